@@ -114,6 +114,7 @@ from kinetree.simulation.results.trajectory import Trajectory as Trajectory
 from kinetree.simulation.rollouts.gradient import final_state_derivatives as final_state_derivatives
 from kinetree.simulation.rollouts.gradient import rollout_gradient as rollout_gradient
 from kinetree.simulation.rollouts.rollout import rollout as rollout
+from kinetree.simulation.sensors import sensors as sensors
 from kinetree.simulation.simulate import simulate as simulate
 from kinetree.simulation.sweep.result import Sweep as Sweep
 from kinetree.simulation.sweep.sweep import sweep as sweep

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.mechanisms import Reduction, geared_robot, spherical_root
+from support.mechanisms import Reduction, geared_robot, spherical_root, with_sensors
 
 import kinetree as kt
 from kinetree.algorithms import coupled
@@ -227,6 +227,7 @@ EXPECTED = {
     # what joints transmit belongs to the motion of the bodies: gears push along the joints
     "joint_reactions": lambda x: x.tree("_under", x.q, x.qd, x.qdd, **REACTION),
     "_under": lambda x: x.tree("joint_reactions", x.q, x.qd, x.qdd, **REACTION, extra=("qdd",)),
+    "sensor_readings": lambda x: x.tree("sensor_readings", x.q, x.qd, x.qdd, extra=("qd", "qdd")),
     "_bodies": lambda x: x.tree("_bodies", x.q, x.qd, **POINT),
     "_joint_by_joint": lambda x: within_a_turn(x.full, x.q),
     "_turned_over": lambda x: x.q_y,
@@ -247,7 +248,8 @@ NAMES = [name for name in DEFINITIONS if name not in TEXTS]
 def _options(name):
     known = {**REACTION, **TASK, **POINT, "free": FREE}
     found = {n: known[n] for n in DEFINITIONS[name].options if n in known}
-    return found | ({"extra": ("qdd",)} if name == "joint_reactions" else {})
+    extra = {"joint_reactions": ("qdd",), "sensor_readings": ("qd", "qdd")}
+    return found | ({"extra": extra[name]} if name in extra else {})
 
 
 def _arguments(model, name, rng):
@@ -270,13 +272,13 @@ def _by_hand(model, arguments):
 
 @pytest.fixture(scope="module")
 def robot():
-    return geared_robot(np.random.default_rng(3), root=spherical_root())
+    return with_sensors(geared_robot(np.random.default_rng(3), root=spherical_root()))
 
 
 @pytest.fixture(scope="module")
 def plain_robot():
     """Without quaternions, whose derivatives would need care here."""
-    return geared_robot(np.random.default_rng(4))
+    return with_sensors(geared_robot(np.random.default_rng(4)))
 
 
 @pytest.mark.covers("RBDA 9.6", by=coupled.for_all_joints)

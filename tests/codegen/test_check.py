@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.backends import COMPILER, exported_c, llvm, numpy_listing
 from support.closeness import assert_close
+from support.mechanisms import with_sensors
 from support.states import conditioning
 
 import kinetree as kt
@@ -135,7 +136,11 @@ def kernel_for(model, name):
     return kernel_of(model, name, EXTRA.get(name, ()), **options)
 
 
-EXTRA = {"joint_reactions": ("qdd",), "_under": ("lam", "loop_tau")}
+EXTRA = {
+    "joint_reactions": ("qdd",),
+    "sensor_readings": ("qd", "qdd"),
+    "_under": ("lam", "loop_tau"),
+}
 """Arrays that may be left out, and are not here."""
 
 OF_LOOPS = ("_constraint_matrix", "_under")
@@ -159,6 +164,7 @@ def random_inputs(model, kernel, rng):
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
     model = kt.samples.four_bar() if name in OF_LOOPS else random_tree(2, rng, branching=0.3)
+    model = with_sensors(model) if name == "sensor_readings" else model
     kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)
     (expected,) = interpret.run(kernel.program, *inputs)

@@ -232,6 +232,36 @@ def _(f, c):
             f.same(actual, expected, tolerance=1e-8)
 
 
+def with_sensors(c):
+    """A case's model with sensors of a frame, and of the force that carries it."""
+    kinds = ["framepos", "framelinvel", "frameangvel", "accelerometer"]
+    kinds += [] if c.plain.is_constrained else ["force"]
+    return c.model.replace(sensors=[kt.Sensor(kind, kind, c.name) for kind in kinds])
+
+
+@check("sensor_readings")
+def _(f, c):
+    r = c.ref
+    body, (R, p), _ = r.frame(c.name)
+    v = placed(c, r, r.v[body], "aligned")
+    a = accelerations(c, c.qdd, "aligned", "classical")[3:] - r.gravity
+    expected = [p, v[3:], v[:3], R.T @ a]
+    if not c.plain.is_constrained:
+        beyond = [i - 1 for i in c.plain.subtree[body] if i]
+        expected.append(R.T @ r.body_forces(c.qdd)[beyond].sum(axis=0)[3:])
+    found = f(with_sensors(c), c.q, c.qd, c.qdd)
+    for k, its in enumerate(expected):
+        scale = max_of(its, r.v[body] * 1e-3, np.ones(1) * c.length * c.force)
+        f.same(found[3 * k : 3 * k + 3], its, scale=scale)
+
+
+@check("sensors")
+def _(f, c):
+    table = f(with_sensors(c))
+    f.holds(table.names[:2] == ("framepos", "framelinvel"), table)
+    f.holds(table.size == 3 * len(table), table)
+
+
 @check("joint_reactions")
 def _(f, c):
     """Newton's and Euler's equations of every body, and the work along every joint."""

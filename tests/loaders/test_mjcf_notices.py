@@ -82,7 +82,13 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "<geom>",
             "smooth surface through its heights",
         ),
-        (world(after="<sensor><jointpos joint='j'/></sensor>"), 6, "<sensor>", "no sensors"),
+        (world(after="<sensor><user dim='3'/></sensor>"), 6, "<user>", "no such sensor"),
+        (
+            world(after="<sensor><jointpos joint='no'/></sensor>"),
+            None,
+            "<sensor>",
+            "all sensors are left out",
+        ),
         (
             world(before="<option><flag contact='disable'/></option>"),
             2,

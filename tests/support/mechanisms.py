@@ -4,7 +4,16 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
-from kinetree.model import Body, Coupling, JointDynamics, Limits, Model, ModelBuilder, geometry
+from kinetree.model import (
+    Body,
+    Coupling,
+    JointDynamics,
+    Limits,
+    Model,
+    ModelBuilder,
+    Sensor,
+    geometry,
+)
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import ops, rotx, xlt
 
@@ -95,6 +104,19 @@ def gripper(rng):
         .posture("thrown", q={"float": (1, 2, 3, 0, 1, 0, 0)}, qd={"float": (1, 2, 3, 4, 5, 6)})
         .build()
     )  # fmt: skip
+
+
+def with_sensors(model):
+    """The model with sensors of its first joint and last body, each of another kind."""
+    kinds = (
+        "framepos", "framequat", "framexaxis", "framelinvel", "frameangvel", "accelerometer",
+        "force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom",
+    )  # fmt: skip
+    last, first = model.body_names[-1], model.joint_names[0]
+    sensors = [Sensor(kind, kind, last, placement=xlt(0.1, 0.2, 0.3)) for kind in kinds]
+    sensors += [Sensor(kind, kind, first) for kind in ("jointpos", "jointvel")]
+    relative = Sensor("relative", "framelinvel", last, model.body_names[1])
+    return model.replace(sensors=[*sensors, relative, Sensor("energy", "e_kinetic")])
 
 
 def with_armature(model, rng):

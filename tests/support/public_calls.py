@@ -15,8 +15,9 @@ ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"
 OPTIONS = {"frame": "aligned", "rows": ("x",), "damping": 0.1}
 LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance",
             "part", "joint", "loop_tau", "independent", "near")  # fmt: skip
-ELSEWHERE = {("tau", kt.joint_reactions), ("tau", kt.maximal_state), ("at", kt.maximal_state),
-              ("at", kt.generalized_state), ("rows", kt.generalized_velocity)}  # fmt: skip
+ELSEWHERE = {("tau", kt.joint_reactions), ("tau", kt.sensor_readings), ("tau", kt.maximal_state),
+              ("at", kt.maximal_state), ("at", kt.generalized_state),
+              ("rows", kt.generalized_velocity)}  # fmt: skip
 """Left out, too: names that mean something else there, and what belongs to another computation."""
 VECTORS = ("point", "force", "torque", "at")
 
@@ -61,7 +62,7 @@ class States:
 
     def _shape(self, function, name):
         n, is_task = self.model.body_count, "task_space" in function.__name__
-        shapes = {"f_ext": (n, 6), "torques": (n, 3), "velocities": (n, 6)}
+        shapes = {"f_ext": (n, 6), "torques": (n, 3), "velocities": (n, 6), "t": ()}
         if name in ("acceleration", "velocity") or (name == "force" and is_task):
             return (len(OPTIONS["rows"]),)
         return (3,) if name in VECTORS else shapes.get(name, (self.model.nv,))

@@ -34,7 +34,7 @@ from kinetree.model.define import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 
-__all__ = ["FRAMES", "PARTS", "joint_reactions", "multipliers", "pushed"]
+__all__ = ["FRAMES", "PARTS", "joint_reactions", "multipliers", "pushed", "with_loop_forces"]
 
 PARTS = ("total", "bearing", "drive")
 FRAMES = ("joint", "predecessor", "body", "aligned", "world")
@@ -62,11 +62,7 @@ def joint_reactions(
     """
     X, S = joint_transforms(model, q)
     X_0, NB = base_transforms(model, X), model.body_count
-    closing = _loop_forces(model, q, qd, X_0, lam, loop_tau)
-    acting = [Force.zero() for _ in X_0] if f_ext is None else [Force.zero(), *f_ext[1:]]
-    for loop, (X_s, drive, bearing) in zip(model.loops, closing, strict=True):
-        f, p, s = X_s.T @ (drive + bearing), loop.predecessor, loop.successor
-        acting[s], acting[p] = acting[s] + f, acting[p] - f
+    acting, closing = with_loop_forces(model, q, qd, X_0, lam, f_ext, loop_tau)
     f = newton_euler(model, q, qd, qdd, acting if closing else f_ext).f
 
     rows = []
@@ -83,6 +79,16 @@ def joint_reactions(
         f_J = {"total": drive + bearing if n > NB else f[n], "bearing": bearing, "drive": drive}
         rows.append(_placed(f_J[part], frame, X_s, X_J, to_body, X_0).to_array())
     return np.array(rows).reshape(len(rows), 6)
+
+
+def with_loop_forces(model, q, qd, X_0, lam, f_ext=None, loop_tau=None):
+    """External forces and those of the loop joints on each body, and the latter one by one."""
+    closing = _loop_forces(model, q, qd, X_0, lam, loop_tau)
+    acting = [Force.zero() for _ in X_0] if f_ext is None else [Force.zero(), *f_ext[1:]]
+    for loop, (X_s, drive, bearing) in zip(model.loops, closing, strict=True):
+        f, p, s = X_s.T @ (drive + bearing), loop.predecessor, loop.successor
+        acting[s], acting[p] = acting[s] + f, acting[p] - f
+    return acting, closing
 
 
 def pushed(model, q, f_ext, loop_tau):

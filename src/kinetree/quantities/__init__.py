@@ -12,6 +12,7 @@ from kinetree.quantities import (
     maximal,
     reactions,
     regressors,
+    sensors,
     support,
     task_space,
 )
@@ -24,6 +25,7 @@ from kinetree.quantities.lagrangian import *
 from kinetree.quantities.maximal import *
 from kinetree.quantities.reactions import *
 from kinetree.quantities.regressors import *
+from kinetree.quantities.sensors import *
 from kinetree.quantities.support import *
 from kinetree.quantities.task_space import *
 
@@ -37,5 +39,6 @@ __all__ += lagrangian.__all__
 __all__ += maximal.__all__
 __all__ += reactions.__all__
 __all__ += regressors.__all__
+__all__ += sensors.__all__
 __all__ += support.__all__
 __all__ += task_space.__all__

@@ -64,7 +64,6 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
         raise InteropError(str(error)) from None
     if floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
         note("floating_base=True", "", "the world has no body without a joint to set free")
-    _note_sections(mj_model, notes)
     if notes:
         notes = list(dict.fromkeys(text for _, text in sorted(notes, key=lambda note: note[0])))
         more = f"; and {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
@@ -74,11 +73,6 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
             stacklevel=2,
         )
     return model
-
-
-def _note_sections(mj_model, notes):
-    if mj_model.nsensor:
-        notes.append((EFFECTS.index("control"), f"{mj_model.nsensor} sensors"))
 
 
 def to_model(model: Model) -> Any:

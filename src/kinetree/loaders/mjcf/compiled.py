@@ -7,13 +7,14 @@ from kinetree.loaders.mjcf import actuators, constraints, tendons
 from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
 from kinetree.loaders.mjcf.joints import disabled, variables
 from kinetree.loaders.mjcf.maps import map_of
+from kinetree.loaders.mjcf.sensors import with_sensors
 from kinetree.loaders.mjcf.tree import sites_of, tree_of
 from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, unused
 from kinetree.model import Model, Posture
 
 ATTRIBUTES = {
     "mujoco": {"model"},
-    "option": {"gravity", "density", "viscosity", "wind"},
+    "option": {"gravity", "density", "viscosity", "wind", "magnetic"},
     "flag": {
         "gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint", "contact",
         "filterparent",
@@ -62,7 +63,8 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None,
         gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
     )
-    return with_parents(mj_model, model)
+    sensed = with_sensors(mj_model, tree, model, sites, note)
+    return with_parents(mj_model, sensed)
 
 
 def _note_other_forces(mj_model, note):

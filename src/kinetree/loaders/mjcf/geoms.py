@@ -58,7 +58,7 @@ def geometry_of(mj_model, tree, note, paths=None):
         elif kind == HFIELD:
             shape = _height_field(mj_model, mj_model.geom_dataid[g], name, note)
         else:
-            shape = _shape(kind, [float(x) for x in mj_model.geom_size[g]])
+            shape = shape_of(kind, [float(x) for x in mj_model.geom_size[g]])
         collides = bool(mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]) and not off
         if shape is None:
             why = "its shape has no counterpart here, and it is left out"
@@ -98,7 +98,7 @@ def _note_condim(mj_model, note):
         note("geom", "", why, "contact")
 
 
-def _shape(kind, size):
+def shape_of(kind, size):
     """Sizes of MuJoCo are half lengths."""
     if kind == PLANE:
         return Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))

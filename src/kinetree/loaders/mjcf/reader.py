@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import LoadError
-from kinetree.loaders.mjcf import geoms, joints, tree
+from kinetree.loaders.mjcf import geoms, joints, sensors, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.source import prepare
 from kinetree.loaders.mjcf.values import AllBut, compiled, mujoco
@@ -24,16 +24,20 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
         files = {"include": mjcf.models, "assets": mjcf.assets}
         return library.MjSpec.from_string(mjcf.text, **files).compile()
 
-    try:
-        mj_model, messages = compiled(make)
-    except (
-        ValueError,
-        TypeError,
-        RuntimeError,
-        MemoryError,
-        library.FatalError,
+    refusals = (
+        ValueError, TypeError, RuntimeError, MemoryError, library.FatalError,
         library.UnexpectedError,
-    ) as error:
+    )  # fmt: skip
+    try:
+        try:
+            mj_model, messages = compiled(make)
+        except refusals as error:
+            why = mjcf.refusal(str(error))
+            if not mjcf.leave_out("sensor"):
+                raise
+            mj_model, messages = compiled(make)
+            report.ignored(None, "<sensor>", f"{why}; all sensors are left out", "control")
+    except refusals as error:
         raise mjcf.refusal(str(error)) from None
     for message in messages:
         report.ignored(None, "MuJoCo", message, "setting")
@@ -90,7 +94,7 @@ def _check_finite(mj_model, mjcf):
 # What a model represents stands beside the functions that read it: ``ATTRIBUTES`` of the modules.
 
 _ATTRIBUTES = ATTRIBUTES | geoms.ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES
-_ATTRIBUTES |= {"deformable": AllBut()}
+_ATTRIBUTES |= {"deformable": AllBut(), **sensors.ATTRIBUTES}
 _UNKNOWN = ("kinetree does not use it", "motion")
 _PICTURES = ("it is for pictures", "picture")
 _SIMULATION = ("it is a setting of MuJoCo's simulation", "setting")
@@ -100,7 +104,6 @@ _WHY = {
         ("camera", "light", "visual", "texture", "layer", "skin", "site", "material"), _PICTURES
     ),
     **dict.fromkeys(("option", "flag", "size", "statistic", "lengthrange"), _SIMULATION),
-    "sensor": ("a model has no sensors", "control"),
     "custom": ("kinetree does not use it", "setting"),
     "key": ("kinetree does not use it", "control"),
     "geom": ("kinetree does not use it", "contact"),
@@ -126,6 +129,7 @@ _SOFT = (
     "soft contact (solref, solimp, solmix)",
     ("rigid contact has no such parameters; SoftContact has a stiffness of its own", "contact"),
 )
+_WHY_SENSOR = ("kinetree has no such sensor, and it is left out", "control")
 _WHY_DRIVE = ("kinetree does not use it", "control")
 
 
@@ -137,8 +141,11 @@ def note_unused(source, report):
         element, section = waiting.pop()
         tag = tag_of(element)
         known = _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
+        if section == "sensor":
+            known = _ATTRIBUTES.get(f"{section}/{tag}")
         if known is None:
-            key = (source.place(element)[0], f"<{tag}>", *_WHY.get(tag, _UNKNOWN))
+            why = _WHY_SENSOR if section == "sensor" else _WHY.get(tag, _UNKNOWN)
+            key = (source.place(element)[0], f"<{tag}>", *why)
             found.setdefault(key, []).append(element)
             continue
         for name in element.attrib:
@@ -148,7 +155,7 @@ def note_unused(source, report):
                     what, why = _SOFT
                 key = (source.place(element)[0], what, *why)
                 found.setdefault(key, []).append(element)
-        inner = tag if tag in ("equality", "actuator", "tendon") else section
+        inner = tag if tag in ("equality", "actuator", "tendon", "sensor") else section
         waiting += [(child, inner) for child in reversed(element.findall("*"))]
     for (file, what, why, effect), elements in found.items():
         line = min(e.sourceline for e in elements)
@@ -161,5 +168,5 @@ def _why_attribute(name, tag, section):
         return _WHY_FLAG[name]
     if name.startswith("sol") and tag not in ("option", "default"):
         return _EXACT
-    usual = _WHY_DRIVE if section == "actuator" else _UNKNOWN
+    usual = _WHY_DRIVE if section in ("actuator", "sensor") else _UNKNOWN
     return _WHY_ATTRIBUTE.get(name, _WHY.get(tag, usual))

@@ -18,6 +18,7 @@ from kinetree.loaders.mjcf.left_out import drop_keyframes, leave_out
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import LIMIT_BODIES, Effect, Notice, label, short
 from kinetree.loaders.xml import LIMIT_BYTES, numbers_in, parse
+from kinetree.model.sensors import KINDS
 
 LIMIT_FILES = 256
 LIMIT_ASSET_BYTES = 512 * 2**20
@@ -79,6 +80,14 @@ class Source:
         what = self.note(element, why, effect)
         element.getparent().remove(element)
         return what
+
+    def leave_out(self, section: str) -> bool:
+        """Remove sections from the text, and say whether there were any."""
+        found = self.root.findall(section)
+        for element in found:
+            self.root.remove(element)
+        self.text, self.lines = text_of(self.root, self.names)
+        return bool(found)
 
     def refusal(self, message: str) -> LoadError:
         """An error message of MuJoCo about its text, translated to the user's files."""
@@ -237,7 +246,7 @@ def check_bounds(source) -> dict:
         How many bodies and elements there are, with all copies.
     """
     names = {e.get("name") for e in source.root.iter("*")}
-    copies, depth = {None: 1.0}, {None: 0}
+    copies, depth, named = {None: 1.0}, {None: 0}, {}
     total = {"bodies": 0.0, "elements": 0.0}
     for element in source.root.iter("*"):
         parent = element.getparent()
@@ -248,11 +257,18 @@ def check_bounds(source) -> dict:
         _check_sizes(source, element)
         if element.tag == "replicate":
             copies[element] *= _product(source, element, ("count",))
+        name = element.get("name")
+        named[name] = max(named.get(name, 1.0), copies[element])
         size = _size(source, element)
         for kind, limit in (("bodies", LIMIT_BODIES), ("elements", LIMIT_ELEMENTS)):
             total[kind] += copies[element] * size[kind]
             if total[kind] > limit:
                 raise source.error(element, f"more than {limit} {kind}, with all copies")
+    for sensor in source.root.iterfind("sensor/*"):  # as often as what it is of
+        count = max((named.get(x, 1.0) for x in sensor.attrib.values()), default=1.0)
+        total["elements"] += count - 1
+        if total["elements"] > LIMIT_ELEMENTS:
+            raise source.error(sensor, f"more than {LIMIT_ELEMENTS} elements, with all copies")
     return total
 
 
@@ -296,11 +312,14 @@ def _numbers(source, element, name):
 
 
 # --- The text for MuJoCo: one tag on each line ---------------------------------------------------
-# Left out are pictures, buffers, sensors and settings of the simulator; some of these open files or
-# take memory or time without bound.
+# Left out are pictures, buffers and settings of the simulator; some of these open files or take
+# memory or time without bound, as do sensors of other kinds than ours: one number for each pixel.
 
-_SECTIONS = {"visual", "statistic", "size", "sensor", "custom"}
-_ELEMENTS = {"texture", "skin", "layer", "camera", "light", "lengthrange"}
+_SECTIONS = {"visual", "statistic", "size", "custom"}
+_ELEMENTS = {"texture", "skin", "layer", "light", "lengthrange"}
+_OF_CAMERAS = {
+    "name", "class", "mode", "target", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler",
+}  # fmt: skip
 _ATTRIBUTES = {"user", "nsample", "interp", "delay", "interval"}
 _ATTRIBUTES_OF = {
     "material": {"texture"},
@@ -313,14 +332,14 @@ _LAST = '<compiler><lengthrange mode="none"/></compiler>'
 
 def text_of(root, changes):
     """The text, and the element on each of its lines; ``changes`` are attributes by element."""
-    lines, elements = [], []
+    lines, elements, cameras = [], [], _seen_by_sensors(root)
     waiting = [(root, False)]
     while waiting:
         element, closing = waiting.pop()
         if closing:
             lines.append(f"</{element.tag}>")
         else:
-            children = [e for e in element.findall("*") if not _left_out(e, root)]
+            children = [e for e in element.findall("*") if not _left_out(e, root, cameras)]
             end = ">" if children or element is root else "/>"
             lines.append(f"<{element.tag}{_attributes(element, changes)}{end}")
             if end == ">":
@@ -332,13 +351,25 @@ def text_of(root, changes):
     return "\n".join(lines) + "\n", elements
 
 
-def _left_out(element, root):
-    tag = element.tag
+def _left_out(element, root, cameras):
+    tag, parent = element.tag, element.getparent()
+    if parent is not None and parent.tag == "sensor":
+        return tag not in KINDS or element.get("camera") is not None
+    if tag == "camera":
+        return not cameras
     return ":" in tag or tag in _ELEMENTS or (tag in _SECTIONS and element.getparent() is root)
+
+
+def _seen_by_sensors(root):
+    """Whether sensors refer to cameras, as frames."""
+    of = (e for section in root.findall("sensor") for e in section.findall("*"))
+    return any("camera" in (e.get("objtype"), e.get("reftype")) for e in of)
 
 
 def _attributes(element, changes):
     left_out = _ATTRIBUTES | _ATTRIBUTES_OF.get(element.tag, set())
+    if element.tag == "camera":
+        left_out = {*element.attrib} - _OF_CAMERAS
     kept = {k: v for k, v in element.attrib.items() if k not in left_out and "}" not in k}
     kept |= changes.get(element, {})
     return "".join(f" {name}={quoteattr(value)}" for name, value in kept.items())

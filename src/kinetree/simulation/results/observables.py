@@ -102,6 +102,16 @@ def drive_forces(stepper, arrays) -> np.ndarray:
 # --- reactions of the joints, along a motion -----------------------------------------------------
 
 
+def accelerations(trajectory) -> np.ndarray:
+    """Joint accelerations at all times, under the forces that acted, (T, ..., nv)."""
+    stepper = trajectory.acted
+    field = Field() if stepper is None else stepper.field
+    field_at = getattr(stepper, "field_at", lambda t: field)
+    states = zip(*(getattr(trajectory, name) for name in ("t", "q", "qd", "tau")), strict=True)
+    found = [field_at(now[0])(trajectory.model, *now)[0] for now in states]
+    return np.array(found).reshape(trajectory.qd.shape)
+
+
 def reactions(trajectory, f_ext, **options) -> np.ndarray:
     """``joint_reactions`` at all times, under the forces that acted, (T, ..., joints, 6).
 

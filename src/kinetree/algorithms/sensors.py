@@ -1,0 +1,302 @@
+"""Readings of sensors: what frames, joints, tendons and parts of a mechanism measure.
+
+The meaning of each kind is MuJoCo's. Accelerations are proper ones: ``a_0 = -a_g`` as in RBDA §5.3,
+so that an accelerometer at rest reads ``-g``. A force sensor reads what the parent exerts on the
+body that carries it, ``f = Σ (I a + v ×* I v) - f_ext`` over all that is beyond — RBDA (5.16).
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinetree.algorithms.coupled import for_all_joints
+from kinetree.algorithms.energy import elastic_energy, kinetic_energy, potential_energy
+from kinetree.algorithms.kinematics import (
+    base_transforms,
+    body_accelerations,
+    body_velocities,
+    joint_transforms,
+)
+from kinetree.algorithms.reactions import multipliers, with_loop_forces
+from kinetree.model.sensors import KINDS, size_of
+from kinetree.spatial import Force, crf, cross
+from kinetree.spatial.ops import check_pivot, less, select
+from kinetree.spatial.rotation import quaternion_from_rotation
+
+__all__ = ["readings", "total_size"]
+
+
+def total_size(model) -> int:
+    """How many numbers all sensors of a model read."""
+    return sum(size_of(model, s) for s in model.sensors)
+
+
+def readings(model, q, qd=None, qdd=None, tau=None, f_ext=None, t=None):
+    """Readings of all sensors of a model, one after another, (n,).
+
+    Args:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,), where a sensor depends on them.
+        qdd: accelerations, (nv,), where a sensor depends on them.
+        tau: joint forces, (nv,), with loops and sensors of forces.
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        t: time [s].
+    """
+    lam = None
+    if model.loops and any(s.kind in ("force", "torque") for s in model.sensors):
+        lam = multipliers(model, q, qd, qdd, tau, f_ext)
+    given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "lam": lam, "t": t}
+    return _readings(model, **{name: x for name, x in given.items() if x is not None})
+
+
+@for_all_joints()
+def _readings(model, q, qd=None, qdd=None, f_ext=None, lam=None, t=None):
+    state = _State(model, q, qd, qdd, f_ext, lam, t)
+    rows = [_clipped(s, np.atleast_1d(_READ[s.kind](state, s))) for s in model.sensors]
+    return np.concatenate([np.zeros(0, dtype=int), *rows])
+
+
+def _clipped(sensor, reading):
+    """The reading within ``cutoff``."""
+    c, data = sensor.cutoff, KINDS[sensor.kind].data
+    if not c or not data:
+        return reading
+    reading = [select(less(c, x), c, x) for x in reading]
+    return np.array(
+        reading if data == "positive" else [select(less(x, -c), -c, x) for x in reading]
+    )
+
+
+class _State:
+    """A state of the mechanism, and what follows from it as far as sensors need it."""
+
+    def __init__(self, model, q, qd, qdd, f_ext, lam, t):
+        self.model, self.q, self.qd, self.qdd, self.t = model, q, qd, qdd, t
+        self.f_ext, self.lam = f_ext, lam
+
+    # --- motion of frames ------------------------------------------------------------------------
+
+    @cached_property
+    def motion(self) -> tuple:
+        """``X``, ``v`` and ``a`` of the bodies, as far as they can be told; with ``a_0 = -a_g``."""
+        m = self.model
+        if self.qdd is not None:
+            return body_accelerations(m, self.q, self.qd, self.qdd, -m.a_g)
+        if self.qd is not None:
+            return (*body_velocities(m, self.q, self.qd), None)
+        return joint_transforms(m, self.q)[0], None, None
+
+    @cached_property
+    def X_0(self) -> Any:
+        """From base to body coordinates."""
+        return base_transforms(self.model, self.motion[0])
+
+    def place(self, sensor, reference=False):
+        """From base to sensor coordinates, or to those of the reference frame."""
+        X, body = self.mount(sensor, reference)
+        return X @ self.X_0[body] if body else X
+
+    def mount(self, sensor, reference=False):
+        """From body to sensor coordinates, and the body."""
+        frame = self.model.frame(sensor.reference if reference else sensor.of)
+        X = sensor.reference_placement if reference else sensor.placement
+        return X @ frame.placement, frame.body
+
+    def velocity(self, sensor, reference=False):
+        """Spatial velocity in sensor coordinates."""
+        X, body = self.mount(sensor, reference)
+        return X @ self.motion[1][body]
+
+    def acceleration(self, sensor):
+        """Angular acceleration, and that of the sensor's origin less gravity: RBDA (2.50)."""
+        X, body = self.mount(sensor)
+        a, v = X @ self.motion[2][body], self.velocity(sensor)
+        return a.angular, a.linear + cross(v.angular, v.linear)
+
+    # --- a body with all that it carries ---------------------------------------------------------
+
+    def beyond(self, sensor):
+        """Inertia, transform from the base and number of each body that a sensor is about."""
+        model, (X, body) = self.model, self.mount(sensor)
+        if sensor.inertia is None:
+            bodies = [i for i in model.subtree[body] if i]
+            return [(model.inertia[i], model.identity_transform, i) for i in bodies]
+        part = [(sensor.inertia, X, body)]
+        roots = [model.body_index(name) for name in sensor.beyond]
+        bodies = [i for root in roots for i in model.subtree[root]]
+        return part + [(model.inertia[i], model.identity_transform, i) for i in bodies]
+
+    def mass_and_moment(self, sensor):
+        """Mass, and mass times mass centre in the base."""
+        mass, moment = 0, np.zeros(3, dtype=int)
+        for I, X, i in self.beyond(sensor):
+            X_0 = X @ self.X_0[i]
+            mass, moment = mass + I.mass, moment + I.mass * X_0.r + X_0.E.T @ I.first_moment
+        what = f"what sensor {sensor.name!r} is about has no mass, hence no mass centre"
+        return check_pivot(mass, 0, lambda: what), moment
+
+    def momentum(self, sensor):
+        """Of all these bodies, in base coordinates."""
+        h = Force.zero()
+        for I, X, i in self.beyond(sensor):
+            h = h + (X @ self.X_0[i]).T @ (I @ (X @ self.motion[1][i]))
+        return h
+
+    @cached_property
+    def acting(self) -> Any:
+        """Forces on the bodies from outside and from loop joints, in base coordinates; or None."""
+        if self.lam is None:
+            return self.f_ext
+        return with_loop_forces(self.model, self.q, self.qd, self.X_0, self.lam, self.f_ext)[0]
+
+    def force(self, sensor):
+        """What the parent exerts on the body of the sensor, in sensor coordinates."""
+        f = Force.zero()
+        for I, X, i in self.beyond(sensor):
+            v, a = (X @ self.motion[k][i] for k in (1, 2))
+            f = f + (X @ self.X_0[i]).T @ (I @ a + crf(v, I @ v))
+            if self.acting is not None and i and sensor.inertia is None:
+                f = f - self.acting[i]
+        return self.place(sensor).star @ f
+
+    # --- joints and tendons ----------------------------------------------------------------------
+
+    def joint(self, sensor):
+        """Its number."""
+        return self.model.joint_index(sensor.of)
+
+    def tendon(self, sensor):
+        """The tendon with its length, and its rate."""
+        model = self.model
+        tendon = next(t for t in model.tendons if t.name == sensor.of)
+        length = tendon.length([self.q[model.q_slice[i].start] for i in tendon.joints])
+        if self.qd is None:
+            return tendon, length, None
+        return tendon, length, tendon.rate([self.qd[model.v_slice[i].start] for i in tendon.joints])
+
+
+def _relative(state, s, vector):
+    """A vector in base coordinates, in those of the reference frame."""
+    return state.place(s, True).E @ vector if s.reference else vector
+
+
+def _frame_position(state, s):
+    p = state.place(s).r
+    return _relative(state, s, p - state.place(s, True).r) if s.reference else p
+
+
+def _frame_quaternion(state, s):
+    E = state.place(s).E
+    return quaternion_from_rotation(E @ state.place(s, True).E.T if s.reference else E)
+
+
+def _axis(k):
+    return lambda state, s: _relative(state, s, state.place(s).E[k])
+
+
+def _frame_velocity(state, s):
+    """Of the origin, as seen from the reference frame, which may turn."""
+    X, v = state.place(s), state.velocity(s)
+    linear = X.E.T @ v.linear
+    if not s.reference:
+        return linear
+    X_r, v_r = state.place(s, True), state.velocity(s, True)
+    return X_r.E @ linear - v_r.linear - cross(v_r.angular, X_r.E @ (X.r - X_r.r))
+
+
+def _frame_turning(state, s):
+    w = state.place(s).E.T @ state.velocity(s).angular
+    return _relative(state, s, w) - state.velocity(s, True).angular if s.reference else w
+
+
+def _subtree_spin(state, s):
+    mass, moment = state.mass_and_moment(s)
+    h = state.momentum(s)
+    return h.angular - cross(moment / mass, h.linear)
+
+
+def _subtree_velocity(state, s):
+    return state.momentum(s).linear / state.mass_and_moment(s)[0]
+
+
+def _subtree_center(state, s):
+    mass, moment = state.mass_and_moment(s)
+    return moment / mass
+
+
+def _joint_limit(state, s, value):
+    i = state.joint(s)
+    limits, x = state.model.bodies[i - 1].limits, state.q[state.model.q_slice[i].start]
+    lower, upper = (limits.lower, limits.upper) if limits is not None else ((), ())
+    rate = None if value == "position" else state.qd[state.model.v_slice[i].start]
+    return _limit(s, x, lower[0] if lower else -np.inf, upper[0] if upper else np.inf, rate)
+
+
+def _tendon_limit(state, s, value):
+    tendon, length, rate = state.tendon(s)
+    return _limit(s, length, tendon.lower, tendon.upper, None if value == "position" else rate)
+
+
+def _limit(s, x, lower, upper, rate):
+    """How far a limit is exceeded, less than zero, or the rate of that; zero within the limits.
+
+    ``data`` may hold the margin within which a limit counts as reached.
+    """
+    margin, reading = (s.data[0] if s.data else 0), 0
+    for side, bound in ((-1, upper), (1, lower)):  # the lower one comes first, where both are
+        if np.isfinite(bound):
+            gap = side * (x - bound) - margin
+            reading = select(less(gap, 0), gap if rate is None else side * rate, reading)
+    return reading
+
+
+def _potential(state, s):
+    return potential_energy(state.model, state.q) + elastic_energy(state.model, state.q) + s.offset
+
+
+def _joint_position(state, s):
+    q = state.q[state.model.q_slice[state.joint(s)]]
+    return q + s.offset if s.offset else q
+
+
+def _joint_velocity(state, s):
+    return state.qd[state.model.v_slice[state.joint(s)]]
+
+
+_READ: dict[str, Callable[..., Any]] = {
+    "jointpos": _joint_position,
+    "jointvel": _joint_velocity,
+    "jointlimitpos": lambda state, s: _joint_limit(state, s, "position"),
+    "jointlimitvel": lambda state, s: _joint_limit(state, s, "velocity"),
+    "ballquat": _joint_position,
+    "ballangvel": _joint_velocity,
+    "tendonpos": lambda state, s: state.tendon(s)[1] + s.offset,
+    "tendonvel": lambda state, s: state.tendon(s)[2],
+    "tendonlimitpos": lambda state, s: _tendon_limit(state, s, "position"),
+    "tendonlimitvel": lambda state, s: _tendon_limit(state, s, "velocity"),
+    "framepos": _frame_position,
+    "framequat": _frame_quaternion,
+    "framexaxis": _axis(0),
+    "frameyaxis": _axis(1),
+    "framezaxis": _axis(2),
+    "framelinvel": _frame_velocity,
+    "frameangvel": _frame_turning,
+    "framelinacc": lambda state, s: state.place(s).E.T @ state.acceleration(s)[1],
+    "frameangacc": lambda state, s: state.place(s).E.T @ state.acceleration(s)[0],
+    "accelerometer": lambda state, s: state.acceleration(s)[1],
+    "gyro": lambda state, s: state.velocity(s).angular,
+    "velocimeter": lambda state, s: state.velocity(s).linear,
+    "magnetometer": lambda state, s: state.place(s).E @ np.array(s.data),
+    "force": lambda state, s: state.force(s).linear,
+    "torque": lambda state, s: state.force(s).angular,
+    "subtreecom": _subtree_center,
+    "subtreelinvel": _subtree_velocity,
+    "subtreeangmom": _subtree_spin,
+    "e_potential": _potential,
+    "e_kinetic": lambda state, s: kinetic_energy(state.model, state.q, state.qd),
+    "clock": lambda state, s: state.t,
+}
+"""The reading of each kind that is a closed formula of a state."""

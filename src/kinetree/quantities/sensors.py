@@ -1,0 +1,103 @@
+"""Readings of the sensors of a model, compiled as one function of the state."""
+
+from collections.abc import Sequence
+
+from kinetree.algorithms import sensors as texts
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.errors import ModelError, ShapeError
+from kinetree.model import Model
+from kinetree.model.define import Array as Argument
+from kinetree.model.define import quantity
+from kinetree.model.sensors import KINDS
+from kinetree.quantities.dynamics import FORCES, Forces, forward_dynamics
+
+__all__ = ["sensor_readings"]
+
+
+def needs_of(sensors: Sequence) -> dict:
+    """What sensors depend on besides ``q``, each with the first that does."""
+    found: dict = {}
+    for s in sensors:
+        need = KINDS[s.kind].needs
+        for name in ("qd", "qdd") if need == "qdd" else (need,):
+            found.setdefault(name, s)
+    return {name: s for name, s in found.items() if name}
+
+
+_TO_DO = {
+    "qd": "the velocities qd",
+    "qdd": "the accelerations qdd, or the joint forces tau that cause them",
+    "controls": "the controls of the actuators",
+    "t": "the time t",
+}
+
+
+def _check(model, given):
+    """Raise where a sensor depends on something that is not given."""
+    for name, s in needs_of(model.sensors).items():
+        what = f"sensor {s.name!r} of model {model.name!r} ({s.kind})"
+        if name == "contact":
+            raise ModelError(
+                f"{what} depends on contact, which is no closed formula of the state: "
+                f"kinetree.sensors(model) reads it"
+            )
+        if given.get(name) is None and not (name == "qdd" and given["tau"] is not None):
+            raise ShapeError(f"{what} needs {_TO_DO[name]}")
+    forces = [s for s in model.sensors if s.kind in ("force", "torque")]
+    for s in forces:
+        what = f"sensor {s.name!r} of model {model.name!r} ({s.kind})"
+        if s.inertia is not None and given["f_ext"] is not None:
+            raise ModelError(
+                f"{what} is between bodies that were merged, and which of them f_ext acts on is "
+                f"not known: load the file with lump=False, so that each is a body of its own"
+            )
+        if model.constraints:
+            raise ModelError(
+                f"{what} depends on the bodies on which user-defined constraint "
+                f"{model.constraints[0].name!r} acts, which only its author knows"
+            )
+        if model.loops and given["tau"] is None:
+            raise ShapeError(
+                f"{what} depends on the forces of loop {model.loops[0].name!r}: it needs the "
+                f"joint forces tau"
+            )
+
+
+def _readings(model, q, qd=None, qdd=None, tau=None, f_ext=None, t=None):
+    if qdd is None and "qdd" in needs_of(model.sensors):
+        forces = None if f_ext is None else [f.to_array() for f in f_ext[1:]]
+        qdd = forward_dynamics(model, q, qd, tau, forces)
+    return texts.readings(model, q, qd, qdd, tau, f_ext, t)
+
+
+@quantity(
+    (lambda model, _: texts.total_size(model),),
+    _readings,
+    arrays={"t": Argument(())},
+    read=FORCES,
+    check=_check,
+)
+def sensor_readings(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    *,
+    tau: ArrayLike | None = None,
+    f_ext: Forces = None,
+    t: ArrayLike | None = None,
+) -> Array:
+    """Readings of all sensors of a model, in the order of ``model.sensors``, (..., n).
+
+    ``kinetree.sensors(model)`` has names for them, and sensors of contact.
+
+    Args:
+        model: the mechanism.
+        q: joint positions [m, rad], (..., nq).
+        qd: joint velocities [m/s, rad/s], (..., nv), where a sensor depends on them.
+        qdd: joint accelerations [m/s², rad/s²], (..., nv), where a sensor depends on them.
+        tau: joint forces [N, N·m], (..., nv), as in ``forward_dynamics``, in place of ``qdd``; and
+            besides it for sensors of forces in mechanisms with loops.
+        f_ext: forces acting on bodies, as in ``inverse_dynamics``.
+        t: time [s], (...), for clocks.
+    """

@@ -1,0 +1,179 @@
+"""``sensors``: the sensors of a model as a table of named readings.
+
+s = kt.sensors(model)             # names, kinds, what they are of, units
+r = s(q, qd, qdd)                 # all readings, batched: r["imu"] and r.values
+r = s(trajectory)                 # along a motion, time first
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.errors import ModelError
+from kinetree.model import Model, Sensor
+from kinetree.model.arrays import as_model
+from kinetree.model.define import kept
+from kinetree.model.names import number_of
+from kinetree.model.sensors import KINDS, size_of
+from kinetree.quantities.dynamics import Forces
+from kinetree.quantities.sensors import needs_of, sensor_readings
+from kinetree.simulation.results.observables import accelerations
+from kinetree.simulation.results.trajectory import Trajectory
+
+__all__ = ["Readings", "Sensors", "sensors"]
+
+
+def sensors(model: Model, only: Sequence[Sensor | str] | None = None) -> "Sensors":
+    """The sensors of a model, as a table that reads them.
+
+    Args:
+        model: the mechanism.
+        only: some of its sensors by name, or others, ``Sensor`` objects; all it has by default.
+    """
+    as_model(model)
+    if only is None:
+        return kept(model, ("sensors",), lambda: Sensors(model))
+    names = [s.name for s in model.sensors]
+    chosen = [
+        model.sensors[number_of(s, names, "a sensor", "model")] if isinstance(s, str) else s
+        for s in only
+    ]
+    return Sensors(model.replace(sensors=chosen))
+
+
+class Sensors(Mapping[str, Sensor]):
+    """The sensors of a model by name; call it for their readings.
+
+    Attributes:
+        model: the mechanism, with these sensors.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        self._by_name = {s.name: s for s in model.sensors}
+        ends = np.cumsum([0, *(size_of(model, s) for s in model.sensors)]).tolist()
+        self._at = {s.name: slice(*ends[k : k + 2]) for k, s in enumerate(model.sensors)}
+
+    def __getitem__(self, name: str) -> Sensor:
+        where = f"model {self.model.name!r}"
+        return self.model.sensors[number_of(name, self.names, "a sensor", where)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self):
+        return len(self._by_name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sensors, in order."""
+        return tuple(self._by_name)
+
+    @property
+    def size(self) -> int:
+        """How many numbers all readings have."""
+        return max((at.stop for at in self._at.values()), default=0)
+
+    def at(self, name: str) -> slice:
+        """Where the reading of a sensor is in the vector of all."""
+        return self._at[self[name].name]
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Unit of each reading, by name; empty for directions and quaternions."""
+        return {name: _unit(self.model, s) for name, s in self._by_name.items()}
+
+    def __call__(
+        self,
+        q: "ArrayLike | Trajectory",
+        qd: ArrayLike | None = None,
+        qdd: ArrayLike | None = None,
+        *,
+        tau: ArrayLike | None = None,
+        f_ext: Forces = None,
+        t: ArrayLike | None = None,
+    ) -> "Readings":
+        """Readings of a state, of many, or along a motion.
+
+        Args:
+            q: joint positions [m, rad], (..., nq); or a ``Trajectory``, which says all the rest.
+            qd: joint velocities [m/s, rad/s], (..., nv), where a sensor depends on them.
+            qdd: joint accelerations [m/s², rad/s²], (..., nv), where a sensor depends on them.
+            tau: joint forces that cause them, in place of ``qdd``, as in ``forward_dynamics``; with
+                loops and sensors of forces, beside them.
+            f_ext: forces acting on bodies, as in ``inverse_dynamics``.
+            t: time [s], for clocks.
+        """
+        given = {"tau": tau, "f_ext": f_ext, "t": t}
+        if isinstance(q, Trajectory):
+            q, given = self._along(q, (qd, qdd, *given.values()))
+        else:
+            given |= {"qd": qd, "qdd": qdd}
+        return Readings(self, sensor_readings(self.model, q, **given))
+
+    def _along(self, motion, others):
+        """Arguments from a trajectory."""
+        if any(x is not None for x in others):
+            raise ModelError("a trajectory says all that sensors depend on; give nothing else")
+        needs, batch = needs_of(self.model.sensors), motion.qd.ndim - 2
+        given: dict[str, Any] = {"qd": motion.qd}
+        if "t" in needs:
+            given["t"] = motion.t.reshape(-1, *[1] * batch)
+        if "qdd" in needs:
+            given["qdd"] = accelerations(motion)
+        return motion.q, given
+
+    def __repr__(self):
+        rows = [("sensor", "kind", "of", "size", "unit")]
+        for s in self.model.sensors:
+            of = s.of + (f" from {s.reference}" if s.reference else "")
+            rows.append((s.name, s.kind, of, str(size_of(self.model, s)), self.units[s.name]))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
+
+
+class Readings(Mapping[str, Any]):
+    """Readings of sensors: an array (..., size) by name, and all of them in ``values``.
+
+    Attributes:
+        sensors: the table that they belong to.
+        values: the readings one after another, in the order of the sensors, (..., n).
+    """
+
+    def __init__(self, sensors: Sensors, values: Array):
+        self.sensors, self.values = sensors, values
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[..., self.sensors.at(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sensors)
+
+    def __len__(self):
+        return len(self.sensors)
+
+    def __repr__(self):
+        if np.ndim(self.values) > 1:
+            return f"<Readings of {len(self)} sensors, {tuple(np.shape(self.values))}>"
+        width = max(map(len, self), default=0)
+        lines = []
+        for name in self:
+            numbers = " ".join(f"{float(x):.6g}" for x in self[name])
+            lines.append(f"{name.ljust(width)}  {numbers} {self.sensors.units[name]}".rstrip())
+        return "\n".join(lines)
+
+
+def _unit(model, s):
+    """Unit of a reading; joints and actuators that slide have others than those that turn."""
+    kind = KINDS[s.kind]
+    if kind.of != "joint" or s.kind.startswith("ball"):
+        return kind.unit
+    joint = model.bodies[model.joint_index(s.of) - 1].joint
+    units = joint.position_units() if kind.unit == "rad" else joint.velocity_units()
+    if kind.needs == "controls":
+        return "N·m" if units[0].startswith("rad") else "N"
+    return ", ".join(dict.fromkeys(units))

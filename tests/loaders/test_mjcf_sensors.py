@@ -1,0 +1,118 @@
+"""Sensors of MJCF files: readings are those of MuJoCo, and files keep them."""
+
+import mujoco
+import numpy as np
+import pytest
+from support.mujoco_mechanisms import loaded
+
+import kinetree as kt
+from kinetree.interop.mujoco import from_a, from_q, from_v
+
+_BOX = '<geom type="box" size=".1 .2 .3" pos=".1 -.05 .2" euler="10 20 30"'
+ROBOT = f"""
+<mujoco model="sensed">
+  <compiler angle="radian"/>
+  <option magnetic=".1 -.5 .2" gravity="1 2 -9"><flag contact="disable"/></option>
+  <worldbody>
+    <body name="table" pos=".3 .2 .1" euler=".1 .2 .3"><geom type="box" size=".3 .3 .1"/>
+      <site name="on_table" pos=".1 .1 .1" euler=".3 .1 .2"/></body>
+    <body name="trunk" pos=".1 .2 .3"><freejoint/>{_BOX} name="torso"/>
+      <site name="imu" pos=".1 .2 -.1" euler=".2 .4 -.3"/>
+      <body name="arm" pos=".1 .2 .3" euler=".2 -.3 .4">
+        <joint name="shoulder" axis="1 2 3" pos=".1 0 -.2" ref=".3" armature=".1"
+          limited="true" range="-.2 .5" stiffness="3"/>
+        <joint name="slider" type="slide" axis="0 1 2" pos=".1 .1 0" ref="-.1"/>
+        {_BOX}/>
+        <site name="elbow" pos="0 .1 .3" euler=".1 .2 .3"/>
+        <body name="wrist" pos="0 .1 .4" euler=".3 .2 .1">{_BOX} name="wrist_geom"/>
+          <site name="ft" pos=".05 0 .02" euler=".3 -.1 .2"/>
+          <camera name="eye" pos=".1 0 0" euler="0 .4 .1"/>
+          <body name="tool" pos="0 .1 .1" euler="0 .2 .1">{_BOX}/></body>
+          <body name="hand" pos="0 .2 .1" euler=".1 .2 .1"><joint name="ball" type="ball"/>{_BOX}/>
+            <site name="palm" pos=".02 .1 .1"/></body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <sensor>{{sensors}}</sensor>
+</mujoco>"""
+
+_FRAMES = [("site", "ft"), ("body", "arm"), ("xbody", "wrist"), ("geom", "wrist_geom"),
+           ("camera", "eye"), ("body", "tool"), ("xbody", "arm"), ("site", "on_table")]  # fmt: skip
+_AT_SITES = "accelerometer gyro velocimeter magnetometer force torque"
+
+
+def _sensors():
+    for kind in ("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis"):
+        yield from _of_frames(kind, relative=True)
+    for kind in ("framelinvel", "frameangvel"):
+        yield from _of_frames(kind, relative=True)
+    for kind in ("framelinacc", "frameangacc"):
+        yield from _of_frames(kind)
+    for kind in _AT_SITES.split():
+        for site in ("ft", "imu", "palm", "elbow", "on_table"):
+            yield f'<{kind} site="{site}" name="{kind}-{site}"/>'
+    for kind in ("subtreecom", "subtreelinvel", "subtreeangmom"):
+        for body in ("world", "trunk", "arm", "wrist", "tool", "hand", "table"):
+            yield f'<{kind} body="{body}" name="{kind}-{body}"/>'
+    for kind in ("jointpos", "jointvel", "jointlimitpos", "jointlimitvel"):
+        for joint in ("shoulder",) if "limit" in kind else ("shoulder", "slider"):
+            yield f'<{kind} joint="{joint}" name="{kind}-{joint}"/>'
+    yield '<ballquat joint="ball" name="ballquat"/><ballangvel joint="ball" name="ballangvel"/>'
+    yield "<clock/><e_potential/><e_kinetic/>"
+    yield '<gyro site="imu" name="cut" cutoff=".3" noise=".01"/>'
+
+
+def _of_frames(kind, relative=False):
+    for of, name in _FRAMES:
+        yield f'<{kind} objtype="{of}" objname="{name}" name="{kind}-{of}-{name}"/>'
+    if relative:
+        for (of, name), (ref, other) in zip(_FRAMES, _FRAMES[3:] + _FRAMES[:3], strict=True):
+            more = f'reftype="{ref}" refname="{other}" name="{kind}-{name}-to-{ref}-{other}"'
+            yield f'<{kind} objtype="{of}" objname="{name}" {more}/>'
+
+
+TEXT = ROBOT.format(sensors="\n".join(_sensors()))
+
+
+def states(mj_model, rng, count=4):
+    """Random states of MuJoCo: qpos, qvel, qacc and the readings."""
+    found = []
+    data = mujoco.MjData(mj_model)
+    for _ in range(count):
+        q = np.array(mj_model.qpos0)
+        mujoco.mj_integratePos(mj_model, q, rng.normal(size=mj_model.nv), 0.7)
+        data.qpos, data.qvel, data.time = q, rng.normal(size=mj_model.nv), rng.uniform(0, 5)
+        data.qfrc_applied = 10 * rng.normal(size=mj_model.nv)
+        mujoco.mj_forward(mj_model, data)
+        found.append([np.array(x) for x in (q, data.qvel, data.qacc, data.time, data.sensordata)])
+    return [np.array(x) for x in zip(*found, strict=True)]
+
+
+def ours(model, mj_model, qpos, qvel, qacc):
+    """Our states of these."""
+    q, qd = from_q(model, mj_model, qpos), from_v(model, mj_model, qpos, qvel)
+    return q, qd, from_a(model, mj_model, qpos, qvel, qacc)
+
+
+def assert_same_readings(model, readings, theirs):
+    """Equal to rounding, in units of the largest reading of the same kind."""
+    assert readings.shape == theirs.shape
+    table, size = kt.sensors(model), {}
+    for s in model.sensors:
+        its = np.abs(theirs[..., table.at(s.name)]).max()
+        size[s.kind] = max(size.get(s.kind, 1.0), its)
+    for s in model.sensors:
+        mine, its = readings[..., table.at(s.name)], theirs[..., table.at(s.name)]
+        if s.kind in ("framequat", "ballquat"):  # either sign is the same rotation
+            its = its * np.sign(np.sum(mine * its, axis=-1, keepdims=True))
+        assert np.abs(mine - its).max() < 1e-12 * size[s.kind], (s.name, mine, its)
+
+
+@pytest.mark.parametrize("lump", [True, False])
+def test_every_kind_reads_what_mujoco_reads(rng, lump):
+    model = loaded(TEXT, lump=lump)
+    mj_model = mujoco.MjModel.from_xml_string(TEXT)
+    qpos, qvel, qacc, t, theirs = states(mj_model, rng)
+    q, qd, qdd = ours(model, mj_model, qpos, qvel, qacc)
+    assert_same_readings(model, kt.sensor_readings(model, q, qd, qdd, t=t), theirs)
