@@ -18,6 +18,7 @@ PAGES = {
         [
             "quantities.dynamics",
             "quantities.reactions",
+            "quantities.sensors",
             "quantities.hybrid",
             "quantities.lagrangian",
             "quasi_velocities",

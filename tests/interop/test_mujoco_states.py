@@ -196,7 +196,5 @@ def test_what_is_not_converted_is_a_warning():
         "</mujoco>", "<actuator><pid joint='j' kp='1'/></actuator>"
         "<sensor><user dim='2'/></sensor></mujoco>",
     )  # fmt: skip
-    with pytest.warns(
-        ModelWarning, match=r"actuator: it is a PID .*; user: kinetree has no"
-    ):
+    with pytest.warns(ModelWarning, match=r"actuator: it is a PID .*; user: kinetree has no"):
         M.from_model(mujoco.MjModel.from_xml_string(text))
