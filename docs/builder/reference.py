@@ -17,6 +17,7 @@ PAGES = {
         "Dynamics",
         [
             "quantities.dynamics",
+            "quantities.actuators",
             "quantities.reactions",
             "quantities.sensors",
             "quantities.hybrid",

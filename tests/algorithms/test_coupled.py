@@ -157,6 +157,8 @@ EXPECTED = {
     "bias_force": lambda x: x.C,
     "gravity_force": lambda x: x.gravity,
     "passive_force": lambda x: x.G.T @ x.tree("passive_force", x.q, x.qd),
+    "actuator_forces": lambda x: x.tree("actuator_forces", x.q, x.qd, x.others["controls"]),
+    "driving_force": lambda x: x.G.T @ x.tree("driving_force", x.q, x.qd, x.others["controls"]),
     "coriolis_matrix": ByHand.coriolis,
     "christoffel": ByHand.christoffel,
     "pose": lambda x: x.tree("pose", x.q, name="pad"),
@@ -238,7 +240,7 @@ EXPECTED = {
 TEXTS = (
     "integrate", "difference", "configuration_rate", "normalize", "expand", "expand_velocity",
     "expand_acceleration", "reduce", "reduce_velocity", "ratios", "_applied_force",
-    "forces_of_joint_torques",
+    "forces_of_joint_torques", "activation_after",
 )  # fmt: skip
 """What concerns one joint or body at a time, or is the coupling itself."""
 
@@ -272,13 +274,21 @@ def _by_hand(model, arguments):
 
 @pytest.fixture(scope="module")
 def robot():
-    return with_sensors(geared_robot(np.random.default_rng(3), root=spherical_root()))
+    return with_sensors(_driven(geared_robot(np.random.default_rng(3), root=spherical_root())))
 
 
 @pytest.fixture(scope="module")
 def plain_robot():
     """Without quaternions, whose derivatives would need care here."""
-    return with_sensors(geared_robot(np.random.default_rng(4)))
+    return with_sensors(_driven(geared_robot(np.random.default_rng(4))))
+
+
+def _driven(model):
+    """With a servo at every joint, those that follow included."""
+    joints = enumerate(model.uncoupled.joint[1:], start=1)
+    law = {"gain": (2.0, 0.3, -0.1), "bias": (0.2, -3.0, -0.4)}
+    servos = [kt.Actuator(f"s{i}", i, (0.5 * i,) * j.nv, **law) for i, j in joints if j.nv]
+    return model.replace(actuators=servos)
 
 
 @pytest.mark.covers("RBDA 9.6", by=coupled.for_all_joints)

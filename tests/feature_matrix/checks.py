@@ -323,6 +323,38 @@ def passive(c):
     return tau + r.loop_forces(forces) + (carried(r) if whole.gravity_compensation else 0)
 
 
+def servos(c):
+    """The model with a servo at every joint; controls, forces before gears, and joint forces."""
+    r, whole = c.ref, c.ref.whole
+    q, qd = r.full(c.q), r.G @ c.qd
+    actuators, forces, tau = [], [], np.zeros(whole.nv)
+    for i in range(1, whole.body_count + 1):
+        n, at = whole.joint[i].nv, whole.v_slice[i]
+        if not n:
+            continue
+        gear, stiff = np.linspace(2.0, -1.0, n), 3.0 if n == 1 else 0.0
+        law = {"gain": (2.0, 0.5 * stiff, 0.3), "bias": (0.1, -stiff, -0.4)}
+        actuators.append(kt.Actuator(f"servo {i}", i, tuple(gear), **law))
+        l, ld, u = gear[0] * q[i][0] if n == 1 else 0.0, gear @ qd[at], 0.7 - 0.2 * i
+        force = (2 + 0.5 * stiff * l + 0.3 * ld) * u + 0.1 - stiff * l - 0.4 * ld
+        forces.append(force)
+        tau[at] = gear * force
+    controls = np.array([0.7 - 0.2 * a.joint for a in actuators])
+    return c.model.replace(actuators=actuators), controls, np.array(forces), r.G.T @ tau
+
+
+@check("actuator_forces")
+def _(f, c):
+    model, u, forces, _ = servos(c)
+    f.same(f(model, c.q, c.qd, u), forces)
+
+
+@check("driving_force")
+def _(f, c):
+    model, u, _, tau = servos(c)
+    f.same(f(model, c.q, c.qd, u), tau)
+
+
 def tendon_length(t, q):
     return t.offset + sum(k * q[i][0] for i, k in zip(t.joints, t.coefficients, strict=True))
 

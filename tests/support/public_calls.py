@@ -14,7 +14,7 @@ ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"
 
 OPTIONS = {"frame": "aligned", "rows": ("x",), "damping": 0.1}
 LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance",
-            "part", "joint", "loop_tau", "independent", "near")  # fmt: skip
+            "part", "joint", "loop_tau", "independent", "near", "activation")  # fmt: skip
 ELSEWHERE = {("tau", kt.joint_reactions), ("tau", kt.sensor_readings), ("tau", kt.maximal_state),
               ("at", kt.maximal_state), ("at", kt.generalized_state),
               ("rows", kt.generalized_velocity)}  # fmt: skip
@@ -63,6 +63,8 @@ class States:
     def _shape(self, function, name):
         n, is_task = self.model.body_count, "task_space" in function.__name__
         shapes = {"f_ext": (n, 6), "torques": (n, 3), "velocities": (n, 6), "t": ()}
+        if name == "controls":
+            return (len(self.model.actuators),)
         if name in ("acceleration", "velocity") or (name == "force" and is_task):
             return (len(OPTIONS["rows"]),)
         return (3,) if name in VECTORS else shapes.get(name, (self.model.nv,))

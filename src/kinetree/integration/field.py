@@ -27,15 +27,27 @@ class Field:
             ``kt.passive_force``, whose dry friction jumps.
         drive: function ``(model, qd, tau)``: what motors make of the forces that a controller
             requests; by default just these.
+        actuators: function ``(model, t, q, qd, inputs)`` from what is held during a step to joint
+            forces, with ``inputs(model)`` zeros of that; by default joint forces are held.
     """
 
     forces: tuple = ()
     passive: Any = None
     drive: Any = None
+    actuators: Any = None
     prescription: ClassVar[Any] = None  # of joints; see ``PrescribedField``
 
+    def inputs(self, model):
+        """Zeros in the shape of what is held during a step, (nv,) for joint forces."""
+        return np.zeros(model.nv) if self.actuators is None else self.actuators.inputs(model)
+
+    def driven(self, model, t, q, qd, tau):
+        """Joint forces of the controller, or of actuators under its controls, (..., nv)."""
+        return tau if self.actuators is None else self.actuators(model, t, q, qd, tau)
+
     def joint_force(self, model, t, q, qd, tau):
-        """All joint forces, (..., nv)."""
+        """All joint forces, (..., nv); ``tau`` is what is held during a step."""
+        tau = self.driven(model, t, q, qd, tau)
         if self.drive is not None:
             tau = self.drive(model, qd, tau)
         if self.passive is not None:
@@ -131,9 +143,9 @@ class PrescribedField(Field):
 
     prescription: Prescription = None  # pyright: ignore[reportAssignmentType]
 
-    def joint_force(self, model, t, q, qd, tau):
-        """All joint forces but those of the drives, (..., nv)."""
-        return super().joint_force(model, t, q, qd, tau * self.prescription.others(model))
+    def driven(self, model, t, q, qd, tau):
+        """Joint forces of the controller or of actuators; none on prescribed joints, (..., nv)."""
+        return super().driven(model, t, q, qd, tau) * self.prescription.others(model)
 
     def acceleration(self, model, t, q, qd, total):
         """Joint accelerations under joint forces, (..., nv)."""
@@ -158,11 +170,12 @@ class PrescribedField(Field):
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
-        """``tau`` with the forces of the drives in place, (..., nv)."""
+        """Joint forces of the controller or of actuators, and those of the drives, (..., nv)."""
         q, qd, _ = self.prescription.at(model, t, q, qd)
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
-        return tau * free + (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
+        own = (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
+        return self.driven(model, t, q, qd, tau) + own
 
     def _hybrid(self, model, q, qd, tau, qdd):
         return hybrid.hybrid_dynamics(model, q, qd, tau, qdd, given=self.prescription.names)

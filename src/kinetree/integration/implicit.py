@@ -44,11 +44,11 @@ class ImplicitMidpoint(Integrator):
 
 
 @kernel
-def _equation(model, v, t, h, q, qd, tau, *, field):
+def _equation(model, v, t, h, q, qd, inputs, *, field):
     """The equation of motion in the middle of a step, times ``h/2``, which is zero."""
     middle = move(model, q, h / 2 * v)
     force = dynamics.inverse_dynamics(model, middle, v, (v - qd) * (2 / h))
-    return (force - field.joint_force(model, t + h / 2, middle, v, tau)) * (h / 2)
+    return (force - field.joint_force(model, t + h / 2, middle, v, inputs)) * (h / 2)
 
 
 def newton(equation, model, v, given, field, iterations):
@@ -187,9 +187,9 @@ class Rosenbrock(Integrator):
 
 
 @kernel
-def _motion(model, t, q, qd, qdd, tau, *, field):
+def _motion(model, t, q, qd, qdd, inputs, *, field):
     """``F``, which is zero, and the power of the joint forces."""
-    force = field.joint_force(model, t, q, qd, tau)
+    force = field.joint_force(model, t, q, qd, inputs)
     return dynamics.inverse_dynamics(model, q, qd, qdd) - force, (force * qd).sum(-1)
 
 
@@ -273,8 +273,8 @@ def _matrices(model, t, q, qd, tau, *, field):
 
 
 @kernel
-def _matrices_of_arrays(model, t, q, qd, tau, *, field):
-    return _matrices(model, t, q, qd, tau, field=field)
+def _matrices_of_arrays(model, t, q, qd, inputs, *, field):
+    return _matrices(model, t, q, qd, inputs, field=field)
 
 
 def _resisting(F):
@@ -286,8 +286,8 @@ def _resisting(F):
 
 
 @kernel
-def _of_joints(model, t, q, qd, tau, *, field):
-    return field.joint_force(model, t, q, qd, tau)
+def _of_joints(model, t, q, qd, inputs, *, field):
+    return field.joint_force(model, t, q, qd, inputs)
 
 
 _of_joints_derivatives = differentiate(_of_joints, wrt=("q", "qd"))
@@ -365,9 +365,9 @@ class VariationalMidpoint(Integrator):
 
 
 @kernel
-def _discrete_equation(model, v, t, h, q, qd, tau, *, field):
+def _discrete_equation(model, v, t, h, q, qd, inputs, *, field):
     """Momentum at the start of a step that makes the action stationary, less the actual one."""
-    p, f, _ = _in_the_middle(model, v, t, h, q, tau, field)
+    p, f, _ = _in_the_middle(model, v, t, h, q, inputs, field)
     f = _by_joint(model, dexp, -h / 2 * v, h / 2 * f)
     return _by_joint(model, dexp_inverse, -h * v, p - f) - _energy_derivatives(model, q, qd)[1]
 

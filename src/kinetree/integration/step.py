@@ -24,7 +24,7 @@ class Step:
 
     Attributes:
         t0, q0, qd0: time and state at its start.
-        tau: joint forces of the controller, held during the step.
+        tau: what is held during the step: joint forces of the controller, or ``Field.inputs``.
         t1, q1, qd1: time and state at its end.
         work: of all joint forces [J].
         stepper: that took it.
@@ -67,8 +67,8 @@ class Step:
 
 
 @kernel
-def _step(model, t, h, q, qd, tau, *, method, field, full=False):
-    after = method.advance(field, model, t, h, q, qd, tau)
+def _step(model, t, h, q, qd, inputs, *, method, field, full=False):
+    after = method.advance(field, model, t, h, q, qd, inputs)
     results = [after.q, after.qd, after.work]
     if method.solves:
         results.append(after.defect)
@@ -82,12 +82,12 @@ def _step(model, t, h, q, qd, tau, *, method, field, full=False):
 
 
 @kernel
-def _steps(model, t, h, q, qd, tau, count, *, method, field):
-    """``count`` steps with the same ``tau``."""
+def _steps(model, t, h, q, qd, inputs, count, *, method, field):
+    """``count`` steps with the same inputs."""
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.advance(field, model, t, h, q, qd, tau)
+        after = method.advance(field, model, t, h, q, qd, inputs)
         if method.solves:
             worst = select(worst < after.defect, after.defect, worst)
         return t + h, after.q, after.qd, work + after.work, worst
@@ -97,8 +97,8 @@ def _steps(model, t, h, q, qd, tau, count, *, method, field):
 
 
 @kernel
-def _accelerations(model, t, q, qd, tau, *, field):
-    return field(model, t, q, qd, tau)
+def _accelerations(model, t, q, qd, inputs, *, field):
+    return field(model, t, q, qd, inputs)
 
 
 class Stepper:
@@ -202,15 +202,18 @@ class Stepper:
 
     @cached_property
     def _rates(self):
-        q, v = self.model.neutral(), np.zeros(self.model.nv)
-        return _accelerations.compiled(self.model, 0.0, q, v, v, field=self.field)
+        q, v, held = self._zeros()
+        return _accelerations.compiled(self.model, 0.0, q, v, held, field=self.field)
 
     def _kernel(self, kernel, *more, **options):
-        q, v = self.model.neutral(), np.zeros(self.model.nv)
-        arguments = (0.0, 1.0, q, v, v, *more)
+        arguments = (0.0, 1.0, *self._zeros(), *more)
         return kernel.compiled(
             self.model, *arguments, method=self.method, field=self.field, **options
         )
+
+    def _zeros(self):
+        """A state, and what is held during a step, for kernels to be traced with."""
+        return self.model.neutral(), np.zeros(self.model.nv), self.field.inputs(self.model)
 
 
 def _number(x):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.errors import LoopError, ModelError
+from kinetree.errors import LoopError
 from kinetree.model.limits import constant_ratio
 
 
@@ -43,34 +43,38 @@ def has_passive_forces(model, *names) -> bool:
 
 
 def actuation(model):
-    """Joint forces for a unit of control of each actuator, (nv, n_actuators).
+    """Joint forces for a unit force of each actuator before its gear, (nv, n_actuators).
 
-    What drives a joint that follows others acts on those that lead, by its ratio.
+    What drives a joint that follows others acts on those that lead, by its ratio; a tendon acts on
+    all of its joints.
     """
-    for actuator in model.actuators:
-        if not actuator.joint and not actuator.loop:
-            raise ModelError(
-                f"actuator {actuator.name!r} drives {actuator.tendon or actuator.frame!r}, not a "
-                f"joint: model.actuation has the actuators of joints only"
-            )
-        if actuator.loop:
-            raise LoopError(
-                f"actuator {actuator.name!r} drives {model.driven_joint(actuator)!r}, which closes "
-                f"a loop: what it comes to in joint space depends on the configuration, see "
-                f"kinetree.loops.actuation_matrix(model, q)"
-            )
     B = np.zeros((model.nv, len(model.actuators)))
-    for k, actuator in enumerate(model.actuators):
-        if model.joint[actuator.joint].nv:
-            B[model.v_slice[actuator.joint], k] = actuator.gear
-        elif model.couplings:
-            ratio = constant_ratio(model, actuator.joint)
-            if ratio is None:
-                raise LoopError(
-                    f"actuator {actuator.name!r} drives {model.driven_joint(actuator)!r}, which "
-                    f"follows others by a ratio that varies: what it comes to depends on the "
-                    f"configuration, see kinetree.loops.actuation_matrix(model, q)"
-                )
-            B[:, k] = ratio * actuator.gear[0]
+    tendons = {t.name: t for t in model.tendons}
+    for k, a in enumerate(model.actuators):
+        if a.loop:
+            raise _varies(a, f"{model.driven_joint(a)!r}, which closes a loop")
+        if a.frame:
+            raise _varies(a, f"frame {a.frame!r}")
+        if a.joint and model.joint[a.joint].nv:
+            B[model.v_slice[a.joint], k] = a.gear
+            continue
+        pulled = tendons[a.tendon] if a.tendon else None
+        arms = [(a.joint, 1.0)] if pulled is None else zip(
+            pulled.joints, pulled.coefficients, strict=True
+        )  # fmt: skip
+        for joint, arm in arms:
+            if model.couplings or pulled is not None:
+                ratio = constant_ratio(model, joint)
+                if ratio is None:
+                    name = model.joint_names[joint - 1]
+                    raise _varies(a, f"{name!r}, which follows others by a ratio that varies")
+                B[:, k] += ratio * arm * a.gear[0]
     B.flags.writeable = False
     return B
+
+
+def _varies(actuator, what):
+    return LoopError(
+        f"actuator {actuator.name!r} drives {what}: what it comes to in joint space depends on the "
+        f"configuration, see kinetree.loops.actuation_matrix(model, q)"
+    )

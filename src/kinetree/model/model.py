@@ -319,7 +319,11 @@ class Model:
 
     @cached_property
     def actuation(self) -> Array:
-        """The matrix that makes joint forces of controls, ``tau = actuation @ u``."""
+        """Joint forces for a unit force of each actuator before its gear, (nv, n).
+
+        So ``tau = actuation @ u`` for motors, whose force is their control; ``kt.driving_force``
+        has the joint forces of all actuators, within their ranges.
+        """
         return actuation(self)
 
     def at(self, t: float) -> "Model":

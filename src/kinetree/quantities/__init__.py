@@ -3,6 +3,7 @@
 # ruff: noqa: F403
 from kinetree.model.define import FUNCTIONS as FUNCTIONS
 from kinetree.quantities import (
+    actuators,
     cartesian,
     centroidal,
     dynamics,
@@ -16,6 +17,7 @@ from kinetree.quantities import (
     support,
     task_space,
 )
+from kinetree.quantities.actuators import *
 from kinetree.quantities.cartesian import *
 from kinetree.quantities.centroidal import *
 from kinetree.quantities.dynamics import *
@@ -30,6 +32,7 @@ from kinetree.quantities.support import *
 from kinetree.quantities.task_space import *
 
 __all__: list[str] = []
+__all__ += actuators.__all__
 __all__ += cartesian.__all__
 __all__ += centroidal.__all__
 __all__ += dynamics.__all__

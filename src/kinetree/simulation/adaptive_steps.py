@@ -70,7 +70,7 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
     One step serves a whole batch: its worst sample decides. With a controller, which is called at
     every multiple of ``dt``, steps end there.
     """
-    record = Record(notes=stepper.notes)
+    record = Record(notes=stepper.notes, source=motion.controller)
     pace = _Pace(stepper.method.error_order, min(clock.dt, tolerance.longest))
     k, t, tau = 0, clock.start, motion.tau(clock.start)
     record.keep(t, motion.q, motion.qd, tau, motion.work)

@@ -14,6 +14,7 @@ from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
 from kinetree.model.limits import constant_ratio
+from kinetree.model.parts import Posture
 
 _CLOSE = 1e-9  # of a sampling period: what counts as the same instant
 
@@ -141,17 +142,23 @@ class Recorded:
 
 
 class Controls:
-    """A controller of the actuators of a model rather than of its joints.
+    """A controller of the motors of a model rather than of its joints.
 
-    Controls are cut to the range of each actuator, ``control``, and to what it can exert before
-    its gear, ``effort``; joint forces are ``model.actuation`` times what is left, or where
-    actuators drive loop joints ``kinetree.loops.actuation_matrix(model, q)``.
+    Controls are cut to the range of each motor, ``control``, and times its gain to what it can
+    exert before its gear, ``effort``; joint forces are ``model.actuation`` times what is left, or
+    where motors drive loop joints ``kinetree.loops.actuation_matrix(model, q)``, within the limits
+    of effort of the joints.
 
     Args:
         model: with actuators.
         controls: function ``(t, q, qd)`` that returns one number per actuator, (..., n); or n
             numbers that never change.
+
+    Attributes:
+        last: controls of the last call.
     """
+
+    last: Any = None
 
     def __init__(self, model, controls):
         if not model.actuators:
@@ -163,16 +170,30 @@ class Controls:
         self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
             controls
         )  # fmt: skip
-        ranges = np.array([(a.control, a.effort) for a in model.actuators])
-        self.low, self.high = ranges[:, :, 0].max(axis=1), ranges[:, :, 1].min(axis=1)
+        self.control, self.effort = (
+            np.array([getattr(a, name) for a in model.actuators]).T
+            for name in ("control", "effort")
+        )
+        self.gain = np.array([a.gain[0] for a in model.actuators])
+        self.most = model.effort_limits
         self.varies = any(
             a.loop or constant_ratio(model, a.joint) is None
             for a in model.actuators
-            if a.loop or not model.joint[a.joint].nv
+            if a.loop or (a.joint and not model.joint[a.joint].nv)
         )
+        self.reset()
 
     def __call__(self, t, q, qd):
         """Joint forces, (..., nv)."""
+        f = np.clip(self.gain * np.clip(self.read(t, q, qd), *self.control), *self.effort)
+        if self.varies:
+            tau = (actuation_matrix(self.model, q) * f[..., None, :]).sum(-1)
+        else:
+            tau = f @ self.model.actuation.T
+        return tau if self.model.couplings else np.clip(tau, -self.most, self.most)
+
+    def read(self, t, q, qd):
+        """The controls, (..., n)."""
         u = as_numbers(self.function(t, q, qd), "controls").astype(float)
         n, names = len(self.model.actuators), [a.name for a in self.model.actuators]
         if u.ndim == 0 or u.shape[-1] != n:
@@ -182,10 +203,8 @@ class Controls:
             )
         if np.any(np.isnan(u)):
             raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
-        u = np.clip(u, self.low, self.high)
-        if self.varies:
-            return (actuation_matrix(self.model, q) * u[..., None, :]).sum(-1)
-        return u @ self.model.actuation.T
+        self.last = np.broadcast_to(u, (*np.broadcast_shapes(np.shape(q)[:-1], u.shape[:-1]), n))
+        return u
 
     def next_instant(self, t: float) -> float:
         """When the controls change next, if that is known."""
@@ -196,6 +215,42 @@ class Controls:
         """Before a new simulation."""
         if hasattr(self.function, "reset"):
             self.function.reset()
+
+
+class ServoControls(Controls):
+    """Controls of actuators with servos among them: what a step holds, see ``forces.actuators``.
+
+    As long as the controls stay the same, so does that: activations of the time since then follow
+    from it.
+
+    Args:
+        model: with actuators.
+        controls: as for ``Controls``.
+        servos: ``Servos`` of the model.
+        activation: at the start, (m,); zero by default.
+    """
+
+    def __init__(self, model, controls, servos, activation=()):
+        super().__init__(model, controls)
+        self.servos, self.held = servos, None
+        self.start = activation if len(activation) else np.zeros(servos.states)
+        self.is_constant = isinstance(self.function, Constant)
+
+    def __call__(self, t, q, qd):
+        """Controls, activations and their time, (..., size)."""
+        before, u = self.last, self.read(t, q, qd)
+        if not all_finite(u):
+            raise ShapeError(f"controls of servos must be finite; at t = {t:.6g} s they are {u}")
+        if self.last.shape[:-1] != q.shape[:-1]:
+            raise ShapeError(f"controls {u.shape} do not fit a batch of shape {q.shape[:-1]}")
+        if self.held is None or not np.array_equal(before, self.last):
+            self.held = self.servos.held(self.last, self._activation(t), t)
+        return self.held
+
+    def _activation(self, t):
+        if self.held is not None:
+            return self.servos.state(self.model, t, self.held)[1]
+        return np.broadcast_to(self.start, (*self.last.shape[:-1], self.servos.states))
 
 
 def at_instants(source) -> tuple:
@@ -217,7 +272,7 @@ def at_instants(source) -> tuple:
 class _NoController:
     """Zeros, the same array every time."""
 
-    is_zero = True
+    is_constant = True
 
     def __init__(self, shape):
         self.zero = np.zeros(shape)
@@ -236,6 +291,11 @@ class _Checked:
             function.reset()
         if hasattr(function, "next_instant"):
             self.next_instant = function.next_instant
+
+    @property
+    def last(self):
+        """Controls of the last call, where there are any."""
+        return getattr(self.function, "last", None)
 
     def __call__(self, t, q, qd):
         given = self.function(t, q, qd)
@@ -260,13 +320,19 @@ class _Checked:
         return tau
 
 
-def as_controller(controller, model, shape, controls=None):
-    """A function ``(t, q, qd)`` to joint forces of the given shape; None stands for none."""
+def as_controller(controller, model, shape, controls=None, servos=None):
+    """A function ``(t, q, qd)`` to what a step holds; None stands for no forces.
+
+    Joint forces of the given shape, or with ``servos`` controls and activations.
+    """
     if controls is not None:
         if controller is not None:
             raise ModelError(
                 "give joint forces (controller=) or the controls of actuators (controls=), not both"
             )
+        controls, activation = _of_posture(model, controls)
+        if servos is not None:
+            return ServoControls(model, controls, servos, activation)
         controller = Controls(model, controls)
     if controller is None:
         return _NoController(shape)
@@ -276,3 +342,16 @@ def as_controller(controller, model, shape, controls=None):
             f"{type(controller).__name__}"
         )
     return _Checked(controller, model)
+
+
+def _of_posture(model, controls):
+    """Controls and activations of a posture or its name; of anything else, itself and none."""
+    posture = model.posture(controls) if isinstance(controls, str) else controls
+    if not isinstance(posture, Posture):
+        return controls, ()
+    if not posture.controls.size:
+        raise ModelError(
+            f"posture {posture.name!r} of model {model.name!r} has no controls of actuators to "
+            f"hold; give numbers, one for each of its {len(model.actuators)} actuators"
+        )
+    return posture.controls, posture.activation

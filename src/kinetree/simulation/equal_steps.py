@@ -49,8 +49,12 @@ class Motion:
     @property
     def holds(self) -> bool:
         """Whether the controller is called at every interval, and its forces held in between."""
-        zero = getattr(self.controller, "is_zero", False)
-        return not zero and not hasattr(self.controller, "next_instant")
+        return not self.is_constant and not hasattr(self.controller, "next_instant")
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether what steps hold never changes."""
+        return getattr(self.controller, "is_constant", False)
 
     def tau(self, t, before=None):
         """Joint forces from time ``t`` on, those from ``before`` if they are still held."""
@@ -77,6 +81,8 @@ class Record:
         largest_step: longest step [s].
         largest_advance: largest displacement of a joint in one step [rad or m].
         notes: a stepper's records of contact, or None.
+        source: the controller, whose ``last`` controls are stored where there are any.
+        controls: of actuators, where there are any.
     """
 
     t: list = field(default_factory=list)
@@ -90,11 +96,16 @@ class Record:
     largest_step: float = 0.0
     largest_advance: float = 0.0
     notes: Any = None
+    source: Any = None
+    controls: list = field(default_factory=list)
 
     def keep(self, t, q, qd, tau, work):
         """Store an instant."""
         for name, value in (("t", t), ("q", q), ("qd", qd), ("tau", tau), ("work", work)):
             getattr(self, name).append(value)
+        controls = getattr(self.source, "last", None)
+        if controls is not None:
+            self.controls.append(controls)
         if self.notes is not None:
             self.notes.keep()
 
@@ -111,13 +122,14 @@ class Record:
 
     def arrays(self) -> dict[str, Any]:
         """What was stored, as arrays with time first."""
-        return {name: np.array(getattr(self, name)) for name in ("t", "q", "qd", "tau", "work")}
+        names = ("t", "q", "qd", "tau", "work", *(("controls",) if self.controls else ()))
+        return {name: np.array(getattr(self, name)) for name in names}
 
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
     """From the start of the clock to its end, or to where a hook stops."""
-    record = Record(notes=stepper.notes)
-    if stepper.compiled and not motion.hooks and getattr(motion.controller, "is_zero", False):
+    record = Record(notes=stepper.notes, source=motion.controller)
+    if stepper.compiled and not motion.hooks and motion.is_constant:
         _run_chunks(stepper, clock, motion, store_every, progress, record)
         return record
     k, t, tau = 0, clock.start, None
@@ -162,15 +174,15 @@ def after_hooks(step, hooks):
 
 def _run_chunks(stepper, clock, motion, store_every, progress, record):
     """Many steps in one call, where only stored ones are needed."""
-    zero = motion.tau(clock.start)
+    held = motion.tau(clock.start)
     if store_every == 1:
-        _run_each(stepper, clock, motion, zero, progress, record)
+        _run_each(stepper, clock, motion, held, progress, record)
         return
     k = 0
     while k < clock.count:
         t = clock.time(k)
         if k % store_every == 0:
-            record.keep(t, motion.q, motion.qd, zero, motion.work)
+            record.keep(t, motion.q, motion.qd, held, motion.work)
             progress(t)
         many = min(store_every - k % store_every, _CHUNK, clock.count - k)
         if many > 1 and k + many == clock.count:
@@ -178,27 +190,27 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
         h = clock.time(k + 1) - t if many == 1 else clock.dt
         named = (h, stepper.method.name)
         with NamingTime(stepper.model, t, motion.qd, *named), np.errstate(all="ignore"):
-            q, qd, work = stepper.steps(t, h, motion.q, motion.qd, zero, many)
+            q, qd, work = stepper.steps(t, h, motion.q, motion.qd, held, many)
         k += many
         check_finite_state(stepper.model, clock.time(k), q, qd, *named)
         motion.q, motion.qd, motion.work = q, qd, motion.work + work
         record.count(h, qd, many)
-    record.keep(clock.time(k), motion.q, motion.qd, zero, motion.work)
+    record.keep(clock.time(k), motion.q, motion.qd, held, motion.work)
     progress(clock.time(k))
 
 
-def _run_each(stepper, clock, motion, zero, progress, record):
+def _run_each(stepper, clock, motion, held, progress, record):
     """All steps, every one stored."""
-    record.keep(clock.start, motion.q, motion.qd, zero, motion.work)
+    record.keep(clock.start, motion.q, motion.qd, held, motion.work)
     for first in range(0, clock.count, _BLOCK):
         last = min(first + _BLOCK, clock.count)
         instants = [clock.time(k) for k in range(first, last + 1)]
         progress(instants[0])
         with np.errstate(all="ignore"):
-            steps = stepper.walk(instants, motion.q, motion.qd, zero)
+            steps = stepper.walk(instants, motion.q, motion.qd, held)
         for t, (q, qd, work) in zip(instants[1:], steps, strict=True):
             motion.q, motion.qd, motion.work = q, qd, motion.work + work
-            record.keep(t, q, qd, zero, motion.work)
+            record.keep(t, q, qd, held, motion.work)
         qd = np.array([step[1] for step in steps])
         if not np.all(np.isfinite(qd)):
             for t, (q, qd, _) in zip(instants[1:], steps, strict=True):

@@ -63,6 +63,7 @@ class Setup:
         batch: shape of the batch.
         options: friction, limits and motors, as for ``effects_of``.
         reason: why ``integrator="auto"`` is an implicit method, if it is.
+        servos: actuators whose forces follow the state while controls are held, or None.
     """
 
     function: str
@@ -78,6 +79,7 @@ class Setup:
     batch: tuple = ()
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     reason: str = ""
+    servos: Any = None
 
     @cached_property
     def effects(self) -> Effects:
@@ -87,7 +89,7 @@ class Setup:
     @cached_property
     def field(self) -> Field:
         """Accelerations of the tree, prescribed joints among its joints."""
-        given = (self.forces, self.effects.passive, self.effects.drive)
+        given = (self.forces, self.effects.passive, self.effects.drive, self.servos)
         if self.prescription is None:
             return Field(*given)
         return PrescribedField(*given, self.prescription)
@@ -145,7 +147,7 @@ def composed(
     function: str, model: Model, *, integrator: Any = "auto", constraints: Any = "projection",
     contact: Any = None, forces: Any = (), friction: Any = "smooth", limits: Any = "stiff",
     motors: Any = None, prescribed: Any = None, t0: float = 0.0, adaptive: bool = False,
-    batch: tuple = (),
+    batch: tuple = (), servos: Any = None,
 ) -> Setup:  # fmt: skip
     """The setup of a call; options as for ``simulate``."""
     _require_numbers(model, function)
@@ -163,6 +165,7 @@ def composed(
         adaptive,
         batch,
         {"friction": friction, "limits": limits, "motors": motors},
+        servos=servos,
     )
 
 

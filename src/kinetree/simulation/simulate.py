@@ -20,10 +20,10 @@ from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import as_controller, at_instants
 from kinetree.simulation.equal_steps import Clock, Motion, run_equal_steps
-from kinetree.simulation.forces.actuators import TorqueSpeed
+from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
-from kinetree.simulation.results.observables import drive_forces, loop_errors, observe
+from kinetree.simulation.results.observables import driven_motion, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.setup import composed, suited
@@ -119,6 +119,7 @@ def simulate(
         "simulate", model, integrator=integrator, constraints=constraints, contact=contact,
         forces=forces, friction=friction, limits=limits, motors=motors, prescribed=prescribed,
         t0=clock.start, adaptive=adaptive, batch=q.shape[:-1],
+        servos=None if controls is None else servos_of(model),
     )  # fmt: skip
     refuse_conflicts(setup)
     prescription = setup.prescription
@@ -132,7 +133,7 @@ def simulate(
     warn_of_ground(model, contact, setup.forces)
     setup = suited(setup, integrator, q, clock.dt, servos=controls is not None)
     stepper, watchers = setup.stepper(q, qd, events, clock.dt)
-    control = as_controller(controller, model, qd.shape, controls)
+    control = as_controller(controller, model, qd.shape, controls, setup.servos)
     hooks = (*at_instants(control), *watchers, *hooks)
     motion = Motion(
         q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
@@ -144,8 +145,7 @@ def simulate(
     else:
         record = run_equal_steps(stepper, clock, motion, store_every, report_time)
     arrays = record.arrays()
-    if prescription is not None:
-        arrays["tau"] = drive_forces(stepper, arrays)
+    arrays |= driven_motion(stepper, setup.servos, arrays)
     record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
     seen = observe(model, arrays["q"], arrays["qd"])
     open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))

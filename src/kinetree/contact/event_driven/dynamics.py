@@ -104,7 +104,8 @@ class PhaseDynamics:
     def instant(self, t, q, qd, tau) -> Instant:
         """Contacts and equation of motion at a time, or at times (n,) and states (n, ...)."""
         gap, J, bias = self.scene.candidate_terms(self.tree, q, qd)
-        total = self._joint_force(t, q, qd, np.broadcast_to(tau, qd.shape))
+        held = np.broadcast_to(tau, (*qd.shape[:-1], *np.shape(tau)[-1:]))
+        total = self._joint_force(t, q, qd, held)
         A = self.field.mobility(self.tree, q)
         free = self._at(t, self.field.acceleration, self.tree, q, qd, total)
         if self.tree is self.model:
@@ -133,7 +134,8 @@ class PhaseDynamics:
         """``function`` of a time, or of each of several."""
         if np.ndim(t) == 0:
             return function(model, t, *arrays)
-        if self.field.prescription is None and not self.field.forces:
+        field = self.field
+        if field.prescription is None and not field.forces and field.actuators is None:
             return function(model, t[0], *arrays)
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 

@@ -122,7 +122,8 @@ class PhaseStepper(Stepper):
             A, unpushed = now.with_loops()
             push = np.einsum("nav,na->v", now.J, force)
             total = drive_forces(self.model, q, qd, now.total, unpushed + A @ push, push, given)
-            found.append(np.where(free, tau, total - now.total))
+            own = np.where(free, 0.0, total - now.total)
+            found.append(self.field.driven(self.model, t, q, qd, tau) + own)
         return np.array(found)
 
     def _loads(self, step):

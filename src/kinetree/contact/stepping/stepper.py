@@ -125,12 +125,12 @@ def _looped(method):
 
 
 @kernel
-def _contact_steps(model, t, h, q, qd, tau, force, count, *, step, method, field):
-    """``count`` steps with the same ``tau``: state, work, forces of the last, residuals of all."""
+def _contact_steps(model, t, h, q, qd, inputs, force, count, *, step, method, field):
+    """``count`` steps with the same inputs: state, work, forces of the last, residuals of all."""
 
     def body(state):
         t, q, qd, work, force, residuals = state
-        after = step(method, field, model, t, h, q, qd, tau, force)
+        after = step(method, field, model, t, h, q, qd, inputs, force)
         residuals = accumulated(residuals, after.residuals)
         return t + h, after.q, after.qd, work + after.work, after.force, residuals
 
@@ -210,16 +210,16 @@ class ContactStepper(Stepper):
             arrays: what was stored, by name.
         """
         model, step, history = self.model, self.contact_step, self.notes.history()
-        motions, found = step.prescription, np.array(arrays["tau"])
-        free = motions.others(model) == 1
+        motions, found = step.prescription, np.empty(arrays["qd"].shape)
         for at in np.ndindex(found.shape[:-1]):
-            t, tau = arrays["t"][at[0]], found[at]
+            t, tau = arrays["t"][at[0]], arrays["tau"][at]
             q, qd, qdd = motions.at(model, t, arrays["q"][at], arrays["qd"][at])
             push = _push(step.constraints.at(model, q, qd), history, at)
             applied = self.field.joint_force(model, t, q, qd, tau)
             qdd = mobility.free_acceleration(model, q, qd, applied + push, motions.names, qdd)
             total = mobility.drive_forces(model, q, qd, applied, qdd, push, motions.names)
-            found[at] = np.where(free, tau, total - applied)
+            own = (total - applied) * (1 - motions.others(model))
+            found[at] = self.field.driven(model, t, q, qd, tau) + own
         return found
 
     def _taken(self, t, h, q, qd, tau, count):
@@ -294,9 +294,8 @@ class ContactStepper(Stepper):
 
     @cached_property
     def _kernel(self):
-        q, v = self.model.neutral(), np.zeros(self.model.nv)
         return _contact_steps.compiled(
-            self.model, 0.0, 1.0, q, v, v, np.zeros(self.notes.rows), 1.0,
+            self.model, 0.0, 1.0, *self._zeros(), np.zeros(self.notes.rows), 1.0,
             step=self.contact_step, method=self.flight, field=self.field,
         )  # fmt: skip
 

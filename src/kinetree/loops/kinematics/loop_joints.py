@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.actuators import transmission
 from kinetree.algorithms.closed.forces import LoopJointMotion, loop_joint_motion
-from kinetree.algorithms.closed.inverse_dynamics import follower_ratios, loop_slices
+from kinetree.algorithms.closed.inverse_dynamics import loop_slices
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnknownNameError
@@ -86,22 +87,20 @@ def loop_joint_forces(model: Model, q: ArrayLike, forces: dict) -> np.ndarray:
 
 @on_host
 def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
-    """Joint forces for a unit of control of each actuator, (..., nv, n_actuators).
+    """Joint forces for a unit force of each actuator before its gear, (..., nv, n_actuators).
 
-    ``model.actuation`` for mechanisms that also have actuators in loop joints, or in joints that
-    follow others by a ratio that varies: their effect in joint space depends on the configuration.
+    ``model.actuation`` for mechanisms that also have actuators in loop joints, on frames, or in
+    joints that follow others by a ratio that varies: their moment arms depend on the configuration.
     """
-    q, slices = as_configuration(model, q), list(loop_slices(model).values())
-    matrix = np.zeros((*q.shape[:-1], model.nv, len(model.actuators)))
-    B = loop_motion_of(model, q).B if any(a.loop for a in model.actuators) else None
-    for k, a in enumerate(model.actuators):
-        if a.loop and B is not None:
-            matrix[..., k] = (B[..., slices[a.loop - 1]] * np.array(a.gear)).sum(-1)
-        elif model.v_slice[a.joint].stop > model.v_slice[a.joint].start:
-            matrix[..., model.v_slice[a.joint], k] = a.gear
-        else:
-            matrix[..., k] = follower_ratios(model, q, a.joint) * a.gear
-    return matrix
+    q = as_configuration(model, q)
+    if not (model.nv and model.actuators):
+        return np.zeros((*q.shape[:-1], model.nv, len(model.actuators)))
+    return compiled(_arms, model, q)
+
+
+@kernel
+def _arms(model, q):
+    return transmission(model, q, model.zero_velocity).arms
 
 
 @on_host

@@ -78,20 +78,20 @@ def _ahead(model, a, h, q, qd, mean, qdd, method):
 
 
 @kernel
-def _imbalance(model, a, t, h, q, qd, tau, mean, qdd, *, method, field):
+def _imbalance(model, a, t, h, q, qd, inputs, mean, qdd, *, method, field):
     """Joint forces that the motion needs at the end of the step, less those that act."""
     end = _ahead(model, a, h, q, qd, mean, qdd, method)
     needed = rnea.inverse_dynamics(model, end.q, end.qd, end.qdd)
-    return needed - field.joint_force(model, t + h, end.q, end.qd, tau)
+    return needed - field.joint_force(model, t + h, end.q, end.qd, inputs)
 
 
 _gradient = differentiate(_imbalance, wrt="a")
 
 
 @kernel
-def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
+def _alpha_step(model, t, h, q, qd, inputs, mean, qdd, *, method, field):
     chosen, (beta, gamma) = field.chosen, method()[2:]
-    given, moving = (t, h, q, qd, tau, mean, qdd), velocity_rows(model)
+    given, moving = (t, h, q, qd, inputs, mean, qdd), velocity_rows(model)
     ends = model.at(t + h)
 
     def improved(state):
@@ -115,8 +115,8 @@ def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
     a, _, defect = repeat(improved, (mean, none, 0 * t), _ITERATIONS)
     end = _ahead(model, a, h, q, qd, mean, qdd, method)
     q1, qd1 = closed(ends, end.q, end.qd, chosen=chosen)[:2]
-    before = _power(model, t, q, qd, tau, field)
-    after = _power(model, t + h, q1, qd1, tau, field)
+    before = _power(model, t, q, qd, inputs, field)
+    after = _power(model, t + h, q1, qd1, inputs, field)
     defect = defect / np.sqrt(1 + qd1 @ qd1)
     return q1, qd1, h / 2 * (before + after), a, end.qdd, defect
 
@@ -174,7 +174,7 @@ class AlphaStepper(Stepper):
 
     @property
     def _alpha(self):
-        q, v = self.model.neutral(), np.zeros(self.model.nv)
+        q, v, held = self._zeros()
         return _alpha_step.compiled(
-            self.model, 0.0, 1.0, q, v, v, v, v, method=self.method, field=self.field
+            self.model, 0.0, 1.0, q, v, held, v, v, method=self.method, field=self.field
         )

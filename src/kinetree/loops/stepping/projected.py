@@ -57,6 +57,14 @@ class Constrained:
         """Prescribed joints, or None."""
         return self.field.prescription
 
+    def inputs(self, model):
+        """See ``Field.inputs``."""
+        return self.field.inputs(model)
+
+    def driven(self, model, t, q, qd, tau):
+        """See ``Field.driven``."""
+        return self.field.driven(model, t, q, qd, tau)
+
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces but those of the constraints, (..., nv)."""
         return self.field.joint_force(model, t, q, qd, tau)
@@ -78,7 +86,7 @@ class Constrained:
         Constraints that move with time do work, which counts.
         """
         if self.prescription is not None:
-            qd, qdd, total, drives = self._driven(model, t, q, qd, tau)
+            _, qd, qdd, total, drives = self._driven(model, t, q, qd, tau)
             total = total + drives
         else:
             total = self.joint_force(model, t, q, qd, tau)
@@ -93,15 +101,16 @@ class Constrained:
         return {name: getattr(self, name) for name in names}
 
     def drive_force(self, model, t, q, qd, tau):
-        """``tau`` with the forces of the drives in place, (..., nv)."""
-        return tau * self.prescription.others(model) + self._driven(model, t, q, qd, tau)[3]
+        """See ``PrescribedField.drive_force``."""
+        q, qd, _, _, drives = self._driven(model, t, q, qd, tau)
+        return self.field.driven(model, t, q, qd, tau) + drives
 
     def _driven(self, model, t, q, qd, tau):
-        """Velocities, accelerations, joint forces, and those that prescribed joints need."""
+        """State, accelerations, joint forces, and those that prescribed joints need."""
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         qdd, drives = driven_acceleration(model.at(t), q, qd, total, qdd, **self._equations)
-        return qd, qdd, total, drives
+        return q, qd, qdd, total, drives
 
 
 DOUBTFUL = 1e-9
@@ -227,12 +236,12 @@ def _with_energy(qd, lost, kinetic):
 
 
 @kernel
-def projected_steps(model, t, h, q, qd, tau, count, *, method, field):
-    """``count`` steps with the same ``tau``, and the worst of what they say about themselves."""
+def projected_steps(model, t, h, q, qd, inputs, count, *, method, field):
+    """``count`` steps with the same inputs, and the worst of what they say about themselves."""
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.advance(field, model, t, h, q, qd, tau)
+        after = method.advance(field, model, t, h, q, qd, inputs)
         return t + h, after.q, after.qd, work + after.work, _worst(worst, after.checks)
 
     start = np.array([0 * t, 0 * t, 0 * t, 1 + 0 * t, 0 * t, 0 * t])

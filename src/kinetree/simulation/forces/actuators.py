@@ -1,4 +1,8 @@
-"""Motors: how much of the joint forces that a controller requests they can exert at a speed."""
+"""Actuators in a simulation: servos under held controls, and motors that can exert only so much.
+
+Servos are functions of the state, so that their forces change inside a step: what a step holds are
+controls, and activations at the time from which the controls were held, (u, act, t).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +10,60 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.actuators import stateful
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.kernel import select
 from kinetree.model.limits import ratio_to_leader
+from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.spelling import did_you_mean
+
+
+@dataclass(frozen=True)
+class Servos:
+    """Joint forces of the actuators of a model under held controls.
+
+    Attributes:
+        count: actuators.
+        states: how many of them have an activation.
+    """
+
+    count: int
+    states: int
+
+    def inputs(self, model):
+        """Zeros in the shape of what a step holds: controls, activations and their time."""
+        return np.zeros(self.count + self.states + bool(self.states))
+
+    def held(self, controls, activation, t):
+        """What a step holds, (..., size); the other arrays have the same batch axes."""
+        if not self.states:
+            return controls
+        since = np.broadcast_to(t, (*np.shape(controls)[:-1], 1))
+        return np.concatenate([controls, activation, since], axis=-1)
+
+    def state(self, model, t, inputs):
+        """Controls (..., n), and activations (..., m) at a time, or None where there are none."""
+        controls = inputs[..., : self.count]
+        if not self.states:
+            return controls, None
+        activation, since = inputs[..., self.count : -1], inputs[..., -1]
+        return controls, activation_after(model, controls, activation, np.asarray(t - since))
+
+    def __call__(self, model, t, q, qd, inputs):
+        """Joint forces, (..., nv)."""
+        return driving_force(model, q, qd, *self.state(model, t, inputs))
+
+
+def servos_of(model) -> Servos | None:
+    """The actuators of a model; None where their joint forces are constant while controls are.
+
+    Motors are such, see ``controllers.Controls``, unless they push a frame, or joints that follow
+    others have limits of effort.
+    """
+    limited = model.couplings and np.any(np.isfinite(model.uncoupled.effort_limits))
+    if not limited and not any(a.is_servo or a.frame for a in model.actuators):
+        return None
+    return Servos(len(model.actuators), len(stateful(model)))
 
 
 @dataclass(frozen=True)
@@ -108,10 +162,11 @@ def drive_of(model, motors) -> Drive | None:
         if not isinstance(curve, TorqueSpeed):
             raise TypeError(f"motors[{name!r}] must be a TorqueSpeed, got {type(curve).__name__}")
         a = actuators[name]
-        if a.loop:
+        if not a.joint:
+            drives = a.tendon or a.frame or f"{model.driven_joint(a)}, which closes a loop"
             raise ModelError(
                 f"motors[{name!r}]: a torque-speed curve is for an actuator of a joint in the "
-                f"tree; {model.driven_joint(a)!r} closes a loop"
+                f"tree; this one drives {drives}"
             )
         driven = ratio_to_leader(model, a.joint) if model.couplings else (a.joint, 1.0)
         if driven is None:

@@ -68,6 +68,14 @@ class Held:
         """Prescribed joints, or None."""
         return self.field.prescription
 
+    def inputs(self, model):
+        """See ``Field.inputs``."""
+        return self.field.inputs(model)
+
+    def driven(self, model, t, q, qd, tau):
+        """See ``Field.driven``."""
+        return self.field.driven(model, t, q, qd, tau)
+
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces but those that hold, and those of drives, (..., nv)."""
         tau = self.field.joint_force(model, t, q, qd, tau)
@@ -107,11 +115,12 @@ class Held:
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
-        """``tau`` with the forces of the drives in place, (..., nv)."""
+        """See ``PrescribedField.drive_force``."""
         q, qd, _ = self.field.prescription.at(model, t, q, qd)
         qdd, _ = self(model, t, q, qd, tau)
         total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
-        return tau * free + (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
+        own = (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
+        return self.field.driven(model, t, q, qd, tau) + own
 
 
 @dataclass(frozen=True)
@@ -158,21 +167,21 @@ def _held_traced(field, model, q, qdd, held, s):
 
 @kernel
 def _held_step(
-    model, t, h, q, qd, tau, held, direction, *, method, field_by_mode,
+    model, t, h, q, qd, inputs, held, direction, *, method, field_by_mode,
     full=False,
 ):  # fmt: skip
     under = field_by_mode(held, direction)
-    return _step.function(model, t, h, q, qd, tau, method=method, field=under, full=full)
+    return _step.function(model, t, h, q, qd, inputs, method=method, field=under, full=full)
 
 
 @kernel
-def _held_accelerations(model, t, q, qd, tau, held, direction, *, field_by_mode):
-    return field_by_mode(held, direction)(model, t, q, qd, tau)
+def _held_accelerations(model, t, q, qd, inputs, held, direction, *, field_by_mode):
+    return field_by_mode(held, direction)(model, t, q, qd, inputs)
 
 
 @kernel
-def _constraint_force(model, t, q, qd, tau, held, direction, *, field_by_mode):
-    return field_by_mode(held, direction).constraint_force(model, t, q, qd, tau)
+def _constraint_force(model, t, q, qd, inputs, held, direction, *, field_by_mode):
+    return field_by_mode(held, direction).constraint_force(model, t, q, qd, inputs)
 
 
 class HeldStepper(Stepper):
@@ -258,9 +267,9 @@ class HeldStepper(Stepper):
         """A kernel in the present mode."""
         key = (kernel.__name__, options.get("full"))
         if key not in self._kernels:
-            q, v = self.model.neutral(), np.zeros(self.model.nv)
+            q, v, inputs = self._zeros()
             options["field_by_mode"] = self.field_by_mode
-            self._kernels[key] = kernel.compiled(self.model, 0.0, *h, q, v, v, v, v, **options)
+            self._kernels[key] = kernel.compiled(self.model, 0.0, *h, q, v, inputs, v, v, **options)
         return _WithMode(self._kernels[key], self.mode)
 
 

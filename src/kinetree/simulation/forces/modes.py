@@ -324,7 +324,8 @@ class Releases(_Group):
 
     def _functions(self, t, q, qd, tau, stepper):
         low, high = self.modes.bounds(q)
-        f = stepper.constraint_force(t, q, qd, np.broadcast_to(tau, qd.shape))
+        held = np.broadcast_to(tau, (*qd.shape[:-1], tau.shape[-1]))
+        f = stepper.constraint_force(t, q, qd, held)
         return np.minimum(f - low, high - f)[..., self.variables]
 
     def act(self, i, q, qd):

@@ -95,15 +95,15 @@ def _table(table):
 
 
 @kernel
-def _stateful_step(model, t, h, q, qd, tau, s, *, method, stateful, full=False):
+def _stateful_step(model, t, h, q, qd, inputs, s, *, method, stateful, full=False):
     field = _Stages(stateful, method, h, s)
-    results = _step.function(model, t, h, q, qd, tau, method=method, field=field, full=full)
+    results = _step.function(model, t, h, q, qd, inputs, method=method, field=field, full=full)
     return (*results, field.after(model, results[0]))
 
 
 @kernel
-def _stateful_accelerations(model, t, q, qd, tau, s, *, stateful):
-    total, _ = stateful(model, t, q, qd, tau, s, 0.0)
+def _stateful_accelerations(model, t, q, qd, inputs, s, *, stateful):
+    total, _ = stateful(model, t, q, qd, inputs, s, 0.0)
     return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
 
@@ -184,10 +184,10 @@ class StatefulStepper(Stepper):
     def _compiled(self, kernel, **options):
         key = (kernel.__name__, options.get("full"))
         if key not in self._kernels:
-            q, v = self.model.neutral(), np.zeros(self.model.nv)
-            s = self.stateful.start(self.model, q)
+            zeros = self._zeros()
+            s = self.stateful.start(self.model, zeros[0])
             first = (0.0, 1.0) if options else (0.0,)
             self._kernels[key] = kernel.compiled(
-                self.model, *first, q, v, v, s, stateful=self.stateful, **options
+                self.model, *first, *zeros, s, stateful=self.stateful, **options
             )
         return self._kernels[key]

@@ -40,6 +40,14 @@ def velocities(model) -> tuple[Variable, ...]:
     return tuple(_each(model, 1))
 
 
+def actuators(model) -> dict[str, tuple]:
+    """Actuators by the entries of ``controls`` and of ``activation``."""
+    return {
+        "controls": model.actuators,
+        "activation": tuple(a for a in model.actuators if a.activation),
+    }
+
+
 def _each(model, which):
     for i, body in enumerate(model.bodies, start=1):
         joint = body.joint

@@ -70,12 +70,33 @@ def _errors_at(model, t, q, qd):
     return tuple(loop_constraints(model.at(t), q, qd)[2:])
 
 
-# --- forces of the drives of prescribed joints, along a motion -----------------------------------
+# --- forces of actuators and of the drives of prescribed joints, along a motion ------------------
+
+
+def driven_motion(stepper, servos, arrays) -> dict:
+    """Arrays that replace and join what was stored: joint forces, and activations of actuators.
+
+    Args:
+        stepper: what took the steps.
+        servos: actuators with servos among them, or None.
+        arrays: what was stored, by name; ``tau`` is what steps held.
+    """
+    found, prescribed = {}, stepper.field.prescription is not None
+    if prescribed:
+        found["tau"] = drive_forces(stepper, arrays)
+    if servos is not None:
+        t, q, qd, held = (arrays[name] for name in ("t", "q", "qd", "tau"))
+        t = t.reshape(-1, *[1] * (qd.ndim - 2))
+        if servos.states:
+            found["activation"] = servos.state(stepper.model, t, held)[1]
+        if not prescribed:
+            found["tau"] = servos(stepper.model, t, q, qd, held)
+    return found
 
 
 @kernel
-def _drive_force(model, t, q, qd, tau, *, field):
-    return field.drive_force(model, t, q, qd, tau)
+def _drive_force(model, t, q, qd, inputs, *, field):
+    return field.drive_force(model, t, q, qd, inputs)
 
 
 def drive_forces(stepper, arrays) -> np.ndarray:
@@ -92,8 +113,8 @@ def drive_forces(stepper, arrays) -> np.ndarray:
     t, q, qd, tau = (arrays[name] for name in ("t", "q", "qd", "tau"))
     if stepper.compiled and not hasattr(stepper, "field_at"):
         times = t.reshape(-1, *[1] * (qd.ndim - 2))
-        neutral, zero = model.neutral(), np.zeros(model.nv)
-        compiled = _drive_force.compiled(model, 0.0, neutral, zero, zero, field=field)
+        zeros = model.neutral(), np.zeros(model.nv), field.inputs(model)
+        compiled = _drive_force.compiled(model, 0.0, *zeros, field=field)
         return compiled.call(times, q, qd, tau)
     each = zip(t, q, qd, tau, strict=True)
     return np.array([field_at(now[0]).drive_force(model, *now) for now in each])
@@ -131,16 +152,20 @@ def reactions(trajectory, f_ext, **options) -> np.ndarray:
         )
     by_forces = f_ext is not None or model.loops  # else the accelerations say all
     t, q, qd, tau = (getattr(trajectory, name) for name in ("t", "q", "qd", "tau"))
+    servos = getattr(getattr(field, "field", field), "actuators", None)
+    held = tau if servos is None else servos.held(
+        trajectory.controls, trajectory.activation, t.reshape(-1, *[1] * (qd.ndim - 1))
+    )  # fmt: skip
     field_at = getattr(stepper, "field_at", lambda t: field)
     given, pushes = np.zeros(qd.shape), np.zeros((*qd.shape[:-1], model.body_count, 6))
-    for k, now in enumerate(zip(t, q, qd, tau, strict=True)):
+    for k, now in enumerate(zip(t, q, qd, held, strict=True)):
         here: Any = field_at(now[0])
         if by_forces:
             given[k] = here.joint_force(model, *now)
             if hasattr(here, "constraint_force"):  # of stops and dry friction that hold
                 given[k] += here.constraint_force(model, *now)
             if here.prescription is not None:
-                given[k] += now[-1] * (1 - here.prescription.others(model))
+                given[k] += tau[k] * (1 - here.prescription.others(model))
             given[k] -= sum(force(model, *now[:3]) for force in (*touching, *pushing))
         else:
             given[k] = here(model, *now)[0]

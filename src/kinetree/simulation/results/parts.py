@@ -15,6 +15,7 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.model.manifold import continued
+from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.results.observables import observe
 
 # Annotations of kernels are shapes:
@@ -39,9 +40,14 @@ def resample(trajectory, times):
     )  # fmt: skip
     held = np.where(s >= 1, k + 1, k)
     arrays = {"t": times, "q": q, "qd": qd, "tau": trajectory.tau[held]}
+    linear = ["work", "loop_error"]
+    if trajectory.controls is not None:
+        arrays["controls"] = trajectory.controls[held]
+        linear += ["tau"] if servos_of(model) is not None else []
+        linear += ["activation"] if trajectory.activation is not None else []
     seen = observe(model, q, qd)
     arrays["energy"] = seen.kinetic + seen.gravity + seen.elastic
-    for name in ("work", "loop_error"):
+    for name in linear:
         a = getattr(trajectory, name)
         weight = s.reshape(-1, *(1,) * (a.ndim - 1))
         arrays[name] = (1 - weight) * a[k] + weight * a[k + 1]

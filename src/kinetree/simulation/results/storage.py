@@ -23,7 +23,7 @@ from kinetree.errors import (
     need,
 )
 from kinetree.model import Model, serialize
-from kinetree.simulation.results import tables
+from kinetree.simulation.results import labels, tables
 from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
 from kinetree.spelling import printable
 
@@ -80,8 +80,9 @@ def _shaped(arrays, shape, model):
     if not (isinstance(shape, list) and shape and all(type(n) is int and n >= 0 for n in shape)):
         raise ValueError(f"the shape {shape!r} is not a list of lengths")
     last = {"q": (model.nq,), "qd": (model.nv,), "tau": (model.nv,)}
-    found = {}
-    for name in ("t", "q", "qd", "tau", "energy", "work", "loop_error"):
+    more = {name: (len(a),) for name, a in labels.actuators(model).items() if name in arrays}
+    found, last = {}, last | more
+    for name in ("t", "q", "qd", "tau", "energy", "work", "loop_error", *more):
         array = np.asarray(arrays[name], dtype=float)
         expected = (shape[0],) if name == "t" else (*shape, *last.get(name, ()))
         if array.size != math.prod(expected):
@@ -209,9 +210,10 @@ def _read_parquet(path):
     shape = json.loads(about)["shape"]
     columns = {name: table[name].to_numpy() for name in table.column_names}
     arrays = {"t": columns.pop("time").reshape(shape).reshape(shape[0], -1)[:, 0]}
-    for kind in ("q", "qd", "tau"):
+    for kind in ("q", "qd", "tau", "controls", "activation"):
         entries = [c for name, c in columns.items() if name.startswith(f"{kind}.")]
-        arrays[kind] = np.stack(entries, axis=-1) if entries else np.zeros((np.prod(shape), 0))
+        if entries or kind in ("q", "qd", "tau"):
+            arrays[kind] = np.stack(entries, axis=-1) if entries else np.zeros((np.prod(shape), 0))
     return arrays | {name: columns[name] for name in ("energy", "work", "loop_error")}, about
 
 

@@ -13,6 +13,8 @@ _NAMES = {
     "energy": "kinetic and potential energy",
     "work": "work of all joint forces since the start",
     "loop_error": "largest error of a loop or coupling",
+    "controls": "controls of the actuators",
+    "activation": "activations of the actuators",
 }
 
 
@@ -21,13 +23,16 @@ def to_xarray(trajectory):
     xarray = need("xarray", "Trajectory.to_xarray", "tables")
     model = trajectory.model
     batch = _batch_names(trajectory)
-    last = {"q": ("position",), "qd": ("velocity",), "tau": ("velocity",)}
+    last = {
+        "q": ("position",), "qd": ("velocity",), "tau": ("velocity",), "controls": ("actuator",),
+        "activation": ("activated",),
+    }  # fmt: skip
     q, qd = labels.positions(model), labels.velocities(model)
     units = {"position": [v.unit for v in q], "velocity": [v.unit for v in qd]}
     data = {
         name: (("time", *batch, *last.get(name, ())), getattr(trajectory, name),
                {"long_name": words} | ({"units": _SCALARS[name]} if name in _SCALARS else {}))
-        for name, words in _NAMES.items()
+        for name, words in _NAMES.items() if getattr(trajectory, name) is not None
     }  # fmt: skip
     coords = {
         "time": ("time", trajectory.t, {"units": "s"}),
@@ -36,6 +41,9 @@ def to_xarray(trajectory):
         "position_unit": ("position", units["position"]),
         "velocity_unit": ("velocity", units["velocity"]),
     }
+    for name, actuators in labels.actuators(model).items():
+        if name in data:
+            coords[last[name][0]] = [a.name for a in actuators]
     return xarray.Dataset(data, coords=coords, attrs={"model": model.name})
 
 
@@ -56,6 +64,7 @@ def columns(trajectory):
         "q": labels.positions(model),
         "qd": labels.velocities(model),
         "tau": labels.velocities(model),
+        **{k: a for k, a in labels.actuators(model).items() if getattr(trajectory, k) is not None},
     }
     for name, entries in variables.items():
         array = getattr(trajectory, name)

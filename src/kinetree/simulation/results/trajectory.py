@@ -26,7 +26,8 @@ class Trajectory:
         q: joint positions, (T, ..., nq).
         qd: joint velocities, (T, ..., nv).
         tau: joint forces of the controller during the step that begins at each time, (T, ..., nv);
-            of prescribed joints, what their drives exert at that time.
+            under ``controls`` those of the actuators at that time; of prescribed joints, what their
+            drives exert at that time.
         energy: kinetic energy, and potential energy in the gravity field and in springs of the
             joints [J], (T, ...).
         work: of all joint forces since the start, those of springs included, so that it is the
@@ -36,6 +37,9 @@ class Trajectory:
         report: checks of the result.
         contact: contact forces and residuals, a ``ContactHistory``, where there was contact.
         acted: what exerted forces, for ``reactions``; None in a trajectory from a file.
+        controls: of the actuators during the step that begins at each time, (T, ..., n), where they
+            were controlled; else None.
+        activation: of the actuators that have one, (T, ..., m); or None.
     """
 
     model: Model
@@ -50,6 +54,8 @@ class Trajectory:
     report: Any = None
     contact: Any = None
     acted: Any = field(default=None, compare=False)
+    controls: np.ndarray | None = None
+    activation: np.ndarray | None = None
 
     def __len__(self):
         return len(self.t)
@@ -64,8 +70,9 @@ class Trajectory:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name, time first."""
-        names = ("t", "q", "qd", "tau", "energy", "work", "loop_error")
-        return {name: getattr(self, name) for name in names}
+        names = ("t", "q", "qd", "tau", "energy", "work", "loop_error", "controls", "activation")
+        found = {name: getattr(self, name) for name in names}
+        return {name: array for name, array in found.items() if array is not None}
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -83,8 +90,8 @@ class Trajectory:
         """The motion at other times [s]: a sorted array, or a number, their distance.
 
         Between stored times it is a cubic on the manifold that meets positions and velocities at
-        both ends. The controller's forces are those of the stored time before; work and loop error
-        are interpolated linearly.
+        both ends. Controls and the controller's forces are those of the stored time before; those
+        of servos, work and loop error are interpolated linearly.
         """
         return parts.resample(self, times)
 

@@ -1,0 +1,162 @@
+"""Actuators: from controls and the state to forces before their gears, and to joint forces.
+
+An actuator has a length ``l``, a velocity ``ld`` and moment arms ``r`` (columns of ``R``), as its
+transmission gives them, with the gear in all three:
+
+    ld = rᵀ qd        f = clip(gain(l, ld) u + bias(l, ld), effort)        tau = R f
+
+``u`` is the control within its range, or the activation that follows it. While the control is held,
+activations have a closed form, so that no integrator needs to move them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.closed.forces import loop_joint_motion
+from kinetree.algorithms.coupled import for_all_joints, force
+from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
+from kinetree.joints import Free
+from kinetree.spatial.ops import exp, less, select
+from kinetree.spatial.rotation import rotation_log
+
+__all__ = [
+    "Transmission", "activation_after", "actuator_forces", "driving_force", "stateful",
+    "transmission",
+]  # fmt: skip
+
+
+class Transmission(NamedTuple):
+    """How all actuators are connected to the mechanism in a state."""
+
+    length: Any
+    """``l``, gear times the position of what each drives, (n,)."""
+    velocity: Any
+    """``ld``, (n,)."""
+    arms: Any
+    """``R``, joint forces for a unit of force of each, (nv, n)."""
+
+
+@for_all_joints(lambda result, at: result._replace(arms=force(result.arms, at)))
+def transmission(model, q, qd) -> Transmission:
+    """Lengths, velocities and moment arms of all actuators."""
+    lengths, arms = [], np.zeros((model.nv, len(model.actuators)), model.scalar_type(q, qd))
+    for k, a in enumerate(model.actuators):
+        length, arms[:, k] = _transmission(model, a, q, qd)
+        lengths.append(length)
+    return Transmission(np.array(lengths), arms.T @ qd, arms)
+
+
+def _transmission(model, a, q, qd):
+    """Length and moment arms of one actuator."""
+    gear, arms = np.array(a.gear), np.zeros(model.nv)
+    if a.frame:
+        return _of_frame(model, a, q)
+    if a.tendon:
+        tendon = next(t for t in model.tendons if t.name == a.tendon)
+        for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
+            arms[model.v_slice[i]] += gear * c
+        return gear[0] * tendon.length([q[model.q_slice[i].start] for i in tendon.joints]), arms
+    if a.loop:
+        loop = model.loops[a.loop - 1]
+        at, _, B = loop_joint_motion(model, q, qd, [loop])
+        return gear @ _displacement(loop.joint, at), B @ gear
+    arms[model.v_slice[a.joint]] = gear
+    return gear @ _displacement(model.joint[a.joint], q[model.q_slice[a.joint]]), arms
+
+
+def _displacement(joint, q):
+    """Position of a joint from neutral, (nv,): of a ball joint the rotation vector.
+
+    A free joint has no length, as in MuJoCo.
+    """
+    return 0 * q[: joint.nv] if isinstance(joint, Free) else joint.difference(joint.neutral(), q)
+
+
+def _of_frame(model, a, q):
+    """Length and moment arms of a wrench on a frame, against a reference if there is one.
+
+    As MuJoCo has it: moment arms are those of the wrench in the axes of the reference; joints that
+    carry both frames do not count.
+    """
+    frame, gear = model.frame(a.frame), np.array(a.gear)
+    if not a.reference:
+        return 0 * q.sum(), frame_jacobian(model, q, frame, "body").T @ gear
+    other = model.frame(a.reference)
+    pose = frame_pose(model, q, frame, other)
+    position = np.concatenate([rotation_log(pose[:3, :3].T), pose[:3, 3]])
+    E = frame_pose(model, q, other)[:3, :3]
+    wrench = np.concatenate([E @ gear[:3], E @ gear[3:]])
+    J = [frame_jacobian(model, q, x, "aligned") for x in (frame, other)]
+    between = np.zeros(model.nv, dtype=int)
+    for i in RelativeFrame(model, frame, observer=other).bodies:
+        between[model.v_slice[i]] = 1
+    return gear @ position, (J[0] - J[1]).T @ wrench * between
+
+
+# --- forces --------------------------------------------------------------------------------------
+
+
+def actuator_forces(model, q, qd, controls, activation=None):
+    """Forces ``f`` of all actuators before their gears, (n,)."""
+    return _forces(model, transmission(model, q, qd), controls, activation)
+
+
+@for_all_joints(force)
+def driving_force(model, q, qd, controls, activation=None):
+    """Joint forces of all actuators, (nv,), each joint's within its limits of effort."""
+    through = transmission(model, q, qd)
+    tau = through.arms @ _forces(model, through, controls, activation)
+    limits = [(-x, x) for x in model.effort_limits]
+    return np.array([_clipped(x, *pair) for x, pair in zip(tau, limits, strict=True)])
+
+
+def _forces(model, through, controls, activation):
+    states = iter(() if activation is None else activation)
+    forces = []
+    for k, a in enumerate(model.actuators):
+        u = next(states, 0) if a.activation else _clipped(controls[k], *a.control)
+        gain, bias = (_affine(x, through.length[k], through.velocity[k]) for x in (a.gain, a.bias))
+        forces.append(_clipped(gain * u + bias, *a.effort))
+    return np.array(forces)
+
+
+def _affine(coefficients, length, velocity):
+    """``c0 + c1 l + c2 ld``; coefficients that are zero cost nothing."""
+    value, first, second = coefficients
+    value = value + first * length if first else value
+    return value + second * velocity if second else value
+
+
+def _clipped(x, low, high):
+    x = select(less(x, low), low, x) if np.isfinite(low) else x
+    return select(less(high, x), high, x) if np.isfinite(high) else x
+
+
+# --- activations ---------------------------------------------------------------------------------
+
+
+def stateful(model) -> tuple:
+    """Numbers of the actuators that have an activation."""
+    return tuple(k for k, a in enumerate(model.actuators) if a.activation)
+
+
+def activation_after(model, controls, activation, time):
+    """Activations after a time with held controls, (m,); monotone, so that bounds only cut them.
+
+    Args:
+        model: the mechanism.
+        controls: of all actuators, (n,).
+        activation: at the start, of those that have one, (m,).
+        time: since then [s].
+    """
+    found = []
+    for k, act in zip(stateful(model), activation, strict=True):
+        a = model.actuators[k]
+        u = _clipped(controls[k], *a.control)
+        if a.activation == "integrator":
+            act = act + u * time
+        else:
+            act = u + (act - u) * exp(-time / a.time_constant) if a.time_constant else u
+        found.append(_clipped(act, *a.activation_range))
+    return np.array(found)
