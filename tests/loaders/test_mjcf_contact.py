@@ -2,10 +2,14 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import kinetree as kt
 from kinetree.contact import Scene
+from kinetree.model.geometry import Box, HeightField, Sphere, Surface
+from kinetree.model.names import ShapeNames
+from kinetree.writers.mjcf import to_mjcf
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -179,3 +183,79 @@ def test_coefficients_and_margins_are_those_of_mujoco(name):
         surface = scene.pairs[k].surface
         assert surface.condim == c.dim
         assert (surface.torsion, surface.rolling) == (c.friction[2], c.friction[3])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_written_files_say_the_same(name):
+    meant = loaded(TEXTS[name])
+    written = to_mjcf(meant)
+    again = loaded(written)
+    in_mujoco = named(again, by_filter(compiled(written)))
+    assert in_mujoco == named(meant, by_filter(compiled(TEXTS[name])))
+    assert by_name(again) == by_name(meant)
+    for one, other in zip(again.frames, meant.frames, strict=True):
+        assert (one.name, one.body) == (other.name, other.body)
+        np.testing.assert_allclose(one.placement.r, other.placement.r, atol=1e-15)
+    assert touching(again) == touching(meant)
+    assert loaded(to_mjcf(again)) == again
+
+
+def named(model, numbers):
+    own = ShapeNames(model).own
+    return {frozenset((own[i], own[j])) for i, j in numbers}
+
+
+def by_name(model):
+    shapes = zip(ShapeNames(model).own, model.geometry, strict=True)
+    return {name: (g.surface, g.link, g.collision) for name, g in shapes}
+
+
+def touching(model):
+    scene = pairs(model)[1]
+    names = (frozenset(name.split("/")) for name in scene.pair_names)
+    return dict(zip(names, (p.surface for p in scene.pairs), strict=True))
+
+
+def test_pairs_of_builders_and_height_fields_are_written():
+    I = kt.shapes.sphere(0.1, mass=1.0)
+    b = kt.ModelBuilder("m")
+    b.body("arm", joint=kt.Revolute("z"), inertia=I)
+    b.body("hand", on="arm", joint=kt.Revolute("x"), inertia=I, at=(0, 0, 1))
+    b.geometry(Sphere(0.1), on="arm").geometry(Box((1, 1, 1)), on="arm", name="box")
+    b.geometry(Sphere(0.1), on="hand", surface=Surface(friction=0.5, restitution=0.5))
+    b.geometry(HeightField(((0.5, 1.0, 1.5), (2.0, 0.5, 0.75)), (2.0, 3.0)), name="hills")
+    b.contact_pair("arm", "hand").exclude("hand", "hills").exclude("box", "hills")
+    model = b.build()
+    with pytest.warns(kt.ModelWarning, match="restitution of surfaces; that 'box' and 'hills'"):
+        written = to_mjcf(model)
+    again = loaded(written)
+    # the fourth, of the first shape of the arm and the hills, is what MJCF cannot leave out alone
+    assert set(touching(again)) - set(touching(model)) == {frozenset(("box", "hills"))}
+    hills = next(g for g in again.geometry if g.name == "hills")
+    heights = np.array(hills.shape.heights) + hills.placement.r[2]
+    np.testing.assert_allclose(heights, model.geometry[-1].shape.heights, rtol=1e-7)
+    assert hills.shape.size == (2.0, 3.0)
+    mj = compiled(written)
+    data, geom = mujoco.MjData(mj), np.zeros(1, dtype=np.int32)
+    mujoco.mj_forward(mj, data)
+    for x, y, height in ((-0.999, -1.499, 0.5), (-0.999, 1.499, 1.5), (0.999, 1.499, 0.75)):
+        down = mujoco.mj_ray(mj, data, [x, y, 9], [0, 0, -1.0], None, 1, mj.nbody - 1, geom)
+        assert down == pytest.approx(9 - height, abs=0.01)
+
+
+def test_shapes_are_held_apart_by_their_margins_in_compiled_code_as_well():
+    model = loaded(SURFACES)
+    scene = Scene(model)
+    q = model.neutral()
+    at = {name: k for k, name in enumerate(model.joint_names)}
+    for k in range(6):
+        q[model.q_slice[at[f"b{k}_joint"] + 1]][:3] = (k, 0, 0.15)
+    found = scene.contacts(q, 0.05)
+    gap = dict(zip(found.names, found.gap, strict=True))
+    assert gap["floor/b0:0"] == pytest.approx(0.04, abs=1e-15)  # of the floor alone
+    assert gap["floor/b5:0"] == pytest.approx(0.01, abs=1e-15)  # of both
+    in_kernel = zip(scene.candidates.names, scene.candidate_positions(model, q)[0], strict=True)
+    assert {name: g for name, g in in_kernel if name in gap} == pytest.approx(gap, abs=1e-15)
+    rest = kt.simulate(model, q, duration=0.3, contact=kt.contact.TimeStepping(scene))
+    height = rest.q[-1][model.q_slice[at["b5_joint"] + 1]][2]
+    assert height == pytest.approx(0.14, abs=1e-6)

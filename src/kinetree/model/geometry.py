@@ -117,6 +117,33 @@ class Surface:
     conaffinity: int = 1
 
 
+_COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "condim")
+
+
+def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
+    """What two surfaces are together, as in MuJoCo.
+
+    Coefficients are those of the one with the higher priority, else the larger ones; margins and
+    gaps are added.
+    """
+    if a is None or b is None:
+        return a or b
+    of_both = {name: [getattr(s, name) for s in (a, b)] for name in _COEFFICIENTS}
+    if a.priority == b.priority:
+        chosen = {name: _largest(values) for name, values in of_both.items()}
+    else:
+        high = int(b.priority > a.priority)
+        chosen = {
+            name: values[1 - high] if values[high] is None else values[high]
+            for name, values in of_both.items()
+        }
+    return Surface(**chosen, margin=a.margin + b.margin, gap=a.gap + b.gap)
+
+
+def _largest(values):
+    return max((x for x in values if x is not None), default=None)
+
+
 @dataclass(frozen=True)
 class ContactPair:
     """Two shapes, or all shapes of two links or bodies, that may touch or shall not.

@@ -1,7 +1,6 @@
 """Pairs of shapes that may touch, and their coefficients of friction and restitution."""
 
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from kinetree.contact.finding.feet import feet
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.joints import Fixed
 from kinetree.model.define import kept
-from kinetree.model.geometry import Geometry, HeightField, Plane, Surface
+from kinetree.model.geometry import Geometry, HeightField, Plane, Surface, joined_surface
 from kinetree.model.names import ShapeNames
 from kinetree.spelling import did_you_mean
 
@@ -180,30 +179,6 @@ class _Joined(dict):
     def __missing__(self, key):
         self[key] = joined = joined_surface(*key)
         return joined
-
-
-def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
-    """What two surfaces are together, as in MuJoCo.
-
-    Coefficients are those of the one with the higher priority, else the larger ones; margins and
-    gaps are added.
-    """
-    if a is None or b is None:
-        return a or b
-    apart = {"margin": a.margin + b.margin, "gap": a.gap + b.gap}
-    if a.priority != b.priority:
-        high, low = (a, b) if a.priority > b.priority else (b, a)
-        usual = {k: getattr(low, k) for k in _COEFFICIENTS if getattr(high, k) is None}
-        return replace(high, **usual, **apart)
-    larger = {k: _larger(getattr(a, k), getattr(b, k)) for k in _COEFFICIENTS}
-    return replace(a, **larger, **apart, condim=max(a.condim, b.condim))
-
-
-_COEFFICIENTS = ("friction", "torsion", "rolling", "restitution")
-
-
-def _larger(x, y):
-    return max((z for z in (x, y) if z is not None), default=None)
 
 
 def _ordered(a, b, joined, surface=None, friction=None, restitution=None):

@@ -99,7 +99,7 @@ def _note_condim(mj_model, note):
 
 
 def shape_of(kind, size):
-    """Sizes of MuJoCo are half lengths."""
+    """The shape of a kind of geom, but for meshes and height fields; sizes are half lengths."""
     if kind == PLANE:
         return Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
     if kind == SPHERE:

@@ -13,13 +13,13 @@ from kinetree.writers.mjcf.attachments import (
     write_actuators,
     write_constraints,
     write_frames,
-    write_geometry,
     write_gravity_compensation,
     write_postures,
     write_tendons,
 )
 from kinetree.writers.mjcf.bodies import write_bodies
 from kinetree.writers.mjcf.elements import element
+from kinetree.writers.mjcf.geoms import write_contact_pairs, write_geometry
 
 __all__ = ["to_mjcf"]
 
@@ -58,6 +58,7 @@ def to_mjcf(model) -> str:
     write_geometry(model, elements, root, left_out)
     write_frames(model, elements)
     root.append(worldbody)
+    write_contact_pairs(model, root, left_out)
     write_constraints(coupled, elements, root)
     write_tendons(model, root)
     write_gravity_compensation(model, elements, left_out)

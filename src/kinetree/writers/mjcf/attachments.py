@@ -1,6 +1,5 @@
-"""Frames, shapes, loops, couplings, tendons, actuators and postures as MJCF."""
+"""Frames, loops, couplings, tendons, actuators and postures as MJCF."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
 from kinetree.loaders.mjcf.maps import map_of
 from kinetree.model.dynamics import has_dynamics
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 from kinetree.spatial import xlt
 from kinetree.writers.mjcf.elements import (
     element,
@@ -19,59 +17,16 @@ from kinetree.writers.mjcf.elements import (
     pose_attributes,
     range_attributes,
 )
-
-_MESHES = (".stl", ".obj", ".msh")
+from kinetree.writers.mjcf.geoms import links_of
 
 
 def write_frames(model, elements):
-    """Frames as sites."""
+    """Frames as sites, but for links, which are bodies; those with sensors are both."""
+    links = links_of(model) - {name for s in model.sensors for name in (s.of, s.reference)}
     for frame in model.frames:
+        if frame.name in links:
+            continue
         element(elements[frame.body], "site", name=frame.name, **pose_attributes(frame.placement))
-
-
-def write_geometry(model, elements, root, left_out):
-    """Shapes as geoms, meshes as assets too; ``left_out`` collects what MuJoCo cannot read."""
-    asset, meshes = etree.SubElement(root, "asset"), {}
-    names = [g.name for g in model.geometry]
-    for g in model.geometry:
-        shape, attributes = g.shape, {}
-        if isinstance(shape, Mesh):
-            if os.path.splitext(shape.path)[1].lower() not in _MESHES:
-                left_out.append(f"mesh {shape.path!r}, which MuJoCo cannot read")
-                continue
-            if shape not in meshes:
-                meshes[shape] = f"mesh_{len(meshes)}"
-                scale = None if shape.scale == (1, 1, 1) else shape.scale
-                element(asset, "mesh", name=meshes[shape], file=shape.path, scale=scale)
-            attributes = {"type": "mesh", "mesh": meshes[shape]}
-        else:
-            kind, size = _shape(shape)
-            attributes = {"type": kind, "size": numbers(size)}
-        element(
-            elements[g.body], "geom",
-            name=g.name if g.name and names.count(g.name) == 1 else None,
-            **attributes, **pose_attributes(g.placement),
-            rgba=None if g.color is None else g.color,
-            contype=None if g.collision else "0", conaffinity=None if g.collision else "0",
-            group=None if g.visual else "3",
-        )  # fmt: skip
-    if not meshes:
-        root.remove(asset)
-
-
-def _shape(shape):
-    """Kind and size, in half lengths."""
-    if isinstance(shape, Box):
-        return "box", np.array(shape.size) / 2
-    if isinstance(shape, Sphere):
-        return "sphere", [shape.radius]
-    if isinstance(shape, (Cylinder, Capsule)):
-        return type(shape).__name__.lower(), [shape.radius, shape.length / 2]
-    if isinstance(shape, Ellipsoid):
-        return "ellipsoid", shape.radii
-    if isinstance(shape, Plane):
-        return "plane", [shape.size[0] / 2, shape.size[1] / 2, 0.1]
-    raise InteropError(f"MJCF has no shape {type(shape).__name__}")
 
 
 def write_constraints(model, elements, root):
@@ -184,11 +139,12 @@ class _Sites:
     """Sites for the ends of loops: frames that are there already, or new ones."""
 
     def __init__(self, model, elements):
-        self.model, self.elements = model, elements
+        self.elements, links = elements, links_of(model)
+        self.frames = [f for f in model.frames if f.name not in links]
         self.taken = set(model.frame_names) | set(model.body_names)
 
     def at(self, name, body, X):
-        for frame in self.model.frames:
+        for frame in self.frames:
             same = frame.body == body and np.array_equal(frame.placement.E, X.E)
             if same and np.array_equal(frame.placement.r, X.r):
                 return frame.name
