@@ -136,7 +136,7 @@ def test_the_largest_float_means_no_limit():
 @pytest.mark.parametrize(
     ("kind", "inside", "notice"),
     [
-        ("revolute", "", "r.urdf:4: joint 'j': a revolute joint needs <limit>: unlimited"),
+        ("revolute", "", "r.urdf:4: joint 'j': a revolute joint needs <limit>; it is unlimited"),
         ("prismatic", "<limit effort='1'/>", "lower and upper limit: a prismatic joint needs them"),
         ("continuous", "<limit lower='-1' upper='1'/>", "a continuous joint has none"),
         ("revolute", "<limit lower='2' upper='1'/>", "2 is above 1: the joint is left unlimited"),
@@ -145,7 +145,7 @@ def test_the_largest_float_means_no_limit():
             "<limit effort='1'/>",
             "limits of joint 'j': a floating joint has none in URDF",
         ),
-        ("planar", "<dynamics damping='1'/>", "a joint without exactly one variable"),
+        ("planar", "<dynamics damping='1'/>", "joints with one variable alone"),
     ],
 )
 def test_limits_that_say_nothing_are_noted(kind, inside, notice):
@@ -181,8 +181,8 @@ def test_safety_controller_and_calibration_are_noted():
     inside = "<safety_controller soft_lower_limit='-1' k_velocity='2'/><calibration rising='0'/>"
     _, notices = read(arm("continuous", inside))
     assert notices == [
-        "r.urdf:4: <safety_controller>: limits of a controller; a model has no place for it",
-        "r.urdf:4: <calibration>: where a sensor finds its zero; a model has no place for it",
+        "r.urdf:4: <safety_controller>: soft limits of a controller, not part of a model",
+        "r.urdf:4: <calibration>: where a sensor finds its zero, not part of a model",
     ]
     with pytest.raises(LoadError, match="'rising' must hold numbers"):
         read(arm("continuous", "<calibration rising='up'/>"))

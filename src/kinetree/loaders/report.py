@@ -1,5 +1,6 @@
 """Notices of a loader: everything that it did not use, with file and line, the gravest first."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -44,8 +45,8 @@ class Report:
 
     Args:
         path: the file, as messages shall name it.
-        effects: what is different without an element, by its tag, for what is inside it, too;
-            without any other it is the motion.
+        effects: what is different without an element, by its tag. What is inside an element has
+            the same effect; it may differ inside the root, and where the effect is on motion.
     """
 
     def __init__(self, path: str = "<text>", effects: Mapping[str, Effect] | None = None):
@@ -79,9 +80,11 @@ class Report:
         self.notices.append(Notice(self.path, line, what, why, effect or "motion"))
 
     def effect_of(self, element: Any) -> Effect:
-        """What is different without an element: its own entry in ``effects``, or one around it."""
-        tags = (tag_of(e) for e in (element, *element.iterancestors()))
-        return next((self.effects[tag] for tag in tags if tag in self.effects), "motion")
+        """What is different without an element, by ``effects`` of it and of what is around it."""
+        root, *inner = [tag_of(e) for e in (element, *element.iterancestors())][::-1]
+        known = [self.effects[tag] for tag in inner if tag in self.effects]
+        usual = "motion" if known else self.effects.get(root, "motion")
+        return next((effect for effect in known if effect != "motion"), usual)
 
     def in_order(self) -> tuple[Notice, ...]:
         """The notices, what changes motion first, each kind as it stands in the file."""
@@ -135,8 +138,9 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
     """
     kinds: dict = {}
     for notice in notices:
-        key = (notice.effect, notice.what.split()[0].strip("<>"), notice.why)
-        kinds.setdefault(key, []).append(notice)
+        named = r"'.*?'(?! of <)| \(\d+ times\)"  # names of things, not of attributes
+        what, why = (re.sub(named, "", text) for text in (notice.what, notice.why))
+        kinds.setdefault((notice.effect, what, re.sub(r"[\d.]+", "", why)), []).append(notice)
     pictures = [alike for key, alike in kinds.items() if key[0] == "picture"]
     others = [alike for key, alike in kinds.items() if key[0] != "picture"]
     most = max(_SHOWN, min(_SHOWN_MOTION, sum(key[0] == "motion" for key in kinds)))

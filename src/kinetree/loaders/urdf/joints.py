@@ -21,7 +21,7 @@ JOINT_TYPES = {
     "fixed": Fixed,
 }
 _UNLIMITED = sys.float_info.max  # how files that cannot write infinity say it
-_NO_PLACE = "a model has no place for it"
+_NO_PLACE = "not part of a model"
 
 
 class Mimic(NamedTuple):
@@ -86,13 +86,17 @@ def _limits(node, kind, joint):
     limit = node.one("limit")
     if limit is None:
         if kind in ("revolute", "prismatic"):
-            node.note(f"joint {node.get('name')!r}", f"a {kind} joint needs <limit>: unlimited")
+            node.note(
+                f"joint {node.get('name')!r}", f"a {kind} joint needs <limit>; it is unlimited"
+            )
         return None
     if joint.nv != 1:
         keys = ("lower", "upper", "velocity", "effort")
         given = [limit.number(key, 0.0, finite=False) for key in keys]
         if any(given):
-            limit.note(f"limits of joint {node.get('name')!r}", f"a {kind} joint has none in URDF")
+            effect = "motion" if joint.nv else "setting"
+            what = f"limits of joint {node.get('name')!r}"
+            limit.note(what, f"a {kind} joint has none in URDF", effect)
         return None
     bounds = _bounds(limit, kind)
     return Limits(*bounds, _largest(limit, "velocity"), _largest(limit, "effort"))
@@ -107,7 +111,7 @@ def _bounds(limit, kind):
             limit.note("lower and upper limit", "a continuous joint has none")
         return (), ()
     if not any(given):
-        limit.note("lower and upper limit", f"a {kind} joint needs them: unlimited")
+        limit.note("lower and upper limit", f"a {kind} joint needs them; it is unlimited")
         return (), ()
     if lower > upper:
         limit.note(
@@ -138,7 +142,8 @@ def _dynamics(node, joint):
     values = {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     if joint.nv != 1:
         if any(values.values()):
-            dynamics.note("<dynamics>", "says nothing for a joint without exactly one variable")
+            why = "it has a meaning for joints with one variable alone"
+            dynamics.note("<dynamics>", why, "motion" if joint.nv else "setting")
         return own
     for key, value in values.items():
         if value < 0:
@@ -162,12 +167,12 @@ def _note_controllers(node):
     if safety is not None:
         for key in ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"):
             safety.number(key, 0.0)
-        safety.ignored(f"limits of a controller; {_NO_PLACE}")
+        safety.ignored(f"soft limits of a controller, {_NO_PLACE}")
     calibration = node.one("calibration")
     if calibration is not None:
         for key in ("rising", "falling", "reference_position"):
             calibration.number(key, 0.0)
-        calibration.ignored(f"where a sensor finds its zero; {_NO_PLACE}")
+        calibration.ignored(f"where a sensor finds its zero, {_NO_PLACE}")
 
 
 # --- Transmissions -------------------------------------------------------------------------------

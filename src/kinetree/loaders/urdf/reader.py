@@ -21,11 +21,11 @@ from kinetree.spatial import Plucker
 
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(("visual", "material", "texture"), "picture"),
-    "collision": "contact",
+    **dict.fromkeys(("collision", "contact", "collision_checking", "surface"), "contact"),
     **dict.fromkeys(
         ("transmission", "ros2_control", "safety_controller", "calibration", "sensor"), "control"
     ),
-    **dict.fromkeys(("robot", "gazebo"), "setting"),
+    **dict.fromkeys(("robot", "gazebo", "self_filter"), "setting"),
     **dict.fromkeys(("link", "joint"), "motion"),
 }
 """What is different without an element of URDF, and without what is inside it."""

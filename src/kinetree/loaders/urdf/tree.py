@@ -108,7 +108,7 @@ def _after(mimic, leader):
 def _can_follow(joint, mimic, joints):
     """Whether a mimic makes sense; if not, it is noted or an error."""
     if joint.joint.nv == 0:
-        mimic.node.ignored("a fixed joint follows nothing")
+        mimic.node.ignored("a fixed joint follows nothing", effect="setting")
         return False
     if mimic.source not in joints:
         mimic.node.ignored(f"there is no joint {mimic.source!r} to follow")
