@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 from support.motions import assert_trusted
-from support.mujoco_mechanisms import TREES, loaded
+from support.mujoco_mechanisms import CLOSED, TREES, loaded
 
 import kinetree as kt
 from kinetree.interop import mujoco as M
@@ -35,3 +35,28 @@ def test_motions_agree_with_those_of_mujoco(name, rng):
     np.testing.assert_allclose(model.difference(end, motion.q[-1]), 0, atol=1e-8)
     theirs = M.from_v(model, mj_model, data.qpos, data.qvel)
     np.testing.assert_allclose(motion.qd[-1], theirs, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_exact_constraints_are_what_stiff_ones_of_mujoco_tend_to(name):
+    """Loops, gears and equal tendons: the distance goes down with the square of the softness."""
+    model = loaded(CLOSED[name])
+    coarse, fine = (_stiff_distance(model, CLOSED[name], dt) for dt in (4e-4, 2e-4))
+    assert fine < 1e-6
+    assert 3.5 < coarse / fine < 4.5
+
+
+def _stiff_distance(model, text, dt, duration=0.3):
+    mj_model = mujoco.MjModel.from_xml_string(text)
+    mj_model.opt.integrator, mj_model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, dt
+    mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    mj_model.opt.tolerance, mj_model.opt.iterations = 1e-14, 200
+    mj_model.eq_solref[:], mj_model.eq_solimp[:] = [5 * dt, 1], [0.9999, 0.9999, 1e-3, 0.5, 2]
+    q = model.neutral() if model.couplings else M.from_q(model, mj_model, mj_model.qpos0)
+    qd = np.zeros(model.nv) if model.loops else np.linspace(-1, 1, model.nv)
+    data = mujoco.MjData(mj_model)
+    data.qpos[:], data.qvel[:] = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
+    mujoco.mj_step(mj_model, data, round(duration / dt))
+    motion = kt.simulate(model, q, qd, duration=duration, dt=dt, limits=None)
+    end = M.to_q(model, mj_model, motion.q[-1])
+    return np.max(np.abs(end - data.qpos))

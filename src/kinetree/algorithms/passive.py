@@ -11,7 +11,7 @@ from kinetree.spatial import Force, Inertia
 from kinetree.spatial.ops import less, select
 
 __all__ = [
-    "compensation_force", "own_force", "passive_force", "spring_and_damper_force", "stretch",
+    "own_force", "passive_force", "spring_and_damper_force", "stretch",
     "tendon_stretch", "tendon_variables",
 ]  # fmt: skip
 
@@ -97,7 +97,7 @@ def _with_tendons(model, q, qd, tau, pull):
             for i, c in zip(t.joints, t.coefficients, strict=True):
                 share[model.v_slice[i].start] = exact(c) * f
             tau = tau + share
-    return tau + compensation_force(model, q) if model.gravity_compensation else tau
+    return tau + _compensation_force(model, q) if model.gravity_compensation else tau
 
 
 def _pull(t, L, Ld):
@@ -121,7 +121,7 @@ def tendon_stretch(t, L):
 # --- gravity compensation: the passes of RNEA at rest, with the masses that are carried ----------
 
 
-def compensation_force(model, q):
+def _compensation_force(model, q):
     """``-Σ J_iᵀ m_i g`` over the masses whose weight is carried, (nv,)."""
     I = {}
     for g in model.gravity_compensation:

@@ -105,8 +105,7 @@ def without_springs(model):
     """The model without springs, dampers and friction in its joints, and without tendons."""
     bodies = [replace(body, dynamics=None) for body in model.bodies]
     loops = [replace(p, dynamics=None) for p in model.loops]
-    actuators = [a for a in model.actuators if not getattr(a, "tendon", "")]
-    return model.replace(bodies=bodies, loops=loops, actuators=actuators, tendons=())
+    return model.replace(bodies=bodies, loops=loops, tendons=())
 
 
 class Gain:
