@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from support.closeness import assert_close
 from support.mujoco_mechanisms import loaded
 
 import kinetree as kt
@@ -116,3 +117,20 @@ def test_every_kind_reads_what_mujoco_reads(rng, lump):
     qpos, qvel, qacc, t, theirs = states(mj_model, rng)
     q, qd, qdd = ours(model, mj_model, qpos, qvel, qacc)
     assert_same_readings(model, kt.sensor_readings(model, q, qd, qdd, t=t), theirs)
+
+
+def test_files_keep_them(rng):
+    model = loaded(TEXT, lump=False)
+    with pytest.warns(kt.ModelWarning, match="offset 0.3 of sensor 'jointpos-shoulder'"):
+        text = kt.writers.mjcf.to_mjcf(model)
+    again = loaded(text, lump=False)
+    assert [(s.name, s.kind) for s in again.sensors] == [(s.name, s.kind) for s in model.sensors]
+    q, qd = model.random_configuration(rng, 3), rng.normal(size=(3, model.nv))
+    qdd, t = rng.normal(size=(3, model.nv)), rng.normal(size=3)
+    one, other = (kt.sensors(m)(q, qd, qdd, t=t) for m in (model, again))
+    lost = {s.name: s.offset for s in model.sensors}
+    for name, reading in one.items():
+        scale = 1 + np.abs(reading).max()
+        assert_close(other[name] + lost[name], reading, condition=100, scale=scale)
+    twice = loaded(kt.writers.mjcf.to_mjcf(again), lump=False)
+    assert twice.to_dict()["sensors"] == again.to_dict()["sensors"]

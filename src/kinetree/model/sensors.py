@@ -4,6 +4,7 @@ A sensor names what it measures: a joint, a tendon, an actuator, a frame or body
 hold when a model is edited, so that sensors go along unchanged; those whose object is gone go, too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -123,7 +124,7 @@ class Sensor(Part):
     inertia: Inertia | None = None
     beyond: tuple[str, ...] = ()
 
-    def renamed(self, name) -> "Sensor":
+    def renamed(self, name: Callable[[str], str]) -> "Sensor":
         """The sensor with ``name`` of every name in it."""
         named = {k: name(getattr(self, k)) for k in ("name", "of", "reference") if getattr(self, k)}
         return replace(self, **named, beyond=tuple(map(name, self.beyond)))

@@ -86,6 +86,8 @@ class _Reader:
             found[key] = float(getattr(mj, f"sensor_{key}")[k])
         obj, ref = int(mj.sensor_objid[k]), int(mj.sensor_refid[k])
         of, reference = (self.object(int(x[k])) for x in (mj.sensor_objtype, mj.sensor_reftype))
+        if kind.startswith("subtree"):
+            of = self.object.mjOBJ_XBODY  # whose axes play no part
         if KINDS[kind].of == "frame":
             found["of"], found["placement"], body, X = self._frame(of, obj)
             if ref >= 0:
@@ -171,7 +173,8 @@ class _Reader:
             if int(mj.body_parentid[c]) in inside:
                 inside.add(c)
         welded = [c for c in sorted(inside) if places[c].body == ours]
-        if ours and len(welded) == sum(place.body == ours for place in places):
+        still = ours == 0 and any(mj.body_mass[c] for c in welded)
+        if not still and len(welded) == sum(place.body == ours for place in places):
             return {}
         inertia = sum((self._inertia(c) for c in welded if c), start=Inertia.zero())
         beyond = [

@@ -20,6 +20,7 @@ from kinetree.writers.mjcf.attachments import (
 from kinetree.writers.mjcf.bodies import write_bodies
 from kinetree.writers.mjcf.elements import element
 from kinetree.writers.mjcf.geoms import write_contact_pairs, write_geometry
+from kinetree.writers.mjcf.sensors import write_sensors
 
 __all__ = ["to_mjcf"]
 
@@ -63,6 +64,7 @@ def to_mjcf(model) -> str:
     write_tendons(model, root)
     write_gravity_compensation(model, elements, left_out)
     write_actuators(model, elements, root)
+    write_sensors(model, elements, root, left_out)
     write_postures(model, root, postures)
     fast = [
         b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))

@@ -34,7 +34,7 @@ def write_constraints(model, elements, root):
     if not model.loops and not model.couplings:
         return
     equality = etree.SubElement(root, "equality")
-    names = _Sites(model, elements)
+    names = Sites(model, elements)
     for loop in model.loops:
         _check_without_dynamics(loop)
         ends = (
@@ -135,8 +135,8 @@ def _close(equality, tag, name, sites, ends):
     element(equality, tag, name=name, site1=one, site2=other)
 
 
-class _Sites:
-    """Sites for the ends of loops: frames that are there already, or new ones."""
+class Sites:
+    """Sites for loops, actuators and sensors: frames that are there already, or new ones."""
 
     def __init__(self, model, elements):
         self.elements, links = elements, links_of(model)
@@ -160,7 +160,7 @@ def write_actuators(model, elements, root):
     if not model.actuators:
         return
     section = etree.SubElement(root, "actuator")
-    written, sites = {e.get("name"): e for e in root.iter("joint")}, _Sites(model, elements)
+    written, sites = {e.get("name"): e for e in root.iter("joint")}, Sites(model, elements)
     for a in model.actuators:
         tag, law = _law(_shifted(model, a))
         element(

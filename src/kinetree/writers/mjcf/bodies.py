@@ -8,6 +8,7 @@ import numpy as np
 
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar
+from kinetree.model.sensors import KINDS
 from kinetree.spatial import Plucker
 from kinetree.writers.mjcf.elements import (
     Part,
@@ -45,6 +46,9 @@ def write_bodies(model, worldbody, start):
 def _carriers(model):
     """Bodies that something other than one joint is attached to."""
     carriers = {f.body for f in model.frames} | {g.body for g in model.geometry}
+    frames = [s for s in model.sensors if KINDS[s.kind].of == "frame"]
+    names = {n for s in frames for n in (s.of, s.reference)}
+    carriers |= {i for i, name in enumerate(model.body_names) if name in names}
     return carriers | {end for loop in model.loops for end in (loop.predecessor, loop.successor)}
 
 

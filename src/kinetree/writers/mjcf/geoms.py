@@ -49,8 +49,7 @@ def write_geometry(model, elements, root, left_out):
             X = _height_field(asset, shape, f"heights_{k}") @ X
             attributes = {"type": "hfield", "hfield": f"heights_{k}"}
         else:
-            kind, size = _shape(shape)
-            attributes = {"type": kind, "size": numbers(size)}
+            attributes = shape_attributes(shape)
         element(
             parent, "geom",
             name=names.get(k),
@@ -102,6 +101,12 @@ def geom_names(model) -> dict:
             both = (*known.find(pair.first), *known.find(pair.second))
             names |= {k: known.own[k] for k in both}
     return names
+
+
+def shape_attributes(shape) -> dict:
+    """Kind and size of a geom or site."""
+    kind, size = _shape(shape)
+    return {"type": kind, "size": numbers(size)}
 
 
 def _shape(shape):
