@@ -143,7 +143,8 @@ class Sites:
         self.frames = [f for f in model.frames if f.name not in links]
         self.taken = set(model.frame_names) | set(model.body_names)
 
-    def at(self, name, body, X):
+    def at(self, name, body, X) -> str:
+        """Name of a site there: ``name``, unless there is one already."""
         for frame in self.frames:
             same = frame.body == body and np.array_equal(frame.placement.E, X.E)
             if same and np.array_equal(frame.placement.r, X.r):
