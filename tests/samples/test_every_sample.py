@@ -1,6 +1,7 @@
 """What every sample promises: sound dynamics, looks, limits, motors, postures, closed loops."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from support.linkages import loop_errors
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea
+from kinetree.contact import Scene
 from kinetree.doctor import check
 from kinetree.joints import Fixed
 from kinetree.model import Model, geometry
@@ -53,9 +55,9 @@ def test_every_body_has_mass_and_an_inertia_in_all_directions(model):
 
 def test_every_body_is_seen_and_its_mass_centre_lies_within_what_is_seen(model):
     for i, body in enumerate(model.bodies, start=1):
-        pieces = [piece for piece in model.geometry if piece.body == i]
+        pieces = [piece for piece in model.geometry if piece.body == i and piece.visual]
         assert pieces, body.name
-        assert all(p.visual and len(p.color) == 4 for p in pieces)
+        assert all(len(p.color) == 4 for p in pieces)
         center = body.inertia.center_of_mass
         boxes = np.array([_bounds(p) for p in pieces])
         low, high = boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
@@ -125,3 +127,34 @@ def test_it_survives_json(model):
 def test_nothing_is_fixed_but_the_palm_of_the_gripper(model):
     fixed = [b.name for b in model.bodies if isinstance(b.joint, Fixed)]
     assert fixed == (["palm"] if model.name == "panda" else [])
+
+
+def test_no_shapes_overlap_at_home(model):
+    """Found by the scene of all pairs that may touch."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some have nothing that can touch
+        scene = Scene(model)
+    found = scene.contacts(model.posture("home").q)
+    gaps = dict(zip(found.names, found.gap, strict=True))
+    assert {name: gap for name, gap in gaps.items() if gap < -1e-9} == {}
+
+
+@pytest.mark.parametrize("name", ["scara", "arm", "ur5", "panda", "quadruped", "humanoid"])
+def test_robots_can_touch(name):
+    """Every link of an arm or leg has a shape that can touch, but for housings inside others."""
+    model = MODELS[name]
+    solid = {model.body_names[g.body] for g in model.geometry if g.collision}
+    inside = {f"{side}_{part}" for side in ("left", "right") for part in ("hip", "hip_yoke")}
+    inside = inside if name == "humanoid" else set()
+    assert {*model.body_names[1:]} - solid == inside
+
+
+def test_a_panda_folded_onto_itself_touches_itself():
+    model = MODELS["panda"]
+    q = model.posture("home").q.copy()
+    scene = Scene(model)
+    q[model.q_indices("link6_joint", "link7_joint")] = 0.0, -0.4  # the palm against the forearm
+    assert any(name.startswith("link5[0]/palm") for name in scene.contacts(q).names)
+    q[model.q_indices("left_finger_joint", "right_finger_joint")] = 0.0
+    names = scene.contacts(q, margin=1e-9).names
+    assert any(name.startswith("left_finger/right_finger") for name in names)

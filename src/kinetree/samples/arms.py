@@ -12,6 +12,7 @@ from kinetree.samples.solids import (
     STEEL,
     WHITE,
     box,
+    capsule,
     cylinder,
     dressed,
     inertia_of,
@@ -110,7 +111,8 @@ def arm() -> Model:
     model = from_dh(rows, tool=(0, 0, 0.085, 0), name="arm")
     foot = [box(0.36, 0.36, 0.03, at=(0, 0, 0.015), color=DARK)]
     foot += [cylinder(0.14, 0.14, at=(0, 0, 0.09), color=BLUE)]
-    model = with_motors(dressed(model, {"base": foot, **links}))
+    touching = {"forearm": [cylinder(0.05, 0.24, at=(0, 0, -0.185))]}  # clear of elbow and flange
+    model = with_motors(dressed(model, {"base": foot, **links}, touching))
     return with_posture(model, "home", {"upper_joint": 0.4, "elbow_joint": 0.2, "wrist_joint": 0.9})
 
 
@@ -158,7 +160,7 @@ def panda() -> Model:
         for row, inertia, limits in zip(parameters, links, bounds, strict=True)
     ]
     model = attach(from_dh(rows, tool=(0, 0, 0.107, 0), name="panda"), _gripper(), on="tool")
-    model = with_motors(dressed(model, _looks()))
+    model = with_motors(dressed(model, _looks(), _hull()))
     home = [0, -pi / 4, 0, -3 * pi / 4, 0, pi / 2, pi / 4]
     positions = {f"link{i}_joint": value for i, value in enumerate(home, start=1)}
     fingers = {"left_finger_joint": 0.04, "right_finger_joint": 0.04}
@@ -227,6 +229,27 @@ def _looks():
     }
 
 
+def _hull():
+    """Capsules along the links, a box about the palm and the fingers: what can touch."""
+    finger = [box(0.02, 0.016, 0.055, at=(0, 0.008, 0.0275))]
+    return {
+        "base": [box(0.24, 0.19, 0.06, at=(-0.05, 0, 0.03))],
+        "link1": [capsule(0.06, 0.13, at=(0, 0, -0.1))],
+        "link2": [capsule(0.06, 0.1, at=(0, -0.1, 0), axis="y")],
+        "link3": [capsule(0.055, 0.06, at=(0, 0, -0.07)), sphere(0.055, at=(0.07, 0, 0))],
+        "link4": [capsule(0.055, 0.05), sphere(0.055, at=(-0.0825, 0.04, 0))],
+        "link5": [
+            capsule(0.052, 0.1, at=(0, 0, -0.22)),
+            capsule(0.03, 0.08, at=(0, 0.07, -0.12)),
+        ],
+        "link6": [capsule(0.048, 0.05), sphere(0.048, at=(0.07, 0, 0))],
+        "link7": [capsule(0.042, 0.05, at=(0, 0, 0.04))],
+        "palm": [box(0.05, 0.2, 0.06, at=(0, 0, 0.03))],
+        "left_finger": finger,
+        "right_finger": finger,
+    }
+
+
 _UR5_NAMES = ("shoulder", "upper_arm", "forearm", "wrist1", "wrist2", "wrist3")
 
 
@@ -266,7 +289,7 @@ def ur5() -> Model:
         )
     ]  # fmt: skip
     model = from_dh(rows, convention="standard", name="ur5")
-    model = with_motors(dressed(model, _ur5_looks()))
+    model = with_motors(dressed(model, _ur5_looks(), _ur5_hull()))
     straight = [0, -pi / 2, 0, -pi / 2, 0, 0]
     bent = [pi, -1.9, 1.9, -pi / 2, -pi / 2, 0]
     for name, angles in (("home", bent), ("upright", straight)):
@@ -306,4 +329,22 @@ def _ur5_looks():
             cylinder(0.038, 0.09, at=(0, 0.01, 0.0), axis="y", color=DARK),
         ],
         "dh6": [cylinder(0.036, 0.036, at=(0, 0, -0.018), color=BLUE)],
+    }
+
+
+def _ur5_hull():
+    """Capsules along the links, in the frames dh1 … dh6: what can touch."""
+    return {
+        "dh1": [capsule(0.058, 0.05, at=(0, 0, 0.02))],
+        "dh2": [
+            capsule(0.05, 0.425, at=(0.2125, 0, 0.135), axis="x"),
+            capsule(0.055, 0.03, at=(0.425, 0, 0.135)),
+        ],
+        "dh3": [
+            capsule(0.042, 0.392, at=(0.196, 0, 0.018), axis="x"),
+            capsule(0.042, 0.03, at=(0.39225, 0, 0.03)),
+        ],
+        "dh4": [capsule(0.038, 0.03), capsule(0.038, 0.03, axis="y")],
+        "dh5": [capsule(0.038, 0.03), capsule(0.038, 0.03, axis="y")],
+        "dh6": [cylinder(0.036, 0.036, at=(0, 0, -0.018))],
     }

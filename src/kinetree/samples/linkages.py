@@ -252,6 +252,7 @@ def bennett() -> Model:
         *_link(_B, DARK, at=fourth),
         cylinder(0.015, 0.08, color=STEEL),
         box(0.1, 0.1, 0.02, at=(0, 0, -0.06), color=DARK),
+        touches=False,  # the hinges join it to the first link and the last
     )
     add_body(
         linkage, "link1", *_link(_A, ORANGE),

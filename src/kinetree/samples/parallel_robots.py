@@ -5,7 +5,7 @@ from math import cos, hypot, pi, radians, sin, sqrt
 import numpy as np
 
 from kinetree.joints import Free, Prismatic, Revolute, Spherical, Universal
-from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
+from kinetree.model import JointDynamics, Limits, Model, ModelBuilder, geometry
 from kinetree.samples.solids import (
     BLUE,
     DARK,
@@ -77,7 +77,10 @@ def delta() -> Model:
                 joint=Universal("yx"),
                 at=Plucker(tilt, np.array([_UPPER, y, 0])),
                 limits=Limits([-2, -1], [2, 1], [20, 20], [10, 10]),
+                touches=False,  # at the plate, the rods of two arms meet
             )  # fmt: skip
+            free = geometry.Cylinder(0.008, _LOWER - 0.1)
+            robot.geometry(free, on=name, at=(0, 0, _LOWER / 2), visual=False)
             robot.loop(
                 f"ball{i}{side}",
                 predecessor=name,

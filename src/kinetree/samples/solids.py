@@ -1,7 +1,7 @@
 """Solids: one description for the inertia of a body and for what is seen of it.
 
 ``add_body`` and ``add_scenery`` put them on a builder, ``dressed`` on a finished model. A solid
-without mass is decoration: it is drawn and touches nothing.
+without mass is decoration: it is drawn and touches nothing, unless it is listed as touching.
 """
 
 from dataclasses import dataclass
@@ -116,19 +116,19 @@ def add_scenery(builder, *solids, on=None, touches=True):
     return builder
 
 
-def dressed(model, solids):
-    """The model with the looks of solids, listed by the name of the body or frame they are on."""
-    pieces = [
-        Geometry(
-            (frame := model.frame(name)).body,
-            s.shape,
-            s.placement @ frame.placement,
-            collision=_touches(s),
-            color=s.color,
-        )
-        for name, listed in solids.items()
-        for s in listed
-    ]
+def dressed(model, solids, touching=None):
+    """The model with the looks of solids, listed by the name of the body or frame they are on.
+
+    What is ``touching``, listed alike, is not drawn and touches in place of the looks.
+    """
+    pieces = []
+    for listed, visual in ((solids, True), (touching or {}, False)):
+        for name, s in ((name, s) for name, several in listed.items() for s in several):
+            frame = model.frame(name)
+            hit = _touches(s) and name not in (touching or {}) if visual else True
+            looks = {"visual": visual, "collision": hit, "color": s.color}
+            place = s.placement @ frame.placement
+            pieces.append(Geometry(frame.body, s.shape, place, **looks))
     return model.replace(geometry=(*model.geometry, *pieces))
 
 
