@@ -15,7 +15,7 @@ from kinetree.joints.free import Free
 from kinetree.joints.helical import Helical
 from kinetree.joints.planar import Planar
 from kinetree.joints.prescribed import Prescribed, PrescribedInstant
-from kinetree.joints.prismatic import Prismatic
+from kinetree.joints.prismatic import Prismatic, Translation
 from kinetree.joints.rack_and_pinion import RackAndPinion
 from kinetree.joints.reversed import Reversed
 from kinetree.joints.revolute import Revolute
@@ -23,7 +23,6 @@ from kinetree.joints.screw import Screw
 from kinetree.joints.sphere_in_cylinder import SphereInCylinder
 from kinetree.joints.spherical import Spherical
 from kinetree.joints.subspaces import active_subspace_from_wrench
-from kinetree.joints.translation import Translation
 from kinetree.joints.universal import Universal
 
 __all__ = [

@@ -13,6 +13,12 @@ from kinetree.spatial.vector3 import ZERO3, identity3
 
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
+from typing import TYPE_CHECKING
+
+from kinetree.joints.base import unit_forces, unit_motions
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force, Plucker
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,39 @@ class Prismatic(AbstractJoint):
         frame = (*completed_basis(self.axis), np.array(self.axis))
         turn = displacement_velocity(X).angular
         return np.concatenate([turn, axis_offset(X, frame)])  # RBDA Table 8.1
+
+    def loop_alignment(self, X: "Plucker") -> Any:
+        return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return Inertia(0, 0 * inertia.first_moment, inertia.rotational)  # resistance to turning
+
+
+# --- Translation joint: three perpendicular sliders in one ---------------------------------------
+
+
+@dataclass(frozen=True)
+class Translation(AbstractJoint):
+    """Moves without turning; ``q = (x, y, z)`` [m]."""
+
+    nq = nv = 3
+    position_parts = velocity_parts = ("x", "y", "z")
+
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
+        S = unit_motions(4, 5, 6)
+        return xlt(q), S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q: Array) -> "Force":
+        return unit_forces(1, 2, 3)
+
+    def active_subspace(self, q: Array) -> "Force":
+        return unit_forces(4, 5, 6)
+
+    def coordinates(self, X: "Plucker") -> Array:
+        return X.r
+
+    def loop_error(self, X: "Plucker") -> Array:
+        return displacement_velocity(X).angular
 
     def loop_alignment(self, X: "Plucker") -> Any:
         return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
