@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.errors import SimulationError
 from kinetree.integration.events import EventRecord
-from kinetree.integration.interpolant import states_inside
+from kinetree.integration.step import states_inside
 from kinetree.quantities import dynamics
 
 _ZENO = (1e-6, 3)  # seconds between an event and itself, times in a row: it will never end
