@@ -15,7 +15,8 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.codegen import build as build_module
-from kinetree.codegen import cache, keys
+from kinetree.codegen import build as keys
+from kinetree.codegen import cache
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.build import build
 from kinetree.codegen.cache import open_store

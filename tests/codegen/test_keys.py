@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kinetree.codegen import keys
+from kinetree.codegen import build as keys
 from kinetree.codegen import machine_code as llvm
-from kinetree.codegen.keys import program_key, request_key, source_digest
+from kinetree.codegen.build import program_key, request_key, source_digest
 from kinetree.codegen.program import Argument
 
 

@@ -3,7 +3,7 @@
 A child runs pytest in itself on some tests. It either records which lines of the source they
 execute, or replaces one module by a mutated one as it is imported.
 
-Compiled code is found on disk by two keys (kinetree.codegen.keys): a *request*, which names a text
+Compiled code is found on disk by two keys (kinetree.codegen.build): a *request*, which names a text
 and the digest of the files of the source, and a *program*, which is the digest of the generated
 code itself. The files say nothing about a mutant, and a text that is found by its request is not
 executed. So children find requests in their own memory only, and programs, which are the same
@@ -232,7 +232,8 @@ class _Replaced(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoad
 
 def _isolate_compiled_code(writes):
     """Requests are found in memory only; programs on disk as well, where mutants write nothing."""
-    from kinetree.codegen import cache, keys
+    from kinetree.codegen import build as keys
+    from kinetree.codegen import cache
 
     memory, get, put = {}, cache.Store.get, cache.Store.put
 
