@@ -8,7 +8,8 @@ from support.closeness import assert_close
 from support.states import conditioning
 
 import kinetree as kt
-from kinetree.algorithms import couplings, crba, rnea
+from kinetree.algorithms import coupled as couplings
+from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed import divide_and_conquer, maximal
 from kinetree.algorithms.closed.systems import Explicit, Implicit, check_same_constraint
 from kinetree.errors import ModelError

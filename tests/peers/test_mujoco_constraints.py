@@ -6,7 +6,7 @@ import pytest
 from support.mujoco_mechanisms import CLOSED, forward, loaded, mass_matrix, peer
 
 import kinetree as kt
-from kinetree.algorithms.couplings import coupling_rows
+from kinetree.algorithms.coupled import coupling_rows
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.interop import mujoco as M
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 import kinetree as kt
-from kinetree.algorithms.couplings import coupling_rows
+from kinetree.algorithms.coupled import coupling_rows
 from kinetree.contact import Scene, bias, jacobian, with_ground
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.model import JointDynamics

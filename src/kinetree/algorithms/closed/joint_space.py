@@ -19,7 +19,7 @@ from kinetree.algorithms.closed.constraints import (
 from kinetree.algorithms.closed.rank import kept_rows, rank_at, rank_policy, scaling
 from kinetree.algorithms.closed.scaling import loop_length, rows_of
 from kinetree.algorithms.closed.systems import EquationOfMotion, Implicit, apply_implicit
-from kinetree.algorithms.couplings import AllJoints, CouplingRows
+from kinetree.algorithms.coupled import AllJoints, CouplingRows
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.errors import ShapeError

@@ -34,7 +34,7 @@ from kinetree.algorithms.closed.systems import (
     block_diagonal,
     implicit_equations,
 )
-from kinetree.algorithms.couplings import CouplingRows, all_joints
+from kinetree.algorithms.coupled import CouplingRows, all_joints
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.spatial import Force, Motion, crf

@@ -24,7 +24,7 @@ from kinetree.algorithms.closed.joint_space import (
     reduced,
     with_own_rows,
 )
-from kinetree.algorithms.couplings import AllJoints, all_joints, coupling_rows
+from kinetree.algorithms.coupled import AllJoints, all_joints, coupling_rows
 from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
