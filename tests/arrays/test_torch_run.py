@@ -10,7 +10,7 @@ import torch
 from support import fake_cupy
 
 import kinetree as kt
-from kinetree.arrays import torch_run
+from kinetree.arrays import torch_kind as torch_run
 
 
 @pytest.fixture
