@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.ik.limits import limits_of
 from kinetree.ik.problem import FIRST_DAMPING, STEPS
+from kinetree.ik.tasks import limits_of
 from kinetree.loops.kinematics import descent
 from kinetree.loops.kinematics.loop_joints import limit_distances
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE

@@ -13,7 +13,6 @@ from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnreachableError
-from kinetree.ik.limits import limits_of
 from kinetree.ik.problem import Problem
 from kinetree.ik.search import CLOSED, reasons, search, settle
 from kinetree.ik.tasks import (
@@ -22,6 +21,7 @@ from kinetree.ik.tasks import (
     PoseTask,
     PositionTask,
     PostureTask,
+    limits_of,
 )
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import closure_error
