@@ -1,4 +1,4 @@
-"""Prismatic joint (slider) — RBDA Table 4.1."""
+"""Prismatic joint (slider) — RBDA Table 4.1 — and translation in all three directions."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,15 +7,9 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import as_axis, axis_offset, completed_basis, forces, motions
-from kinetree.joints.base import AbstractJoint
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
 from kinetree.spatial import Inertia, Motion, displacement_velocity, xlt
 from kinetree.spatial.vector3 import ZERO3, identity3
-
-if TYPE_CHECKING:
-    from kinetree.spatial import Force, Plucker
-from typing import TYPE_CHECKING
-
-from kinetree.joints.base import unit_forces, unit_motions
 
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
