@@ -134,3 +134,54 @@ def test_files_keep_them(rng):
         assert_close(other[name] + lost[name], reading, condition=100, scale=scale)
     twice = loaded(kt.writers.mjcf.to_mjcf(again), lump=False)
     assert twice.to_dict()["sensors"] == again.to_dict()["sensors"]
+
+
+DRIVEN = f"""
+<mujoco>
+  <compiler angle="radian"/>
+  <option><flag contact="disable"/></option>
+  <worldbody>
+    <body name="arm"><joint name="a" axis="0 1 0" ref=".2" damping=".3" actuatorfrclimited="true"
+      actuatorfrcrange="-2 2"/>{_BOX}/>
+      <body name="hand" pos="0 0 .5"><joint name="b" axis="1 0 0" stiffness="2"/>{_BOX}/>
+        <site name="imu" pos=".1 .2 .3"/></body></body>
+  </worldbody>
+  <tendon><fixed name="string" limited="true" range="-.3 .4"><joint joint="a" coef="2"/>
+    <joint joint="b" coef="-.5"/></fixed></tendon>
+  <actuator>
+    <motor name="motor" joint="a" gear="3" ctrllimited="true" ctrlrange="-1 1"/>
+    <position name="servo" joint="a" gear="2" kp="5"/>
+    <velocity name="damped" joint="b" kv=".7" forcelimited="true" forcerange="-.2 .2"/>
+    <motor name="winch" tendon="string" gear="1.5"/>
+  </actuator>
+  <sensor>
+    <actuatorpos actuator="motor"/><actuatorpos actuator="servo"/><actuatorpos actuator="winch"/>
+    <actuatorvel actuator="servo"/><actuatorvel actuator="winch"/>
+    <actuatorfrc actuator="motor"/><actuatorfrc actuator="servo"/><actuatorfrc actuator="damped"/>
+    <jointactuatorfrc joint="a"/><jointactuatorfrc joint="b"/>
+    <tendonpos tendon="string"/><tendonvel tendon="string"/><tendonactuatorfrc tendon="string"/>
+    <tendonlimitpos tendon="string"/><tendonlimitvel tendon="string"/>
+    <accelerometer site="imu"/><force site="imu"/>
+  </sensor>
+</mujoco>"""
+
+
+def test_actuators_and_tendons_read_what_mujoco_reads(rng):
+    model, mj_model = loaded(DRIVEN), mujoco.MjModel.from_xml_string(DRIVEN)
+    mj_model.tendon_limited[:] = 0  # its force is soft there
+    data = mujoco.MjData(mj_model)
+    for _ in range(6):
+        data.qpos, data.qvel, data.ctrl = rng.normal(size=2), rng.normal(size=2), rng.normal(size=4)
+        mujoco.mj_forward(mj_model, data)
+        state = [np.array(x) for x in (data.qpos, data.qvel)]
+        q, qd = from_q(model, mj_model, state[0]), from_v(model, mj_model, *state)
+        readings = kt.sensors(model)(q, qd, controls=np.array(data.ctrl))
+        theirs = np.array(data.sensordata)
+        limited = [readings.sensors.at(n) for n in readings if "limit" in n]
+        assert len(limited) == 2
+        length = readings["tendonpos_10"]
+        beyond = np.minimum(length + 0.3, 0) + np.minimum(0.4 - length, 0)
+        assert_close(readings.values[limited[0]], beyond)
+        for at in limited:  # which MuJoCo has only while it pushes
+            theirs[at] = readings.values[at]
+        assert_same_readings(model, readings.values, theirs)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.actuators import actuator_forces, driving_force, transmission
 from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.energy import elastic_energy, kinetic_energy, potential_energy
 from kinetree.algorithms.kinematics import (
@@ -33,7 +34,9 @@ def total_size(model) -> int:
     return sum(size_of(model, s) for s in model.sensors)
 
 
-def readings(model, q, qd=None, qdd=None, tau=None, f_ext=None, t=None):
+def readings(
+    model, q, qd=None, qdd=None, tau=None, f_ext=None, controls=None, activation=None, t=None
+):
     """Readings of all sensors of a model, one after another, (n,).
 
     Args:
@@ -43,18 +46,23 @@ def readings(model, q, qd=None, qdd=None, tau=None, f_ext=None, t=None):
         qdd: accelerations, (nv,), where a sensor depends on them.
         tau: joint forces, (nv,), with loops and sensors of forces.
         f_ext: external force on each body in base coordinates, entry 0 unused.
+        controls: of all actuators, (n,).
+        activation: of the actuators that have one, (m,).
         t: time [s].
     """
     lam = None
     if model.loops and any(s.kind in ("force", "torque") for s in model.sensors):
         lam = multipliers(model, q, qd, qdd, tau, f_ext)
     given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "lam": lam, "t": t}
+    given |= {"controls": controls, "activation": activation}
     return _readings(model, **{name: x for name, x in given.items() if x is not None})
 
 
 @for_all_joints()
-def _readings(model, q, qd=None, qdd=None, f_ext=None, lam=None, t=None):
-    state = _State(model, q, qd, qdd, f_ext, lam, t)
+def _readings(
+    model, q, qd=None, qdd=None, f_ext=None, lam=None, controls=None, activation=None, t=None
+):
+    state = _State(model, q, qd, qdd, f_ext, lam, controls, activation, t)
     rows = [_clipped(s, np.atleast_1d(_READ[s.kind](state, s))) for s in model.sensors]
     return np.concatenate([np.zeros(0, dtype=int), *rows])
 
@@ -73,9 +81,9 @@ def _clipped(sensor, reading):
 class _State:
     """A state of the mechanism, and what follows from it as far as sensors need it."""
 
-    def __init__(self, model, q, qd, qdd, f_ext, lam, t):
+    def __init__(self, model, q, qd, qdd, f_ext, lam, controls, activation, t):
         self.model, self.q, self.qd, self.qdd, self.t = model, q, qd, qdd, t
-        self.f_ext, self.lam = f_ext, lam
+        self.f_ext, self.lam, self.controls, self.activation = f_ext, lam, controls, activation
 
     # --- motion of frames ------------------------------------------------------------------------
 
@@ -168,6 +176,22 @@ class _State:
         """Its number."""
         return self.model.joint_index(sensor.of)
 
+    @cached_property
+    def transmission(self) -> Any:
+        """Lengths and velocities of the actuators."""
+        qd = np.zeros(self.model.nv, dtype=int) if self.qd is None else self.qd
+        return transmission(self.model, self.q, qd)
+
+    @cached_property
+    def forces(self) -> Any:
+        """Of the actuators, before their gears."""
+        state = self.model, self.q, self.qd
+        return actuator_forces(*state, self.controls, self.activation)
+
+    def actuator(self, sensor):
+        """Its place among the actuators."""
+        return [a.name for a in self.model.actuators].index(sensor.of)
+
     def tendon(self, sensor):
         """The tendon with its length, and its rate."""
         model = self.model
@@ -253,6 +277,17 @@ def _limit(s, x, lower, upper, rate):
     return reading
 
 
+def _joint_drive(state, s):
+    given = state.controls, state.activation
+    tau = driving_force(state.model, state.q, state.qd, *given)
+    return tau[state.model.v_slice[state.joint(s)]]
+
+
+def _tendon_drive(state, s):
+    actuators = state.model.actuators
+    return sum(f for a, f in zip(actuators, state.forces, strict=True) if a.tendon == s.of)
+
+
 def _potential(state, s):
     return potential_energy(state.model, state.q) + elastic_energy(state.model, state.q) + s.offset
 
@@ -277,6 +312,11 @@ _READ: dict[str, Callable[..., Any]] = {
     "tendonvel": lambda state, s: state.tendon(s)[2],
     "tendonlimitpos": lambda state, s: _tendon_limit(state, s, "position"),
     "tendonlimitvel": lambda state, s: _tendon_limit(state, s, "velocity"),
+    "jointactuatorfrc": _joint_drive,
+    "tendonactuatorfrc": _tendon_drive,
+    "actuatorpos": lambda state, s: state.transmission.length[state.actuator(s)] + s.offset,
+    "actuatorvel": lambda state, s: state.transmission.velocity[state.actuator(s)],
+    "actuatorfrc": lambda state, s: state.forces[state.actuator(s)],
     "framepos": _frame_position,
     "framequat": _frame_quaternion,
     "framexaxis": _axis(0),

@@ -41,7 +41,7 @@ KINDS = {
     "jointvel": Kind("joint", 0, "rad/s", "qd"),
     "jointlimitpos": Kind("joint", 1, "rad", ""),
     "jointlimitvel": Kind("joint", 1, "rad/s", "qd"),
-    "jointactuatorfrc": Kind("joint", 1, "N·m", "controls"),
+    "jointactuatorfrc": Kind("joint", 0, "N·m", "controls"),
     "ballquat": Kind("joint", 4, "", "", ""),
     "ballangvel": Kind("joint", 3, "rad/s", "qd"),
     "tendonpos": Kind("tendon", 1, "m", ""),

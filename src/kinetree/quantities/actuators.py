@@ -19,10 +19,10 @@ def _states(model, options=None):
     return len(actuators.stateful(model))
 
 
-_INPUTS = {"controls": Argument((_count,)), "activation": Argument((_states,))}
+ACTUATED = {"controls": Argument((_count,)), "activation": Argument((_states,))}
 
 
-@quantity((_count,), actuators.actuator_forces, arrays=_INPUTS)
+@quantity((_count,), actuators.actuator_forces, arrays=ACTUATED)
 def actuator_forces(
     model: Model, q: ArrayLike, qd: ArrayLike, controls: ArrayLike,
     activation: ArrayLike | None = None,
@@ -41,7 +41,7 @@ def actuator_forces(
     """
 
 
-@quantity(("nv",), actuators.driving_force, arrays=_INPUTS)
+@quantity(("nv",), actuators.driving_force, arrays=ACTUATED)
 def driving_force(
     model: Model, q: ArrayLike, qd: ArrayLike, controls: ArrayLike,
     activation: ArrayLike | None = None,
@@ -62,7 +62,7 @@ def driving_force(
 
 @quantity(
     (_states,), actuators.activation_after, public=False,
-    arrays={**_INPUTS, "time": Argument(())},
+    arrays={**ACTUATED, "time": Argument(())},
 )  # fmt: skip
 def activation_after(model: Model, controls: ArrayLike, activation: ArrayLike, time: Any) -> Array:
     """Activations after some time [s] with held controls, (..., m)."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from kinetree.algorithms import sensors as texts
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, ShapeError
@@ -9,7 +11,8 @@ from kinetree.model import Model
 from kinetree.model.define import Array as Argument
 from kinetree.model.define import quantity
 from kinetree.model.sensors import KINDS
-from kinetree.quantities.dynamics import FORCES, Forces, forward_dynamics
+from kinetree.quantities.actuators import ACTUATED, driving_force
+from kinetree.quantities.dynamics import FORCES, Forces, forward_dynamics, passive_force
 
 __all__ = ["sensor_readings"]
 
@@ -19,14 +22,14 @@ def needs_of(sensors: Sequence) -> dict:
     found: dict = {}
     for s in sensors:
         need = KINDS[s.kind].needs
-        for name in ("qd", "qdd") if need == "qdd" else (need,):
+        for name in ("qd", need) if need in ("qdd", "controls") else (need,):
             found.setdefault(name, s)
     return {name: s for name, s in found.items() if name}
 
 
 _TO_DO = {
     "qd": "the velocities qd",
-    "qdd": "the accelerations qdd, or the joint forces tau that cause them",
+    "qdd": "the accelerations qdd, or the joint forces tau or controls that cause them",
     "controls": "the controls of the actuators",
     "t": "the time t",
 }
@@ -41,7 +44,8 @@ def _check(model, given):
                 f"{what} depends on contact, which is no closed formula of the state: "
                 f"kinetree.sensors(model) reads it"
             )
-        if given.get(name) is None and not (name == "qdd" and given["tau"] is not None):
+        causes = given["tau"] is not None or given["controls"] is not None
+        if given.get(name) is None and not (name == "qdd" and causes):
             raise ShapeError(f"{what} needs {_TO_DO[name]}")
     forces = [s for s in model.sensors if s.kind in ("force", "torque")]
     for s in forces:
@@ -63,17 +67,21 @@ def _check(model, given):
             )
 
 
-def _readings(model, q, qd=None, qdd=None, tau=None, f_ext=None, t=None):
+def _readings(
+    model, q, qd=None, qdd=None, tau=None, f_ext=None, controls=None, activation=None, t=None
+):
     if qdd is None and "qdd" in needs_of(model.sensors):
-        forces = None if f_ext is None else [f.to_array() for f in f_ext[1:]]
+        if tau is None:
+            tau = passive_force(model, q, qd) + driving_force(model, q, qd, controls, activation)
+        forces = None if f_ext is None else np.array([f.to_array() for f in f_ext[1:]])
         qdd = forward_dynamics(model, q, qd, tau, forces)
-    return texts.readings(model, q, qd, qdd, tau, f_ext, t)
+    return texts.readings(model, q, qd, qdd, tau, f_ext, controls, activation, t)
 
 
 @quantity(
     (lambda model, _: texts.total_size(model),),
     _readings,
-    arrays={"t": Argument(())},
+    arrays={**ACTUATED, "t": Argument(())},
     read=FORCES,
     check=_check,
 )
@@ -85,6 +93,8 @@ def sensor_readings(
     *,
     tau: ArrayLike | None = None,
     f_ext: Forces = None,
+    controls: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
     t: ArrayLike | None = None,
 ) -> Array:
     """Readings of all sensors of a model, in the order of ``model.sensors``, (..., n).
@@ -99,5 +109,8 @@ def sensor_readings(
         tau: joint forces [N, N·m], (..., nv), as in ``forward_dynamics``, in place of ``qdd``; and
             besides it for sensors of forces in mechanisms with loops.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
+        controls: of the actuators, (..., n); without ``qdd`` and ``tau`` they drive the mechanism,
+            against its passive forces.
+        activation: of the actuators that have one, in their order; zero by default.
         t: time [s], (...), for clocks.
     """

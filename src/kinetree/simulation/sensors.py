@@ -94,6 +94,8 @@ class Sensors(Mapping[str, Sensor]):
         *,
         tau: ArrayLike | None = None,
         f_ext: Forces = None,
+        controls: ArrayLike | None = None,
+        activation: ArrayLike | None = None,
         t: ArrayLike | None = None,
     ) -> "Readings":
         """Readings of a state, of many, or along a motion.
@@ -105,9 +107,13 @@ class Sensors(Mapping[str, Sensor]):
             tau: joint forces that cause them, in place of ``qdd``, as in ``forward_dynamics``; with
                 loops and sensors of forces, beside them.
             f_ext: forces acting on bodies, as in ``inverse_dynamics``.
+            controls: of the actuators, (..., n); without ``qdd`` and ``tau`` they drive the
+                mechanism, against its passive forces.
+            activation: of the actuators that have one, in their order; zero by default.
             t: time [s], for clocks.
         """
         given = {"tau": tau, "f_ext": f_ext, "t": t}
+        given |= {"controls": controls, "activation": activation}
         if isinstance(q, Trajectory):
             q, given = self._along(q, (qd, qdd, *given.values()))
         else:

@@ -102,6 +102,8 @@ class _Reader:
     def _extra(self, kind, obj):
         """What else some kinds need."""
         mj = self.mj
+        if kind == "actuatorpos":
+            return {"offset": self._length(obj)}
         if kind == "jointpos":
             return {"offset": variables(mj, obj).reference}
         if kind.startswith("jointlimit"):
@@ -122,6 +124,15 @@ class _Reader:
             moments = (self._inertia(b).first_moment for b in still)
             return {"offset": -float(mj.opt.gravity @ sum(moments, start=np.zeros(3)))}
         return {}
+
+    def _length(self, a):
+        """Of an actuator on a joint where our variables are zero."""
+        mj = self.mj
+        if mj.actuator_trntype[a] not in (0, 1):
+            return 0.0
+        out = mj.actuator_outadr[a] if hasattr(mj, "actuator_outadr") else a
+        joint = variables(mj, int(mj.actuator_trnid[a, 0]))
+        return float(mj.actuator_gear[out, 0]) * joint.reference
 
     def _name(self, kind, number):
         """Name of a joint, tendon, actuator, geom or body."""
