@@ -1,10 +1,10 @@
-"""Mimic joints are couplings, and transmissions actuators."""
+"""Mimic joints are couplings."""
 
 import pytest
-from support.urdf_files import arm, joint, link, quietly, read, robot
+from support.urdf_files import joint, link, quietly, read, robot
 
 from kinetree.errors import LoadError
-from kinetree.model import Actuator, Coupling
+from kinetree.model import Coupling
 
 
 def chain(*mimics, kinds=None):
@@ -86,53 +86,3 @@ def test_mimics_that_cannot_be(text, message):
 def test_a_name_that_is_taken_does_not_stop_a_mimic():
     text = chain("", "<mimic joint='j0'/>").replace("'j0'", "'j1_mimic'")
     assert quietly(text).couplings[0].name == "j1_mimic_"
-
-
-SIMPLE = """<transmission name='t'><type>transmission_interface/SimpleTransmission</type>
-<joint name='j'><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-<actuator name='motor'><mechanicalReduction>50</mechanicalReduction></actuator></transmission>"""
-
-
-def test_simple_transmission_is_an_actuator():
-    assert quietly(arm("continuous", "", SIMPLE)).actuators == (Actuator("motor", 1, (50.0,)),)
-
-
-def test_old_transmission_is_an_actuator_too():
-    old = """<transmission type='pr2_mechanism_model/SimpleTransmission' name='t'>
-    <actuator name='motor'/><joint name='j'/><mechanicalReduction>-63</mechanicalReduction>
-    </transmission>"""
-    assert quietly(arm("continuous", "", old)).actuators == (Actuator("motor", 1, (-63.0,)),)
-
-
-@pytest.mark.parametrize(
-    ("text", "notice"),
-    [
-        (
-            SIMPLE.replace("Simple", "Differential"),
-            "only a SimpleTransmission of one joint is an actuator",
-        ),
-        (
-            SIMPLE.replace("Effort", "Position"),
-            "<hardwareInterface>: an actuator of kinetree gives a force",
-        ),
-        (SIMPLE.replace("'j'", "'x'"), "the joint 'x' that it drives does not exist"),
-        (SIMPLE + SIMPLE, "another transmission has the actuator 'motor'"),
-        (SIMPLE.replace("<mech", "<offset>1</offset><mech"), "<offset>: kinetree does not use it"),
-        ("<transmission name='t'/>", "<transmission name='t'>: only a SimpleTransmission"),
-    ],
-)
-def test_other_transmissions_are_noted(text, notice):
-    _, notices = read(arm("continuous", "", text))
-    assert notice in notices[0]
-    assert len(notices) == 1
-
-
-def test_a_joint_that_does_not_move_is_not_driven():
-    model, notices = read(arm("fixed", "", SIMPLE))
-    assert "that it drives does not move" in notices[0]
-    assert model.actuators == ()
-
-
-def test_a_reduction_that_is_not_a_number_is_an_error():
-    with pytest.raises(LoadError, match="<mechanicalReduction>: the content must be a number"):
-        read(arm("continuous", "", SIMPLE.replace(">50<", "><")))

@@ -11,6 +11,7 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.joints import Fixed, Free, Planar, Prismatic, Reversed, Revolute
+from kinetree.model.actuator import commands_of
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
@@ -107,21 +108,35 @@ def _add_frames(robot, model):
 
 def _add_actuators(robot, model):
     for a in model.actuators:
+        if not model.driven_joint(a):
+            continue
         element = add(robot, "transmission", name=f"{a.name}_transmission")
         etree.SubElement(element, "type").text = "transmission_interface/SimpleTransmission"
         joint = add(element, "joint", name=model.driven_joint(a))
         actuator = add(element, "actuator", name=a.name)
+        servo = {"position": "Position", "velocity": "Velocity"}.get(a.kind, "Effort")
         for part in (joint, actuator):
-            interface = "hardware_interface/EffortJointInterface"
+            interface = f"hardware_interface/{servo}JointInterface"
             etree.SubElement(part, "hardwareInterface").text = interface
         if len(a.gear) == 1:
             etree.SubElement(actuator, "mechanicalReduction").text = repr(float(a.gear[0]))
         own_part = {"gear": a.gear} if len(a.gear) != 1 else {}
-        for key in ("control", "effort"):
+        for key in ("control", "effort", "activation_range"):
             if np.any(np.isfinite(getattr(a, key))):
                 own_part[key] = " ".join(repr(float(x)) for x in getattr(a, key))
+        for key in ("gain", "bias", "activation", "time_constant"):
+            if getattr(a, key) != getattr(type(a), key):
+                own_part[key] = getattr(a, key)
         if own_part:
             add(actuator, own("actuator"), **own_part)
+    lost = [a.name for a in model.actuators if not model.driven_joint(a)]
+    if lost:
+        warnings.warn(
+            f"model {model.name!r}: actuators {', '.join(map(repr, lost[:4]))} are not written, "
+            f"since those of URDF drive joints, not tendons or frames",
+            ModelWarning,
+            stacklevel=4,
+        )
 
 
 def _add_rest(robot, model):
@@ -137,6 +152,7 @@ def _add_rest(robot, model):
             law["coefficients"] = c.coefficients
             joint = model.joint_names[c.joint - 1]
             add(robot, own("coupling"), name=c.name, joint=joint, **ends, **law)
+    driven = {a.name for a in model.actuators if model.driven_joint(a)}
     for posture in model.postures:
         element = add(robot, own("posture"), name=posture.name)
         for i, name in enumerate(model.joint_names, start=1):
@@ -144,6 +160,11 @@ def _add_rest(robot, model):
                 part = add(element, "joint", name=name, q=posture.q[model.q_slice[i]].tolist())
                 if posture.moves:
                     part.set("qd", " ".join(map(repr, posture.qd[model.v_slice[i]].tolist())))
+        commands = commands_of(posture, model.actuators)
+        for tag, what in (("control", "controls"), ("activation", "activation")):
+            for name, x in commands[what].items():
+                if name in driven:
+                    add(element, tag, name=name, value=x)
 
 
 # --- Joints of the tree, and those that close loops ----------------------------------------------

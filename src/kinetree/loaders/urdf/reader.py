@@ -1,6 +1,7 @@
 """``read_urdf``: a model from a URDF file."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,12 +9,24 @@ from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
+from kinetree.loaders.urdf.drives import Drives, read_drives
 from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
-from kinetree.loaders.urdf.joints import read_joints, read_transmissions
+from kinetree.loaders.urdf.joints import Joint, read_joints
 from kinetree.loaders.urdf.links import read_links
 from kinetree.loaders.urdf.tree import Tree, find, leaders
 from kinetree.loaders.xml import Node, parse
-from kinetree.model import Actuator, Body, Coupling, Frame, Loop, Model, Posture, lump_fixed
+from kinetree.model import (
+    Body,
+    Coupling,
+    Frame,
+    JointDynamics,
+    Loop,
+    Model,
+    Posture,
+    Tendon,
+    lump_fixed,
+)
+from kinetree.model.actuator import command_vectors
 from kinetree.model.gearing import FOLLOWING_TOLERANCE
 from kinetree.model.geometry import Geometry
 from kinetree.model.model import STANDARD_GRAVITY
@@ -62,6 +75,10 @@ class _Assembly:
         self.robot, self.options = robot, options
         self.links = read_links(robot, folders)
         self.joints = read_joints(robot)
+        freedoms = {name: j.joint.nv for name, j in self.joints.items()}
+        freedoms |= {n.need("name"): loop_joint(n).nv for n in robot.all("kinetree:loop")}
+        self.drives = read_drives(robot, freedoms)
+        self.joints |= _driven(self.joints, self.drives)
         self.tree = Tree(robot, self.links, self.joints)
         self.base = self.tree.root
         self.bodies, self.body = [], {}  # and the number of each link, and of each joint
@@ -99,6 +116,7 @@ class _Assembly:
                 couplings=self._couplings(loops),
                 geometry=self._geometry(),
                 actuators=self._actuators(loops),
+                tendons=self._tendons(),
                 gravity=self._gravity(),
                 name=self.robot.get("name") or "robot",
                 base_name=self.base,
@@ -190,24 +208,26 @@ class _Assembly:
 
     def _actuators(self, loops):
         number = {loop.name: k for k, loop in enumerate(loops, start=1)}
-        freedoms = {name: j.joint.nv for name, j in self.joints.items()}
-        freedoms |= {loop.name: loop.joint.nv for loop in loops}
         return tuple(
-            Actuator(
-                d.name, self.number.get(d.joint, 0), d.gear, d.control, d.effort,
-                number.get(d.joint, 0),
-            )
-            for d in self._driven(freedoms)
-        )  # fmt: skip
+            replace(d.actuator, joint=self.number.get(d.joint, 0), loop=number.get(d.joint, 0))
+            for d in self._driving()
+        )
 
-    def _driven(self, freedoms):
+    def _driving(self):
         """What drives joints, but for those that an SRDF file calls passive."""
-        for d in read_transmissions(self.robot, freedoms):
+        for d in self.drives.drives:
             if d.joint in self.means.passive:
                 why = f"joint {d.joint!r} is passive: the model has no such actuator"
-                self.means.passive[d.joint].note(f"transmission {d.name!r}", why)
+                self.means.passive[d.joint].note(f"transmission {d.actuator.name!r}", why)
             else:
                 yield d
+
+    def _tendons(self):
+        """Those through which the motors of differentials act."""
+        return tuple(
+            Tendon(name, tuple(self.number[joint] for joint in over), tuple(over.values()))
+            for name, over in self.drives.tendons.items()
+        )
 
     def _gravity(self):
         node = self.robot.one("kinetree:gravity")
@@ -228,7 +248,15 @@ class _Assembly:
                 for x, at, key in ((q, full.q_slice[i], "q"), (qd, full.v_slice[i], "qd")):
                     x[at] = part.numbers(key, at.stop - at.start, tuple(x[at]))
             moves = any(part.get("qd") is not None for part in node.all("joint"))
-            postures.append(Posture(node.need("name"), q, qd if moves else ()))
+            commands = {
+                what: {part.need("name"): part.number("value") for part in parts}
+                for what, parts in (
+                    ("controls", node.all("control")),
+                    ("activation", node.all("activation")),
+                )
+            }
+            commands = command_vectors(commands, model.actuators)
+            postures.append(Posture(node.need("name"), q, qd if moves else (), **commands))
         postures += self._states(model, {p.name: p.q for p in postures})
         return model.replace(postures=postures) if postures else model
 
@@ -252,6 +280,23 @@ class _Assembly:
                     why = f"it follows another joint, which puts it at {belongs[0]:.6g}"
                     node.note(f"joint {joint!r} of state {name!r} at {x[0]:.6g}", why)
             yield Posture(name, lead)
+
+
+def _driven(joints, drives: Drives) -> dict[str, Joint]:
+    """Joints with the inertia of their rotors, and with whom they follow by ros2_control."""
+    found = {}
+    for name, armature in drives.armature.items():
+        j = joints[name]
+        own = j.dynamics or JointDynamics()
+        armature += own.armature[0] if own.armature else 0.0
+        found[name] = j._replace(dynamics=replace(own, armature=armature))
+    for name, mimic in drives.mimics.items():
+        if name not in joints or mimic.source not in joints:
+            missing = name if name not in joints else mimic.source
+            mimic.node.ignored(f"the joint {missing!r} does not exist")
+        elif joints[name].mimic is None:
+            found[name] = found.get(name, joints[name])._replace(mimic=mimic)
+    return found
 
 
 def _free_name(name, instead, taken):

@@ -1,0 +1,319 @@
+"""What drives the joints of a URDF file: ``<transmission>`` and ``<ros2_control>``.
+
+The control of a motor is its force before the reduction. An interface for positions or velocities
+is that of a servo, whose gains are seldom in the file: without them the actuator is a motor, too,
+and a notice says so.
+"""
+
+from typing import Any, NamedTuple
+
+from kinetree.errors import LoadError
+from kinetree.loaders.urdf.joints import Mimic
+from kinetree.loaders.xml import Node, numbers_in
+from kinetree.model import Actuator
+from kinetree.model.actuator import UNBOUNDED, servo_law
+
+_OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1}
+_FORCES = ("effort", "torque", "force")
+
+
+class Drive(NamedTuple):
+    """An actuator that drives a joint, or the tendon of its name."""
+
+    joint: str
+    actuator: Actuator
+
+
+class Drives(NamedTuple):
+    """What a file says of drives."""
+
+    drives: list[Drive]
+    tendons: dict[str, dict[str, float]]
+    """Coefficients by joint, of the tendons through which differentials act."""
+    armature: dict[str, float]
+    """Inertia of rotors seen through their gears, by joint."""
+    mimics: dict[str, Mimic]
+    """Joints that follow others by ``<ros2_control>`` alone."""
+
+
+def read_drives(robot: Node, freedoms: dict[str, int]) -> Drives:
+    """Transmissions and driven joints as actuators; other kinds are noted.
+
+    Args:
+        robot: the file.
+        freedoms: degree of freedom of every joint, those that close loops included.
+    """
+    reader = _Reader(freedoms)
+    for node in robot.all("transmission"):
+        reader.transmission(node)
+    for node in robot.all("ros2_control"):
+        reader.block(node)
+    return Drives(reader.drives, reader.tendons, reader.armature, reader.mimics)
+
+
+class _Reader:
+    def __init__(self, freedoms):
+        self.freedoms = freedoms
+        self.drives: list[Drive] = []
+        self.names: set[str] = set()
+        self.tendons: dict = {}
+        self.armature: dict = {}
+        self.mimics: dict = {}
+
+    def add(self, joint, actuator):
+        self.names.add(actuator.name)
+        self.drives.append(Drive(joint, actuator))
+
+    # --- transmissions -------------------------------------------------------------------------
+
+    def transmission(self, node):
+        """A transmission of ROS: the motors that it has drive its joints."""
+        parts = _Parts.of(node)
+        if not self._is_known(node, parts):
+            return
+        for name in (a.need("name") for a in parts.actuators):
+            if name in self.names:
+                node.ignored(f"another transmission has the actuator {name!r}")
+                return
+        if parts.kind == "differential":
+            self._differential(node, parts)
+        else:
+            self._simple(parts)
+
+    def _is_known(self, node, parts):
+        if parts.kind not in ("simple", "differential"):
+            node.ignored(
+                f"a SimpleTransmission of one joint or a DifferentialTransmission of two is an "
+                f"actuator, not {parts.kind or 'one without a type'}"
+            )
+            return False
+        for name in parts.names:
+            nv = self.freedoms.get(name)
+            if not nv or (nv > 1 and len(parts.names) > 1):
+                why = "does not exist" if nv is None else "does not move"
+                why = "has several degrees of freedom" if nv else why
+                node.ignored(f"the joint {name!r} that it drives {why}")
+                return False
+        return True
+
+    def _simple(self, parts):
+        actuator, (joint,) = parts.actuators[0], parts.names
+        nv, own = self.freedoms[joint], actuator.one("kinetree:actuator")
+        gear = (parts.reduction(actuator, parts.joints[0], parts.node),)
+        fields: dict[str, Any] = {"gear": gear if nv == 1 else gear * nv}
+        if own is not None:
+            fields |= _own_fields(own, nv, fields["gear"])
+        if own is None or not fields.keys() & {"gain", "bias"}:
+            parts.note_interface()
+        else:
+            parts.interfaces()
+        self._rotor(actuator, joint)
+        self.add(joint, Actuator(actuator.need("name"), **fields))
+
+    def _differential(self, node, parts):
+        """``tau_1 = n_1 (N_a f_a + N_b f_b)``, ``tau_2 = n_2 (N_a f_a - N_b f_b)``."""
+        parts.note_interface()
+        one, other = (parts.reduction(j) for j in parts.joints)
+        for actuator, sign in zip(parts.actuators, (1, -1), strict=True):
+            name, gear = actuator.need("name"), parts.reduction(actuator)
+            self.tendons[name] = dict(zip(parts.names, (one, sign * other), strict=True))
+            self.add("", Actuator(name, gear=(gear,), tendon=name))
+
+    def _rotor(self, actuator, joint):
+        """Drake's extension: inertia of the rotor, times the square of its gear ratio."""
+        inertia, ratio = (actuator.one(f"drake:{x}") for x in ("rotor_inertia", "gear_ratio"))
+        if inertia is not None:
+            n = 1.0 if ratio is None else ratio.number("value")
+            found = inertia.number("value") * n**2
+            self.armature[joint] = self.armature.get(joint, 0.0) + found
+
+    # --- ros2_control --------------------------------------------------------------------------
+
+    def block(self, node):
+        """The joints that a block of ros2_control commands."""
+        for key in ("name", "type", "rw_rate", "is_async"):
+            node.get(key)
+        for tag, why in (
+            ("hardware", "kinetree runs no drivers of hardware"),
+            ("gpio", "inputs and outputs of the hardware"),
+        ):
+            for part in node.all(tag):
+                part.ignored(why, effect="setting")
+        for sensor in node.all("sensor"):
+            sensor.ignored("a sensor of the hardware; sensors of a model are those of MJCF")
+        through, done = {}, set()
+        for part in node.all("transmission"):
+            parts = _Parts.of(part)
+            if not self._is_known(part, parts):
+                continue
+            if parts.kind == "differential":
+                if not self._driven(part, parts.names):
+                    self._differential(part, parts)
+                    done |= set(parts.names)
+                continue
+            actuator = parts.actuators[0]
+            n = parts.reduction(parts.joints[0], actuator, part)
+            through[parts.names[0]] = actuator.need("name"), n
+            self._rotor(actuator, parts.names[0])
+        for part in node.all("joint"):
+            self._commanded(part, through, done)
+
+    def _driven(self, node, names):
+        """Whether one of the joints is driven already, which is noted."""
+        taken = {d.joint for d in self.drives} | {j for t in self.tendons.values() for j in t}
+        name = next((name for name in names if name in taken), None)
+        if name is not None:
+            node.ignored(f"joint {name!r} has an actuator already", effect="setting")
+        return name is not None
+
+    def _commanded(self, node, through, done):
+        name = node.need("name")
+        node.get("mimic")
+        params = _params(node)
+        commands = {c.need("name"): (c, _params(c)) for c in node.all("command_interface")}
+        for state in node.all("state_interface"):
+            state.need("name")
+            _params(state)
+        if "mimic" in params:
+            numbers = (
+                _number(node, params, key, x) for key, x in (("multiplier", 1), ("offset", 0))
+            )
+            self.mimics[name] = Mimic(params["mimic"], *numbers, node)
+        elif commands and name not in done and not self._driven(node, [name]):
+            nv = self.freedoms.get(name)
+            if not nv:
+                why = "does not exist" if nv is None else "does not move"
+                node.ignored(f"the joint {name!r} that it drives {why}")
+                return
+            label, n = through.get(name, (name, 1.0))
+            label = name if label in self.names else label
+            self.add(name, _servo(node, label, nv, n, params, commands))
+
+
+# --- the parts of a transmission -----------------------------------------------------------------
+
+
+class _Parts(NamedTuple):
+    node: Node
+    kind: str
+    actuators: list[Node]
+    joints: list[Node]
+    names: list[str]
+
+    @classmethod
+    def of(cls, node):
+        """In the order of their roles, ``actuator1``, ``actuator2``, ``joint1``, ``joint2``."""
+        node.get("name")
+        kinds = [*node.all("type"), *node.all("plugin")]
+        given = kinds[0].text() if kinds else node.get("type") or ""
+        actuators, joints = (sorted(node.all(tag), key=_role) for tag in ("actuator", "joint"))
+        sizes, kind = (len(actuators), len(joints)), given
+        if "SimpleTransmission" in given and sizes == (1, 1):
+            kind = "simple"
+        elif "DifferentialTransmission" in given and sizes == (2, 2):
+            kind = "differential"
+        return cls(node, kind, actuators, joints, [j.need("name") for j in joints])
+
+    @staticmethod
+    def reduction(*places):
+        """The first reduction that one of these has."""
+        tags = ("mechanicalReduction", "mechanical_reduction")
+        found = [n for place in places for n in place.all(*tags)]
+        return found[0].text_numbers(1)[0] if found else 1.0
+
+    def interfaces(self):
+        """Interfaces of ROS 1, such as ``hardware_interface/EffortJointInterface``."""
+        found = [n for x in (*self.joints, *self.actuators) for n in x.all("hardwareInterface")]
+        return [(n, n.text().rpartition("/")[2].partition("Joint")[0].lower()) for n in found]
+
+    def note_interface(self):
+        for node, kind in self.interfaces():
+            if kind and not kind.startswith(_FORCES):
+                node.ignored(_without_gains(kind))
+                return
+
+
+def _role(node):
+    inside = node.one("role")
+    return node.get("role") or "" if inside is None else inside.text()
+
+
+def _without_gains(kind):
+    return (
+        f"the gains of a {kind} servo are not in the file: the actuator is a motor, its control a "
+        f"force"
+    )
+
+
+def _own_fields(own, nv, gear):
+    """What only kinetree writes: ``<kinetree:actuator>``."""
+    fields = {"gear": own.numbers("gear", nv, gear), "activation": own.get("activation", "")}
+    for key in ("control", "effort", "activation_range"):
+        fields[key] = own.numbers(key, 2, UNBOUNDED, finite=False)
+    for key, count in _OWN_NUMBERS.items():
+        if own.get(key) is not None:
+            found = own.numbers(key, count)
+            fields[key] = found[0] if count == 1 else found
+    return fields
+
+
+# --- joints of ros2_control ----------------------------------------------------------------------
+
+
+def _servo(node, name, nv, n, params, commands):
+    """A motor for an interface of effort; a servo where its gains are given."""
+    force = next((k for k in commands if k in _FORCES), None)
+    if force is not None:
+        low, high = sorted(x / n if n else x for x in _bounds(*commands[force]))
+        return Actuator(name, gear=(n,) * nv, control=(low, high))
+    for kind in ("position", "velocity"):
+        key = next((k for k in commands if k.startswith(kind)), None)
+        if key is None:
+            continue
+        where, own = commands[key]
+        kp, kd = (_gain(where, params | own, kind, x) for x in ("p", "d"))
+        if kp is None or nv > 1:
+            break
+        if _gain(where, params | own, kind, "i"):
+            where.note(f"integral gain of joint {name!r}", "an actuator has none")
+        law = servo_law(name, {}, *((kp, kd) if kind == "position" else (None, kp)))
+        return Actuator(name, control=_bounds(where, own), **law)
+    where = next(iter(commands.values()))[0]
+    where.note(f"joint {node.need('name')!r}", _without_gains(where.need("name")))
+    return Actuator(name, gear=(n,) * nv)
+
+
+def _gain(node, params, kind, letter):
+    """Such as ``kp``, ``pos_kp`` or ``position_kp``, as programs that simulate hardware have it."""
+    for prefix in ("", f"{kind[:3]}_", f"{kind}_"):
+        if f"{prefix}k{letter}" in params:
+            return _number(node, params, f"{prefix}k{letter}", 0)
+    return None
+
+
+def _bounds(node, params):
+    low, high = (
+        _number(node, params, key, x) for key, x in zip(("min", "max"), UNBOUNDED, strict=True)
+    )
+    if low > high:
+        node.note("min and max", f"{low:g} is above {high:g}: no bounds")
+        return UNBOUNDED
+    return low, high
+
+
+def _params(node):
+    """Texts of the ``<param>`` elements by name."""
+    return {p.need("name"): p.text() for p in node.all("param")}
+
+
+def _number(node, params, key, default):
+    if key not in params:
+        return float(default)
+    try:
+        return numbers_in(params[key], 1, finite=False)[0]
+    except ValueError as error:
+        raise _wrong(node, key, error) from None
+
+
+def _wrong(node, key, error) -> LoadError:
+    return node.error(f"parameter {key!r} {error}")
