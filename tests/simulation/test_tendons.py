@@ -131,3 +131,11 @@ def test_a_controller_leaves_carried_weight_to_the_model():
     tau = kt.control.GravityCompensation(m)(0.0, q, qd)
     carried = kt.passive_force(m.replace(tendons=()), q, qd)
     np.testing.assert_allclose(tau + carried, kt.gravity_force(m, q), atol=64 * EPS)
+
+
+def test_a_length_far_outside_its_limits_is_named():
+    m = arm(lower=-1.0, upper=1.0)
+    with pytest.warns(
+        kt.errors.SimulationWarning, match="tendon 'cable' starts with a length of 1"
+    ):
+        kt.simulate(m, np.array([1.5, 0.0, 0.0]), duration=2e-3)

@@ -142,5 +142,5 @@ def _summed(parts):
     total = math.fsum(g.mass for g in parts)
     if len(parts) == 1 or total == 0:
         return parts
-    center = sum(g.mass * np.array(g.center) for g in parts) / total
+    center = np.sum([g.mass * np.array(g.center) for g in parts], axis=0) / total
     return [GravityCompensation(parts[0].body, total, tuple(center.tolist()))]

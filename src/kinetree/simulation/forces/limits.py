@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.kernel import select
 from kinetree.model import Model
@@ -129,7 +130,20 @@ class RigidLimits:
 
 
 def warn_outside(model, q):
-    """Warn of a joint that starts far outside its limits, as angles in degrees do."""
+    """Warn of a joint or tendon that starts far outside its limits, as angles in degrees do."""
+    for t in model.tendons:
+        full = model.expand(q) if model.couplings else q
+        L = t.length(tendon_variables(model.uncoupled, t, full, model.uncoupled.q_slice))
+        travel = t.upper - t.lower if np.isfinite(t.upper - t.lower) else 1.0
+        if np.any(np.maximum(t.lower - L, L - t.upper) > FAR_OUTSIDE * travel):
+            worst = np.ravel(L)[np.argmax(np.maximum(t.lower - L, L - t.upper))]
+            warnings.warn(
+                f"tendon {t.name!r} starts with a length of {worst:.4g}, far outside its limits "
+                f"{t.lower:.4g} to {t.upper:.4g}, and its stop pushes it back; limits=None leaves "
+                f"the stops out",
+                SimulationWarning,
+                stacklevel=3,
+            )
     lower, upper = model.position_limits
     travel = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
     beyond = np.maximum(lower - q, q - upper) - FAR_OUTSIDE * travel

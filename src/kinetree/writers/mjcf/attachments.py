@@ -106,14 +106,11 @@ def write_gravity_compensation(model, elements, left_out):
     for i in sorted({g.body for g in model.gravity_compensation}):
         parts = [g for g in model.gravity_compensation if g.body == i]
         mass, I = sum(g.mass for g in parts), model.inertia[i]
-        moment = sum(g.mass * np.array(g.center) for g in parts)
-        size = np.max(np.abs([*I.first_moment, *moment, 1e-300]))
-        if i not in elements or I.mass == 0 or mass == 0:
-            fits = False
-        else:
-            fits = np.all(np.abs(moment / mass - I.center_of_mass) * abs(mass) <= 1e-12 * size)
-        if fits:
-            elements[i].set("gravcomp", numbers([mass / I.mass]))
+        moment = np.sum([g.mass * np.array(g.center) for g in parts], axis=0)
+        share = mass / I.mass if i in elements and I.mass else 0
+        error, size = moment - share * I.first_moment, np.max(np.abs([*I.first_moment, *moment]))
+        if share and np.max(np.abs(error)) <= 1e-12 * size:
+            elements[i].set("gravcomp", numbers([share]))
         else:
             left_out.append(
                 f"gravity compensation of body {model.body_names[i]!r}, which is not a part of its "
