@@ -1,14 +1,17 @@
 """The shapes that a mechanism stands on: those that are lowest in a posture."""
 
+import warnings
+
 import numpy as np
 
 from kinetree.contact.finding.detection import place_shapes
 from kinetree.contact.finding.supports import farthest
+from kinetree.errors import LoadError, ModelWarning
 from kinetree.model.arrays import as_configuration
 from kinetree.model.parts import Posture
 
 _STANDS = 0.05  # a foot is at most so much higher than the lowest one, of the robot's height
-_SAME = 0.01  # and not higher than what its limb has besides by more than this
+_SAME = 0.005  # and not higher than what its limb has besides by more than this
 _USUAL = ("home", "qpos0")
 
 
@@ -28,7 +31,7 @@ def feet(model, pairs, posture=None):
     if not shapes:
         return []
     height = _lowest(model, _configuration(model, posture), shapes)
-    tall = max(float(np.ptp(height)), 1e-6)
+    tall = max(float(np.ptp(height[height < np.inf])), 1e-6)
     link: dict = {}
     for g, h in zip(shapes, height, strict=True):
         key = (g.body, g.link)
@@ -67,5 +70,20 @@ def _lowest(model, q, shapes):
     """Height of the lowest point of every shape, against gravity [m]."""
     g = np.asarray(model.gravity, dtype=float)
     down = g / np.linalg.norm(g) if np.any(g) else np.array([0.0, 0.0, -1.0])
-    points = [farthest(placed, down[None])[0] for placed in place_shapes(model, q, shapes)]
-    return -(np.array(points) @ down)
+    heights, unread = [], []
+    for placed in place_shapes(model, q, shapes):
+        try:
+            heights.append(-(farthest(placed, down[None])[0] @ down))
+        except LoadError as error:
+            heights.append(np.inf)
+            unread.append(error)
+    if len(unread) == len(shapes):
+        raise unread[0]
+    if unread:
+        warnings.warn(
+            f"model {model.name!r}: {len(unread)} of its shapes are not looked at for feet, since "
+            f"their meshes cannot be read, the first is {unread[0]}",
+            ModelWarning,
+            stacklevel=5,
+        )
+    return np.array(heights)
