@@ -10,6 +10,7 @@ import kinetree as kt
 from kinetree.errors import LoadError
 from kinetree.loaders import read
 from kinetree.model import geometry
+from kinetree.writers.sdf import to_sdf
 
 
 def test_a_model_flies_unless_joined_to_the_world():
@@ -164,7 +165,7 @@ def test_what_is_not_used_is_listed_with_its_line(tmp_path):
         <link name="a" custom="1">
           <gravity>false</gravity>
           <visual name="v"><geometry><heightmap/></geometry></visual>
-          <collision name="c"><geometry><sphere/></geometry><surface/></collision>
+          <collision name="c"><geometry><sphere/></geometry><surface><x/></surface></collision>
         </link>
         <plugin name="p" filename="x.so"/>
       </model>
@@ -174,7 +175,7 @@ def test_what_is_not_used_is_listed_with_its_line(tmp_path):
         ["4", "attribute 'custom' of <link name='a'>"],
         ["5", "<gravity>"],
         ["3", "<self_collide>"],
-        ["7", "<surface>"],
+        ["7", "<x>"],
         ["9", "<plugin name='p'>"],
         ["6", "<heightmap>"],
     ]
@@ -204,3 +205,36 @@ def test_impossible_inertia_is_noted_and_kept(tmp_path):
 def test_bad_file(text, message):
     with pytest.raises(LoadError, match=message):
         load(text)
+
+
+def test_surfaces_are_read_and_written():
+    def ball(name, surface):
+        surface = f"<surface>{surface}</surface>" if surface else ""
+        shape = "<geometry><sphere><radius>0.1</radius></sphere></geometry>"
+        return f"<link name='{name}'><collision name='shape'>{shape}{surface}</collision></link>"
+
+    m = load(
+        model(
+            ball("a", "<friction><ode><mu>0.4</mu><mu2>0.4</mu2></ode></friction>")
+            + ball("b", "<bounce><restitution_coefficient>0.5</restitution_coefficient></bounce>")
+            + ball("c", "<contact><collide_bitmask>0x02</collide_bitmask></contact>")
+            + ball("d", "<contact><collide_bitmask>4</collide_bitmask></contact>")
+            + ball("e", "")
+        )
+    )
+    every = {"contype": 0xFFFF, "conaffinity": 0xFFFF}
+    surfaces = [
+        geometry.Surface(friction=0.4, **every), geometry.Surface(restitution=0.5, **every),
+        geometry.Surface(contype=2, conaffinity=2), geometry.Surface(contype=4, conaffinity=4),
+        None,
+    ]  # fmt: skip
+    assert [g.surface for g in m.geometry] == surfaces
+    scene = kt.contact.Scene(m)
+    assert len(scene.pairs) == 10 - 1  # all but c and d
+    assert "c/d" not in scene.pair_names
+    assert scene.friction[scene.pair_names.index("a/c")] == 0.4
+    assert scene.restitution[scene.pair_names.index("b/c")] == 0.5
+    again = kt.loads(to_sdf(m), format="sdf")
+    assert [g.surface for g in again.geometry] == surfaces
+    with pytest.raises(LoadError, match=r"collide_bitmask.*must be a whole number, got 'x'"):
+        load(model(ball("a", "<contact><collide_bitmask>x</collide_bitmask></contact>")))

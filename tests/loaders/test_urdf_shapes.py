@@ -1,11 +1,13 @@
 """Visual and collision geometry, colours, meshes."""
 
+import numpy as np
 import pytest
 from support.urdf_files import joint, link, quietly, read, robot
 
 from kinetree.errors import LoadError
 from kinetree.loaders import read as read_file
 from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from kinetree.writers.urdf import to_urdf
 
 
 def look(shape, kind="visual", more=""):
@@ -175,3 +177,26 @@ def test_meshes_outside_are_left_out(tmp_path, filename):
     assert len(loaded.notices) == 2
     with pytest.raises(LoadError):
         read_file(mesh_file(tmp_path, filename), strict=True)
+
+
+def test_shapes_keep_their_link_and_its_friction():
+    ball = look("<sphere radius='0.1'/>", "collision", "<origin xyz='0 0 0.1'/>")
+    text = robot(
+        link("a", ball),
+        link("calf", ball),
+        link("foot", ball + ball),
+        joint("knee", "a", "calf", "continuous", ""),
+        joint("ankle", "calf", "foot", "fixed", "<origin xyz='0 0 -0.3' rpy='0.3 0 0'/>"),
+        "<gazebo reference='foot'><mu1>0.6</mu1><mu2>0.7</mu2></gazebo>",
+        "<gazebo reference='calf'><mu1>${mu}</mu1></gazebo>",
+    )
+    model, found = read(text)
+    assert [g.link for g in model.geometry] == ["", "", "foot", "foot"]
+    assert [g.surface and g.surface.friction for g in model.geometry] == [None, None, 0.7, 0.7]
+    assert len(found) == 1
+    assert "<gazebo reference='calf'>" in found[0]
+    again = quietly(to_urdf(model))
+    assert [g.link for g in again.geometry] == ["", "", "foot", "foot"]
+    for one, other in zip(again.geometry, model.geometry, strict=True):
+        np.testing.assert_allclose(one.placement.r, other.placement.r, atol=1e-15)
+        np.testing.assert_allclose(one.placement.E, other.placement.E, atol=1e-15)

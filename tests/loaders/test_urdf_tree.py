@@ -167,7 +167,7 @@ def test_what_xacro_leaves_behind_does_no_harm():
 def test_what_kinetree_does_not_use_is_listed_with_its_line():
     text = robot(
         link("a", "<texture/>"),
-        "<gazebo reference='a'><mu1>1</mu1></gazebo>\n",
+        "<gazebo reference='a'><mu1>1</mu1><kp>1</kp></gazebo>\n",
         "<sensor name='s'/>\n",
         attributes="color='red'",
     )

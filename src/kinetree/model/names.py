@@ -103,9 +103,9 @@ def is_known(name, names) -> bool:
 class ShapeNames:
     """Numbers of the shapes of a model by name, and a name of its own for every shape.
 
-    A shape is called by its name, or else after its link or body; with a number, as ``calf[0]``,
-    where several would have the same name. Links and bodies stand for those of their shapes that
-    can touch.
+    A shape is called by its name, if no other has it, or else after its link or body; with a
+    number, as ``calf[0]``, where several would have the same name. Links and bodies stand for those
+    of their shapes that can touch.
 
     Attributes:
         shapes: numbers of the shapes of each name.
@@ -132,7 +132,8 @@ class ShapeNames:
         self.own = tuple(self._own(k, g, model, places) for k, g in enumerate(model.geometry))
 
     def _own(self, k, g, model, places):
-        for label in (g.name, g.link, model.body_names[g.body]):
+        own = g.name if len(self.shapes.get(g.name, ())) == 1 else ""
+        for label in (own, g.link, model.body_names[g.body], g.name):
             if label not in places:
                 places[label] = {number: at for at, number in enumerate(self._group(label))}
             if label and k in places[label]:

@@ -200,6 +200,8 @@ class _Writer:
                         material = etree.SubElement(element, "material")
                         _put(material, "ambient", g.color)
                         _put(material, "diffuse", g.color)
+                    if kind == "collision" and g.surface is not None:
+                        _put_surface(element, g.surface)
 
     def _write_frames(self):
         for frame in self.model.frames:
@@ -405,6 +407,24 @@ def _put_pose(parent, X, relative_to=None):
     pose = _put(parent, "pose", (*r, roll, pitch, yaw))
     if relative_to is not None:
         pose.set("relative_to", relative_to)
+
+
+def _put_surface(collision, surface):
+    """Friction, restitution and, where one mask says it all, what collides."""
+    parts = {
+        ("friction", "ode"): {"mu": surface.friction, "mu2": surface.friction},
+        ("bounce",): {"restitution_coefficient": surface.restitution},
+    }
+    if surface.contype == surface.conaffinity != 1:
+        parts["contact",] = {"collide_bitmask": surface.contype & 0xFFFF}
+    element = etree.SubElement(collision, "surface")
+    for place, values in parts.items():
+        if None not in values.values():
+            inner = element
+            for tag in place:
+                inner = etree.SubElement(inner, tag)
+            for tag, value in values.items():
+                _put(inner, tag, value)
 
 
 def _solid(tag, **sizes):

@@ -3,7 +3,7 @@
 import math
 import sys
 import warnings
-from dataclasses import fields
+from dataclasses import fields, replace
 from urllib.parse import quote
 
 import numpy as np
@@ -71,7 +71,11 @@ def _add_links(robot, model):
     links = [add(robot, "link", name=name) for name in model.body_names]
     for link, body in zip(links[1:], model.bodies, strict=True):
         add_inertial(link, body.inertia, f"body {body.name!r}")
-    lost = [g for g in model.geometry if not add_look(links[g.body], g)]
+    parts = {(f.name, f.body) for f in model.frames}
+    lost = [g for g in model.geometry if type(g.shape) not in _SHAPES]
+    for g in model.geometry:
+        if (g.link, g.body) not in parts:
+            add_look(links[g.body], g)
     if lost:
         kinds = ", ".join(sorted({type(g.shape).__name__ for g in lost}))
         warnings.warn(
@@ -98,7 +102,10 @@ def _add_frames(robot, model):
     """Each frame as a link on a fixed joint of the same name, or nearly so."""
     taken = {*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))}
     for frame in model.frames:
-        add(robot, "link", name=frame.name)
+        link = add(robot, "link", name=frame.name)
+        for g in model.geometry:
+            if (g.link, g.body) == (frame.name, frame.body):
+                add_look(link, replace(g, placement=g.placement @ frame.placement.inverse()))
         name = frame.name
         while name in taken:
             name += "_fixed"

@@ -111,12 +111,13 @@ def _leave_out(may, ones, others):
 
 
 def _masks(shapes):
-    """``contype`` and ``conaffinity`` of every shape, zero where it cannot touch."""
-    usual = Surface()
+    """``contype`` and ``conaffinity`` of every shape: no bits where it cannot touch, or all."""
     masks = [
-        ((g.surface or usual).contype, (g.surface or usual).conaffinity) if g.collision else (0, 0)
+        (0, 0) if not g.collision
+        else (-1, -1) if g.surface is None
+        else (g.surface.contype, g.surface.conaffinity)
         for g in shapes
-    ]
+    ]  # fmt: skip
     return np.array(masks, dtype=np.int64).T
 
 

@@ -11,7 +11,16 @@ from kinetree.loaders.paths import Folders
 from kinetree.loaders.sdf.frames import Pose, number_in, pose_in
 from kinetree.loaders.xml import Node
 from kinetree.model import geometry, shapes
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    Mesh,
+    Plane,
+    Sphere,
+    Surface,
+)
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.vector3 import ZERO3
@@ -29,6 +38,7 @@ class Look(NamedTuple):
     visual: bool
     color: tuple | None
     node: Node
+    surface: Surface | None = None
 
 
 class Link(NamedTuple):
@@ -124,8 +134,39 @@ def looks_in(link: Node, folders: Folders) -> list[Look]:
         color = _color_in(node) if visual else None
         shape, turn = _shape_in(node, folders)
         if shape is not None:
-            looks.append(Look(shape, pose, turn, name, visual, color, node))
+            surface = None if visual else _surface_in(node)
+            looks.append(Look(shape, pose, turn, name, visual, color, node, surface))
     return looks
+
+
+_ALL_BITS = 0xFFFF
+
+
+def _surface_in(collision):
+    """``<surface>``: friction, restitution and the mask of what it collides with."""
+    node = collision.one("surface")
+    if node is None:
+        return None
+    ode = _inside(node, "friction", "ode")
+    mu = [number_in(ode, tag, -1.0) for tag in ("mu", "mu2")]
+    if min(mu) >= 0 and mu[0] != mu[1]:
+        node.note("<friction>", "it differs in two directions; the larger holds in both")
+    restitution = number_in(_inside(node, "bounce"), "restitution_coefficient", -1.0)
+    bitmask = _inside(node, "contact", "collide_bitmask")
+    try:
+        bits = _ALL_BITS if bitmask is None else int(bitmask.text(), 0)
+    except ValueError:
+        raise bitmask.error(f"must be a whole number, got {bitmask.text()!r}") from None
+    if bitmask is None and max(*mu, restitution) < 0:
+        return None
+    friction, restitution = (x if x >= 0 else None for x in (max(mu), restitution))
+    return Surface(friction, restitution=restitution, contype=bits, conaffinity=bits)
+
+
+def _inside(node, *tags):
+    for tag in tags:
+        node = None if node is None else node.one(tag)
+    return node
 
 
 def _shape_in(node, folders):

@@ -190,6 +190,7 @@ class _Assembly:
             visual=look.visual,
             collision=not look.visual,
             color=look.color,
+            surface=look.surface,
         )
 
     def _place(self, graph):

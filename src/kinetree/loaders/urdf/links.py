@@ -1,5 +1,6 @@
 """Links of a URDF file: inertia, visuals, collisions, materials."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from kinetree.loaders.meshes import mesh_file
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.urdf.elements import origin_in
 from kinetree.loaders.xml import Node
-from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere, Surface
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 
@@ -21,6 +22,7 @@ class Look(NamedTuple):
     name: str
     visual: bool
     color: tuple | None
+    surface: Surface | None = None
 
 
 class Link(NamedTuple):
@@ -36,13 +38,16 @@ class Link(NamedTuple):
 def read_links(robot: Node, folders: Folders) -> dict[str, Link]:
     """All links by name, in the order of the file."""
     links: dict[str, Link] = {}
-    materials = Materials(robot)
+    materials, surfaces = Materials(robot), _surfaces(robot)
     for node in robot.all("link"):
         name = node.need("name")
         if name in links:
             first = links[name].node.line
             raise node.error(f"the name is taken by another link, on line {first}; rename one")
-        links[name] = Link(name, *_inertia(node, name), looks_in(node, materials, folders), node)
+        looks = looks_in(node, materials, folders)
+        if name in surfaces:
+            looks = [x if x.visual else x._replace(surface=surfaces[name]) for x in looks]
+        links[name] = Link(name, *_inertia(node, name), looks, node)
     if not links:
         raise robot.error("the robot has no <link>")
     return links
@@ -64,6 +69,31 @@ def _inertia(link, name):
         why = f"physically impossible, kept as it is: {defect}"
         inertial.note(f"inertia of link {name!r}", why)
     return inertia, not defect
+
+
+_NUMBER = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def _surfaces(robot):
+    """Friction of links by name, which Gazebo's extension has: the larger of two directions."""
+    found = {}
+    for node in robot.all("gazebo"):
+        given = _friction_in(node)
+        if given and node.get("reference"):
+            found[node.get("reference")] = Surface(max(given))
+    return found
+
+
+def is_friction_alone(node: Node) -> bool:
+    """Whether an extension of Gazebo says the friction of a link, and nothing else."""
+    count = len(node.element.findall("*"))
+    return node.get("reference") is not None and 0 < len(_friction_in(node)) == count
+
+
+def _friction_in(node):
+    """What ``<mu1>`` and ``<mu2>`` say, as far as they are numbers that friction can be."""
+    texts = [n.text() for n in node.all("mu1", "mu2")]
+    return [float(x) for x in texts if _NUMBER.fullmatch(x)]
 
 
 # --- Visuals, collisions, materials --------------------------------------------------------------

@@ -12,7 +12,7 @@ from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
 from kinetree.loaders.urdf.drives import Drives, read_drives
 from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
 from kinetree.loaders.urdf.joints import Joint, read_joints
-from kinetree.loaders.urdf.links import read_links
+from kinetree.loaders.urdf.links import is_friction_alone, read_links
 from kinetree.loaders.urdf.tree import Tree, find, leaders
 from kinetree.loaders.xml import Node, parse
 from kinetree.model import (
@@ -61,7 +61,8 @@ def read_urdf(source, report, folders, options) -> Model:
     assembly = _Assembly(robot, folders, options)
     model = assembly.model()
     for node in robot.all("gazebo"):
-        node.ignored("settings of a simulator")
+        if not is_friction_alone(node):
+            node.ignored("settings of a simulator")
     report.unused(element)
     if assembly.srdf is not None:
         report.notices += assembly.srdf.notices
@@ -200,7 +201,7 @@ class _Assembly:
         return tuple(
             Geometry(
                 self.body[link.name], look.shape, look.placement, look.name, look.visual,
-                not look.visual, look.color,
+                not look.visual, look.color, look.surface,
             )
             for link in self.links.values()
             for look in link.looks

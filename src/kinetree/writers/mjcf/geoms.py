@@ -33,7 +33,7 @@ def links_of(model) -> set:
 def write_geometry(model, elements, root, left_out):
     """Shapes as geoms, meshes as assets too; ``left_out`` collects what MuJoCo cannot read."""
     asset, meshes = etree.SubElement(root, "asset"), {}
-    links, names = _Links(model, elements), geom_names(model)
+    links, names, masked = _Links(model, elements), geom_names(model), _masked(model)
     for k, g in enumerate(model.geometry):
         shape, (parent, X) = g.shape, links.place(g)
         if isinstance(shape, Mesh):
@@ -55,7 +55,7 @@ def write_geometry(model, elements, root, left_out):
             name=names.get(k),
             **attributes, **pose_attributes(X),
             rgba=None if g.color is None else g.color,
-            **_touching(g),
+            **_touching(g, masked),
             group=None if g.visual else "3",
         )  # fmt: skip
     if not len(asset):
@@ -139,13 +139,22 @@ def _height_field(asset, shape, name):
     return xlt(np.array([0.0, 0.0, low])) if low else Plucker.identity()
 
 
-def _touching(g):
+_ALL = str(2**31 - 1)
+
+
+def _masked(model):
+    """Whether shapes are of different kinds, so that those without a surface are of all kinds."""
+    surfaces = [g.surface for g in model.geometry if g.collision and g.surface is not None]
+    return any((s.contype, s.conaffinity) != (1, 1) for s in surfaces)
+
+
+def _touching(g, masked):
     """Attributes of a geom that say what it touches, and how."""
     if not g.collision:
         return {"contype": "0", "conaffinity": "0"}
     s = g.surface
     if s is None:
-        return {}
+        return {"contype": _ALL, "conaffinity": _ALL} if masked else {}
     usual = {"contype": 1, "conaffinity": 1, "priority": 0, "condim": 3, "margin": 0.0, "gap": 0.0}
     said = {name: [getattr(s, name)] for name, x in usual.items() if getattr(s, name) != x}
     friction = _friction(s)
