@@ -1,14 +1,11 @@
 """Transmissions and ros2_control of URDF files are actuators, servos where gains are given."""
 
-import warnings
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from support.urdf_files import arm, joint, link, quietly, read, robot
 
 import kinetree as kt
-from kinetree.errors import LoadError, ModelWarning
+from kinetree.errors import LoadError
 from kinetree.loaders import loads
 from kinetree.model import Actuator, Coupling, Tendon
 from kinetree.writers.urdf import to_urdf
@@ -265,16 +262,14 @@ def test_servos_are_written_for_kinetree():
     assert again.postures == model.postures
 
 
-def test_what_urdf_cannot_hold_is_named():
-    model = _servos()
-    jet = Actuator("jet", frame="tip", gear=(0, 0, 0, 0, 0, 1.0))
-    model = model.replace(actuators=(jet, *model.actuators))
-    with pytest.warns(
-        ModelWarning, match="actuators 'jet' are not written, since those of URDF drive"
-    ):
-        text = to_urdf(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        again = loads(text, "urdf")
-    assert again.actuators == tuple(replace(a) for a in model.actuators[1:])
-    assert again.posture("home").controls.tolist() == [1, 2, 3, 4]
+def test_tendons_and_frames_are_written_for_kinetree():
+    model = quietly(robot(*TWO, DIFFERENTIAL))
+    spring = Tendon("s", (2,), (0.5,), 0.1, lower=-1.0, stiffness=3.0, rest=(0.1, 0.2))
+    pulled = Actuator("p", tendon="s", gain=3.0, bias=(0.0, -3.0, 0.0), control=(-1.0, 2.0))
+    jet = Actuator("jet", frame="l2", reference="l1", gear=(0, 0, 0, 0, 0, 1.0))
+    model = model.replace(
+        tendons=(*model.tendons, spring), actuators=(*model.actuators, pulled, jet)
+    )
+    again = quietly(to_urdf(model))
+    assert again.actuators == model.actuators
+    assert again.tendons == model.tendons

@@ -25,7 +25,8 @@ def to_urdf(model) -> str:
 
     The base is the root link, and frames are links without mass. What URDF lacks is written as
     ``kinetree:`` elements, which other programs skip: loops, armature, springs, couplings that are
-    no mimic, limits of planar and free joints, gravity other than the standard one, postures.
+    no mimic, limits of planar and free joints, gravity other than the standard one, postures,
+    tendons, and all of actuators but motors on joints.
 
     Raises:
         InteropError: for joints of the tree that URDF does not have.
@@ -40,13 +41,12 @@ def to_urdf(model) -> str:
         add_loop(robot, loop, model.body_names)
     _add_actuators(robot, model)
     _add_rest(robot, model)
-    for what in ("tendons", "gravity_compensation"):
-        if getattr(model, what):
-            warnings.warn(
-                f"model {model.name!r}: {what.replace('_', ' ')} not written, since URDF has none",
-                ModelWarning,
-                stacklevel=3,
-            )
+    if model.gravity_compensation:
+        warnings.warn(
+            f"model {model.name!r}: gravity compensation not written, since URDF has none",
+            ModelWarning,
+            stacklevel=3,
+        )
     if model.groups or model.contact_pairs:
         warnings.warn(
             f"model {model.name!r}: groups and contact pairs are not written, since URDF has none; "
@@ -114,8 +114,14 @@ def _add_frames(robot, model):
 
 
 def _add_actuators(robot, model):
+    """Those of joints as transmissions; of tendons and frames as elements of kinetree."""
     for a in model.actuators:
+        more = {k: getattr(a, k) for k in _LAW if getattr(a, k) != getattr(type(a), k)}
+        for key in ("control", "effort", "activation_range"):
+            if np.any(np.isfinite(getattr(a, key))):
+                more[key] = " ".join(repr(float(x)) for x in getattr(a, key))
         if not model.driven_joint(a):
+            add(robot, own("actuator"), name=a.name, gear=a.gear, **more)
             continue
         element = add(robot, "transmission", name=f"{a.name}_transmission")
         etree.SubElement(element, "type").text = "transmission_interface/SimpleTransmission"
@@ -127,23 +133,13 @@ def _add_actuators(robot, model):
             etree.SubElement(part, "hardwareInterface").text = interface
         if len(a.gear) == 1:
             etree.SubElement(actuator, "mechanicalReduction").text = repr(float(a.gear[0]))
-        own_part = {"gear": a.gear} if len(a.gear) != 1 else {}
-        for key in ("control", "effort", "activation_range"):
-            if np.any(np.isfinite(getattr(a, key))):
-                own_part[key] = " ".join(repr(float(x)) for x in getattr(a, key))
-        for key in ("gain", "bias", "activation", "time_constant"):
-            if getattr(a, key) != getattr(type(a), key):
-                own_part[key] = getattr(a, key)
-        if own_part:
-            add(actuator, own("actuator"), **own_part)
-    lost = [a.name for a in model.actuators if not model.driven_joint(a)]
-    if lost:
-        warnings.warn(
-            f"model {model.name!r}: actuators {', '.join(map(repr, lost[:4]))} are not written, "
-            f"since those of URDF drive joints, not tendons or frames",
-            ModelWarning,
-            stacklevel=4,
-        )
+        else:
+            more["gear"] = a.gear
+        if more:
+            add(actuator, own("actuator"), **more)
+
+
+_LAW = ("tendon", "frame", "reference", "gain", "bias", "activation", "time_constant")
 
 
 def _add_rest(robot, model):
@@ -159,7 +155,12 @@ def _add_rest(robot, model):
             law["coefficients"] = c.coefficients
             joint = model.joint_names[c.joint - 1]
             add(robot, own("coupling"), name=c.name, joint=joint, **ends, **law)
-    driven = {a.name for a in model.actuators if model.driven_joint(a)}
+    for t in model.tendons:
+        numbers = {f.name: getattr(t, f.name) for f in fields(t)[2:]}
+        numbers = {k: x for k, x in numbers.items() if x != getattr(type(t), k, None)}
+        bounds = {k: repr(numbers.pop(k)) for k in ("lower", "upper") if k in numbers}
+        joints = " ".join(model.joint_names[i - 1] for i in t.joints)
+        add(robot, own("tendon"), name=t.name, joints=joints, **numbers, **bounds)
     for posture in model.postures:
         element = add(robot, own("posture"), name=posture.name)
         for i, name in enumerate(model.joint_names, start=1):
@@ -170,8 +171,7 @@ def _add_rest(robot, model):
         commands = commands_of(posture, model.actuators)
         for tag, what in (("control", "controls"), ("activation", "activation")):
             for name, x in commands[what].items():
-                if name in driven:
-                    add(element, tag, name=name, value=x)
+                add(element, tag, name=name, value=x)
 
 
 # --- Joints of the tree, and those that close loops ----------------------------------------------

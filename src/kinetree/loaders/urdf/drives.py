@@ -14,6 +14,7 @@ from kinetree.model import Actuator
 from kinetree.model.actuator import UNBOUNDED, servo_law
 
 _OWN_NUMBERS = {"gain": 3, "bias": 3, "time_constant": 1}
+_OWN_TEXTS = ("activation", "tendon", "frame", "reference")
 _FORCES = ("effort", "torque", "force")
 
 
@@ -44,8 +45,11 @@ def read_drives(robot: Node, freedoms: dict[str, int]) -> Drives:
         freedoms: degree of freedom of every joint, those that close loops included.
     """
     reader = _Reader(freedoms)
-    for node in robot.all("transmission"):
-        reader.transmission(node)
+    for node in robot.all("transmission", "kinetree:actuator"):
+        if node.tag == "transmission":
+            reader.transmission(node)
+        else:
+            reader.add("", Actuator(node.need("name"), **_own_fields(node, None, (1.0,))))
     for node in robot.all("ros2_control"):
         reader.block(node)
     return Drives(reader.drives, reader.tendons, reader.armature, reader.mimics)
@@ -247,7 +251,7 @@ def _without_gains(kind):
 
 def _own_fields(own, nv, gear):
     """What only kinetree writes: ``<kinetree:actuator>``."""
-    fields = {"gear": own.numbers("gear", nv, gear), "activation": own.get("activation", "")}
+    fields = {"gear": own.numbers("gear", nv, gear)} | {k: own.get(k, "") for k in _OWN_TEXTS}
     for key in ("control", "effort", "activation_range"):
         fields[key] = own.numbers(key, 2, UNBOUNDED, finite=False)
     for key, count in _OWN_NUMBERS.items():

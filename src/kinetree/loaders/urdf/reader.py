@@ -224,11 +224,21 @@ class _Assembly:
                 yield d
 
     def _tendons(self):
-        """Those through which the motors of differentials act."""
-        return tuple(
+        """Those through which the motors of differentials act, and those that kinetree writes."""
+        found = [
             Tendon(name, tuple(self.number[joint] for joint in over), tuple(over.values()))
             for name, over in self.drives.tendons.items()
-        )
+        ]
+        for node in self.robot.all("kinetree:tendon"):
+            names = node.need("joints").split()
+            joints = tuple(find(name, self.number, node, "joint") for name in names)
+            usual, options = Tendon("", (), ()), {}
+            for key in ("offset", "lower", "upper", "stiffness", "damping", "friction"):
+                options[key] = node.number(key, getattr(usual, key), finite=False)
+            options["rest"] = node.numbers("rest", 2, usual.rest)
+            coefficients = node.numbers("coefficients", len(joints))
+            found.append(Tendon(node.need("name"), joints, coefficients, **options))
+        return tuple(found)
 
     def _gravity(self):
         node = self.robot.one("kinetree:gravity")
