@@ -113,6 +113,7 @@ def test_numbers_of_another_kind():
         ({"stiffness": -1.0}, "stiffness of tendon 'cable' must not be negative, got -1"),
         ({"damping": np.inf}, "damping of tendon 'cable' must be finite"),
         ({"lower": 2.0, "upper": 1.0}, "limits of tendon 'cable' must be the smallest and the"),
+        ({"coefficients": "ab"}, "coefficients of tendon 'cable' must hold numbers, got 'ab'"),
         ({"rest": (1.0, 0.0)}, "rest of tendon 'cable' must be the smallest and the largest"),
     ],
 )

@@ -200,6 +200,13 @@ CLOSED = {
         after='<equality><weld name="glue" body1="one" body2="other" anchor=".1 .2 .3"/>'
         "</equality>",
     ),
+    "weld to the world": _world(
+        _body('<joint name="a" axis="0 1 0"/>', _BOX
+              + _body('<joint name="b" type="ball"/>', attributes='pos="0 0 1"', name="top"),
+              name="one")
+        + _body('<freejoint/>', attributes='pos="1 0 0" euler="10 20 30"', name="other"),
+        after='<equality><weld name="glue" body1="other" anchor=".1 .2 .3"/></equality>',
+    ),
     "weld sites": _world(
         _body('<joint name="a" axis="0 1 0"/>',
               _BOX + '<site name="p" pos=".5 0 0" euler="10 20 30"/>', attributes="", name="one")

@@ -167,8 +167,6 @@ class Attachments:
                 f"joints of tendon {name!r} must be coefficients by joint name, such as "
                 f"{{'upper': 1.0, 'lower': -0.5}}, got {joints!r}"
             )
-        rest = as_floats(rest, f"rest of tendon {name!r}")
-        rest = rest * 2 if len(rest) == 1 else rest
         forces = (stiffness, damping, friction)
         self._tendons.append((name, dict(joints), offset, lower, upper, *forces, rest))
         return self

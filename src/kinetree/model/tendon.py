@@ -7,7 +7,7 @@ from typing import Any
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.model.coupling import exact
-from kinetree.model.parts import as_numbers
+from kinetree.model.parts import as_floats, as_numbers
 from kinetree.spatial import Plucker
 
 __all__ = ["GravityCompensation", "Tendon"]
@@ -42,6 +42,14 @@ class Tendon:
     damping: Any = 0.0
     friction: Any = 0.0
     rest: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self):
+        what = f"of tendon {self.name!r}"
+        object.__setattr__(self, "joints", tuple(self.joints))
+        for name in ("coefficients", "rest"):
+            values = as_floats(getattr(self, name), f"{name} {what}")
+            values = values * 2 if name == "rest" and len(values) == 1 else values
+            object.__setattr__(self, name, values)
 
     @property
     def is_limited(self) -> bool:

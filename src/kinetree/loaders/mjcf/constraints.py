@@ -105,15 +105,15 @@ def _couplings(mj_model, tree, laws, note):
         while len(polynomial) > 1 and polynomial[-1] == 0:
             polynomial.pop()
         coupling = _coupling(name, left, right, polynomial, found)
-        if isinstance(coupling, str):
-            note(_NOTED[kind], given, coupling)
-        else:
+        if isinstance(coupling, Coupling):
             found.append(coupling)
+        else:
+            note(_NOTED[kind], given, *coupling)
     return tuple(found)
 
 
 def _coupling(name, left, right, polynomial, others):
-    """The coupling of a law, or why there is none.
+    """The coupling of a law, or why there is none and what is different without it.
 
     The joint that follows is the only one of the left side, or that of the largest coefficient
     that follows nothing yet and that no other joint of the law follows.
@@ -127,7 +127,8 @@ def _coupling(name, left, right, polynomial, others):
     if len(polynomial) > 2:
         joint = next(iter(left))
         if len(left) > 1 or not can_follow(joint, right):
-            return "a polynomial law in which no joint can follow the others alone is left out"
+            why = "a polynomial law in which no joint can follow the others alone is left out"
+            return why, "motion"
         c = left[joint]
         return _law(name, joint, right, tuple(p / c for p in polynomial))
     constant, slope = (*polynomial, 0.0)[:2]
@@ -135,14 +136,15 @@ def _coupling(name, left, right, polynomial, others):
     for law in ((constant, total), _in_leaders(constant, total, others)):
         constant, total = law[0], {j: c for j, c in law[1].items() if abs(c) > 1e-14}
         if not total:
-            what = "it says nothing" if abs(constant) < 1e-14 else "nothing can satisfy it"
-            return f"{what} beside the other equalities: it is left out"
+            if abs(constant) < 1e-14:
+                return "it says nothing beside the other equalities: it is left out", "setting"
+            return "nothing can satisfy it beside the other equalities: it is left out", "motion"
         order = sorted(total, key=lambda j: (j not in left or len(left) > 1, -abs(total[j])))
         for joint in order:
             leaders = {j: -c / total[joint] for j, c in total.items() if j != joint}
             if can_follow(joint, leaders):
                 return _law(name, joint, leaders, (constant / total[joint] + 0.0, 1.0))
-    return "its joints follow others already, by other equalities: it is left out"
+    return "its joints follow others already, by other equalities: it is left out", "motion"
 
 
 def _in_leaders(constant, total, others):
