@@ -90,6 +90,22 @@ def test_a_file_of_nothing_but_flexible_bodies_is_refused_by_name(tmp_path):
         loaded(tmp_path, world(CLOTH.format("")))
 
 
+def test_a_rigid_flexcomp_is_a_shape_alone(tmp_path):
+    rigid = '<flexcomp name="f" type="grid" count="2 2 2" dim="3" rigid="true" radius=".01"/>'
+    arm = _ARM.replace("<site", rigid + "<site")
+    key = '<keyframe><key name="k" qpos="1"/></keyframe>'
+    model, notices = loaded(tmp_path, world(arm, after=key))
+    assert notices == [
+        (
+            "contact",
+            4,
+            "<flexcomp name='f'>",
+            "a shape that collides as a flexible body does, which kinetree has not: left out",
+        )
+    ]
+    assert model.posture("k").q == (1.0,)
+
+
 EXTENSION = (
     '<extension><plugin plugin="mujoco.pid"><instance name="pid"><config key="kp" value="4"/>'
     '</instance></plugin><plugin plugin="mujoco.sdf.torus"><instance name="ring"/></plugin>'

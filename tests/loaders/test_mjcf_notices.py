@@ -185,7 +185,7 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             world(after="<keyframe><key qpos='1' ctrl='' time='3'/></keyframe>"),
             6,
             "attribute 'time' of <key>",
-            "not use it",
+            "a posture has no time",
         ),
         (
             world("<geom size='1' solref='1 1'/><geom size='1' solmix='2' solimp='.9'/>" + _BODY),
@@ -210,6 +210,31 @@ def test_a_file_of_which_everything_is_represented_has_no_notices(tmp_path):
         "<keyframe><key qpos='1'/></keyframe>",
     )
     assert notices(tmp_path, text) == ()
+
+
+def test_attributes_of_other_namespaces_say_nothing_about_the_robot(tmp_path):
+    text = world().replace(
+        "<mujoco>", '<mujoco xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:schema="y">'
+    )
+    assert notices(tmp_path, text) == ()
+
+
+@pytest.mark.parametrize("kind", ["mesh", "sdf"])
+def test_meshes_without_a_file_are_named(tmp_path, kind):
+    asset = '<asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset>'
+    body = f'<body><joint/><geom name="g" type="{kind}" mesh="m"/></body>'
+    (notice,) = notices(tmp_path, world(body, asset))
+    assert (notice.effect, notice.what) == ("contact", "<geom name='g'>")
+    assert notice.why == "its mesh is not a file of its own, and it is left out"
+
+
+def test_armature_of_a_tendon_in_space_changes_motion(tmp_path):
+    sites = '<site name="s"/>' + _BODY.replace("<geom", '<site name="t" pos="0 0 1"/><geom')
+    tendon = '<tendon><spatial name="x"{}><site site="s"/><site site="t"/></spatial></tendon>'
+    (bare,) = notices(tmp_path, world(sites, after=tendon.format("")))
+    (heavy,) = notices(tmp_path, world(sites, after=tendon.format(' armature="2"')))
+    assert (bare.effect, heavy.effect) == ("picture", "motion")
+    assert heavy.why.endswith("nor its armature")
 
 
 def test_strict_makes_it_an_error():

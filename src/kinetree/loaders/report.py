@@ -47,6 +47,7 @@ class Report:
         path: the file, as messages shall name it.
         effects: what is different without an element, by its tag. What is inside an element has
             the same effect; it may differ inside the root, and where the effect is on motion.
+            With an ``@``, what is different without an attribute of that name.
     """
 
     def __init__(self, path: str = "<text>", effects: Mapping[str, Effect] | None = None):
@@ -114,7 +115,8 @@ class Report:
             for name in element.attrib:
                 if name not in self._used[element]:
                     what = f"attribute {name!r} of {label(element)}"
-                    self.ignored(element.sourceline, what, effect=self.effect_of(element))
+                    effect = self.effects.get(f"@{name}") or self.effect_of(element)
+                    self.ignored(element.sourceline, what, effect=effect)
             waiting.extend(reversed(element.findall("*")))
 
     def check_bodies(self, count: int) -> None:

@@ -39,7 +39,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
 
-PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mjtGeom
 _DEFAULT_COLOR = np.array([0.5, 0.5, 0.5, 1], dtype=np.float32)
 _SHOWN_GROUPS = 3  # MuJoCo's viewers show groups 0, 1 and 2
 _MOST_HEIGHTS = 2**16
@@ -53,7 +53,7 @@ def geometry_of(mj_model, tree, note, paths=None):
     for g, name in enumerate(names_of(mj_model, "geom")):
         X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
         kind = int(mj_model.geom_type[g])
-        if kind == MESH:
+        if kind in (MESH, SDF):
             shape, X = _mesh(mj_model, mj_model.geom_dataid[g], X, paths or {})
         elif kind == HFIELD:
             shape = _height_field(mj_model, mj_model.geom_dataid[g], name, note)
@@ -62,6 +62,8 @@ def geometry_of(mj_model, tree, note, paths=None):
         collides = bool(mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]) and not off
         if shape is None:
             why = "its shape has no counterpart here, and it is left out"
+            if kind in (MESH, SDF):
+                why = "its mesh is not a file of its own, and it is left out"
             note("geom", name, why, "contact" if collides else "picture")
             continue
         b = mj_model.geom_bodyid[g]

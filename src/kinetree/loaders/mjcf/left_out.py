@@ -66,6 +66,10 @@ class _Lost:
         """Leave out a flexible body, and with it the bodies that MuJoCo would make for it."""
         name = element.get("name") or element.get("prefix") or ""
         self.names.add(("flex", name))
+        if element.get("rigid") == "true":
+            why = "a shape that collides as a flexible body does, which kinetree has not: left out"
+            self.source.drop(element, why, "contact")
+            return
         if element.tag == "flex":
             why = f"{_RIGID}: left out, so that nothing holds the bodies at its vertices together"
         else:

@@ -118,6 +118,8 @@ _WHY_ATTRIBUTE = {
     **dict.fromkeys(("fluidshape", "fluidcoef"), ("kinetree does not use it", "motion")),
     **dict.fromkeys(("group", "width", "rgba"), _PICTURES),
     "torquescale": _EXACT,
+    "time": ("a posture has no time", "setting"),
+    **dict.fromkeys(("mpos", "mquat"), ("mocap bodies stay where they are defined", "motion")),
     "user": ("numbers for programs of the user", "setting"),
 }
 _WHY_FLAG = {
@@ -149,7 +151,7 @@ def note_unused(source, report):
             found.setdefault(key, []).append(element)
             continue
         for name in element.attrib:
-            if name not in known:
+            if name not in known and not name.startswith("{"):  # of another XML namespace
                 what, why = f"attribute {name!r} of <{tag}>", _why_attribute(name, tag, section)
                 if name.startswith("sol") and tag in ("geom", "pair"):
                     what, why = _SOFT

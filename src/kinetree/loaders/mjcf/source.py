@@ -39,7 +39,7 @@ class Source:
         paths: where all these are, by the same names.
         attached: these MJCF files, with what they include and attach in turn.
         sizes: how much each of them contains, by the name of the model.
-        total: how many bodies and elements there are, with all copies.
+        total: how many bodies and elements it adds where it is attached, with all copies.
         notices: of what was taken out.
         states_lost: whether variables went with it.
         text: what to give to MuJoCo.
@@ -239,11 +239,14 @@ _LIMIT_HEIGHTS = 10_000_000
 _LIMIT_BUILTIN_MESH = 256
 
 
+_ONCE = ("asset", "default", "visual", "statistic", "option", "compiler", "keyframe", "custom")
+
+
 def check_bounds(source) -> dict:
     """LoadError for the first element that is not allowed or too large.
 
     Returns:
-        How many bodies and elements there are, with all copies.
+        How many bodies and elements a model has that attaches it, with all copies.
     """
     names = {e.get("name") for e in source.root.iter("*")}
     copies, depth, named = {None: 1.0}, {None: 0}, {}
@@ -269,7 +272,9 @@ def check_bounds(source) -> dict:
         total["elements"] += count - 1
         if total["elements"] > LIMIT_ELEMENTS:
             raise source.error(sensor, f"more than {LIMIT_ELEMENTS} elements, with all copies")
-    return total
+    sections = [section for section in source.root.findall("*") if section.tag in _ONCE]
+    once = sum(1 for section in sections for _ in section.iter("*"))
+    return total | {"elements": total["elements"] - once}
 
 
 def _size(source, element):

@@ -60,9 +60,11 @@ def tendons_of(mj_model, tree, note):
             forces = _forces(mj_model, t, name, lambda *_: None)
             lost = [n for n in ("stiffness", "damping", "friction") if n in forces]
             lost += ["limits"] * ("lower" in forces) + ["use by actuators or sensors"] * used
+            if np.any(getattr(mj_model, "tendon_armature", np.zeros(t + 1))[t]):
+                lost.append("armature")
             what = f", nor its {', '.join(lost)}" if lost else ""
             why = f"a tendon through sites in space is not represented{what}"
-            note("spatial", name, why, "motion" if forces or used or equal else "picture")
+            note("spatial", name, why, "motion" if lost or equal else "picture")
             continue
         forces = _forces(mj_model, t, name, note)
         if equal and not forces and not used:

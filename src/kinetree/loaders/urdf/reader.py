@@ -38,7 +38,8 @@ EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(
         ("transmission", "ros2_control", "safety_controller", "calibration", "sensor"), "control"
     ),
-    **dict.fromkeys(("robot", "gazebo", "self_filter"), "setting"),
+    **dict.fromkeys(("robot", "gazebo", "self_filter", "@type", "@dont_collapse"), "setting"),
+    **dict.fromkeys(("@command_effort", "@current", "@gear_velocity"), "control"),
     **dict.fromkeys(("link", "joint"), "motion"),
 }
 """What is different without an element of URDF, and without what is inside it."""
