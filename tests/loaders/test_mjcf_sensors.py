@@ -7,6 +7,7 @@ from support.closeness import assert_close
 from support.mujoco_mechanisms import loaded
 
 import kinetree as kt
+from kinetree.contact.contacts import contact_axes
 from kinetree.interop.mujoco import from_a, from_q, from_v
 
 _BOX = '<geom type="box" size=".1 .2 .3" pos=".1 -.05 .2" euler="10 20 30"'
@@ -185,3 +186,53 @@ def test_actuators_and_tendons_read_what_mujoco_reads(rng):
         for at in limited:  # which MuJoCo has only while it pushes
             theirs[at] = readings.values[at]
         assert_same_readings(model, readings.values, theirs)
+
+
+TOUCHING = """
+<mujoco>
+  <worldbody><geom name="floor" type="plane" size="5 5 .1"/>
+    <body name="a" pos="0 0 .09"><freejoint/><geom name="ball" size=".1"/>
+      <site name="under" type="box" size=".05 .05 .05" pos="0 0 -.1"/>
+      <site name="aside" type="ellipsoid" size=".05 .06 .04" pos=".3 0 0"/>
+      <site name="round" type="cylinder" size=".05 .02" pos="0 0 -.09"/>
+      <site name="capsule" type="capsule" size=".05 .02" pos="0 .03 -.12"/>
+      <body name="arm" pos="0 0 .25"><joint axis="0 1 0"/><geom name="tip" type="capsule"
+        size=".06 .1"/></body></body>
+    <body name="b" pos=".1 .15 .09"><freejoint/><geom name="other" size=".1"/></body>
+  </worldbody>
+  <sensor>
+    <touch site="under"/><touch site="aside"/><touch site="round"/><touch site="capsule"/>
+    <touch site="under" cutoff=".5"/><force site="under"/><torque site="under"/>
+    <distance geom1="tip" geom2="other" cutoff="1"/><normal geom1="tip" geom2="other" cutoff="1"/>
+    <fromto geom1="tip" geom2="other" cutoff="1"/><fromto geom1="other" geom2="tip" cutoff="1"/>
+    <distance body1="a" body2="b" cutoff="1"/><distance geom1="tip" geom2="floor"/>
+    <distance geom1="tip" geom2="floor" cutoff=".05"/><normal geom1="ball" geom2="floor"/>
+  </sensor>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("height", [0.0, 0.015, -0.02])
+def test_touch_and_distances_read_what_mujoco_reads(rng, height):
+    model, mj_model = loaded(TOUCHING), mujoco.MjModel.from_xml_string(TOUCHING)
+    data = mujoco.MjData(mj_model)
+    data.qpos[2] += height
+    data.qpos[7] = 0.4
+    data.qvel[:] = rng.normal(size=mj_model.nv)
+    mujoco.mj_forward(mj_model, data)
+    q, qd, qdd = ours(model, mj_model, *(np.array(x) for x in (data.qpos, data.qvel, data.qacc)))
+    body = [model.body_index(mj_model.body(b).name) if b else 0 for b in range(mj_model.nbody)]
+    ends = [[body[mj_model.geom_bodyid[g]] for g in c.geom] for c in data.contact[: data.ncon]]
+    first, second = np.array(ends).T if data.ncon else (np.zeros(0, int),) * 2
+    forces, force = np.zeros((data.ncon, 3)), np.zeros(6)
+    axes = np.array([c.frame for c in data.contact[: data.ncon]]).reshape(-1, 3, 3)
+    points = np.array([c.pos for c in data.contact[: data.ncon]]).reshape(-1, 3)
+    contacts = kt.contact.Contacts(first, second, points, axes[:, 0], np.zeros(data.ncon))
+    for k in range(data.ncon):
+        mujoco.mj_contactForce(mj_model, data, k, force)
+        forces[k] = contact_axes(axes[k, 0]) @ (axes[k].T @ force[:3])
+    given = {"contacts": contacts, "contact_forces": forces}
+    readings = kt.sensors(model)(q, qd, qdd, **given)
+    assert_same_readings(model, readings.values, np.array(data.sensordata))
+    if height == 0:
+        assert readings["touch_0"] > 1
+        assert readings["touch_4"] == 0.5

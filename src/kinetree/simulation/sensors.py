@@ -12,14 +12,23 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import ModelError
+from kinetree.contact import Contacts, Scene
+from kinetree.errors import ContactError, ModelError
 from kinetree.model import Model, Sensor
 from kinetree.model.arrays import as_model
 from kinetree.model.define import kept
 from kinetree.model.names import number_of
 from kinetree.model.sensors import KINDS, size_of
 from kinetree.quantities.dynamics import Forces
+from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.sensors import needs_of, sensor_readings
+from kinetree.simulation.contact_sensors import (
+    checked,
+    contacts_along,
+    nearest,
+    touch,
+    wrenches,
+)
 from kinetree.simulation.results.observables import accelerations
 from kinetree.simulation.results.trajectory import Trajectory
 
@@ -97,6 +106,9 @@ class Sensors(Mapping[str, Sensor]):
         controls: ArrayLike | None = None,
         activation: ArrayLike | None = None,
         t: ArrayLike | None = None,
+        contacts: Contacts | None = None,
+        contact_forces: ArrayLike | None = None,
+        scene: Scene | None = None,
     ) -> "Readings":
         """Readings of a state, of many, or along a motion.
 
@@ -111,26 +123,83 @@ class Sensors(Mapping[str, Sensor]):
                 mechanism, against its passive forces.
             activation: of the actuators that have one, in their order; zero by default.
             t: time [s], for clocks.
+            contacts: where bodies touch in a single state, for sensors of touch and of forces.
+            contact_forces: of these contacts along normal and tangents [N], (n, 3).
+            scene: of a trajectory from a file, what could touch; others know theirs.
         """
-        given = {"tau": tau, "f_ext": f_ext, "t": t}
+        given = {"qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "t": t}
         given |= {"controls": controls, "activation": activation}
+        touching = None
         if isinstance(q, Trajectory):
-            q, given = self._along(q, (qd, qdd, *given.values()))
-        else:
-            given |= {"qd": qd, "qdd": qdd}
-        return Readings(self, sensor_readings(self.model, q, **given))
+            others = (*given.values(), contacts, contact_forces)
+            if any(x is not None for x in others):
+                raise ModelError("a trajectory says all that sensors depend on; give nothing else")
+            q, given, touching = self._along(q, scene)
+        elif contacts is not None and contact_forces is not None:
+            touching = [checked(contacts, contact_forces)]
+            given["f_ext"] = self._with_contacts(touching, (), f_ext)
+        return Readings(self, self._values(q, given, touching))
 
-    def _along(self, motion, others):
-        """Arguments from a trajectory."""
-        if any(x is not None for x in others):
-            raise ModelError("a trajectory says all that sensors depend on; give nothing else")
+    def _along(self, motion, scene):
+        """Arguments from a trajectory, and its contacts."""
         needs, batch = needs_of(self.model.sensors), motion.qd.ndim - 2
         given: dict[str, Any] = {"qd": motion.qd}
         if "t" in needs:
             given["t"] = motion.t.reshape(-1, *[1] * batch)
+        if motion.controls is not None:
+            given |= {"controls": motion.controls, "activation": motion.activation}
         if "qdd" in needs:
             given["qdd"] = accelerations(motion)
-        return motion.q, given
+        touching = None
+        kinds = {s.kind for s in self.model.sensors}
+        if motion.contact is not None and kinds & {"touch", "force", "torque"}:
+            touching = contacts_along(motion, scene)
+            if kinds & {"force", "torque"}:
+                given["f_ext"] = self._with_contacts(touching, motion.q.shape[:-1], None)
+        return motion.q, given, touching
+
+    def _with_contacts(self, touching, batch, f_ext):
+        """Forces on bodies, those of contacts among them."""
+        each = np.array([wrenches(self.model, *now) for now in touching])
+        each = each.reshape(*batch, self.model.body_count, 6)
+        return each if f_ext is None else each + external_forces(self.model, f_ext)
+
+    @cached_property
+    def _closed(self):
+        """The model with those of its sensors that are closed formulas, which are compiled."""
+        chosen = [s for s in self.model.sensors if KINDS[s.kind].needs != "contact"]
+        return self.model if len(chosen) == len(self) else self.model.replace(sensors=chosen)
+
+    def _values(self, q, given, touching):
+        """All readings one after another."""
+        values = sensor_readings(self._closed, q, **given)
+        if self._closed is self.model:
+            return values
+        values, q = np.asarray(values, dtype=float), np.asarray(q, dtype=float)
+        found, columns, at = np.zeros((*values.shape[:-1], self.size)), [], 0
+        for s in self.model.sensors:
+            n = self._at[s.name].stop - self._at[s.name].start
+            if KINDS[s.kind].needs != "contact":
+                found[..., self._at[s.name]] = values[..., at : at + n]
+                at += n
+            else:
+                columns.append(s)
+        states = np.broadcast_to(q, (*values.shape[:-1], q.shape[-1]))
+        for k, index in enumerate(np.ndindex(states.shape[:-1])):
+            for s in columns:
+                now = touching[k if len(touching) > 1 else 0] if touching else None
+                found[index][self._at[s.name]] = self._of_contact(s, states[index], now)
+        return found
+
+    def _of_contact(self, s, q, touching):
+        if s.kind != "touch":
+            return nearest(self.model, s, q)
+        if touching is None:
+            raise ContactError(
+                f"sensor {s.name!r} (touch) needs contact forces: those of a trajectory with "
+                f"rigid contact, or contacts= and contact_forces= of a state"
+            )
+        return np.clip(touch(self.model, s, q, *touching), None, s.cutoff or np.inf)
 
     def __repr__(self):
         rows = [("sensor", "kind", "of", "size", "unit")]

@@ -124,13 +124,27 @@ def drive_forces(stepper, arrays) -> np.ndarray:
 
 
 def accelerations(trajectory) -> np.ndarray:
-    """Joint accelerations at all times, under the forces that acted, (T, ..., nv)."""
-    stepper = trajectory.acted
+    """Joint accelerations at all times, under the forces that acted, (T, ..., nv).
+
+    With rigid contact, whose impacts have none, the mean ones since the stored time before.
+    """
+    model, stepper, t, qd = (getattr(trajectory, n) for n in ("model", "acted", "t", "qd"))
+    if trajectory.contact is not None and len(t) > 1:
+        mean = np.diff(qd, axis=0) / np.diff(t).reshape(-1, *[1] * (qd.ndim - 1))
+        return np.concatenate([mean[:1], mean])
     field = Field() if stepper is None else stepper.field
     field_at = getattr(stepper, "field_at", lambda t: field)
-    states = zip(*(getattr(trajectory, name) for name in ("t", "q", "qd", "tau")), strict=True)
-    found = [field_at(now[0])(trajectory.model, *now)[0] for now in states]
-    return np.array(found).reshape(trajectory.qd.shape)
+    states = zip(t, trajectory.q, qd, _inputs(trajectory, field), strict=True)
+    return np.array([field_at(now[0])(model, *now)[0] for now in states]).reshape(qd.shape)
+
+
+def _inputs(trajectory, field):
+    """What was held during each step: joint forces, or controls and activations."""
+    servos = getattr(getattr(field, "field", field), "actuators", None)
+    if servos is None:
+        return trajectory.tau
+    times = trajectory.t.reshape(-1, *[1] * (trajectory.qd.ndim - 1))
+    return servos.held(trajectory.controls, trajectory.activation, times)
 
 
 def reactions(trajectory, f_ext, **options) -> np.ndarray:
@@ -152,10 +166,7 @@ def reactions(trajectory, f_ext, **options) -> np.ndarray:
         )
     by_forces = f_ext is not None or model.loops  # else the accelerations say all
     t, q, qd, tau = (getattr(trajectory, name) for name in ("t", "q", "qd", "tau"))
-    servos = getattr(getattr(field, "field", field), "actuators", None)
-    held = tau if servos is None else servos.held(
-        trajectory.controls, trajectory.activation, t.reshape(-1, *[1] * (qd.ndim - 1))
-    )  # fmt: skip
+    held = _inputs(trajectory, field)
     field_at = getattr(stepper, "field_at", lambda t: field)
     given, pushes = np.zeros(qd.shape), np.zeros((*qd.shape[:-1], model.body_count, 6))
     for k, now in enumerate(zip(t, q, qd, held, strict=True)):

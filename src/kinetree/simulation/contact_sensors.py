@@ -1,0 +1,174 @@
+"""Sensors that depend on contact: touch, and distances between shapes. In Python, on the CPU."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kinetree.algorithms.jacobians import frame_pose
+from kinetree.contact import Contacts, Scene
+from kinetree.contact.contacts import contact_axes
+from kinetree.contact.finding.pairs import names_of
+from kinetree.errors import ContactError, ShapeError
+from kinetree.model.define import kept
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from kinetree.model.parts import Frame
+
+# --- contact forces ------------------------------------------------------------------------------
+
+
+def contacts_along(trajectory, scene) -> list:
+    """Contacts and their forces (n, 3) of every state of a motion, in the order of its axes.
+
+    Forces are those of the step that ended at each time; at the first, those of the one after it.
+    """
+    history = trajectory.contact
+    scene = _scene(trajectory, scene)
+    found, force = [], history.force.copy()
+    if len(force) > 1:
+        force[0] = force[1]
+    column = {name: k for k, name in enumerate(history.names)}
+    fixed = not scene.open_pairs and history.names == scene.candidates.names
+    if fixed:
+        gaps, points, axes = map(np.asarray, scene.candidate_positions(scene.model, trajectory.q))
+    for index in np.ndindex(trajectory.q.shape[:-1]):
+        if fixed:
+            of = scene.candidates
+            here = (points[index], axes[index][:, 0], gaps[index], of.names)
+            found.append((Contacts(of.predecessor, of.successor, *here), force[index]))
+            continue
+        contacts = scene.contacts(trajectory.q[index], _NEAR)
+        known = [k for k, name in enumerate(contacts.names) if name in column]
+        contacts = contacts.chosen(known)
+        found.append((contacts, force[index][[column[name] for name in contacts.names]]))
+    return found
+
+
+_NEAR = 1e-4  # gap up to which contacts may carry forces [m]
+
+
+def _scene(trajectory, scene):
+    """The scene of a motion, as far as it is known."""
+    for of in ("notes", "dynamics"):  # of steps, of phases
+        part = getattr(trajectory.acted, of, None)
+        part = getattr(part, "constraints", part)
+        scene = getattr(part, "scene", None) if scene is None else scene
+    if scene is None:
+        raise ContactError(
+            "where contact forces of this trajectory act is not known any more: give the scene "
+            "that it was simulated with, sensors(trajectory, scene=scene)"
+        )
+    return scene
+
+
+def checked(contacts, forces):
+    """Contacts with forces along normal and tangents, (n, 3); those along normals may do, (n,)."""
+    forces = np.asarray(forces, dtype=float)
+    if forces.shape == (contacts.size,):
+        forces = forces[:, None] * np.array([1.0, 0.0, 0.0])
+    if forces.shape != (contacts.size, 3):
+        raise ShapeError(
+            f"contact_forces must have shape ({contacts.size}, 3), along normal and tangents of "
+            f"each contact, got {forces.shape}"
+        )
+    return contacts, forces
+
+
+def wrenches(model, contacts, forces) -> np.ndarray:
+    """Forces of contacts on the bodies, in base coordinates, (body_count, 6)."""
+    f = (forces[:, None, :] @ contact_axes(contacts.normal))[:, 0]
+    wrench = np.concatenate([np.cross(contacts.point, f), f], axis=-1)
+    total = np.zeros((model.body_count + 1, 6))
+    np.add.at(total, contacts.successor, wrench)
+    np.subtract.at(total, contacts.predecessor, wrench)
+    return total[1:]
+
+
+def touch(model, sensor, q, contacts, forces) -> float:
+    """Sum of the normal forces on the body of a sensor inside of its volume [N].
+
+    As in MuJoCo, a contact counts if a ray from it, away from the body, meets the volume.
+    """
+    frame = model.frame(sensor.of)
+    T = frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
+    total = 0.0
+    for k in range(contacts.size):
+        for body, side in ((contacts.predecessor[k], 1.0), (contacts.successor[k], -1.0)):
+            if body == frame.body and forces[k, 0] > 0:
+                p, d = (contacts.point[k] - T[:3, 3]) @ T[:3, :3], contacts.normal[k] @ T[:3, :3]
+                total += forces[k, 0] * _meets(sensor.shape, p, side * d)
+    return total
+
+
+# --- a ray and a volume --------------------------------------------------------------------------
+
+
+def _meets(shape, p, d):
+    """Whether the ray ``p + t d``, ``t ≥ 0``, meets a shape; anything does without a shape."""
+    if isinstance(shape, Box):
+        slabs = [_slab(p[k], d[k], shape.size[k] / 2) for k in range(3)]
+        return _common(*slabs)
+    if isinstance(shape, (Sphere, Ellipsoid)):
+        radii = np.array(shape.radii if isinstance(shape, Ellipsoid) else [shape.radius] * 3)
+        return _common(_ball(p / radii, d / radii))
+    if isinstance(shape, (Cylinder, Capsule)):
+        half, r = shape.length / 2, shape.radius
+        round_ = _common(_ball(p[:2] / r, d[:2] / r), _slab(p[2], d[2], half))
+        ends = isinstance(shape, Capsule) and [np.array([0, 0, half]), np.array([0, 0, -half])]
+        return round_ or any(_common(_ball((p - c) / r, d / r)) for c in ends or ())
+    return True
+
+
+def _slab(p, d, half):
+    """Where ``|p + t d| ≤ half``: the smallest and largest ``t``."""
+    if d == 0:
+        return (-np.inf, np.inf) if abs(p) <= half else (np.inf, -np.inf)
+    a, b = (-half - p) / d, (half - p) / d
+    return min(a, b), max(a, b)
+
+
+def _ball(p, d):
+    """Where ``|p + t d| ≤ 1``."""
+    a, b, c = d @ d, p @ d, p @ p - 1
+    if a == 0:
+        return (-np.inf, np.inf) if c <= 0 else (np.inf, -np.inf)
+    if b * b < a * c:
+        return np.inf, -np.inf
+    root = np.sqrt(b * b - a * c)
+    return (-b - root) / a, (-b + root) / a
+
+
+def _common(*intervals):
+    """Whether intervals have a ``t ≥ 0`` in common."""
+    return max(0.0, *(low for low, _ in intervals)) <= min(high for _, high in intervals)
+
+
+# --- distances -----------------------------------------------------------------------------------
+
+
+def nearest(model, sensor, q) -> np.ndarray:
+    """Distance up to the cutoff, normal or end points between two shapes or bodies, at one state.
+
+    The normal is along the segment from a point of the first to one of the second, so that it turns
+    round where they overlap. Both are zero where the shapes are farther apart than the cutoff.
+    """
+
+    def make():
+        shapes = [replace(g, surface=None, collision=True) for g in model.geometry]
+        bare = model.replace(geometry=shapes, contact_pairs=(), sensors=())
+        scene = Scene(bare, pairs=[(sensor.of, sensor.reference)])
+        first = {id(bare.geometry[k]) for k in names_of(bare).find(sensor.of)}
+        ordered = [id(pair.first) in first for pair in scene.pairs]
+        return scene, dict(zip(scene.pair_names, ordered, strict=True))
+
+    scene, in_order = kept(model, ("nearest shapes", sensor.of, sensor.reference), make)
+    found = scene.contacts(q, sensor.cutoff)
+    size = {"distance": 1, "normal": 3, "fromto": 6}[sensor.kind]
+    if not found.size:
+        return np.full(size, sensor.cutoff if sensor.kind == "distance" else 0.0)
+    k = int(np.argmin(found.gap))
+    gap, n, p = found.gap[k], found.normal[k], found.point[k]
+    n = n if in_order[found.names[k].rpartition(":")[0]] else -n
+    ends, along = [p - n * gap / 2, p + n * gap / 2], n if gap >= 0 else -n
+    return {"distance": np.array([gap]), "normal": along, "fromto": np.concatenate(ends)}[
+        sensor.kind
+    ]
