@@ -292,6 +292,29 @@ def test_the_total_mass_is_that_of_the_compiler_option():
     assert sum(body.inertia.mass for body in model.bodies) == pytest.approx(5, rel=1e-14)
 
 
+@pytest.mark.parametrize(
+    "old",
+    [
+        "<compiler convexhull='true' exactmeshinertia='true' coordinate='local'/>",
+        "<option apirate='100' mpr_tolerance='1e-6' mpr_iterations='50' collision='all'/>",
+        "<option><flag sensornoise='enable'/></option>",
+    ],
+)
+def test_what_newer_versions_of_mujoco_no_longer_have_is_left_out(old):
+    """Files of years ago, which MuJoCo refuses for settings that do not matter here."""
+    assert loaded(world(before=old)).nv == 1
+
+
+def test_the_flag_that_switched_springs_and_dampers_off():
+    body = _BODY.replace("<joint", '<joint stiffness="2" damping="3"')
+    old, new = (
+        loaded(world(body, before=f"<option><flag {flags}/></option>"))
+        for flags in ("passive='disable'", "spring='disable' damper='disable'")
+    )
+    assert old == new
+    assert old != loaded(world(body, before="<option><flag passive='enable'/></option>"))
+
+
 def test_copies_are_read_in_linear_time():
     """Lines executed here grow by the same number with each copy, and do not with its square."""
     import sys

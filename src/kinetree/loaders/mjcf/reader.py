@@ -121,6 +121,7 @@ _WHY_ATTRIBUTE = {
     "time": ("a posture has no time", "setting"),
     **dict.fromkeys(("mpos", "mquat"), ("mocap bodies stay where they are defined", "motion")),
     "user": ("numbers for programs of the user", "setting"),
+    "collision": ("an option of older versions of MuJoCo, which said what can touch", "contact"),
 }
 _WHY_FLAG = {
     "override": ("the surfaces of the shapes hold all the same", "contact"),

@@ -127,6 +127,7 @@ def prepare(source: bytes, path: str, folders, budget=None) -> Source:
         )
     result, budget = Source(path, root), budget or _Budget()
     _include(result, folders, budget)
+    _rename(root)
     leave_out(result)
     _fetch(result, folders, budget)
     if any(inner.states_lost for inner in result.attached):
@@ -154,6 +155,13 @@ def _include(result, folders, budget):
         for child in children:
             element.addprevious(child)
         element.getparent().remove(element)
+
+
+def _rename(root):
+    """The flag ``passive`` of older versions of MuJoCo as what it is called now."""
+    for flag in root.iter("flag"):
+        if (value := flag.attrib.pop("passive", None)) is not None:
+            flag.attrib.update({name: flag.get(name, value) for name in ("spring", "damper")})
 
 
 def _fetch(result, folders, budget):
@@ -328,7 +336,16 @@ _OF_CAMERAS = {
 _ATTRIBUTES = {"user", "nsample", "interp", "delay", "interval"}
 _ATTRIBUTES_OF = {
     "material": {"texture"},
-    "compiler": {"meshdir", "texturedir", "assetdir", "strippath"},
+    "compiler": {
+        "meshdir",
+        "texturedir",
+        "assetdir",
+        "strippath",
+        "convexhull",
+        "exactmeshinertia",
+    },
+    "option": {"apirate", "mpr_tolerance", "mpr_iterations", "collision"},  # of older versions
+    "flag": {"sensornoise"},
     "key": {"time", "mpos", "mquat", "plastic"},
 }
 # Simulating the model to find the lengths of muscles may take any time.
