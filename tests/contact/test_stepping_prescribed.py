@@ -75,7 +75,7 @@ def test_the_host_takes_the_same_steps(scene):
 
 
 def test_shapes_that_nothing_free_keeps_apart_are_refused(scene):
-    words = r"'top' and 'ball': only prescribed joints .*'lift', 'pull', 'ball'.*with ignore="
+    words = r"'top/ball': only prescribed joints .*'lift', 'pull', 'ball'.*with ignore="
     still = {"ball": lambda t: (np.array([0, 0, 0.1]), np.array([0, 0, 0.25]), np.zeros(3))}
     with (
         pytest.warns(kt.SimulationWarning, match="contradicts itself"),

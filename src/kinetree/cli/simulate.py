@@ -277,14 +277,14 @@ def put_on_ground(model, height, start):
 
     import kinetree as kt
 
-    solid = {g.body: model.body_names[g.body] for g in model.geometry if g.collision and g.body}
+    solid = [g for g in model.geometry if g.collision and g.body]
     if not solid:
         fail(
             f"{model.name} has nothing solid to touch the ground with: in URDF, <collision> "
             f"elements of links that move"
         )
     model = kt.contact.with_ground(model, point=(0.0, 0.0, height), name=_NAME)
-    scene = kt.contact.Scene(model, pairs=[(_NAME, name) for name in solid.values()])
+    scene = kt.contact.Scene(model, pairs=[(model.geometry[-1], g) for g in solid])
     gaps = scene.contacts(start, margin=np.inf).gap
     lowest = float(np.min(gaps, initial=np.inf))
     if lowest < -_DEEP:

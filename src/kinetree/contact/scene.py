@@ -114,6 +114,18 @@ class Scene:
         used = {id(g) for pair in self.pairs for g in pair[:2]}
         return tuple(g for g in self.model.geometry if id(g) in used)
 
+    @cached_property
+    def pair_numbers(self) -> dict:
+        """Number of every pair, and of its shapes in ``shapes``, by the latter in order."""
+        at = {id(g): k for k, g in enumerate(self.shapes)}
+        ends = ((k, at[id(p.first)], at[id(p.second)]) for k, p in enumerate(self.pairs))
+        return {(min(i, j), max(i, j)): (k, i, j) for k, i, j in ends}
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest distance at which shapes are held apart [m]."""
+        return max((p.margin for p in self.pairs), default=0.0)
+
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at one configuration.
 

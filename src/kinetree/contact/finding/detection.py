@@ -70,16 +70,10 @@ def _different(found):
 
 def find_contacts(scene, q, margin, distance):
     """``Contacts`` of a ``Scene`` whose gap is at most ``margin``."""
-    places = {id(g): k for k, g in enumerate(scene.shapes)}
     placed = place_shapes(scene.model, q, scene.shapes)
-    numbers = {}
-    for k, pair in enumerate(scene.pairs):
-        i, j = places[id(pair.first)], places[id(pair.second)]
-        numbers[min(i, j), max(i, j)] = k, placed[i], placed[j]
     found, names = [], []
-    reach = margin + max((pair.margin for pair in scene.pairs), default=0.0)
-    for k, a, b in sorted(near_pairs(placed, numbers, reach), key=lambda item: item[0]):
-        apart = scene.pairs[k].margin
+    for k, first, second in sorted(near_pairs(placed, scene.pair_numbers, margin + scene.reach)):
+        a, b, apart = placed[first], placed[second], scene.pairs[k].margin
         for j, t in enumerate(touches_of(a, b, margin + apart, distance)):
             curved = surfaces_between(a, b, t)
             found.append((k, t._replace(gap=t.gap - apart) if apart else t, *curved))

@@ -307,8 +307,8 @@ def require_movable(scene, prescription):
     fixed |= {c.joint for c in model.couplings if fixed.issuperset(c.leaders)}
     kappa = [set(joints) - fixed for joints in supports(model.parent)]
     stuck = [
-        f"{pair.first.name!r} and {pair.second.name!r}"
-        for pair in scene.pairs
+        repr(name)
+        for name, pair in zip(scene.pair_names, scene.pairs, strict=True)
         if not kappa[pair.first.body] ^ kappa[pair.second.body]
     ]
     if stuck:
