@@ -103,6 +103,7 @@ OF_MODELS = {
     "mass": "model.total_mass",
     "nbodies": "model.body_count",
     "njoints": "model.body_count; joint i carries body i",
+    "ntendon": "len(model.tendons)",
     "nu": "len(model.actuators)",
     "qmax": "model.position_limits.upper",
     "qmin": "model.position_limits.lower",

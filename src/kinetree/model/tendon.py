@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.errors import ModelError
 from kinetree.model.coupling import exact
 from kinetree.model.parts import as_floats, as_numbers
 from kinetree.spatial import Plucker
@@ -99,6 +102,11 @@ class GravityCompensation:
     center: Any = (0.0, 0.0, 0.0)
 
     def __post_init__(self):
+        if not isinstance(self.body, (int, np.integer)):
+            raise ModelError(
+                f"GravityCompensation is a part of models and needs the number of a body, got a "
+                f"{type(self.body).__name__}; kinetree.control.GravityCompensation is the controller"
+            )
         object.__setattr__(self, "center", as_numbers(self.center, "center"))
 
     def moved(self, body: int, X: Plucker) -> "GravityCompensation":
