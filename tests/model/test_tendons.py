@@ -132,7 +132,7 @@ def test_messages_of_builder_and_names():
         arm().tendon("rope")
     with pytest.raises(ModelError, match="the base does not move and has no weight to carry"):
         builder().gravity_compensation("base", mass=1.0).build()
-    with pytest.raises(ModelError, match="GravityCompensation is the controller"):
+    with pytest.raises(ModelError, match="GravityCompensation is a controller"):
         kt.GravityCompensation(arm(), 1.0)
     b = kt.ModelBuilder("ball").body("a", joint=kt.Spherical(), inertia=BAR, joint_name="j")
     b.tendon("t", joints={"j": 1.0})

@@ -104,8 +104,8 @@ class GravityCompensation:
     def __post_init__(self):
         if not isinstance(self.body, (int, np.integer)):
             raise ModelError(
-                f"GravityCompensation is a part of models and needs the number of a body, got a "
-                f"{type(self.body).__name__}; kinetree.control.GravityCompensation is the controller"
+                f"GravityCompensation is a part of models and needs the number of a body, got a"
+                f" {type(self.body).__name__}; kinetree.control.GravityCompensation is a controller"
             )
         object.__setattr__(self, "center", as_numbers(self.center, "center"))
 
