@@ -15,6 +15,7 @@ from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
 from kinetree.model.limits import constant_ratio
 from kinetree.model.parts import Posture
+from kinetree.simulation.forces.actuators import servos_of
 
 _CLOSE = 1e-9  # of a sampling period: what counts as the same instant
 
@@ -161,11 +162,7 @@ class Controls:
     last: Any = None
 
     def __init__(self, model, controls):
-        if not model.actuators:
-            raise ModelError(
-                f"model {model.name!r} has no actuators to control; give joint forces "
-                f"(controller=), or add some: ModelBuilder.actuator"
-            )
+        servos_of(model)  # or it has no actuators
         self.model = model
         self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
             controls
@@ -330,7 +327,7 @@ def as_controller(controller, model, shape, controls=None, servos=None):
             raise ModelError(
                 "give joint forces (controller=) or the controls of actuators (controls=), not both"
             )
-        controls, activation = _of_posture(model, controls)
+        controls, activation = of_posture(model, controls)
         if servos is not None:
             return ServoControls(model, controls, servos, activation)
         controller = Controls(model, controls)
@@ -344,7 +341,7 @@ def as_controller(controller, model, shape, controls=None, servos=None):
     return _Checked(controller, model)
 
 
-def _of_posture(model, controls):
+def of_posture(model, controls):
     """Controls and activations of a posture or its name; of anything else, itself and none."""
     posture = model.posture(controls) if isinstance(controls, str) else controls
     if not isinstance(posture, Posture):

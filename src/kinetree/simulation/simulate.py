@@ -16,6 +16,7 @@ from kinetree.loops.stepping.health import passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
+from kinetree.model.parts import Posture
 from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import as_controller, at_instants
@@ -32,8 +33,9 @@ from kinetree.simulation.setup import composed, suited
 def simulate(
     model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, *, duration: float,
     dt: float = 1e-3, controller: Callable | None = None,
-    controls: Callable | ArrayLike | None = None, integrator: str | Integrator = "auto",
-    forces: Callable | Sequence[Callable] = (), friction: str | Friction | None = "smooth",
+    controls: Callable | ArrayLike | str | Posture | None = None,
+    integrator: str | Integrator = "auto", forces: Callable | Sequence[Callable] = (),
+    friction: str | Friction | None = "smooth",
     limits: str | StiffLimits | RigidLimits | None = "stiff",
     motors: Mapping[str, TorqueSpeed] | None = None, events: Event | Sequence[Event] = (),
     hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float = 0.0,
@@ -62,7 +64,9 @@ def simulate(
             the start of every interval, held until its end. Also ``kt.Sampled``, which is called
             at a rate of its own, and ``kt.Recorded``.
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
-            the model's actuators, (..., n), or n numbers; cut to the range of each actuator.
+            the model's actuators, (..., n), called as a controller is; n numbers; or a ``Posture``
+            of the model or its name, whose controls and activations are taken. Servos act on the
+            state at every moment, see ``Actuator``. Without controls actuators exert nothing.
         integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``;
             ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops; and
             ``"rosenbrock_w"`` where springs, dampers or servos are too stiff for these, as the
@@ -102,8 +106,9 @@ def simulate(
         progress: function that is called with the time reached [s].
 
     Returns:
-        A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, ``events``,
-        ``contact``, and ``report``, checks of the result.
+        A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, with controls also
+        ``controls`` and ``activation``; ``events``, ``contact``, and ``report``, checks of the
+        result.
 
     Warns:
         SimulationWarning: the report has a reason not to trust the result; bodies

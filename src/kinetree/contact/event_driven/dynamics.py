@@ -134,9 +134,8 @@ class PhaseDynamics:
         """``function`` of a time, or of each of several."""
         if np.ndim(t) == 0:
             return function(model, t, *arrays)
-        field = self.field
-        if field.prescription is None and not field.forces and field.actuators is None:
-            return function(model, t[0], *arrays)
+        if self.field.prescription is None and not self.field.forces:
+            return function(model, t, *arrays)  # servos take several times
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
     def motion(self, now: Instant, qd, mode: Mode) -> PhaseMotion:

@@ -54,14 +54,23 @@ class Servos:
         return driving_force(model, q, qd, *self.state(model, t, inputs))
 
 
-def servos_of(model) -> Servos | None:
+def servos_of(model, *, always=False) -> Servos | None:
     """The actuators of a model; None where their joint forces are constant while controls are.
 
     Motors are such, see ``controllers.Controls``, unless they push a frame, or joints that follow
     others have limits of effort.
+
+    Args:
+        model: the mechanism.
+        always: whether motors count as well.
     """
+    if not model.actuators:
+        raise ModelError(
+            f"model {model.name!r} has no actuators to control; give joint forces "
+            f"(controller=), or add some: ModelBuilder.actuator"
+        )
     limited = model.couplings and np.any(np.isfinite(model.uncoupled.effort_limits))
-    if not limited and not any(a.is_servo or a.frame for a in model.actuators):
+    if not always and not limited and not any(a.is_servo or a.frame for a in model.actuators):
         return None
     return Servos(len(model.actuators), len(stateful(model)))
 

@@ -68,6 +68,11 @@ class Held:
         """Prescribed joints, or None."""
         return self.field.prescription
 
+    @property
+    def actuators(self):
+        """Actuators under held controls, or None."""
+        return self.field.actuators
+
     def inputs(self, model):
         """See ``Field.inputs``."""
         return self.field.inputs(model)

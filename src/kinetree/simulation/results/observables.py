@@ -140,7 +140,7 @@ def accelerations(trajectory) -> np.ndarray:
 
 def _inputs(trajectory, field):
     """What was held during each step: joint forces, or controls and activations."""
-    servos = getattr(getattr(field, "field", field), "actuators", None)
+    servos = field.actuators
     if servos is None:
         return trajectory.tau
     times = trajectory.t.reshape(-1, *[1] * (trajectory.qd.ndim - 1))

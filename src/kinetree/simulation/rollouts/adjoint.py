@@ -10,8 +10,10 @@ import numpy as np
 
 from kinetree.codegen.runtime.threads import empty
 from kinetree.errors import ShapeError, SimulationError
+from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.integration.implicit import factor, solve
+from kinetree.quantities.actuators import activation_after
 
 
 class Adjoint:
@@ -115,19 +117,65 @@ class Adjoint:
 
     def shaped(self):
         """Gradients with respect to arrays, by kind and name."""
-        result = {"tau": None, "inputs": {}, "arguments": {}, "parameters": {}}
+        result = {
+            "tau": None, "controls": None, "inputs": {}, "arguments": {}, "parameters": {},
+        }  # fmt: skip
+        self._through_activation()
         for g, total in zip(self.run.arrays.given, self.found, strict=True):
             if g.timed:
                 gradients = np.array([self.batched(x) for x in total])
             else:
                 gradients = self.batched(total)
-                if g.kind == "inputs" or (g.kind == "tau" and not g.squeeze):
+                if g.kind == "inputs" or (g.is_held and not g.squeeze):
                     gradients = gradients[np.newaxis]
-            if g.kind == "tau":
-                result["tau"] = gradients
-            else:
+            if g.is_held:
+                result[g.kind] = gradients
+            elif g.kind != "activation":
                 result[g.kind][g.name] = gradients
         return result
+
+    def _through_activation(self):
+        """Complete gradients with respect to controls that change from step to step."""
+        given = {
+            g.kind: (g, found) for g, found in zip(self.run.arrays.given, self.found, strict=True)
+        }
+        act, by_act = given.get("activation", (None, None))
+        if act is not None and act.timed:
+            controls, by_controls = given["controls"]
+            through_activation(
+                self.run.model, self.run.dt, controls.array, act.array[..., :-1],
+                by_controls, by_act[..., :-1],
+            )  # fmt: skip
+
+
+# --- through the activations of actuators --------------------------------------------------------
+
+
+@kernel
+def _next_activation(model, controls, activation, time):
+    return activation_after(model, controls, activation, time)
+
+
+_activation_derivatives = differentiate(_next_activation, wrt=("controls", "activation"))
+
+
+def through_activation(model, dt, controls, activation, by_controls, by_activation):
+    """Add to gradients with respect to controls what went through activations of later steps.
+
+    Args:
+        model: the mechanism.
+        dt: length of a step [s].
+        controls: of all steps, (steps, samples, n).
+        activation: at their starts, (steps, samples, m).
+        by_controls: gradients, (steps, ..., samples, n).
+        by_activation: gradients, (steps, ..., samples, m).
+    """
+    by_u, by_a = _activation_derivatives(model, controls, activation, np.array(dt, controls.dtype))
+    total: Any = 0
+    for k in reversed(range(1, len(controls))):
+        total = by_activation[k] + total
+        by_controls[k - 1] += np.einsum("...m,...mn->...n", total, by_u[k - 1])
+        total = np.einsum("...m,...mn->...n", total, by_a[k - 1])
 
 
 # --- between the coordinates of q and its tangent space ------------------------------------------

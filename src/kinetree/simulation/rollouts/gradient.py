@@ -36,6 +36,7 @@ class RolloutGradient:
         qd0: with respect to the velocities at the start, (..., nv).
         tau: with respect to the joint forces, (steps, ..., nv); without an axis for time, or with
             one of length 1, as they were given; None if they were not.
+        controls: with respect to the controls of actuators, likewise.
         inputs: with respect to inputs by name, (steps or 1, ..., shape of one sample).
         arguments: with respect to arguments by name, (..., shape of one sample).
         parameters: with respect to parameters by name, (..., shape), (..., 6) for placements.
@@ -48,6 +49,7 @@ class RolloutGradient:
     inputs: dict = field(default_factory=dict)
     arguments: dict = field(default_factory=dict)
     parameters: dict = field(default_factory=dict)
+    controls: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class FinalState:
         state: with respect to the state at the start, (..., 2 nv, 2 nv).
         tau: with respect to the joint forces, (steps, ..., 2 nv, nv), as in ``RolloutGradient``.
         inputs, arguments, parameters: by name, likewise.
+        controls: with respect to the controls of actuators, (steps, ..., 2 nv, n).
     """
 
     q: np.ndarray
@@ -72,6 +75,7 @@ class FinalState:
     inputs: dict = field(default_factory=dict)
     arguments: dict = field(default_factory=dict)
     parameters: dict = field(default_factory=dict)
+    controls: np.ndarray | None = None
 
 
 @on_host
@@ -100,9 +104,9 @@ def rollout_gradient(
             these, of ``inputs`` and of ``arguments``, by name.
         terminal: kernel ``(model, t, q, qd, ...)`` of a number, for the final state; it takes what
             it needs of these and of ``arguments``.
-        **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``controller``, ``inputs``,
-            ``arguments``, ``parameters``, ``t0``, ``prescribed`` and ``contact``, as for
-            ``kinetree.rollout``.
+        **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``controller``, ``controls``,
+            ``inputs``, ``arguments``, ``parameters``, ``t0``, ``prescribed`` and ``contact``, as
+            for ``kinetree.rollout``.
     """
     require_kernel(running, "running cost")
     require_kernel(terminal, "terminal cost")
@@ -167,7 +171,7 @@ def final_state_derivatives(
 
 def _check_terminal(terminal, inputs):
     for name in names_of(terminal):
-        if name == "tau" or name in (inputs or {}):
+        if name in ("tau", "controls") or name in (inputs or {}):
             raise UnknownNameError(
                 f"terminal cost {terminal.__name__!r} takes {name!r}, which belongs to a step; "
                 f"after the last there is none. It may take t, q, qd and what is in arguments"

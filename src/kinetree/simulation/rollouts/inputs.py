@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import check_parameter, parameter
 from kinetree.integration.prescription import check_rates, prescribed_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
+from kinetree.quantities.actuators import activation_after
 from kinetree.spelling import did_you_mean
 
 
@@ -19,12 +21,13 @@ class Given:
     """An array that goes into every step.
 
     Attributes:
-        kind: ``"tau"``, ``"inputs"``, ``"arguments"`` or ``"parameters"``.
+        kind: ``"tau"``, ``"controls"``, ``"activation"``, ``"inputs"``, ``"arguments"`` or
+            ``"parameters"``.
         name: what kernels call it, or the name of a parameter.
         shape: of one sample.
         timed: whether there is a value for every step, the first axis of ``array``.
         array: numbers, with one batch axis.
-        squeeze: whether the caller gave a ``tau`` without an axis for time.
+        squeeze: whether the caller gave ``tau`` or controls without an axis for time.
     """
 
     kind: str
@@ -33,6 +36,11 @@ class Given:
     timed: bool
     array: np.ndarray
     squeeze: bool = False
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is the joint forces, or the controls, that steps hold."""
+        return self.kind in ("tau", "controls")
 
     @property
     def argument(self) -> Argument:
@@ -83,11 +91,14 @@ class RolloutArrays:
         return any(g.timed for g in self.given)
 
 
-def collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels) -> RolloutArrays:
+def collect(
+    model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels, controls=None
+) -> RolloutArrays:
     """Sort, check and broadcast the arrays of a call; ``kernels`` say how samples look."""
     q0 = as_position_vector(model, q0, "q0")
     qd0 = as_joint_vector(model, np.zeros(model.nv) if qd0 is None else qd0, "qd0")
-    raw = [*_tau(model, tau, steps)]
+    raw = [*_held("tau", tau, model.nv, steps, partial(as_joint_vector, model))]
+    raw += _held("controls", controls, len(model.actuators), steps, as_numbers)
     for kind, arrays in (("inputs", inputs), ("arguments", arguments)):
         for name, value in (arrays or {}).items():
             check_name(name, kind, raw, kernels)
@@ -115,14 +126,44 @@ def collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels) 
     )  # fmt: skip
 
 
-def _tau(model, tau, steps):
-    if tau is None:
+def _held(name, values, size, steps, read):
+    """Joint forces or controls, which may come without an axis for time."""
+    if values is None:
         return
-    array = as_joint_vector(model, tau, "tau")
+    array = read(values, name)
     held = array.ndim == 1
     array = array[np.newaxis] if held else array
-    given = _checked("tau", "tau", (model.nv,), array, steps, timed=True)
-    yield Given(given.kind, given.name, given.shape, given.timed, given.array, squeeze=held)
+    yield replace(_checked(name, name, (size,), array, steps, timed=True), squeeze=held)
+
+
+ACTIVATION = "activation, and its time"
+
+
+def with_activation(arrays, model, servos, start, t0, dt) -> RolloutArrays:
+    """The arrays with what actuators with an activation need in every step, from the controls.
+
+    Activations follow from the controls alone, so that their values at the start of all steps are
+    known beforehand; while controls stay the same, those at the start of the rollout are enough.
+
+    Args:
+        arrays: with controls.
+        model: the mechanism.
+        servos: its actuators.
+        start: activations at the start, (m,).
+        t0: time at the start [s].
+        dt: length of a step [s].
+    """
+    given = next(g for g in arrays.given if g.kind == "controls")
+    act = np.broadcast_to(start, (arrays.size, servos.states)).astype(arrays.dtype)
+    if not given.timed:
+        array = np.concatenate([act, np.full((arrays.size, 1), t0, arrays.dtype)], axis=-1)
+    else:
+        array = np.empty((len(given.array), arrays.size, servos.states + 1), arrays.dtype)
+        for k, controls in enumerate(given.array):
+            array[k, :, :-1], array[k, :, -1] = act, t0 + k * dt
+            act = activation_after(model, controls, act, np.array(dt, arrays.dtype))
+    more = Given("activation", ACTIVATION, array.shape[-1:], given.timed, array)
+    return replace(arrays, given=(more, *arrays.given))
 
 
 def _checked(kind, name, shape, array, steps, *, timed):
@@ -147,9 +188,9 @@ def _checked(kind, name, shape, array, steps, *, timed):
 
 
 def _hint(name):
-    if name != "tau":
+    if name not in ("tau", "controls"):
         return ""
-    return ". To hold a different tau for every sample of a batch, give it as tau[np.newaxis]"
+    return f". To hold different {name} for every sample of a batch, give {name}[np.newaxis]"
 
 
 def prescribed_arrays(prescription, model, arrays, t0, dt, steps, *, at_rest):
@@ -217,13 +258,13 @@ def names_of(kernel):
 
 def check_name(name, kind, raw, kernels):
     """Raise UnknownNameError for an array that no kernel can take."""
-    if name in (*STATE, "tau"):
+    if name in (*STATE, "tau", "controls"):
         raise UnknownNameError(
             f"{kind} cannot hold {name!r}, which kernels of a rollout get anyway"
         )
     if any(g.name == name for g in raw):
         raise UnknownNameError(f"{name!r} is in inputs and in arguments; give it once")
-    wanted = sorted({n for k in kernels for n in names_of(k)} - {*STATE, "tau"})
+    wanted = sorted({n for k in kernels for n in names_of(k)} - {*STATE, "tau", "controls"})
     if name not in wanted:
         raise UnknownNameError(
             f"{kind} hold {name!r}, which no kernel of this rollout takes; "

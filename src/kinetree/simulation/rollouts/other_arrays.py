@@ -54,9 +54,9 @@ class ArrayRollout:
         )
 
 
-def foreign_arrays(q0, qd0, tau, groups):
+def foreign_arrays(q0, qd0, tau, controls, groups):
     """The arrays of other libraries among those of a call, by name."""
-    named = {"q0": q0, "qd0": qd0, "tau": tau}
+    named = {"q0": q0, "qd0": qd0, "tau": tau, "controls": controls}
     for kind, group in zip(("inputs", "arguments", "parameters"), groups, strict=True):
         if group is not None and not isinstance(group, Mapping):
             raise UnknownNameError(
@@ -84,6 +84,8 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
     kind = module_of(common("rollout", every, list(foreign.values())))
     like = next(iter(foreign.values()))
     arrays = {"q0": q0, "qd0": qd0, "tau": tau}
+    if is_foreign(options["controls"]):
+        arrays["controls"] = options["controls"]
     followed = any(map(kind.is_followed, foreign.values()))
     if options["prescribed"] and followed:
         raise ArrayKindError(
@@ -92,12 +94,18 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
             f"kinetree.rollout_gradient"
         )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
-        start = [_mapped(kind.to_numpy, x) for x in arrays.values()]
-        for group in _GROUPS:
+        start = [_mapped(kind.to_numpy, x) for x in (q0, qd0, tau)]
+        for group in ("controls", *_GROUPS):
             options[group] = _mapped(kind.to_numpy, options[group])
         found = rollout(model, *start, store_every=store_every, **options)
         parts = (kind.convert(x, like) for x in (found.q, found.qd, found.work))
         return ArrayRollout(model, found.batch, found.t, *parts)
+    if any(a.activation for a in model.actuators) and options["controls"] is not None:
+        raise ArrayKindError(
+            f"activations of actuators of model {model.name!r} are computed on the CPU, and have "
+            f"no derivatives for arrays of other libraries: give NumPy arrays, or take "
+            f"kinetree.rollout_gradient"
+        )
     groups = [options[group] for group in _GROUPS]
     kernels = [options["controller"]] if options["controller"] is not None else []
     run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
@@ -123,9 +131,12 @@ def _stand_ins(model, arrays, options, kernels, kind):
     start = np.asarray(model.neutral(), float), velocity
     if model.is_constrained:
         start = [_start(model, arrays[name], kind) for name in ("q0", "qd0")]
-    tau = arrays["tau"]
+    tau, controls = arrays["tau"], arrays.get("controls")
     if tau is not None:
         tau = velocity if len(tau.shape) == 1 else np.zeros((tau.shape[0], model.nv))
+    if controls is not None:
+        time = () if len(controls.shape) == 1 else controls.shape[:1]
+        options["controls"] = np.zeros((*time, len(model.actuators)))
     for group in ("inputs", "arguments"):
         timed = group == "inputs"
         options[group] = {
@@ -218,5 +229,5 @@ class _Elsewhere:
 
 def _without_time(given, array):
     """The array as it goes into steps: without the axis of length 1 for time."""
-    has_time = given.kind == "inputs" or (given.kind == "tau" and not given.squeeze)
+    has_time = given.kind == "inputs" or (given.is_held and not given.squeeze)
     return array[0] if has_time and not given.timed else array

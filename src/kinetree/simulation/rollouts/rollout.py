@@ -15,14 +15,22 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import SimulationWarning
+from kinetree.errors import ModelError, SimulationWarning, TraceError
 from kinetree.integration.integrator import Integrator
 from kinetree.model import Model
 from kinetree.model.arrays import as_model, as_seconds
+from kinetree.model.parts import Posture
 from kinetree.simulation.compatibility import refuse_conflicts
+from kinetree.simulation.controllers import of_posture
+from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
-from kinetree.simulation.rollouts.inputs import collect, prescribed_arrays, require_kernel
+from kinetree.simulation.rollouts.inputs import (
+    collect,
+    prescribed_arrays,
+    require_kernel,
+    with_activation,
+)
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays, whole_number
@@ -39,6 +47,7 @@ def rollout(
     parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1, t0: float = 0.0,
     prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
     out: Rollout | None = None, policy: Callable | None = None,
+    controls: Callable | ArrayLike | str | Posture | None = None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
@@ -76,24 +85,27 @@ def rollout(
             Rigid contact of batches is ``simulate(..., contact=TimeStepping(scene))``.
         out: a ``Rollout`` of the same shape whose arrays are used again.
         policy: deprecated, the former name of ``controller``.
+        controls: of the model's actuators, in place of joint forces: an array held during each
+            step, (steps, ..., n), (1, ..., n) or (n,); a ``Posture`` of the model or its name; or a
+            kernel like a controller that returns them, (n,). Servos act all the time.
 
     Returns:
         A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with arrays of theirs, which derivatives go through.
     """
     controller = _renamed(controller, policy)
-    foreign = foreign_arrays(q0, qd0, tau, (inputs, arguments, parameters))
+    foreign = foreign_arrays(q0, qd0, tau, controls, (inputs, arguments, parameters))
     if foreign:
         return rollout_of(
             rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
             steps=steps, dt=dt, integrator=integrator, forces=forces, controller=controller,
             inputs=inputs, friction=friction, limits=limits, arguments=arguments,
-            parameters=parameters, t0=t0, prescribed=prescribed, contact=contact,
+            parameters=parameters, t0=t0, prescribed=prescribed, contact=contact, controls=controls,
         )  # fmt: skip
     run = run_of(
         model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
         controller=controller, friction=friction, limits=limits, inputs=inputs, arguments=arguments,
-        parameters=parameters, t0=t0, prescribed=prescribed, contact=contact,
+        parameters=parameters, t0=t0, prescribed=prescribed, contact=contact, controls=controls,
     )  # fmt: skip
     for given in run.arrays.given:
         if given.kind == "tau":
@@ -108,7 +120,7 @@ def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
     controller=None, friction: Any = "smooth", limits: Any = "stiff", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
-    function="rollout",
+    function="rollout", controls=None,
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too."""
     steps, dt, t0 = (
@@ -116,21 +128,41 @@ def run_of(
         as_seconds(dt, "dt", least=0.0),
         as_seconds(t0, "t0"),
     )
+    controller = require_kernel(_renamed(controller, policy), "controller")
+    servos, activation = None, ()
+    if controls is not None:
+        if tau is not None or controller is not None:
+            raise ModelError(
+                "give joint forces (tau=, controller=) or the controls of actuators (controls=), "
+                "not both"
+            )
+        controls, activation = of_posture(as_model(model), controls)
+        servos = servos_of(model, always=True)
+        if callable(controls):
+            controller, controls = require_kernel(controls, "controls"), None
     setup = composed(
         function, as_model(model), integrator=integrator, contact=contact, forces=forces,
-        friction=friction, limits=limits, prescribed=prescribed, t0=t0,
+        friction=friction, limits=limits, prescribed=prescribed, t0=t0, servos=servos,
     )  # fmt: skip
     refuse_conflicts(setup)
-    controller = require_kernel(_renamed(controller, policy), "controller")
     kernels = [k for k in (controller, *costs) if k is not None]
-    arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels)
+    arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels, controls)
+    if servos is not None and servos.states:
+        if controls is None:
+            raise TraceError(
+                f"actuators of model {model.name!r} have activations, which follow from controls "
+                f"that are known beforehand: give controls= as arrays, or use kinetree.simulate, "
+                f"which takes any function"
+            )
+        start = activation if len(activation) else np.zeros(servos.states)
+        arrays = with_activation(arrays, model, servos, start, t0, dt)
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
     if setup.prescription is not None:
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
-    setup = suited(setup, integrator, arrays.q0, dt)
+    setup = suited(setup, integrator, arrays.q0, dt, servos=servos is not None)
     method, field = setup.rollout_step(arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, controller, tuple(own), names)
     return Run(transition, arrays, steps, dt, t0)

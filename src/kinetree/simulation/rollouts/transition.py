@@ -24,7 +24,7 @@ from kinetree.integration.manifold import settled
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.define import kept, kernel_for
-from kinetree.simulation.rollouts.inputs import apply, number
+from kinetree.simulation.rollouts.inputs import ACTIVATION, apply, number
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,10 @@ class Transition:
         model: the mechanism.
         method: the integrator.
         field: what moves the mechanism, the forces that act all the time among it.
-        controller: kernel of the joint forces that are held during a step, or None.
-        given: arrays that go into a step: ``tau``, and what kernels take, by their names.
+        controller: kernel of the joint forces, or of the controls where the field has actuators,
+            that are held during a step, or None.
+        given: arrays that go into a step: ``tau`` or controls, and what kernels take, by their
+            names.
         parameters: names of parameters of the model that go into a step, too.
     """
 
@@ -61,18 +63,25 @@ class Transition:
         values = dict(zip(self.parameters, rest[n:], strict=True))
         return with_parameters(self.model, values) if values else self.model, arrays
 
-    def joint_force(self, model, arrays, t, q, qd):
-        """What is held during a step: ``tau``, and the controller's result."""
-        tau = arrays.get("tau", model.zero_velocity)
-        if self.controller is None:
-            return tau
-        forces = apply(self.controller, model, {**arrays, "t": t, "q": q, "qd": qd})
-        if np.shape(forces) != (model.nv,):
-            raise ShapeError(
-                f"controller {self.controller.__name__!r} must return joint forces of shape (nv,) "
-                f"= ({model.nv},) for model {model.name!r}, got {np.shape(forces)}"
-            )
-        return tau + forces
+    def held(self, model, arrays, t, q, qd):
+        """What is held during a step: ``tau`` and the controller's result, or controls."""
+        found, servos = None, self.field.actuators
+        if self.controller is not None:
+            found = apply(self.controller, model, {**arrays, "t": t, "q": q, "qd": qd})
+            what, name, size = ("joint forces", "nv", model.nv) if servos is None else (
+                "controls", "n", len(model.actuators)
+            )  # fmt: skip
+            if np.shape(found) != (size,):
+                raise ShapeError(
+                    f"controller {self.controller.__name__!r} must return {what} of shape ({name},)"
+                    f" = ({size},) for model {model.name!r}, got {np.shape(found)}"
+                )
+        if servos is None:
+            tau = arrays.get("tau", model.zero_velocity)
+            return tau if found is None else tau + found
+        controls = arrays["controls"] if found is None else found
+        state = [arrays[ACTIVATION]] if ACTIVATION in arrays else []
+        return np.concatenate([controls, *state])
 
     def advanced(self, t, h, count, q, qd, work, *rest):
         """``q, qd, work`` after ``count`` steps, and the largest defect, if there is one."""
@@ -81,7 +90,7 @@ class Transition:
         def body(state):
             t, q, qd, work, worst = state
             q, qd = settled(model, q, qd)
-            tau = self.joint_force(model, arrays, t, q, qd)
+            tau = self.held(model, arrays, t, q, qd)
             after = self.method.step(self.field, model, t, h, q, qd, tau)
             if self.doubts:
                 doubt = self.method.doubt(after)
@@ -95,17 +104,18 @@ class Transition:
         """``q, qd, work`` after one step; derivatives go back through it without a history."""
         model, arrays = self.changed(rest)
         q, qd = settled(model, q, qd)
-        tau = self.joint_force(model, arrays, t, q, qd)
+        tau = self.held(model, arrays, t, q, qd)
         after = self.method.step(self.field, model, t, h, q, qd, tau)
         return after.q, after.qd, work + after.work
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
         model, arrays = self.changed(rest)
-        tau = self.joint_force(model, arrays, t, q, qd)
-        if self.field.prescription is not None:
-            tau = self.field.drive_force(model, t, q, qd, tau)
-        return (tau,)
+        held = self.held(model, arrays, t, q, qd)
+        prescribed = self.field.prescription is not None
+        return (
+            (self.field.drive_force if prescribed else self.field.driven)(model, t, q, qd, held),
+        )
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -155,9 +165,12 @@ class Transition:
             *rest, p_q, p_qd = rest
             model, arrays = self.changed(rest)
             q, qd = settled(model, q, qd)
-            tau = self.joint_force(model, arrays, t, q, qd)
+            tau = self.held(model, arrays, t, q, qd)
             after = self.method.step(self.field, model, t, h, q, qd, tau)
             now = {**arrays, "t": t, "q": q, "qd": qd, "tau": tau}
+            if self.field.actuators is not None:
+                now |= {"tau": self.field.driven(model, t, q, qd, tau)}
+                now |= {"controls": tau[: len(model.actuators)]}
             cost = 0 * t if running is None else number(running, apply(running, model, now))
             return cost, p_q @ after.q + p_qd @ after.qd + cost
 
