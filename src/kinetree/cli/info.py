@@ -118,6 +118,7 @@ def _rest(model):
         ("frames", model.frame_names),
         ("actuators", [a.name for a in model.actuators]),
         ("postures", [p.name for p in model.postures]),
+        ("sensors", [f"{s.name} ({s.kind})" for s in model.sensors]),
         ("groups", [f"{g.name} ({counted(len(g.joints), 'joint')})" for g in model.groups]),
         (
             "gravity compensation",
@@ -276,6 +277,7 @@ def facts(model) -> dict:
         "groups": [
             {"name": g.name, "joints": list(g.joints), "tip": g.tip or None} for g in model.groups
         ],
+        "sensors": [{"name": s.name, "kind": s.kind, "of": s.of or None} for s in model.sensors],
         "geometry": len(model.geometry),
         "mobility": _mobility(model),
     }
