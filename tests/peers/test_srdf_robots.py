@@ -1,4 +1,4 @@
-"""SRDF files of real robots: the states that Pinocchio reads."""
+"""SRDF files of real robots: the states and collision pairs that Pinocchio reads."""
 
 from importlib.metadata import distribution
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kinetree as kt
 from kinetree.joints import Free
 from kinetree.loaders import read
 
@@ -57,3 +58,34 @@ def test_states_are_reference_configurations(name):
             if len(there) == 2:
                 here = np.array([np.cos(here[0]), np.sin(here[0])])
             assert np.allclose(here, there, rtol=0, atol=1e-12), (posture.name, joint)
+
+
+@pytest.mark.parametrize("name", ["talos", "panda", "go1", "anymal", "hyq"])
+def test_pairs_that_are_left(name):
+    """Pairs of links that Pinocchio leaves, less those of neighbours, which are out here anyway."""
+    model, peer, urdf, srdf = opened(name)
+    shapes = pin.GeometryModel()
+    folders = [str(ROOT), str(ROOT.parent), str(ROOT.parent.parent)]
+    pin.buildGeomFromUrdf(peer, str(urdf), pin.GeometryType.COLLISION, shapes, folders)
+    shapes.addAllCollisionPairs()
+    pin.removeCollisionPairs(peer, shapes, str(srdf), False)
+
+    def link(k):
+        return peer.frames[shapes.geometryObjects[k].parentFrame].name
+
+    def body(name):
+        return model.frame(name).body
+
+    left = {frozenset((link(p.first), link(p.second))) for p in shapes.collisionPairs}
+    left = {p for p in left if not _neighbours(model, *map(body, p))}
+    scene = kt.contact.Scene(model)
+
+    def link_of(shape):
+        return shape.link or model.body_names[shape.body]
+
+    assert {frozenset(map(link_of, pair[:2])) for pair in scene.pairs} == left
+    assert len(left) > 0
+
+
+def _neighbours(model, i, j):
+    return i == j or (i and model.parent[i] == j) or (j and model.parent[j] == i)
