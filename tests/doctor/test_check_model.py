@@ -250,3 +250,138 @@ def test_dampers_that_explicit_steps_of_a_millisecond_do_not_survive():
     )
     assert "integrator='auto', which takes 'rosenbrock_w'" in finding.fix
     assert check(hinge(dynamics=JointDynamics(damping=1.0)).build()) == ()
+
+
+def two_balls(gap, **posture):
+    """Two balls on sliders with ``gap`` between them at q = 0, and a third far away."""
+    robot = builder()
+    for name, x in (("a", 0.0), ("b", 0.2 + gap), ("c", 9.0)):
+        robot.body(name, joint=kt.Prismatic("x"), at=(x, 0, 0), inertia=BALL, limits=LIMITS)
+        robot.geometry(Sphere(0.1), on=name, name=f"{name} shell")
+    return robot.posture("home", q=posture) if posture else robot
+
+
+def test_shapes_that_overlap_at_home():
+    assert check(two_balls(0.01).build()) == ()
+    (finding,) = check(two_balls(-0.045).build())
+    assert str(finding) == (
+        "warning [overlap] shapes 'a shell' and 'b shell': they overlap by 0.045 m at q = 0, or "
+        "the nearest that its limits allow"
+    )
+    assert "disable_collisions in SRDF" in finding.fix
+    (finding,) = check(two_balls(0.1, b_joint=-0.15).build())
+    assert finding.message == "they overlap by 0.05 m in posture 'home'"
+    assert check(two_balls(-0.045, b_joint=0.1).build()) == ()
+    assert check(two_balls(-0.045).exclude("a", "b").build()) == ()
+    apart = two_balls(-0.045).build()
+    bodies = [
+        kt.Body(b.name, b.parent, b.joint, b.placement, b.inertia, b.joint_name, limits)
+        for b, limits in zip(
+            apart.bodies, (LIMITS, kt.Limits(0.1, 1.0, 2, 30), LIMITS), strict=True
+        )
+    ]
+    assert check(apart.replace(bodies=bodies)) == ()  # neutral is not within the limits
+
+
+def test_hulls_of_meshes_overlap(tmp_path):
+    path = tmp_path / "ball.stl"
+    trimesh.creation.icosphere(subdivisions=2, radius=0.1).export(path)
+    robot = two_balls(0.1, b_joint=-0.15).geometry(Mesh(str(path)), on="a", name="mesh")
+    found = {f.part: f for f in check(robot.build())}
+    assert found["shapes 'mesh' and 'b shell'"].message.endswith("'home', as convex hulls")
+    assert found["shapes 'mesh' and 'b shell'"].severity == "warning"
+    robot = two_balls(-0.05).geometry(Mesh(str(path)), on="a", name="mesh")
+    assert {f.part: f.severity for f in check(robot.build())} == {
+        "shapes 'mesh' and 'b shell'": "note", "shapes 'a shell' and 'b shell'": "warning",
+    }  # fmt: skip
+    robot = two_balls(-0.05).geometry(Mesh(str(tmp_path / "none.stl")), on="a", name="mesh")
+    assert [f.code for f in check(robot.build())] == ["overlap", "mesh-missing"]
+
+
+def test_many_shapes_are_not_compared():
+    robot = hinge()
+    for _ in range(401):
+        robot.geometry(Sphere(0.1), on="ball")
+    assert codes(robot.build()) == [("note", "too-large")]
+
+
+@pytest.mark.parametrize(
+    ("mass", "sides", "code"),
+    [
+        (10.0, (0.02, 0.02, 0.05), "unit-mass"),  # grams
+        (0.01, (0.02, 0.02, 0.05), None),
+        (0.02, (0.3, 0.3, 0.4), "mass-light"),  # tonnes
+        (20.0, (0.3, 0.3, 0.4), None),
+        (1e-6, (0.01, 0.01, 0.01), None),  # a frame with a mark
+    ],
+)
+def test_masses_out_of_scale_with_size(mass, sides, code):
+    model = hinge(inertia=kt.shapes.box(*sides, mass=mass)).geometry(Box(sides), on="ball").build()
+    found = [f for f in check(model) if f.code in ("unit-mass", "mass-light")]
+    assert [f.code for f in found] == ([code] if code else [])
+    if code == "mass-light":
+        assert found[0].message == "0.02 kg in a box of 0.3 x 0.3 x 0.4 m is lighter than air"
+
+
+def servo(**changes):
+    limits = kt.Limits(-1.0, 1.0, 2.0)
+    robot = builder().body("ball", joint=kt.Revolute("z"), inertia=BALL, limits=limits)
+    return [
+        (f.severity, f.message)
+        for f in check(robot.actuator("s", joint="ball_joint", **changes).build())
+        if f.code != "stiff"
+    ]
+
+
+def test_servos_without_range():
+    text = "it is a position servo without a range of commands"
+    assert servo(kp=10.0) == [("warning", f"{text}, and without a largest force")]
+    assert servo(kp=10.0, effort=(-5, 5)) == [("note", text)]
+    assert servo(kp=10.0, control=(-1, 1)) == []
+    assert servo(kp=10.0, control=(-1, 1), effort=(-5, 5)) == []
+    assert servo(kv=10.0)[0] == ("note", "neither it nor joint 'ball_joint' has a largest force")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "r.urdf",
+            "<robot name='r'><link name='a'/><link name='b'/>\n<joint name='j' type='fixed'>"
+            "<parent link='a'/><child link='b'/>\n<origin rpy='0 -90 0'/></joint></robot>",
+            "r.urdf:3: joint 'j': the angles of its rpy are 0 -90 0 rad, and -90 rad is 14.3 turns",
+        ),
+        (
+            "r.xml",
+            "<mujoco><compiler angle='radian'/><worldbody>\n<body name='b' euler='0 0 180'>"
+            "<joint type='hinge'/><geom size='0.1'/></body></worldbody></mujoco>",
+            "r.xml:2: body 'b': the angles of its euler are 0 0 180 rad, and 180 rad is 28.6 turns",
+        ),
+        (
+            "r.sdf",
+            "<sdf version='1.9'><model name='m'>\n<link name='b'><pose>0 0 1 0 45 0</pose></link>"
+            "</model></sdf>",
+            "r.sdf:2: body 'b': the angles of its pose are 0 45 0 rad, and 45 rad is 7.2 turns",
+        ),
+    ],
+)
+def test_rotations_in_degrees(name, text, message, tmp_path):
+    path = tmp_path / name
+    path.write_text(text)
+    found = [f for f in check(path) if f.code == "unit-angle"]
+    assert [str(f).replace(str(tmp_path), "").replace("/r.", "r.") for f in found] == [
+        f"warning [unit-angle] {message}"
+    ]
+    for old, new in (("-90", "-1.5"), ("180", "3.1"), ("45", "7.853981633974483")):
+        path.write_text(path.read_text().replace(old, new))
+    assert [f for f in check(path) if f.code == "unit-angle"] == []
+    path.write_text(text.replace("<pose>", "<pose degrees='true'>").replace("'radian'", "'degree'"))
+    assert len([f for f in check(path) if f.code == "unit-angle"]) == (name == "r.urdf")
+
+
+def test_what_changes_motion_comes_before_contact_control_and_pictures(tmp_path):
+    robot = two_balls(-0.045).actuator("s", joint="d_joint", kp=1.0)
+    robot.geometry(Mesh(str(tmp_path / "none.stl")), on="a", collision=False)
+    model = robot.body("d", joint=kt.Revolute("x"), inertia=BALL, limits=kt.Limits(-90, 90, 1))
+    found = [f.code for f in check(model.build()) if f.severity == "warning"]
+    assert found == ["unit-angle", "overlap", "servo-range", "mesh-missing"]

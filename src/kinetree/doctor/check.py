@@ -16,7 +16,7 @@ from kinetree.errors import LoadError, ModelError
 from kinetree.loaders import read
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import pictures_in_one
-from kinetree.loaders.xml import LIMIT_BYTES, root_tag
+from kinetree.loaders.xml import LIMIT_BYTES, parse, root_tag
 from kinetree.model import Model
 
 
@@ -45,7 +45,7 @@ def check(
 
 
 def _of_file(path, floating_base, srdf, folders):
-    facts, found_in_text = _text_of_urdf(path, folders)
+    facts, found_in_text = _text_of(path, folders)
     try:
         model, notices, _ = read(path, floating_base=floating_base, srdf=srdf, folders=folders)
     except LoadError as error:
@@ -55,14 +55,19 @@ def _of_file(path, floating_base, srdf, folders):
     return [*findings, *_ignored(notices, findings)]
 
 
-def _text_of_urdf(path, folders):
-    """Facts and findings of a URDF file; nothing for other files, or what is not XML."""
+def _text_of(path, folders):
+    """Facts of a URDF file, and findings in the text of an XML file; none in what is not XML."""
     try:
         if os.path.isfile(path) and os.path.getsize(path) <= LIMIT_BYTES:
             with open(path, "rb") as file:
                 source = file.read()
-            if root_tag(source) == "robot":
-                return read_facts(source, path, Folders(path, folders))
+            tag = root_tag(source)
+            if tag in ("robot", "mujoco", "sdf"):
+                turned = list(plausibility.rotations(parse(source, path), path))
+                if tag != "robot":
+                    return None, turned
+                facts, findings = read_facts(source, path, Folders(path, folders))
+                return facts, [*findings, *turned]
     except (LoadError, OSError, ValueError):
         pass  # the loader says why
     return None, []
@@ -84,6 +89,7 @@ def _of_model(model, facts=None):
         lambda: computed.singular_joints(model, known),
         lambda: computed.conditioning(model),
         lambda: computed.stiffness(model),
+        lambda: computed.overlaps(model),
         lambda: computed.loops(model),
     ]
     places = {part.part: part.place for part in (*facts.links, *facts.joints)} if facts else {}

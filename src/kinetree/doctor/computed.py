@@ -1,5 +1,6 @@
 """Findings that need computation: singular inertias, stiff dampers, loops that do not close."""
 
+import os
 import warnings
 
 import numpy as np
@@ -8,13 +9,17 @@ from kinetree.algorithms import crba
 from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import require_independent_joints
+from kinetree.contact import Scene
 from kinetree.doctor.findings import found, named
-from kinetree.errors import AssemblyError, MisalignmentWarning, SingularError
+from kinetree.errors import AssemblyError, LoadError, MisalignmentWarning, SingularError
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.integration.stiffness import fastest_motion, seconds
+from kinetree.loaders.report import short
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import closing, loop_gaps
 from kinetree.loops.kinematics.mobility import mobility
+from kinetree.model.geometry import Mesh
+from kinetree.model.triangles import FORMATS
 from kinetree.model.validate import joints_without_inertia
 
 WORST_CONDITION = 1e9
@@ -98,6 +103,76 @@ def _work(model):
     Its eigenvalues take as long as one step for every few thousand products of a cubic algorithm.
     """
     return sum(len(support) for support in model.support) + model.nv**3 // 2000
+
+
+# --- Shapes that overlap -------------------------------------------------------------------------
+
+DEEP = 1e-4
+"""Depth up to which shapes just touch [m]."""
+_MOST_SHAPES = 400
+
+
+def overlaps(model):
+    """Shapes that may touch and are in each other at home, the deepest first."""
+    solid = [g for g in model.geometry if g.collision]
+    if len(solid) > _MOST_SHAPES:
+        text = f"whether its {len(solid)} shapes overlap was not computed"
+        yield found("too-large", named("model", model.name), text)
+        return
+    where, q = _home(model)
+    if q is None or not solid:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing may be able to touch
+        pairs = [p for p in Scene(model).pairs if _is_readable(p.first) and _is_readable(p.second)]
+        scene = Scene(model, pairs)
+    try:
+        contacts = scene.contacts(q)
+    except (LoadError, ImportError):
+        return  # meshes that cannot be opened have findings of their own
+    except RuntimeError as error:  # of the library of convex shapes, about meshes
+        text = f"whether its shapes overlap was not computed: {str(error).splitlines()[-1]}"
+        yield found("too-large", named("model", model.name), text)
+        return
+    deepest: dict = {}
+    meshes = {
+        name
+        for name, p in zip(scene.pair_names, scene.pairs, strict=True)
+        if isinstance(p.first.shape, Mesh) or isinstance(p.second.shape, Mesh)
+    }
+    for name, gap in zip(contacts.names, np.asarray(contacts.gap, dtype=float), strict=True):
+        pair = name.rpartition(":")[0] or name
+        deepest[pair] = min(deepest.get(pair, -DEEP), float(gap))
+    for pair, gap in sorted(deepest.items(), key=lambda item: item[1]):
+        if gap < -DEEP:
+            one, other = pair.split("/", 1) if pair.count("/") == 1 else (pair, "")
+            part = f"shapes {short(one)} and {short(other)}" if other else f"shapes {short(one)}"
+            hulls = ", as convex hulls" if pair in meshes else ""
+            severity = "note" if hulls and not model.postures else None
+            text = f"they overlap by {-gap:.3g} m {where}{hulls}"
+            yield found("overlap", part, text, severity=severity)
+
+
+def _home(model):
+    """Where the robot stands, in words, and its configuration; None where there is none."""
+    names = [p.name for p in model.postures if p.q.size]
+    if names:
+        name = "home" if "home" in names else names[0]
+        return f"in posture {name!r}", np.asarray(model.posture(name).q, dtype=float)
+    if model.is_constrained:
+        try:
+            return "where its loops close", np.asarray(assemble(model), dtype=float)
+        except AssemblyError:
+            return "", None
+    q, (lower, upper) = np.asarray(model.neutral(), dtype=float), model.position_limits
+    return "at q = 0, or the nearest that its limits allow", np.clip(q, lower, upper)
+
+
+def _is_readable(shape):
+    mesh = shape.shape
+    return not isinstance(mesh, Mesh) or (
+        os.path.isfile(mesh.path) and mesh.path.lower().endswith(FORMATS)
+    )
 
 
 # --- Loops ---------------------------------------------------------------------------------------

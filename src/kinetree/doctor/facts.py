@@ -25,7 +25,7 @@ from kinetree.model.geometry import (
 class LinkFacts:
     """A body: its mass, mass centre and inertia about it; None where nothing is said.
 
-    ``extent`` holds points that enclose its geometry, in the frame of the body.
+    ``extent`` holds points that enclose its geometry, but for meshes, in the frame of the body.
     """
 
     name: str
@@ -33,6 +33,7 @@ class LinkFacts:
     center: np.ndarray | None = None
     inertia: np.ndarray | None = None
     extent: list = field(default_factory=list)
+    has_meshes: bool = False
     place: Place = NOWHERE
     mass_place: Place = NOWHERE
     inertia_place: Place = NOWHERE
@@ -133,6 +134,7 @@ def from_model(model) -> Facts:
             links[i].inertia = np.real(body.inertia.rotational).astype(float)
     for g in model.geometry:
         links[g.body].extent += corners(g.shape, g.placement)
+        links[g.body].has_meshes |= isinstance(g.shape, Mesh)
     return Facts(list(links.values()), [_joint(model, body) for body in model.bodies])
 
 

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 
-from kinetree.loaders.report import short
+from kinetree.loaders.report import EFFECTS, Effect, short
 
 # --- Kinds of findings ---------------------------------------------------------------------------
 
@@ -23,11 +23,13 @@ class Kind:
             not intended; ``"note"``: for information.
         why: why it matters.
         fix: how to fix it.
+        effect: what it bears on: motion, contact, control or pictures.
     """
 
     severity: str
     why: str
     fix: str
+    effect: Effect = "motion"
     mend = property(_mend, doc="Deprecated: ``fix``.")
 
 
@@ -97,16 +99,19 @@ KINDS = {
         "warning",
         "the body cannot be drawn, nor checked for contact; its motion is not affected",
         "correct the path, or name the folder that holds the meshes (option --folder)",
+        "picture",
     ),
     "mesh-broken": Kind(
         "warning",
         "the body cannot be drawn, nor checked for contact; its motion is not affected",
         "export the mesh again",
+        "picture",
     ),
     "mesh-unseen": Kind(
         "note",
         "meshes that are broken, or in millimetres, are not found",
         'pip install "kinetree[mesh]"',
+        "picture",
     ),
     # --- inertia ---
     "inertia-mass": Kind(
@@ -164,6 +169,11 @@ KINDS = {
         "warning",
         "masses are in kilograms; this looks like grams",
         "multiply masses by 0.001, or correct the density in the export",
+    ),
+    "mass-light": Kind(
+        "warning",
+        "the least force throws it about; masses are in kilograms, lengths in metres",
+        "check the units of mass and shapes, or give the body its real mass",
     ),
     "unit-inertia": Kind(
         "warning",
@@ -226,15 +236,30 @@ KINDS = {
         "a joint is driven to its stop by the joint it follows",
         "widen the limits of the one, or narrow those of the other",
     ),
+    "overlap": Kind(
+        "warning",
+        "a simulation with contact starts with a push that throws the bodies apart",
+        "move or shrink the shapes, or say that the two shall not touch: disable_collisions in "
+        "SRDF, exclude in MJCF, contact_pairs of the model",
+        "contact",
+    ),
+    "servo-range": Kind(
+        "warning",
+        "a wrong command drives the joint into its stop, or beyond, with all the force there is",
+        "add the range of its commands, as a rule that of the joint, and its largest force",
+        "control",
+    ),
     "actuator-effort": Kind(
         "note",
         "nothing limits what a controller may demand of it",
         "add its largest force, or the effort limit of the joint",
+        "control",
     ),
     "actuator-gear": Kind(
         "warning",
         "no command of the actuator reaches the joint",
         "set the gear: joint force for a unit of control",
+        "control",
     ),
     "stiff": Kind(
         "note",
@@ -353,15 +378,17 @@ def found(code, part, message, place=None, *, severity=None) -> Finding:
 
 
 def in_order(findings) -> tuple[Finding, ...]:
-    """The worst first, then as they stand in the file; the same finding once.
+    """The worst first, what changes motion before the rest; then as they stand in the file.
 
-    What the model leaves out comes after other findings of its severity, in the loader's order.
+    The same finding comes once. What the model leaves out comes after other findings of its
+    severity, in the loader's order.
     """
     rank = {severity: n for n, severity in enumerate(SEVERITIES)}
     unique = {(f.code, f.part, f.message, f.place): f for f in findings}
 
     def key(f):
         ignored = f.code == "ignored"
-        return rank[f.severity], ignored, 0 if ignored else f.place.line
+        effect = EFFECTS.index(KINDS[f.code].effect)
+        return rank[f.severity], ignored, effect, 0 if ignored else f.place.line
 
     return tuple(sorted(unique.values(), key=key))

@@ -83,6 +83,13 @@ def actuators(model):
         parts = model.loops if actuator.loop else model.bodies
         limits = parts[(actuator.loop or actuator.joint) - 1].limits if joint else None
         bounded = limits is not None and limits.effort and np.all(np.isfinite(limits.effort))
-        if not bounded and not np.any(np.isfinite((actuator.effort, actuator.control)).all(1)):
+        reach = actuator.activation_range if actuator.activation else actuator.control
+        if actuator.kind in ("position", "intvelocity") and not np.all(np.isfinite(reach)):
+            forced = bounded or np.all(np.isfinite(actuator.effort))
+            text = "it is a position servo without a range of commands"
+            text += "" if forced else ", and without a largest force"
+            severity = "note" if forced else "warning"
+            yield found("servo-range", part, text, severity=severity)
+        elif not bounded and not np.any(np.isfinite((actuator.effort, actuator.control)).all(1)):
             text = f"neither it nor joint {joint!r} has a largest force"
             yield found("actuator-effort", part, text if joint else "it has no largest force")

@@ -6,9 +6,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from kinetree.doctor.findings import found, named
+from kinetree.doctor.findings import Place, found, named
 from kinetree.errors import LoadError
-from kinetree.loaders.report import short
+from kinetree.loaders.report import label, short, tag_of
+from kinetree.loaders.xml import numbers_in
 from kinetree.model.geometry import Mesh
 from kinetree.model.triangles import FORMATS, read_triangles
 
@@ -18,6 +19,9 @@ FARTHEST = 100.0
 """Farthest that a sliding joint goes, taken for metres; crude numbers for "no limit" are larger."""
 DENSEST = 30_000.0
 """Density that nothing has [kg/m³]; osmium has 22,600."""
+
+LIGHTEST, LITRE = 1.0, 1e-3
+"""Density of a body that would float in air [kg/m³], and of which volume on it counts [m³]."""
 
 POINT = 1e-6
 """Radius up to which a body counts as a point [m]."""
@@ -48,15 +52,24 @@ def lengths(facts):
 
 
 def masses(facts):
-    """Bodies heavier than any material of their size."""
+    """Bodies heavier than any material of their size, and those lighter than air."""
+    fixed = {j.child for j in facts.joints if not j.moves}  # these count as part of another
     for link, size in _sizes(facts):
         if _is_too_heavy(link, size):
             text = f"{link.mass:.4g} kg within {size:.3g} m is denser than any metal"
             yield found("unit-mass", link.part, text, link.mass_place)
+        elif link.has_mass and link.extent and not link.has_meshes and link.name not in fixed:
+            volume = float(np.prod(_box(link)))
+            if volume > LITRE and link.mass < LIGHTEST * volume:
+                sides = " x ".join(f"{side:.3g}" for side in _box(link))
+                text = f"{link.mass:.3g} kg in a box of {sides} m is lighter than air"
+                yield found("mass-light", link.part, text, link.mass_place)
 
 
 def _is_too_heavy(link, size):
-    return link.has_mass and link.mass > 20 and size > 0 and link.mass > DENSEST * size**3
+    """Whether nothing is so dense; small bodies may be more than what is drawn of them."""
+    least = 1.0 if link.extent and not link.has_meshes else 20.0
+    return link.has_mass and link.mass > least and size > 0 and link.mass > DENSEST * size**3
 
 
 def inertias(facts):
@@ -114,6 +127,36 @@ def angles(facts):
         if joint.kind == "revolute" and any(20 < x <= 1080 for x in bounds):
             text = f"its limits are {joint.lower:g} to {joint.upper:g} rad, many turns"
             yield found("unit-angle", joint.part, text, joint.limit_place)
+
+
+def rotations(root, path):
+    """Roll, pitch and yaw, or Euler angles, of an XML file that are round numbers of degrees."""
+    compiler = root.find("{*}compiler")  # of MJCF, where angles are in degrees unless it says so
+    in_radians = compiler is not None and compiler.get("angle") == "radian"
+    for element in root.iter("*"):
+        name, text = "rpy", element.get("rpy")
+        if text is None and in_radians and element.get("euler"):
+            name, text = "euler", element.get("euler")
+        if text is None and tag_of(element) == "pose" and element.get("degrees") != "true":
+            name, text = "pose", " ".join((element.text or "").split()[3:6])
+        try:
+            angles = numbers_in(text, None) if text else ()
+        except ValueError:
+            continue  # which the loader says
+        many = [x for x in angles if abs(x) > 2 * np.pi + 1e-3 and x % 5 == 0]
+        if many:
+            listed = " ".join(f"{x:g}" for x in angles)
+            text = f"the angles of its {name} are {listed} rad, and {many[0]:g} rad is "
+            text += f"{abs(many[0]) / (2 * np.pi):.1f} turns"
+            yield found("unit-angle", _owner(element), text, Place(path, element.sourceline))
+
+
+def _owner(element):
+    """The link, joint or other part around an element, as findings name it."""
+    for e in (element, *element.iterancestors()):
+        if e.get("name") and tag_of(e) not in ("visual", "collision"):
+            return named({"link": "body"}.get(tag_of(e), tag_of(e)), e.get("name"))
+    return label(element)
 
 
 def gravity(model):

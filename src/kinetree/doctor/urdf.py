@@ -80,6 +80,7 @@ class _Reader:
             return
         tag = tag_of(shape)
         if tag == "mesh":
+            link.has_meshes = True
             self.mesh(link, shape)
         elif tag == "box":
             x, y, z = self.sizes(shape, "size", 3, link.part)
