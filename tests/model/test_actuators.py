@@ -80,6 +80,15 @@ def test_gains_of_servos(model):
     assert Actuator("a", 1, gain=5).gain == (5.0, 0.0, 0.0)
 
 
+def test_forces_within_reach(model):
+    push, turn, *_ = model.actuators
+    assert push.force_range == (-1.0, 1.0)
+    assert turn.force_range == (-20.0, 20.0)  # whatever its control
+    assert replace(push, gain=-8.0).force_range == (-5.0, 4.0)
+    assert replace(push, gain=0.0).force_range == (0.0, 0.0)
+    assert Actuator("a", 1, gain=-2.0, control=(-1.0, 3.0)).force_range == (-6.0, 2.0)
+
+
 def test_controls_of_postures(model):
     hold = model.posture("hold")
     assert hold.controls.tolist() == [0.25, 0.5, 0, 0, 0, 2.0, 0]

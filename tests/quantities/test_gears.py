@@ -1,5 +1,7 @@
 """Gears, rotors and differentials — RBDA §9.6."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -360,6 +362,22 @@ def test_actuators_of_rotors_act_on_joints_with_armature():
     short = gears.by_armature(model.replace(actuators=(motor,)))
     assert short.actuators[0].joint == 1
     assert short.actuators[0].gear == (2 * RHO[0],)
+
+
+@pytest.mark.parametrize("leads", ["joint", "rotor"])
+def test_servos_of_rotors_keep_what_their_controls_mean(leads):
+    """The length of the rotor, in the position of the joint, with an offset in the gear."""
+    model = geared_arm(leads)
+    couplings = [replace(c, coefficients=(0.3, c.coefficients[1])) for c in model.couplings]
+    rotor = model.joint_index("rotor1_joint")
+    servo = Actuator("m", rotor, gear=(2.0,), gain=(3.0, 0.5, 0.0), bias=(0.1, -7.0, -1.0))
+    model = model.replace(couplings=couplings, actuators=(servo,))
+    moved, q = gears.by_armature(model).actuators[0], model.expand(np.array([0.4, -0.7]))
+    for law in ("gain", "bias"):
+        one, two = (
+            np.dot(getattr(a, law)[:2], (1, a.gear[0] * q[a.joint - 1])) for a in (servo, moved)
+        )
+        assert one == pytest.approx(two)
 
 
 def test_branches_of_the_gears_are_the_zeros_of_the_factors():

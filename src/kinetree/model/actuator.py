@@ -101,6 +101,14 @@ class Actuator:
         """Whether its force depends on more than the control of the moment: a bias, a state."""
         return bool(self.activation) or any(self.bias) or any(self.gain[1:])
 
+    @property
+    def force_range(self) -> tuple[float, float]:
+        """Smallest and largest force before the gear; of a servo those of ``effort``."""
+        if self.is_servo:
+            return self.effort
+        low, high = sorted(self.gain[0] * x if self.gain[0] else 0.0 for x in self.control)
+        return max(low, self.effort[0]), min(high, self.effort[1])
+
 
 def servo_law(name: str, law: dict[str, Any], kp, kv) -> dict[str, Any]:
     """``law`` with gain and bias of a position servo (``kp``) or a velocity servo (``kv``)."""

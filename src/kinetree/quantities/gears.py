@@ -117,7 +117,11 @@ def _driven(gear, i):
 def _moved_to_joint(actuator, gear):
     """What drove a rotor, at the joint: torque times the ratio."""
     joint, ratio = _driven(gear, actuator.joint)
-    return replace(actuator, joint=joint, gear=(actuator.gear[0] * ratio,))
+    c0, c1 = gear.coefficients  # the rotor is at ``ratio q + offset``
+    offset = actuator.gear[0] * (c0 if gear.joint == actuator.joint else -c0 / c1)
+    laws = {"gain": actuator.gain, "bias": actuator.bias}
+    laws = {k: (c[0] + c[1] * offset, *c[1:]) for k, c in laws.items()}
+    return replace(actuator, joint=joint, gear=(actuator.gear[0] * ratio,), **laws)
 
 
 class ArmatureError(NamedTuple):

@@ -258,10 +258,9 @@ def _of_model(model, name):
     if actuators:
         reach = np.zeros((2, part.joint.nv))
         for a in actuators:
-            span = max(a.control[0], a.effort[0]), min(a.control[1], a.effort[1])
             for k, gear in enumerate(a.gear):
                 if gear != 0:
-                    reach[:, k] += sorted(gear * x for x in span)
+                    reach[:, k] += sorted(gear * x for x in a.force_range)
         low, high = np.maximum(low, reach[0]), np.minimum(high, reach[1])
     return low, high
 
