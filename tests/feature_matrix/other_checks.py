@@ -804,6 +804,8 @@ def _(f, c):
     r = c.moving(q=np.asarray(found.q, float), qd=0 * c.qd)
     f.holds(found.success, found.reason)
     f.same(homogeneous(r.frame(c.name)[1]), target, scale=max_of(target), tolerance=1e-6)
+    everything = f(c.model, c.name, target, found.q, joints=c.model.joint_names)
+    f.same(everything.q, found.q)
 
 
 @check("save")

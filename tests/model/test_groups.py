@@ -51,6 +51,16 @@ def test_groups_travel_with_the_model(tmp_path):
     assert graph.to_model().groups == model.groups
 
 
+def test_formats_without_groups_say_so(tmp_path):
+    model = two_arms().replace(joint={"left upper_joint": kt.Revolute("x")}, postures=())
+    model = model.replace(joint={"right upper_joint": kt.Revolute("x")})
+    for suffix, words in (("urdf", "groups and contact pairs"), ("sdf", "3 groups")):
+        with pytest.warns(kt.errors.ModelWarning, match=words):
+            kt.save(model, tmp_path / f"arms.{suffix}")
+    with pytest.warns(kt.errors.ModelWarning, match="not in the MJCF: groups 'left', 'right'"):
+        kt.save(model, tmp_path / "arms.xml")
+
+
 def test_groups_keep_to_what_is_left_of_a_model():
     model = two_arms()
     left = kt.edit.extract(model, "left upper")

@@ -328,7 +328,15 @@ class _Writer:
                 )
 
     def _warn(self):
-        for what in ("actuators", "sensors", "tendons", "gravity_compensation", "contact_pairs"):
+        whats = (
+            "actuators",
+            "sensors",
+            "tendons",
+            "gravity_compensation",
+            "contact_pairs",
+            "groups",
+        )
+        for what in whats:
             if getattr(self.model, what, ()):
                 self.lost.append(f"{len(getattr(self.model, what))} {what.replace('_', ' ')}")
         others = [p.name for p in self.model.postures if p.name != INITIAL]

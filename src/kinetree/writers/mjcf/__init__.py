@@ -77,6 +77,8 @@ def to_mjcf(model) -> str:
     driven = [b.joint_name for b in model.bodies if b.dynamics and b.dynamics.drive]
     if driven:
         left_out.append(f"where drives push, of joints {', '.join(map(repr, driven[:4]))}")
+    if model.groups:
+        left_out.append(f"groups {', '.join(repr(g.name) for g in model.groups[:4])}")
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
         warnings.warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning, stacklevel=3)
