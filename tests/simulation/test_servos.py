@@ -316,6 +316,19 @@ def test_servos_push_against_the_ground(kind, tolerance):
     np.testing.assert_allclose(found.tau, tau, atol=1e-12)
 
 
+def test_stiff_servos_are_implicit_in_steps_with_contact():
+    m, kp, kv = leg(), 4e4, 4e3
+    m = m.replace(actuators=[kt.Actuator("stiff", 2, gain=(kp,), bias=(0, -kp, -kv))])
+    contact = kt.contact.TimeStepping(kt.contact.Scene(m))  # explicit steps diverge above 0.5 ms
+    found = kt.simulate(m, [0.5, -0.4], duration=0.5, dt=5e-3, controls=[-0.4], contact=contact)
+    assert found.q[-1, 1] == pytest.approx(-0.4 + 9.81 / kp, abs=1e-5)
+    law = (m, found.q[-1], found.qd[-1], np.array([-0.4]))
+    slopes = [kt.differentiate(kt.driving_force, wrt=x)(*law) for x in ("q", "qd")]
+    np.testing.assert_allclose(actuators.resistance(*law), [-np.diag(x) for x in slopes])
+    weak = m.replace(actuators=[kt.Actuator("weak", 2, (1.0,), effort=(-1, 1), bias=(9, -9, -9))])
+    assert not actuators.resistance(weak, *law[1:]).any()
+
+
 # --- rollouts ------------------------------------------------------------------------------------
 
 

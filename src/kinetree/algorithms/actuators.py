@@ -21,8 +21,8 @@ from kinetree.spatial.ops import exp, less, select
 from kinetree.spatial.rotation import rotation_log
 
 __all__ = [
-    "Transmission", "activation_after", "actuator_forces", "driving_force", "stateful",
-    "transmission",
+    "Transmission", "activation_after", "actuator_forces", "driving_force", "resistance",
+    "stateful", "transmission",
 ]  # fmt: skip
 
 
@@ -111,14 +111,39 @@ def driving_force(model, q, qd, controls, activation=None):
     return np.array([_clipped(x, *pair) for x, pair in zip(tau, limits, strict=True)])
 
 
+def resistance(model, q, qd, controls, activation=None):
+    """Diagonals of ``-∂tau/∂q`` and ``-∂tau/∂qd`` of servos that resist, (nv,) each.
+
+    Of those at joints of one variable that follow no others; none where a bound cuts the force.
+    """
+    through, found = transmission(model, q, qd), np.zeros((2, model.nv), model.scalar_type(q, qd))
+    laws = _laws(model, through, controls, activation)
+    for a, (u, f) in zip(model.actuators, laws, strict=True):
+        at, (low, high) = model.v_slice[a.joint], a.effort
+        if not a.joint or at.stop - at.start != 1:
+            continue
+        inside = select(less(low, f), 1, 0) if np.isfinite(low) else 1
+        inside = select(less(f, high), inside, 0) if np.isfinite(high) else inside
+        for n in (1, 2):
+            if a.gain[n] or a.bias[n]:
+                slope = -(a.gear[0] ** 2) * (a.gain[n] * u + a.bias[n])
+                found[n - 1, at] += inside * select(less(0, slope), slope, 0)
+    return found
+
+
 def _forces(model, through, controls, activation):
+    laws = _laws(model, through, controls, activation)
+    pairs = zip(model.actuators, laws, strict=True)
+    return np.array([_clipped(force, *a.effort) for a, (_, force) in pairs])
+
+
+def _laws(model, through, controls, activation):
+    """``u``, and the force that bounds have not cut yet, of every actuator."""
     states = iter(() if activation is None else activation)
-    forces = []
     for k, a in enumerate(model.actuators):
         u = next(states, 0) if a.activation else _clipped(controls[k], *a.control)
-        gain, bias = (_affine(x, through.length[k], through.velocity[k]) for x in (a.gain, a.bias))
-        forces.append(_clipped(gain * u + bias, *a.effort))
-    return np.array(forces)
+        l, ld = through.length[k], through.velocity[k]
+        yield u, _affine(a.gain, l, ld) * u + _affine(a.bias, l, ld)
 
 
 def _affine(coefficients, length, velocity):

@@ -107,6 +107,9 @@ class ContactStep:
         given = prescribed_over(self.prescription, model, t, h, q, qd)
         K = _of_leaders(model, "stiffness") + self.settings.stiffness
         D = _of_leaders(model, "damping") + self.settings.damping
+        if field.actuators is not None:
+            servos = field.actuators.resistance(model, t, q, qd, tau)
+            K, D = K + servos[0], D + servos[1]
         inertia = Inertia(self.tree, q, h * D + h * h * K, given.free)
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.actuators import stateful
+from kinetree.algorithms.actuators import resistance, stateful
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.kernel import select
 from kinetree.model.limits import ratio_to_leader
@@ -52,6 +52,10 @@ class Servos:
     def __call__(self, model, t, q, qd, inputs):
         """Joint forces, (..., nv)."""
         return driving_force(model, q, qd, *self.state(model, t, inputs))
+
+    def resistance(self, model, t, q, qd, inputs):
+        """Diagonals of stiffness and damping of servos at joints, (nv,) each, of one sample."""
+        return resistance(model, q, qd, *self.state(model, t, inputs))
 
 
 def servos_of(model, *, always=False) -> Servos | None:
