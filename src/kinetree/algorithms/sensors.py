@@ -168,7 +168,8 @@ class _State:
             f = f + (X @ self.X_0[i]).T @ (I @ a + crf(v, I @ v))
             if self.acting is not None and i and sensor.inertia is None:
                 f = f - self.acting[i]
-        return self.place(sensor).star @ f
+        f = self.place(sensor).star @ f
+        return f * sensor.data[0] if sensor.data else f
 
     # --- joints and tendons ----------------------------------------------------------------------
 

@@ -230,7 +230,11 @@ class Attachments:
             at: where it sits on the frame: a position (3,) or a ``Plucker``.
             **rest: further attributes of ``Sensor``, such as ``cutoff`` and ``noise``.
         """
-        self._sensors.append(Sensor(name, kind, of, reference, as_placement(at), **rest))
+        return self.add_sensor(Sensor(name, kind, of, reference, as_placement(at), **rest))
+
+    def add_sensor(self, sensor: Sensor):
+        """Add a ``Sensor``."""
+        self._sensors.append(sensor)
         return self
 
     def _add_attachments(self, model, without=()):

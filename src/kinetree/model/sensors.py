@@ -103,7 +103,8 @@ class Sensor(Part):
             there for filters and for whoever adds it.
         offset: added to the reading: of a joint, its reading where our variables are zero.
         data: numbers that the kind needs: of "magnetometer" the magnetic field in base
-            coordinates, (3,).
+            coordinates, (3,); of "force" and "torque" a factor, -1 for what the child exerts on
+            the parent; of limits the margin within which they count as reached.
         shape: volume around the frame in which "touch" feels contact.
         inertia: of forces and subtrees, where they are about a part of the body alone because it
             was merged with others: inertia of this part, in sensor coordinates.

@@ -7,9 +7,12 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, ModelWarning
 from kinetree.joints import Fixed, Free, Prismatic, Revolute
+from kinetree.joints.reversed import Reversed
+from kinetree.loaders import gazebo
+from kinetree.loaders.gazebo import MAGNETIC_FIELD
 from kinetree.loaders.report import Effect
 from kinetree.loaders.sdf.description import Description, Includes, version_of
-from kinetree.loaders.sdf.frames import WORLD
+from kinetree.loaders.sdf.frames import WORLD, pose_in
 from kinetree.loaders.sdf.joints import Joint
 from kinetree.loaders.sdf.mechanism import Arc, Connections, arcs_of, axis_in_joint
 from kinetree.loaders.xml import Node, parse
@@ -50,11 +53,11 @@ def read_sdf(source, report, folders, options) -> Model:
     report.check_bodies(sum(1 for _ in element.iter("{*}link")))
     includes = Includes(report, folders.extra)
     description = Description(includes)
-    name, gravity = _read(root, description, folders, version)
+    name, *fields = _read(root, description, folders, version)
     if not description.links:
         raise root.error("the file has no <link>")
     description.frames.resolve()
-    model = _Assembly(description, name, gravity, options, report).model()
+    model = _Assembly(description, name, fields, options, report).model()
     report.unused(element)
     includes.finish()
     return model
@@ -67,23 +70,26 @@ def _read(root, description, folders, version):
             world.ignored("only the first world of a file is read")
         world = worlds[0]
         description.add_world(world, folders, version)
-        gravity = world.one("gravity")
-        return world.get("name") or WORLD, _GRAVITY if gravity is None else gravity.text_numbers(3)
+        given = {tag: world.one(tag) for tag in ("gravity", "magnetic_field")}
+        usual = {"gravity": _GRAVITY, "magnetic_field": MAGNETIC_FIELD}
+        fields = (usual[k] if n is None else n.text_numbers(3) for k, n in given.items())
+        return world.get("name") or WORLD, *fields
     if not models:
         raise root.error("the file has neither a <world> nor a <model>")
     scope = description.add_world(root, folders, version)
     for model in models:
         alone = len(models) == 1
         description.add_model(model, scope, folders, version, alone=alone)
-    return models[0].get("name"), STANDARD_GRAVITY
+    return models[0].get("name"), STANDARD_GRAVITY, MAGNETIC_FIELD
 
 
 class _Assembly:
     """Collects what a ``MechanismGraph`` needs, and builds the model with it."""
 
-    def __init__(self, description, name, gravity, options, report):
+    def __init__(self, description, name, fields, options, report):
         self.description, self.options, self.report = description, options, report
-        self.name, self.gravity = name, gravity
+        self.name, (self.gravity, self.field) = name, fields
+        self.measured: list[tuple] = []  # sensors of joints
         arcs = arcs_of(description)
         self.followers = followers_of(description, arcs)
         self.arcs = [*self._static_arcs(), *arcs]
@@ -147,7 +153,7 @@ class _Assembly:
             with warnings.catch_warnings():
                 # Said already, link by link and with the line.
                 warnings.filterwarnings("ignore", ".*physically impossible", ModelWarning)
-                model = graph.to_model([arc.name for arc in tree], strict=False)
+                model = self._carried(graph.to_model([arc.name for arc in tree], strict=False))
                 return lump_fixed(model) if self.options.lump else model
         except LoadError:
             raise
@@ -173,15 +179,51 @@ class _Assembly:
         for key, link in self.description.links.items():
             for look in link.looks:
                 self._show(graph, key, look)
+        self._sense(graph)
         self._place(graph)
 
-    def _show(self, graph, key, look):
+    def _sense(self, graph):
+        """Sensors of links and joints; a joint's is about what it carries, its child."""
+        frames, taken = self.description.frames, set()
+
+        def add(sensors):
+            found = gazebo.named_apart(sensors, taken)
+            for s in found:
+                graph.add_sensor(s)
+            return {s.name for s in found}
+
+        for key, link in self.description.links.items():
+            for node in link.node.all("sensor"):
+                X = self._placed(pose_in(node), key, node)
+                add(gazebo.on_link(node, key, X, self.field))
+        for joint in self.description.joints:
+            for node in joint.node.all("sensor"):
+                child = frames.link_of(frames.find(joint.scope, joint.child, node, "link"), node)
+                pose = self._placed(pose_in(node), joint.frame, node)
+                X = frames.between(child, joint.frame)
+                names = add(gazebo.on_joint(node, child, X, pose))
+                self.measured.append((node, joint.key, names))
+
+    def _carried(self, model):
+        """The model without sensors of joints that carry something else than their child here."""
+        for node, joint, names in self.measured:
+            bodies = [b for b in model.bodies if b.joint_name == joint]
+            if names and not (bodies and not isinstance(bodies[0].joint, Reversed)):
+                node.ignored("the joint closes a loop, or is turned round", effect="control")
+                kept = [s for s in model.sensors if s.name not in names]
+                model = model.replace(sensors=kept)
+        return model
+
+    def _placed(self, pose, key, node):
+        """A pose on a link or joint, as a placement on it."""
+        if pose.relative_to is None:
+            return pose.placement
         frames = self.description.frames
-        X = look.pose.placement
-        if look.pose.relative_to is not None:
-            scope = frames.entries[key].scope
-            other = frames.find(scope, look.pose.relative_to, look.node)
-            X = X @ frames.between(key, other)
+        other = frames.find(frames.entries[key].scope, pose.relative_to, node)
+        return pose.placement @ frames.between(key, other)
+
+    def _show(self, graph, key, look):
+        X = self._placed(look.pose, key, look.node)
         graph.geometry(
             look.shape,
             on=key,

@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
+from kinetree.loaders.gazebo import named_apart, on_joint, on_link
 from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
 from kinetree.loaders.urdf.drives import Drives, read_drives
@@ -62,7 +63,8 @@ def read_urdf(source, report, folders, options) -> Model:
     assembly = _Assembly(robot, folders, options)
     model = assembly.model()
     for node in robot.all("gazebo"):
-        if not is_friction_alone(node):
+        alone = {tag_of(e) for e in node.element.findall("*")} == {"sensor"}
+        if not is_friction_alone(node) and not alone:
             node.ignored("settings of a simulator")
     report.unused(element)
     if assembly.srdf is not None:
@@ -123,12 +125,30 @@ class _Assembly:
                 name=self.robot.get("name") or "robot",
                 base_name=self.base,
                 strict=self._is_possible(),
+                sensors=self._sensors(),
                 contact_pairs=self.means.pairs,
                 groups=self.means.groups,
             )
             if self.options.lump and any(isinstance(b.joint, Fixed) for b in self.bodies):
                 model = lump_fixed(model)
             return self._with_postures(model)
+
+    def _sensors(self):
+        """What ``<gazebo>`` says about sensors of links, and of forces in joints."""
+        from kinetree.loaders.sdf.frames import pose_in  # whose package reads URDF, too
+
+        found, one = [], Plucker.identity()
+        for gazebo in self.robot.all("gazebo"):
+            name = gazebo.get("reference")
+            for node in gazebo.all("sensor"):
+                pose = pose_in(node).placement
+                if name in self.links:
+                    found += on_link(node, name, pose)
+                elif name in self.joints:
+                    found += on_joint(node, self.joints[name].child, one, pose)
+                else:
+                    node.ignored(f"there is no link or joint {name!r}", effect="control")
+        return tuple(named_apart(found, set()))
 
     def _is_possible(self):
         dynamics = [j.dynamics for j in self.tree.joints if j.dynamics is not None]

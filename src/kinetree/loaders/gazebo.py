@@ -1,0 +1,98 @@
+"""Sensors of SDF, in SDF files and in ``<gazebo>`` of URDF: IMUs, magnetometers, force and torque.
+
+One element is several sensors here: an IMU called ``imu`` becomes ``imu_acceleration``,
+``imu_angular_velocity`` and ``imu_orientation``.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kinetree.loaders.xml import Node
+from kinetree.model import Sensor
+from kinetree.spatial import Plucker
+
+MAGNETIC_FIELD = (6e-06, 2.3e-05, -4.2e-05)
+"""Of a world that does not say, by the standard [T]."""
+_IMU = {
+    "acceleration": ("accelerometer", "linear_acceleration"),
+    "angular_velocity": ("gyro", "angular_velocity"),
+    "orientation": ("framequat", ""),
+}
+
+
+def on_link(node: Node, link: str, X: Plucker, field=MAGNETIC_FIELD) -> list[Sensor]:
+    """The ``<sensor>`` on a link, at the placement ``X``; none of a kind that is not read."""
+    name, kind = node.get("name") or "sensor", node.get("type")
+    node.report.use_all(node.element)
+    if kind == "imu":
+        imu = node.one("imu")
+        return [
+            Sensor(f"{name}_{what}", reading, link, placement=X, noise=_noise(imu, tag))
+            for what, (reading, tag) in _IMU.items()
+        ]
+    if kind == "magnetometer":
+        noise = _noise(node, "magnetometer")
+        return [Sensor(name, kind, link, placement=X, noise=noise, data=tuple(field))]
+    node.ignored(f"kinetree has no sensor of type {kind!r} on a link", effect="control")
+    return []
+
+
+def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
+    """The ``<sensor>`` on a joint.
+
+    Args:
+        node: the element.
+        link: the child of the joint.
+        X: from there to the frame of the joint on it.
+        pose: of the sensor in the frame of the joint.
+    """
+    name, kind = node.get("name") or "sensor", node.get("type")
+    node.report.use_all(node.element)
+    if kind != "force_torque":
+        node.ignored(f"kinetree has no sensor of type {kind!r} on a joint", effect="control")
+        return []
+    given = node.one("force_torque")
+    frame, direction = (_word(given, tag) for tag in ("frame", "measure_direction"))
+    if frame == "parent":
+        why = "it measures in axes of the parent, which turn against the child"
+        node.ignored(why, effect="control")
+        return []
+    X = pose @ X if frame == "sensor" else Plucker(Plucker.identity().E, X.r)
+    sign = () if direction == "parent_to_child" else (-1.0,)
+    return [
+        Sensor(
+            f"{name}_{what}", what, link, placement=X, data=sign,
+            noise=0.0 if given is None else _noise(given, what),
+        )
+        for what in ("force", "torque")
+    ]  # fmt: skip
+
+
+def named_apart(sensors: list[Sensor], taken: set) -> list[Sensor]:
+    """Sensors whose names, if they are taken, begin with the name of the link."""
+    found = []
+    for s in sensors:
+        name = s.name if s.name not in taken else f"{s.of}_{s.name}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found.append(replace(s, name=name))
+    return found
+
+
+def _word(node, tag):
+    part = None if node is None else node.one(tag)
+    return "" if part is None else part.text()
+
+
+def _noise(node, tag):
+    """The largest standard deviation of Gaussian noise along the axes."""
+    part = node.one(tag) if node is not None and tag else None
+    deviations = [0.0]
+    for axis in part.all("x", "y", "z") if part is not None else ():
+        noise = axis.one("noise")
+        stddev = None if noise is None else noise.one("stddev")
+        if stddev is not None:
+            deviations.append(abs(stddev.text_numbers(1)[0]))
+    return float(np.max(deviations))
