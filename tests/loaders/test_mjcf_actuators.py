@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.mujoco_mechanisms import loaded
 
+import kinetree as kt
 from kinetree.errors import ModelWarning
 from kinetree.interop import mujoco as M
 from kinetree.loaders import read
@@ -106,41 +107,20 @@ def test_every_actuator_has_a_counterpart(everything):
     assert kinds["affine"] == kinds["integrator"] == "general"
 
 
-def test_laws_are_those_of_mujoco(everything):
-    """``f = clip(gain u + bias)`` of ours, at the lengths and velocities of MuJoCo."""
+def test_forces_are_those_of_mujoco(everything):
     mj_model, model, _ = everything
-    stateful = [a.name for a in model.actuators if a.activation]
     for state in _states(mj_model):
         data = _after(mj_model, *state)
         q = M.from_q(model, mj_model, data.qpos)
-        for k, a in enumerate(model.actuators):
-            length = data.actuator_length[k]
-            if a.joint and model.joint[a.joint].nv == 1:
-                length = a.gear[0] * q[model.q_slice[a.joint].start]
-            u = np.clip(state[2][k], *a.control)
-            if a.activation:
-                u = state[3][stateful.index(a.name)]
-            gain, bias = (
-                np.dot(c, (1, length, data.actuator_velocity[k])) for c in (a.gain, a.bias)
-            )
-            f = np.clip(gain * u + bias, *a.effort)
-            scale = 1 + abs(gain * u) + abs(bias)
-            assert abs(f - data.actuator_force[k]) < 1e-13 * scale, list(ACTUATORS)[k]
-
-
-def test_moment_arms_of_joints(everything):
-    mj_model, model, _ = everything
-    data = _after(mj_model, *next(_states(mj_model)))
-    arms = np.zeros((mj_model.nu, mj_model.nv))
-    mujoco.mju_sparse2dense(
-        arms, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind
-    )
-    for k, a in enumerate(model.actuators):
-        if a.joint:
-            tau = np.zeros(model.nv)
-            tau[model.v_slice[a.joint]] = a.gear
-            theirs = M.from_tau(model, mj_model, data.qpos, arms[k])
-            np.testing.assert_allclose(tau, theirs, atol=1e-15, err_msg=list(ACTUATORS)[k])
+        qd = M.from_v(model, mj_model, data.qpos, data.qvel)
+        ours = kt.actuator_forces(model, q, qd, *state[2:])
+        scale = 1 + np.abs(data.actuator_force)
+        worst = np.argmax(np.abs(ours - data.actuator_force) / scale)
+        assert abs(ours - data.actuator_force)[worst] < 1e-14 * scale[worst], [*ACTUATORS][worst]
+        tau = M.from_tau(model, mj_model, data.qpos, data.qfrc_actuator)
+        np.testing.assert_allclose(
+            kt.driving_force(model, q, qd, *state[2:]), tau, atol=1e-14 * np.abs(tau).max()
+        )
 
 
 def test_what_is_written_acts_as_before(everything):
