@@ -210,6 +210,8 @@ def test_other_joints_and_parts_of_ros2_control():
     model, notices = read(commanded(effort).replace("</robot>", SIMPLE + "</robot>"))
     assert [a.name for a in model.actuators] == ["motor"]
     assert "<joint name='j'>: joint 'j' has an actuator already" in " ".join(notices)
+    with pytest.raises(LoadError, match="parameter 'kp' must not be negative, got -3"):
+        read(commanded("<command_interface name='position'/><param name='kp'>-3</param>"))
     with pytest.raises(LoadError, match="parameter 'max' must hold numbers, got 'x'"):
         read(
             commanded(

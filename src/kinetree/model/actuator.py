@@ -65,8 +65,8 @@ class Actuator:
     tendon: str = ""
     frame: str = ""
     reference: str = ""
-    gain: tuple[float, ...] = (1.0, 0.0, 0.0)
-    bias: tuple[float, ...] = (0.0, 0.0, 0.0)
+    gain: Any = (1.0, 0.0, 0.0)
+    bias: Any = (0.0, 0.0, 0.0)
     activation: str = ""
     time_constant: float = 0.0
     activation_range: tuple[float, float] = UNBOUNDED

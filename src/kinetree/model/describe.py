@@ -45,7 +45,10 @@ def summary(model) -> str:
             for g in model.gravity_compensation
         ]
         lines.append(f"gravity compensation: {', '.join(carried)}")
-    for what in ("actuators", "postures", "sensors", "groups"):
+    if model.actuators:
+        kinds = (f"{a.name} ({a.kind})" if a.kind != "motor" else a.name for a in model.actuators)
+        lines.append(f"actuators: {', '.join(kinds)}")
+    for what in ("postures", "sensors", "groups"):
         if getattr(model, what):
             lines.append(f"{what}: " + ", ".join(x.name for x in getattr(model, what)))
     if model.geometry:

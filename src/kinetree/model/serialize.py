@@ -6,6 +6,7 @@ number; so a model that went through a file has the fingerprint of the original.
 
 import math
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
@@ -200,7 +201,7 @@ def _sensor(s):
 
 
 def _read_sensor(data):
-    found = {name: _tuples(x) for name, x in data.items()}
+    found: dict[str, Any] = {name: _tuples(x) for name, x in data.items()}
     for name in ("placement", "reference_placement"):
         if name in data:
             found[name] = read_placement(data[name])
@@ -401,7 +402,7 @@ def _read(cls, data, known):
 def _read_actuator(a, joint, loop_number):
     """An actuator of a joint, a loop joint, a tendon or a frame."""
     driven, ranges = a["joint"], ("control", "effort", "activation_range")
-    known = {k: tuple(x) if isinstance(x, list) else x for k, x in a.items() if k != "joint"}
+    known: dict[str, Any] = {k: _tuples(x) for k, x in a.items() if k != "joint"}
     known |= {k: read_bounds(a[k]) for k in ranges if k in a}
     if driven in loop_number:
         return Actuator(**known, loop=loop_number[driven])

@@ -6,7 +6,7 @@ of gain and bias, so that controls mean the same.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def _law(mj_model, a):
         [float(x) for x in getattr(mj_model, f"actuator_{what}prm")[a, :3]]
         for what in ("gain", "bias")
     )
-    law = {
+    law: dict[str, Any] = {
         "gain": gain if kinds[1] == _AFFINE else [gain[0], 0.0, 0.0],
         "bias": bias if kinds[2] == _AFFINE else [0.0, 0.0, 0.0],
     }

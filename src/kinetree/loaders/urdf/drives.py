@@ -179,10 +179,10 @@ class _Reader:
             state.need("name")
             _params(state)
         if "mimic" in params:
-            numbers = (
+            ratio, offset = (
                 _number(node, params, key, x) for key, x in (("multiplier", 1), ("offset", 0))
             )
-            self.mimics[name] = Mimic(params["mimic"], *numbers, node)
+            self.mimics[name] = Mimic(params["mimic"], ratio, offset, node)
         elif commands and name not in done and not self._driven(node, [name]):
             nv = self.freedoms.get(name)
             if not nv:
@@ -191,6 +191,8 @@ class _Reader:
                 return
             label, n = through.get(name, (name, 1.0))
             label = name if label in self.names else label
+            while label in self.names:
+                label += "_"
             self.add(name, _servo(node, label, nv, n, params, commands))
 
 
@@ -249,7 +251,7 @@ def _without_gains(kind):
     )
 
 
-def _own_fields(own, nv, gear):
+def _own_fields(own, nv, gear) -> dict[str, Any]:
     """What only kinetree writes: ``<kinetree:actuator>``."""
     fields = {"gear": own.numbers("gear", nv, gear)} | {k: own.get(k, "") for k in _OWN_TEXTS}
     for key in ("control", "effort", "activation_range"):
@@ -290,8 +292,12 @@ def _servo(node, name, nv, n, params, commands):
 def _gain(node, params, kind, letter):
     """Such as ``kp``, ``pos_kp`` or ``position_kp``, as programs that simulate hardware have it."""
     for prefix in ("", f"{kind[:3]}_", f"{kind}_"):
-        if f"{prefix}k{letter}" in params:
-            return _number(node, params, f"{prefix}k{letter}", 0)
+        key = f"{prefix}k{letter}"
+        if key in params:
+            value = _number(node, params, key, 0, finite=True)
+            if value < 0:
+                raise _wrong(node, key, f"must not be negative, got {value:g}")
+            return value
     return None
 
 
@@ -310,11 +316,11 @@ def _params(node):
     return {p.need("name"): p.text() for p in node.all("param")}
 
 
-def _number(node, params, key, default):
+def _number(node, params, key, default, *, finite=False):
     if key not in params:
         return float(default)
     try:
-        return numbers_in(params[key], 1, finite=False)[0]
+        return numbers_in(params[key], 1, finite=finite)[0]
     except ValueError as error:
         raise _wrong(node, key, error) from None
 
