@@ -1,5 +1,6 @@
 """A file that no model can be built from still gives all its faults, each at its line."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,23 @@ def test_thousands_of_links_are_quick(tmp_path):
     path.write_text(f'<robot name="ring">{links}{joints}</robot>')
     (finding,) = [f for f in check(path) if f.code == "cycle"]
     assert len(finding.message) < 1000
+
+
+LOSSY = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<dynamics K="7" D="3"/>
+<mimic joint="nobody"/></joint><gazebo/></robot>"""
+
+
+def test_losses_of_the_loader_are_findings_and_said_once(tmp_path):
+    path = tmp_path / "lossy.urdf"
+    path.write_text(LOSSY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        findings = check(path)
+    said = [(f.severity, f.code, f.place.line) for f in findings]
+    assert ("error", "unknown-name", 5) in said
+    assert [s for s in said if s[1].startswith("ignored")] == [
+        ("warning", "ignored-motion", 4), ("warning", "ignored-motion", 4), ("note", "ignored", 5),
+    ]  # fmt: skip

@@ -16,6 +16,7 @@ from kinetree.cli.options import (
     flag,
     open_robot,
 )
+from kinetree.loaders.report import kind_of
 from kinetree.spelling import printable
 
 _STYLES = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -75,7 +76,7 @@ def _print(robot, findings, counts, most):
         table.add_column(max_width=40)
         table.add_column()
         rows = [[f] for f in group] if most is None else _alike(group)
-        shown = None if (first.severity, first.code) == ("warning", "ignored") else most
+        shown = None if first.code == "ignored-motion" else most
         for alike in rows[:shown]:
             f, others = alike[0], len(alike) - 1
             message = Text(printable(f.message)) + Text(
@@ -102,7 +103,10 @@ def _alike(group):
     """Findings that say the same of parts of the same sort, together."""
     groups = {}
     for finding in group:
-        groups.setdefault((finding.part.split()[0], finding.message), []).append(finding)
+        key = finding.part.split()[0], finding.message
+        if finding.code.startswith("ignored"):
+            key = kind_of(finding.part, finding.message)
+        groups.setdefault(key, []).append(finding)
     return list(groups.values())
 
 

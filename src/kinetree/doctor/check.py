@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -12,7 +13,7 @@ from kinetree.doctor import computed, limits, plausibility, structure
 from kinetree.doctor.facts import from_model
 from kinetree.doctor.findings import Finding, Place, found, in_order, named
 from kinetree.doctor.urdf import read_facts
-from kinetree.errors import LoadError, ModelError
+from kinetree.errors import LoadError, ModelError, ModelWarning
 from kinetree.loaders import read
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import pictures_in_one
@@ -38,7 +39,8 @@ def check(
     """
     if not isinstance(robot, (Model, str, os.PathLike)):
         raise ModelError(f"check takes a Model or the path of a file, got {type(robot).__name__}")
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # they are findings
         if isinstance(robot, Model):
             return in_order(_of_model(robot))
         return in_order(_of_file(os.fspath(robot), floating_base, srdf, folders))
@@ -131,17 +133,26 @@ def _unreadable(error, path, findings):
 def _ignored(notices, findings):
     """Notices of the loader, unless a finding says the same; those of pictures in one."""
     meshes = {f.place.line for f in findings if f.code == "mesh-missing"}
+    wrong = {
+        (f.place.line, name)
+        for f in findings
+        if f.severity == "error"
+        for name in re.findall("'.*?'", f.message)
+    }
     pictures = []
     for notice in notices:
         known = notice.line in meshes and "mesh" in notice.what
+        known = known or any((notice.line, n) in wrong for n in re.findall("'.*?'", notice.why))
         if known or "physically impossible" in notice.why:
             continue
         if notice.effect == "picture":
             pictures.append(notice)
             continue
         place = Place(notice.file, notice.line or 0)
-        severity = "warning" if notice.effect == "motion" else "note"
-        yield found("ignored", notice.what, notice.why, place, severity=severity)
+        if notice.effect == "motion":
+            yield found("ignored-motion", notice.what, notice.why, place)
+        else:
+            yield found("ignored", notice.what, notice.why, place)
     if pictures:
         first, several = pictures[0], len(pictures) > 1
         part = "pictures" if several else first.what

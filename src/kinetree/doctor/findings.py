@@ -80,6 +80,11 @@ KINDS = {
         "bodies that no joint connects to the rest cannot be placed",
         "connect them with a joint, a fixed one for example",
     ),
+    "ignored-motion": Kind(
+        "warning",
+        "the model may move otherwise than the file says",
+        "say it in a way that the model has, or allow for the difference",
+    ),
     "ignored": Kind(
         "note",
         "the model does not contain what the file says here",
@@ -387,7 +392,7 @@ def in_order(findings) -> tuple[Finding, ...]:
     unique = {(f.code, f.part, f.message, f.place): f for f in findings}
 
     def key(f):
-        ignored = f.code == "ignored"
+        ignored = f.code in ("ignored", "ignored-motion")
         effect = EFFECTS.index(KINDS[f.code].effect)
         return rank[f.severity], ignored, effect, 0 if ignored else f.place.line
 

@@ -84,6 +84,8 @@ class Report:
         """What is different without an element, by ``effects`` of it and of what is around it."""
         root, *inner = [tag_of(e) for e in (element, *element.iterancestors())][::-1]
         known = [self.effects[tag] for tag in inner if tag in self.effects]
+        if "picture" in known:  # the colour of a collision shape, too
+            return "picture"
         usual = "motion" if known else self.effects.get(root, "motion")
         return next((effect for effect in known if effect != "motion"), usual)
 
@@ -140,9 +142,8 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
     """
     kinds: dict = {}
     for notice in notices:
-        named = r"'.*?'(?! of <)| \(\d+ times\)"  # names of things, not of attributes
-        what, why = (re.sub(named, "", text) for text in (notice.what, notice.why))
-        kinds.setdefault((notice.effect, what, re.sub(r"[\d.]+", "", why)), []).append(notice)
+        key = (notice.effect, *kind_of(notice.what, notice.why))
+        kinds.setdefault(key, []).append(notice)
     pictures = [alike for key, alike in kinds.items() if key[0] == "picture"]
     others = [alike for key, alike in kinds.items() if key[0] != "picture"]
     most = max(_SHOWN, min(_SHOWN_MOTION, sum(key[0] == "motion" for key in kinds)))
@@ -154,6 +155,13 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
     elif pictures:
         lines.append(pictures_in_one([notice for alike in pictures for notice in alike]))
     return lines
+
+
+def kind_of(what: str, why: str) -> tuple[str, str]:
+    """What notices of one kind have in common: all but names and numbers."""
+    named = r"'.*?'(?! of <)| \(\d+ times\)"  # names of things, not of attributes
+    what, why = (re.sub(named, "", text) for text in (what, why))
+    return what, re.sub(r"[\d.]+", "", why)
 
 
 def _line(alike):

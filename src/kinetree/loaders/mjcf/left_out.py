@@ -76,6 +76,7 @@ class _Lost:
             why = f"{_RIGID}: left out with its mass and shape; the rest is loaded"
             self.prefixes.append(name if element.tag == "composite" else f"{name}_")
             self.source.states_lost = True
+        self.plugins += len(element.findall(".//plugin"))
         self.flexibles.append((self.source.drop(element, why, "motion"), element.sourceline))
 
     def plugin(self, element, program):

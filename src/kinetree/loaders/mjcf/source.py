@@ -91,7 +91,7 @@ class Source:
 
     def refusal(self, message: str) -> LoadError:
         """An error message of MuJoCo about its text, translated to the user's files."""
-        message = " ".join(message.split())
+        message = " ".join(message.split()).replace("than mjMINVAL", "than zero")
         found = _PLACE.search(message)
         line = int(found.group(1)) if found else 0
         left_out = [f"{notice.what} in line {notice.line}" for notice in self.notices]
