@@ -102,6 +102,14 @@ class Bench:
         return self.case.plain.v_slice[self.joint].start
 
     @cached_property
+    def driven(self):
+        """The mechanism with a servo in the place of its motor."""
+        if self.joint is None:
+            return self.model
+        law = {"bias": (0.0, -0.5 * self.case.force, -0.3 * self.case.force)}
+        return self.model.replace(actuators=[Actuator("servo", self.joint, (2.0,), **law)])
+
+    @cached_property
     def scene(self):
         return Scene(self.model)
 
@@ -149,6 +157,9 @@ class Bench:
                 tau = tau + c.tau
             elif what == "motor" and self.joint is not None:
                 tau[self.column] += 2.0 * c.force
+            elif what == "servo" and self.joint is not None:
+                l, ld = 2 * r.q[c.plain.q_slice[self.joint]][0], 2 * r.qd[self.column]
+                tau[self.column] += 2.0 * c.force * (1 - 0.5 * l - 0.3 * ld)
             elif what == "force" and self.last:
                 _, p = r.T[self.last]
                 moved = np.concatenate(
@@ -189,6 +200,7 @@ class Cell:
         leads: what moves the mechanism in addition: see ``Bench._after``.
         first_order: whether accelerations of a step are off by as much as they change in it.
         also: function of bench, motion and what was passed: more that has to hold.
+        model: which mechanism of a ``Bench``.
     """
 
     function: str
@@ -198,6 +210,7 @@ class Cell:
     leads: str = ""
     first_order: bool = False
     also: Callable = lambda b, motion, given: True
+    model: str = "model"
 
 
 def cells():
@@ -225,6 +238,7 @@ def _of_both(function):
     yield Cell(function, "t0", "5 s", lambda b: {"t0": 5.0},
                also=lambda b, motion, given: motion.t[0] == 5.0)  # fmt: skip
     yield Cell(function, "prescribed", "kernel", _prescribed, "prescribed")
+    yield Cell(function, "controls", "servo", _served, "servo", model="driven")
     yield Cell(function, "contact", "None", lambda b: {"contact": None})
     for kind in attach.registry:
         if kind not in (object, type(None)):
@@ -341,6 +355,10 @@ def _controlled(b):
     return {"controls": lambda t, q, qd: np.array([b.case.force])}
 
 
+def _served(b):
+    return {} if b.joint is None else {"controls": np.array([b.case.force])}
+
+
 def _motorized(b):
     if b.joint is None:
         return {"motors": {}}
@@ -429,7 +447,7 @@ def _conflict(cell, b, given):
     """What the table says about a cell: the message of the first conflict, or nothing."""
     known = {n: x for n, x in given.items() if n in inspect.signature(composed).parameters}
     adaptive = any(n in given for n in ("rtol", "atol"))
-    setup = composed(cell.function, b.model, adaptive=adaptive, **known)
+    setup = composed(cell.function, getattr(b, cell.model), adaptive=adaptive, **known)
     return next((message for _, message in conflicts(setup)), "")
 
 
@@ -440,15 +458,15 @@ def _with_integrator(cell, given):
 
 
 def _moved(cell, b, given):
-    c, steps = b.case, _parts(cell, b)
+    c, steps, model = b.case, _parts(cell, b), getattr(b, cell.model)
     if cell.function == "simulate":
-        return kt.simulate(b.model, c.q, c.qd, duration=b.h, dt=b.h / steps, **given)
+        return kt.simulate(model, c.q, c.qd, duration=b.h, dt=b.h / steps, **given)
     if cell.option == "out":
         given = {
             **given,
-            "out": kt.rollout(b.model, c.q, c.ref.moving, steps=steps, dt=b.h / steps),
+            "out": kt.rollout(model, c.q, c.ref.moving, steps=steps, dt=b.h / steps),
         }
-    return kt.rollout(b.model, c.q, c.qd, steps=steps, dt=b.h / steps, **given)
+    return kt.rollout(model, c.q, c.qd, steps=steps, dt=b.h / steps, **given)
 
 
 def _parts(cell, b):
