@@ -1,9 +1,14 @@
 """SRDF beside URDF: what may touch, groups, states, end effectors, the root, passive joints."""
 
+import contextlib
+import random
 import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loaders.fuzzing import hurt
 from support.urdf_files import joint, link, robot
 from typer.testing import CliRunner
 
@@ -135,9 +140,9 @@ def test_the_root_joint():
     assert fixed.base_name == "base"
     assert np.array_equal(kt.pose(fixed, fixed.neutral(), "map"), np.eye(4))
 
-    for line, given in ((floating, False), (planar, True)):
-        with pytest.raises(LoadError, match=rf"<srdf>:2: .*but floating_base={given} was passed"):
-            read(line, floating_base=given)
+    for line, passed in ((floating, False), (planar, True)):
+        with pytest.raises(LoadError, match=rf"<srdf>:2: .*but floating_base={passed} was passed"):
+            read(line, floating_base=passed)
     model, notices = read(state.replace("float", "root_joint"))
     assert "no joint 'root_joint'; floating_base=True adds it" in notices[0]
     assert model.posture("up").q.tolist() == model.neutral().tolist()
@@ -268,3 +273,24 @@ def test_command_line(tmp_path):
     assert run("convert", urdf, tmp_path / "r.toml", "--srdf", srdf).exit_code == 0
     assert kt.load(tmp_path / "r.toml").group("g").joints == ("pan",)
     assert "--srdf is for files" in run("info", "panda", "--srdf", srdf).stderr
+
+
+@settings(max_examples=60, database=None)
+@given(st.integers(0, 2**63))
+def test_no_broken_file_brings_anything_down(seed):
+    text = semantics(
+        "<group name='arm'><chain base_link='base' tip_link='palm'/><link name='eye'/></group>",
+        "<group name='all'><group name='arm'/><joint name='grip'/></group>",
+        "<virtual_joint name='float' type='floating' parent_frame='map' child_link='base'/>",
+        "<group_state name='up' group='all'><joint name='float' value='1 2 3 0 0 0.6 0.8'/>"
+        "<joint name='mirror' value='0.3'/></group_state>",
+        "<end_effector name='gripper' parent_link='palm' group='all' parent_group='arm'/>",
+        "<passive_joint name='pan'/>",
+        "<disable_default_collisions link='eye'/>",
+        "<enable_collisions link1='eye' link2='palm' reason='User'/>",
+    )
+    broken = hurt(text.encode(), random.Random(seed))
+    with warnings.catch_warnings(), contextlib.suppress(LoadError):
+        warnings.simplefilter("ignore")
+        model = kt.loads(HAND, "urdf", srdf=b"<" + broken.lstrip(b"<"))
+        assert model.body_count > 0

@@ -50,7 +50,7 @@ class Semantics:
     Attributes:
         pairs: links that may touch, or shall not.
         groups: joints with a common name.
-        frames: name and link of each end effector that adds a frame.
+        frames: name and link of each end effector that adds a frame, with its node.
         states: name, group and positions of joints, by name, of each group state, with its node.
         root: joint between the world and the root link, None where nothing is said.
         root_name: name of it.
@@ -60,7 +60,7 @@ class Semantics:
 
     pairs: tuple[ContactPair, ...] = ()
     groups: tuple[Group, ...] = ()
-    frames: list[tuple[str, str]] = field(default_factory=list)
+    frames: list[tuple[str, str, Node]] = field(default_factory=list)
     states: list[tuple[str, str, dict, Node]] = field(default_factory=list)
     root: Any = None
     root_name: str = "root_joint"
@@ -81,11 +81,14 @@ def read_srdf(
         name: of the robot in the URDF file.
         floating: ``floating_base`` as the user gave it; None where nothing was said.
     """
-    is_text = isinstance(given, (str, bytes)) and given.lstrip()[:1] in ("<", b"<")
-    if not is_text and not isinstance(given, (str, os.PathLike)):
+    text = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
+    if isinstance(text, bytes) and text.lstrip()[:1] == b"<":
+        path, source = "<srdf>", text
+    elif isinstance(given, (str, os.PathLike)):
+        path = str(given)
+        source = content(path)
+    else:
         raise LoadError(f"srdf must be the path of a file, got {type(given).__name__}")
-    path = "<srdf>" if is_text else os.fspath(given)
-    source = content(path) if not is_text else given if isinstance(given, bytes) else given.encode()
     report = Report(path, EFFECTS)
     element = parse(source, path)
     robot = Node(element, report)
@@ -281,10 +284,10 @@ class _Reader:
             self.found.groups = tuple(
                 Group(g.name, g.joints, link) if g.name == carrier else g for g in self.found.groups
             )
-            taken = [*self.links, *(frame for frame, _ in self.found.frames)]
-            if name not in taken:
-                self.found.frames.append((name, link))
-            elif name != link and (name, link) not in self.found.frames:
+            frames = {frame: on for frame, on, _ in self.found.frames}
+            if name not in (*self.links, *frames):
+                self.found.frames.append((name, link, node))
+            elif name != link and frames.get(name) != link:
                 node.note(f"end effector {name!r}", f"a frame has that name; use {link!r}")
 
     # --- states ------------------------------------------------------------------------------

@@ -134,15 +134,8 @@ def from_dh(
     rows = [_as_row(row, i) for i, row in enumerate(rows, start=1)]
     modified = convention == "modified"
     builder = ModelBuilder(name, gravity=gravity)
-    for what, given, size in (
-        ("base (theta_0, d_0)", base, 2),
-        ("tool (a, alpha, d, theta)", tool, 4),
-    ):
-        if not _is_place(given) and np.shape(given) != (size,):
-            raise ModelError(
-                f"DH {what} must be {size} numbers or a Plucker or 4x4 pose, got {given!r}"
-            )
-    on, X_T = None, as_placement(base) if _is_place(base) else scrz(*base).to_plucker()
+    on, X_T = None, _end("base (theta_0, d_0)", base, 2, scrz)
+    step = _end("tool (a, alpha, d, theta)", tool, 4, dh_step)
     for i, row in enumerate(rows, start=1):
         # From the body frame, which is on the joint axis, to the frame of the convention.
         to_frame = Plucker.identity() if modified else row.along_x
@@ -153,12 +146,18 @@ def from_dh(
         if not modified:
             builder.frame(f"dh{i}", on=link, at=to_frame)
         on, X_T = link, to_frame
-    step = as_placement(tool) if _is_place(tool) else dh_step(*tool).to_plucker()
     return builder.frame("tool", on=on, at=step @ X_T).build()
 
 
-def _is_place(given):
-    return isinstance(given, Plucker) or np.shape(given) == (4, 4)
+def _end(what, given, size, of_numbers):
+    """The transform at an end of the chain, from its numbers or from where it is."""
+    if isinstance(given, Plucker) or np.shape(given) == (4, 4):
+        return as_placement(given)
+    if np.shape(given) != (size,):
+        raise ModelError(
+            f"DH {what} must be {size} numbers or a Plucker or 4x4 pose, got {given!r}"
+        )
+    return of_numbers(*given).to_plucker()
 
 
 def _as_row(row, i):

@@ -171,9 +171,9 @@ class _Assembly:
         ends = [(j.name, j.child) for j in fixed if j.name not in taken]
         if self.means.root is Fixed:
             ends.append((self.means.world, self.tree.root))
-        for name, link in self.means.frames:
+        for name, link, node in self.means.frames:
             if name in (self.base, *dict(ends)):
-                self.srdf.ignored(None, f"end effector {name!r}", f"name taken; use {link!r}")
+                node.note(f"end effector {name!r}", f"a frame has that name; use {link!r}")
             else:
                 ends.append((name, link))
         return tuple(Frame(name, self.body[link]) for name, link in ends if name not in taken)
