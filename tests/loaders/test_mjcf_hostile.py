@@ -46,6 +46,13 @@ def world(inside=_BODY, before="", after=""):
             r"more than 3000 bodies",
         ),
         (
+            world(
+                "<replicate count='2000'><site name='s'/></replicate>" + _BODY,
+                after="<sensor>" + "<gyro site='s'/>" * 20 + "</sensor>",
+            ),
+            r"^<text>:6: <gyro>: more than 20000 elements, with all copies",
+        ),
+        (
             world("<flexcomp name='f' count='99 99 99'/>"),
             r"^<text>:4: <flexcomp name='f'>: nothing but flexible bodies",
         ),

@@ -9,6 +9,7 @@ from support.mujoco_mechanisms import loaded
 import kinetree as kt
 from kinetree.contact.contacts import contact_axes
 from kinetree.interop.mujoco import from_a, from_q, from_v
+from kinetree.loaders import read
 
 _BOX = '<geom type="box" size=".1 .2 .3" pos=".1 -.05 .2" euler="10 20 30"'
 ROBOT = f"""
@@ -236,3 +237,23 @@ def test_touch_and_distances_read_what_mujoco_reads(rng, height):
     if height == 0:
         assert readings["touch_0"] > 1
         assert readings["touch_4"] == 0.5
+
+
+def test_sensors_that_mujoco_refuses_are_left_out_and_noted(tmp_path):
+    path = tmp_path / "robot.xml"
+    path.write_text(TEXT.replace('site="ft" name="gyro-ft"', 'site="no" name="gyro-ft"'))
+    found = read(path)
+    assert not found.model.sensors
+    (notice,) = (n for n in found.notices if n.what == "<sensor>")
+    assert "unrecognized name 'no'" in notice.why
+    assert notice.why.endswith("all sensors are left out")
+    assert notice.effect == "control"
+
+
+def test_replicas_have_theirs():
+    text = """
+    <mujoco><worldbody>
+      <replicate count="3" offset="1 0 0"><body name="b"><joint name="j"/><geom size=".1"/></body>
+      </replicate></worldbody><sensor><jointpos name="q" joint="j"/></sensor></mujoco>"""
+    model = loaded(text)
+    assert [(s.name, s.of) for s in model.sensors] == [("q0", "j0"), ("q1", "j1"), ("q2", "j2")]

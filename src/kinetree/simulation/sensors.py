@@ -211,8 +211,8 @@ class Sensors(Mapping[str, Sensor]):
         return "\n".join(line.rstrip() for line in lines)
 
 
-class Readings(Mapping[str, Any]):
-    """Readings of sensors: an array (..., size) by name, and all of them in ``values``.
+class Readings:
+    """Readings of sensors: an array (..., size) by name, as in a dict, and all in ``values``.
 
     Attributes:
         sensors: the table that they belong to.
@@ -230,6 +230,17 @@ class Readings(Mapping[str, Any]):
 
     def __len__(self):
         return len(self.sensors)
+
+    def __contains__(self, name: object):
+        return name in self.sensors
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of the sensors."""
+        return self.sensors.names
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Names and readings."""
+        return ((name, self[name]) for name in self)
 
     def __repr__(self):
         if np.ndim(self.values) > 1:

@@ -5,6 +5,8 @@ becomes a frame or body of ours and a placement on it. Forces and subtrees of a 
 part of another are about its own inertia, and about the bodies that it carries.
 """
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.loaders.mjcf.geoms import shape_of
@@ -51,8 +53,9 @@ def with_sensors(mj_model, tree, model, sites, note) -> Model:
     reader, found, taken = _Reader(mj_model, tree, model.frames, sites), [], set()
     known = {kind: set(names) for kind, names in known_names(vars(model)).items()}
     for k, given in enumerate(names_of(mj_model, "sensor")):
-        kind = mujoco().mjtSensor(int(mj_model.sensor_type[k])).name.removeprefix("mjSENS_")
-        kind = _TAGS.get(kind, kind.lower())
+        number = int(mj_model.sensor_type[k])
+        theirs: str = mujoco().mjtSensor(number).name.removeprefix("mjSENS_")
+        kind = _TAGS.get(theirs, theirs.lower())
         why = None if kind in KINDS else "kinetree has no such sensor"
         if why is None:
             name = unused(given or f"{kind}_{k}", "sensor", taken)
@@ -79,9 +82,10 @@ class _Reader:
         self.mj, self.tree, self.frames, self.sites = mj_model, tree, frames, sites
         self.object = mujoco().mjtObj
 
-    def read(self, k, kind):
+    def read(self, k, kind) -> dict[str, Any]:
         """Attributes of our sensor."""
-        mj, found = self.mj, {}
+        mj = self.mj
+        found: dict[str, Any] = {}
         for key in ("cutoff", "noise"):
             found[key] = float(getattr(mj, f"sensor_{key}")[k])
         obj, ref = int(mj.sensor_objid[k]), int(mj.sensor_refid[k])

@@ -8,6 +8,7 @@ describes the keys.
 
 import re
 from dataclasses import fields, replace
+from typing import Any
 
 from kinetree.errors import KinetreeError, LoadError
 from kinetree.loaders.dh import read_dh_document
@@ -224,7 +225,8 @@ class _Reader:
             self.builder.exclude(*ends, name=name)
 
     def _sensor(self, table):
-        shape, rest = table.table("shape"), {"data": tuple(table.numbers("data", None, ()))}
+        shape = table.table("shape")
+        rest: dict[str, Any] = {"data": tuple(table.numbers("data", None, ()))}
         rest |= {key: table.number(key, 0.0) for key in ("cutoff", "noise", "offset")}
         at = placement_of(table, "reference_at")
         if at is not None:

@@ -57,10 +57,9 @@ class _Writer:
             parts = parts_of(self.model.joint[self.model.joint_index(s.of)], s.of)
             return {"joint": parts[0].name} if len(parts) == 1 else None
         if of == "shape":
-            ends = self._shape(s.of), self._shape(s.reference)
-            if None in ends:
-                return None
-            return {f"{kind}{k}": name for k, (kind, name) in enumerate(ends, start=1)}
+            ends = [end for end in (self._shape(s.of), self._shape(s.reference)) if end is not None]
+            found = {f"{kind}{k}": name for k, (kind, name) in enumerate(ends, start=1)}
+            return found if len(ends) == 2 else None
         return {of: s.of} if of else {}
 
     def _body(self, i):
