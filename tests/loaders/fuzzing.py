@@ -48,7 +48,11 @@ URDF = [
   <joint name="3" type="planar"><parent link="ground"/><child link="c"/><axis xyz="0 1 0"/></joint>
   <kinetree:loop name="4" type="helical" pitch="0.1"><predecessor link="b"><origin xyz="1 0 0"/>
   </predecessor><successor link="c"><origin rpy="0 0 1"/></successor></kinetree:loop>
-  <kinetree:posture name="home"><joint name="1" q="0.5"/></kinetree:posture>
+  <kinetree:posture name="home"><joint name="1" q="0.5"/><control name="s" value="1"/>
+  </kinetree:posture><ros2_control name="r" type="system"><joint name="1"><param name="kp">3</param>
+  <command_interface name="position"><param name="max">2</param></command_interface></joint>
+  </ros2_control><kinetree:actuator name="s" frame="c" gear="0 0 0 1 0 0" gain="1 0 2"/>
+  <kinetree:tendon name="t" joints="1" coefficients="2" lower="-1"/>
 </robot>"""
 ]
 MJCF = [
@@ -60,8 +64,9 @@ MJCF = [
 <body name="c" pos="-0.1 0 0"><joint name="knee" type="slide"/><geom size="0.1"/></body>
 </body></worldbody><equality><joint joint1="hip" joint2="knee" polycoef="0 1 0 0 0"/>
 <connect body1="b" body2="c" anchor="0 0 0"/></equality><actuator>
-<motor name="m" joint="hip" gear="50"/>
-</actuator><keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.2"/></keyframe></mujoco>"""
+<motor name="m" joint="hip" gear="50"/><position site="foot" kp="3" timeconst="0.2"/>
+</actuator><keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.2" ctrl="1 2" act="3"/></keyframe>
+</mujoco>"""
 ]
 SDF = [
     b"""<sdf version="1.7"><model name="m"><link name="base"><inertial><mass>1</mass><inertia>
@@ -221,7 +226,8 @@ _TAGS = {
         "child", "limit", "dynamics", "mimic", "visual", "collision", "geometry", "box",
         "sphere", "mesh", "material", "color", "transmission", "actuator", "type",
         "kinetree:loop", "predecessor", "successor", "kinetree:posture", "kinetree:coupling",
-        "kinetree:dynamics", "kinetree:limits", "kinetree:gravity",
+        "kinetree:dynamics", "kinetree:limits", "kinetree:gravity", "kinetree:actuator",
+        "kinetree:tendon", "ros2_control", "command_interface", "param", "mechanicalReduction",
     ],
     "sdf": [
         "sdf", "model", "link", "joint", "pose", "inertial", "mass", "inertia", "ixx", "frame",
@@ -229,7 +235,7 @@ _TAGS = {
     ],
     "mjcf": [
         "mujoco", "worldbody", "body", "joint", "geom", "freejoint", "inertial", "equality",
-        "connect", "weld", "site",
+        "connect", "weld", "site", "actuator", "position", "general", "intvelocity", "key",
     ],
 }  # fmt: skip
 _ATTRIBUTES = [

@@ -19,6 +19,11 @@ def test_simple_transmission_is_an_actuator():
     assert quietly(arm("continuous", "", SIMPLE)).actuators == (Actuator("motor", 1, (50.0,)),)
 
 
+def test_an_offset_of_zero_is_no_news():
+    text = SIMPLE.replace("<mech", "<offset>0.0</offset><mech")
+    assert quietly(arm("continuous", "", text)).actuators == (Actuator("motor", 1, (50.0,)),)
+
+
 def test_old_transmission_is_an_actuator_too():
     old = """<transmission type='pr2_mechanism_model/SimpleTransmission' name='t'>
     <actuator name='motor'/><joint name='j'/><mechanicalReduction>-63</mechanicalReduction>
@@ -44,7 +49,7 @@ def test_old_transmission_is_an_actuator_too():
         ),
         (SIMPLE.replace("'j'", "'x'"), "the joint 'x' that it drives does not exist"),
         (SIMPLE + SIMPLE, "another transmission has the actuator 'motor'"),
-        (SIMPLE.replace("<mech", "<offset>1</offset><mech"), "<offset>: kinetree does not use it"),
+        (SIMPLE.replace("<mech", "<offset>1</offset><mech"), "<offset>: the zero of the motor"),
         ("<transmission name='t'/>", "<transmission name='t'>: a SimpleTransmission of one"),
     ],
 )

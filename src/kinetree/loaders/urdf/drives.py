@@ -218,6 +218,9 @@ class _Parts(NamedTuple):
             kind = "simple"
         elif "DifferentialTransmission" in given and sizes == (2, 2):
             kind = "differential"
+        for offset in [x for part in (*actuators, *joints) for x in part.all("offset")]:
+            if offset.text_numbers(1) != (0.0,):
+                offset.ignored("the zero of the motor, which its force is independent of")
         return cls(node, kind, actuators, joints, [j.need("name") for j in joints])
 
     @staticmethod
