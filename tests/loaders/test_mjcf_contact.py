@@ -244,18 +244,72 @@ def test_pairs_of_builders_and_height_fields_are_written():
 
 
 def test_shapes_are_held_apart_by_their_margins_in_compiled_code_as_well():
-    model = loaded(SURFACES)
-    scene = Scene(model)
-    q = model.neutral()
-    at = {name: k for k, name in enumerate(model.joint_names)}
-    for k in range(6):
-        q[model.q_slice[at[f"b{k}_joint"] + 1]][:3] = (k, 0, 0.15)
+    model = loaded(
+        text(
+            "<geom name='floor' type='plane' size='1 1 1' margin='.01'/>"
+            "<body name='a' pos='0 0 .15'><joint type='slide' axis='0 0 1'/><geom size='.1'/></body>"
+            "<body name='b' pos='1 0 .15'><joint type='slide' axis='0 0 1'/>"
+            "<geom size='.1' margin='.03' gap='.02'/></body>"
+        )
+    )
+    scene, q = Scene(model, "base"), np.zeros(2)
     found = scene.contacts(q, 0.05)
     gap = dict(zip(found.names, found.gap, strict=True))
-    assert gap["floor/b0:0"] == pytest.approx(0.04, abs=1e-15)  # of the floor alone
-    assert gap["floor/b5:0"] == pytest.approx(0.01, abs=1e-15)  # of both
+    assert gap == pytest.approx({"floor/a:0": 0.04, "floor/b:0": 0.01}, abs=1e-15)
     in_kernel = zip(scene.candidates.names, scene.candidate_positions(model, q)[0], strict=True)
-    assert {name: g for name, g in in_kernel if name in gap} == pytest.approx(gap, abs=1e-15)
+    assert dict(in_kernel) == pytest.approx(gap, abs=1e-15)
     rest = kt.simulate(model, q, duration=0.3, contact=kt.contact.TimeStepping(scene))
-    height = rest.q[-1][model.q_slice[at["b5_joint"] + 1]][2]
-    assert height == pytest.approx(0.14, abs=1e-6)
+    assert rest.q[-1] == pytest.approx([-0.04, -0.01], abs=1e-9)
+
+
+def random_text(rng):
+    """Bodies with 0 to 3 joints and 0 to 2 geoms of any masks; any excluded and explicit pairs."""
+    bodies, geoms = [], ["floor"]
+    masks = ((1, 1), (1, 1), (1, 0), (0, 1), (2, 3), (4, 2), (0, 0))
+    surfaces = ("", "condim='1'", "priority='1' friction='.3'", "margin='.01'", "condim='4'")
+
+    def geom():
+        name = f"g{len(geoms)}" if rng.random() < 0.6 else ""
+        geoms.extend([name] if name else [])
+        contype, conaffinity = masks[rng.integers(len(masks))]
+        label = f"name='{name}'" if name else ""
+        mask = f"contype='{contype}' conaffinity='{conaffinity}'"
+        return f"<geom {label} size='.1' {mask} {surfaces[rng.integers(len(surfaces))]}/>"
+
+    def body(depth):
+        bodies.append(f"b{len(bodies)}")
+        axes = ("1 0 0", "0 1 0", "0 0 1")[: rng.choice([0, 1, 1, 2, 3])]
+        return (
+            f"<body name='{bodies[-1]}' pos='.1 .2 .3'>"
+            "<inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>"
+            + "".join(f"<joint axis='{axis}'/>" for axis in axes)
+            + "".join(geom() for _ in range(rng.integers(3)))
+            + "".join(body(depth + 1) for _ in range(rng.integers(3) if depth < 3 else 0))
+            + "</body>"
+        )
+
+    world = "<geom name='floor' type='plane' size='1 1 1'/>" + "".join(body(0) for _ in range(3))
+    ends = [rng.choice(bodies, 2, replace=False) for _ in range(4)]
+    contact = "".join(f"<exclude body1='{a}' body2='{b}'/>" for a, b in ends)
+    known = {tuple(sorted(rng.choice(geoms, 2, replace=False))) for _ in range(4)}
+    contact += "".join(f"<pair geom1='{a}' geom2='{b}'/>" for a, b in sorted(known))
+    return text(world, f"<contact>{contact}</contact>", rng.choice(["", "filterparent='disable'"]))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_models_have_the_pairs_of_mujoco_before_and_after_writing(seed):
+    source = random_text(np.random.default_rng(seed))
+    model, mj = loaded(source), compiled(source)
+    meant = apart(mj, by_filter(mj))
+    assert meant == apart(mj, by_collision(source))
+    assert set(pairs(model)[0]) == meant
+    written = to_mjcf(model)
+    again, mj = loaded(written), compiled(written)
+    assert named(again, apart(mj, by_filter(mj))) == named(model, meant)
+    assert touching(again) == touching(model)
+
+
+def apart(mj, found):
+    """Pairs of geoms that can move against each other, which explicit pairs need not be."""
+    weld = mj.body_weldid[mj.geom_bodyid]
+    return {(i, j) for i, j in found if weld[i] != weld[j]}

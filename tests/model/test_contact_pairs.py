@@ -95,3 +95,7 @@ def test_unknown_names_are_refused_with_a_suggestion():
     pair = ContactPair("arm", "ball", surface=Surface(friction=-1.0))
     with pytest.raises(ModelError, match="surface of contact pair 'arm', 'ball' must not be neg"):
         builder().build().replace(contact_pairs=(pair,))
+
+
+def test_the_summary_counts_pairs():
+    assert "contact pairs: 1 that touch, 1 that do not" in builder().build().summary()

@@ -12,7 +12,7 @@ from kinetree.cli.options import (
     SrdfOption,
     open_robot,
 )
-from kinetree.model.describe import follower_texts, leader_text, tendon_text
+from kinetree.model.describe import contact_text, follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
 
 _SHOWN = 12
@@ -130,6 +130,8 @@ def _rest(model):
         seen = sum(g.visual for g in model.geometry)
         touching = sum(g.collision for g in model.geometry)
         rows.append(("geometry", f"{seen} shapes to draw, {touching} to touch"))
+    if model.contact_pairs:
+        rows.append(("contact pairs", contact_text(model)))
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_column(style="dim")
     grid.add_row()
@@ -279,6 +281,9 @@ def facts(model) -> dict:
         ],
         "sensors": [{"name": s.name, "kind": s.kind, "of": s.of or None} for s in model.sensors],
         "geometry": len(model.geometry),
+        "contact_pairs": [
+            {"first": p.first, "second": p.second, "touch": p.touch} for p in model.contact_pairs
+        ],
         "mobility": _mobility(model),
     }
 

@@ -54,12 +54,20 @@ def summary(model) -> str:
     if model.geometry:
         seen, solid = (sum(getattr(g, w) for g in model.geometry) for w in ("visual", "collision"))
         lines.append(f"geometry: {seen} shapes to be seen, {solid} that can touch")
+    if model.contact_pairs:
+        lines.append(f"contact pairs: {contact_text(model)}")
     if model.frames:
         lines.append("frames: " + ", ".join(model.frame_names))
     idle = joints_without_inertia(model) if model.scalar_type().kind == "f" else ()
     if idle:
         lines.append(f"no forward dynamics: {', '.join(idle)} would move no inertia")
     return "\n".join(lines)
+
+
+def contact_text(model) -> str:
+    """How many pairs of names may touch, and how many shall not, whatever else says."""
+    touch = sum(p.touch for p in model.contact_pairs)
+    return f"{touch} that touch, {len(model.contact_pairs) - touch} that do not"
 
 
 def follower_texts(model) -> dict[int, str]:

@@ -5,6 +5,7 @@ are in metres. Shapes are centred on their own frame and those with an axis have
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from kinetree.model.parts import Part
 from kinetree.spatial import Plucker
@@ -129,6 +130,7 @@ def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
     if a is None or b is None:
         return a or b
     of_both = {name: [getattr(s, name) for s in (a, b)] for name in _COEFFICIENTS}
+    chosen: dict[str, Any]
     if a.priority == b.priority:
         chosen = {name: _largest(values) for name, values in of_both.items()}
     else:

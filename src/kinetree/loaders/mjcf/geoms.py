@@ -162,8 +162,8 @@ def contact_pairs_of(mj_model, tree, geometry, note):
     geoms, known = names_of(mj_model, "geom"), {g.name for g in geometry}
     found = []
     for p, name in enumerate(names_of(mj_model, "pair")):
-        ends = [geoms[int(getattr(mj_model, f"pair_geom{k}")[p])] for k in (1, 2)]
-        if not all(end and end in known for end in ends):
+        one, other = (geoms[int(getattr(mj_model, f"pair_geom{k}")[p])] for k in (1, 2))
+        if not {one, other} <= known - {""}:
             note("pair", name, "one of its shapes is left out, and so is the pair", "contact")
             continue
         first, second, torsion, rolling, _ = map(float, mj_model.pair_friction[p])
@@ -174,7 +174,7 @@ def contact_pairs_of(mj_model, tree, geometry, note):
             max(first, second), torsion, rolling, condim=int(mj_model.pair_dim[p]),
             margin=float(mj_model.pair_margin[p]), gap=float(mj_model.pair_gap[p]),
         )  # fmt: skip
-        found.append(ContactPair(*ends, surface=surface, name=name))
+        found.append(ContactPair(one, other, surface=surface, name=name))
     for name, signature in zip(
         names_of(mj_model, "exclude"), mj_model.exclude_signature.tolist(), strict=True
     ):

@@ -153,14 +153,18 @@ def _surface_in(collision):
         node.note("<friction>", "it differs in two directions; the larger holds in both")
     restitution = number_in(_inside(node, "bounce"), "restitution_coefficient", -1.0)
     bitmask = _inside(node, "contact", "collide_bitmask")
-    try:
-        bits = _ALL_BITS if bitmask is None else int(bitmask.text(), 0)
-    except ValueError:
-        raise bitmask.error(f"must be a whole number, got {bitmask.text()!r}") from None
+    bits = _ALL_BITS if bitmask is None else _whole(bitmask)
     if bitmask is None and max(*mu, restitution) < 0:
         return None
     friction, restitution = (x if x >= 0 else None for x in (max(mu), restitution))
     return Surface(friction, restitution=restitution, contype=bits, conaffinity=bits)
+
+
+def _whole(node):
+    try:
+        return int(node.text(), 0)
+    except ValueError:
+        raise node.error(f"must be a whole number, got {node.text()!r}") from None
 
 
 def _inside(node, *tags):
