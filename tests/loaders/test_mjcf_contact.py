@@ -247,7 +247,8 @@ def test_shapes_are_held_apart_by_their_margins_in_compiled_code_as_well():
     model = loaded(
         text(
             "<geom name='floor' type='plane' size='1 1 1' margin='.01'/>"
-            "<body name='a' pos='0 0 .15'><joint type='slide' axis='0 0 1'/><geom size='.1'/></body>"
+            "<body name='a' pos='0 0 .15'><joint type='slide' axis='0 0 1'/>"
+            "<geom size='.1'/></body>"
             "<body name='b' pos='1 0 .15'><joint type='slide' axis='0 0 1'/>"
             "<geom size='.1' margin='.03' gap='.02'/></body>"
         )
