@@ -160,6 +160,19 @@ class TestMotion:
         energy = kt.kinetic_energy(model, motion.q, motion.qd)
         assert_close(readings["e"][..., 0], energy, condition=10)
 
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_loops_and_forces_in_python(self, compiled):
+        model = kt.samples.four_bar()
+        sensor = kt.Sensor("imu", "accelerometer", model.body_names[2])
+        model = model.replace(sensors=[sensor])
+        push = np.array([0.3, 0.0, 0.0])
+        force = (lambda model, t, q, qd: push) if compiled else (lambda m, t, q, qd: push.tolist())
+        options = {"forces": force, "duration": 0.05, "dt": 0.01}
+        motion = kt.simulate(model, kt.loops.assemble(model), **options)
+        tau = push + kt.passive_force(model, motion.q, motion.qd)
+        expected = kt.sensor_readings(model, motion.q, motion.qd, tau=tau)
+        assert_close(kt.sensors(model)(motion).values, expected, condition=1e4)
+
 
 def ball():
     b = kt.ModelBuilder("ball")

@@ -63,6 +63,7 @@ class Sensors(Mapping[str, Sensor]):
     def __init__(self, model: Model):
         self.model = model
         self._by_name = {s.name: s for s in model.sensors}
+        self._kernels: dict = {}  # by what is given
         ends = np.cumsum([0, *(size_of(model, s) for s in model.sensors)]).tolist()
         self._at = {s.name: slice(*ends[k : k + 2]) for k, s in enumerate(model.sensors)}
 
@@ -170,9 +171,22 @@ class Sensors(Mapping[str, Sensor]):
         chosen = [s for s in self.model.sensors if KINDS[s.kind].needs != "contact"]
         return self.model if len(chosen) == len(self) else self.model.replace(sensors=chosen)
 
+    def _of_state(self, q, given):
+        """Readings that are closed formulas; what is missing is said in the first call."""
+        model, definition = self._closed, sensor_readings.definition
+        extra = tuple(n for n in definition.optional if given.get(n) is not None)
+        kernel = self._kernels.get(extra)
+        if kernel is None:
+            values = sensor_readings(model, q, **given)
+            self._kernels[extra] = definition.kernel(model, extra)
+            return values
+        if "f_ext" in extra:
+            given = given | {"f_ext": external_forces(model, given["f_ext"])}
+        return kernel.call(q, *(given[n] for n in extra))
+
     def _values(self, q, given, touching):
         """All readings one after another."""
-        values = sensor_readings(self._closed, q, **given)
+        values = self._of_state(q, given)
         if self._closed is self.model:
             return values
         values, q = np.asarray(values, dtype=float), np.asarray(q, dtype=float)

@@ -133,9 +133,19 @@ def accelerations(trajectory) -> np.ndarray:
         mean = np.diff(qd, axis=0) / np.diff(t).reshape(-1, *[1] * (qd.ndim - 1))
         return np.concatenate([mean[:1], mean])
     field = Field() if stepper is None else stepper.field
-    field_at = getattr(stepper, "field_at", lambda t: field)
-    states = zip(t, trajectory.q, qd, _inputs(trajectory, field), strict=True)
-    return np.array([field_at(now[0])(model, *now)[0] for now in states]).reshape(qd.shape)
+    field_at, held = getattr(stepper, "field_at", None), _inputs(trajectory, field)
+    if field_at is None and getattr(stepper, "compiled", True):
+        zeros = model.neutral(), np.zeros(model.nv), field.inputs(model)
+        compiled = _acceleration.compiled(model, 0.0, *zeros, field=field)
+        return compiled.call(t.reshape(-1, *[1] * (qd.ndim - 2)), trajectory.q, qd, held)
+    states = zip(t, trajectory.q, qd, held, strict=True)
+    each = [(field_at(now[0]) if field_at else field)(model, *now)[0] for now in states]
+    return np.array(each).reshape(qd.shape)
+
+
+@kernel
+def _acceleration(model, t, q, qd, inputs, *, field):
+    return field(model, t, q, qd, inputs)[0]
 
 
 def _inputs(trajectory, field):
