@@ -62,8 +62,8 @@ def test_a_robot_loads_without_its_flexible_parts(flexible, tmp_path):
         "a flexible body, and kinetree has rigid ones only: left out with its mass and shape; the "
         "rest is loaded"
     )
-    assert rest == [("motion", 6, "<connect name='c'>", "it refers to 'rag_4': left out")]
-    assert ("control", 7, "<framepos>", "it refers to 'rag_0': left out") in notices
+    assert rest == [("motion", 6, "<connect name='c'>", "it refers to 'rag_4', which is left out")]
+    assert ("control", 7, "<framepos>", "it refers to 'rag_0', which is left out") in notices
     assert ("control", 8, "<key name='k'>", "it has variables of what is left out") in notices
 
 
@@ -78,7 +78,7 @@ def test_bodies_at_the_vertices_of_a_flex_stay(tmp_path):
     motion = [n for n in notices if n[0] == "motion"]
     assert [n[2] for n in motion] == ["<flex name='f'>", "<flex>"]
     assert "nothing holds the bodies at its vertices together" in motion[0][3]
-    assert motion[1][3] == "it refers to 'f': left out"
+    assert motion[1][3] == "it refers to 'f', which is left out"
 
 
 def test_a_file_of_nothing_but_flexible_bodies_is_refused_by_name(tmp_path):
@@ -156,7 +156,7 @@ def test_what_a_plugin_would_compute_is_left_out_by_name(inside, after, expected
     assert expected in notices
     assert not any("extension" in n[2] for n in notices)
     if "pair" in after:
-        assert ("contact", 6, "<pair>", "it refers to 'r': left out") in notices
+        assert ("contact", 6, "<pair>", "it refers to 'r', which is left out") in notices
     if "actuator" in after:
         assert [a.name for a in model.actuators][1:] == ["a"]
 
@@ -170,7 +170,7 @@ def test_meshes_of_plugins_go_with_the_geoms_that_have_them(tmp_path):
     )
     model, notices = loaded(tmp_path, world(arm, EXTENSION + asset))
     assert [g.name for g in model.geometry] == ["g"]
-    assert ("contact", 4, "<geom name='y'>", "it refers to 'gear': left out") in notices
+    assert ("contact", 4, "<geom name='y'>", "it refers to 'gear', which is left out") in notices
 
 
 def test_a_plugin_that_nothing_uses_is_a_setting(tmp_path):

@@ -190,7 +190,7 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
         (
             world("<geom size='1' solref='1 1'/><geom size='1' solmix='2' solimp='.9'/>" + _BODY),
             4,
-            "soft contact (solref, solimp, solmix) (3 times)",
+            "soft contact (solref, solimp, solmix) (2 times)",
             "no such parameters",
         ),
     ],
@@ -210,6 +210,13 @@ def test_a_file_of_which_everything_is_represented_has_no_notices(tmp_path):
         "<keyframe><key qpos='1'/></keyframe>",
     )
     assert notices(tmp_path, text) == ()
+
+
+def test_settings_of_an_element_are_one_notice(tmp_path):
+    text = world(before="<option timestep='.1' cone='elliptic'/><option cone='pyramidal'/>")
+    (notice,) = notices(tmp_path, text)
+    assert notice.what == "attributes 'timestep', 'cone' of <option> (2 times)"
+    assert (notice.effect, notice.why) == ("setting", "it is a setting of MuJoCo's simulation")
 
 
 def test_attributes_of_other_namespaces_say_nothing_about_the_robot(tmp_path):

@@ -116,7 +116,7 @@ def _rest(model):
     rows += _motion(model)
     names = (
         ("frames", model.frame_names),
-        ("actuators", [a.name for a in model.actuators]),
+        ("actuators", [actuator_text(a) for a in model.actuators]),
         ("postures", [p.name for p in model.postures]),
         ("sensors", [f"{s.name} ({s.kind})" for s in model.sensors]),
         ("groups", [f"{g.name} ({counted(len(g.joints), 'joint')})" for g in model.groups]),
@@ -129,7 +129,7 @@ def _rest(model):
     if model.geometry:
         seen = sum(g.visual for g in model.geometry)
         touching = sum(g.collision for g in model.geometry)
-        rows.append(("geometry", f"{seen} shapes to draw, {touching} to touch"))
+        rows.append(("geometry", f"{counted(seen, 'shape')} to draw, {touching} to touch"))
     if model.contact_pairs:
         rows.append(("contact pairs", contact_text(model)))
     grid = Table.grid(padding=(0, 3, 0, 0))
@@ -201,6 +201,11 @@ def total_mass(model):
     """The mass of all moving bodies, or None where it is a formula."""
     mass = model.total_mass
     return float(mass) if isinstance(mass, (int, float, np.number)) else None
+
+
+def actuator_text(actuator) -> str:
+    """The name of an actuator, and its kind where it is not a plain motor."""
+    return actuator.name + (f" ({actuator.kind})" if actuator.kind != "motor" else "")
 
 
 def loop_text(model, loop) -> str:

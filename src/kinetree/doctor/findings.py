@@ -385,15 +385,15 @@ def found(code, part, message, place=None, *, severity=None) -> Finding:
 def in_order(findings) -> tuple[Finding, ...]:
     """The worst first, what changes motion before the rest; then as they stand in the file.
 
-    The same finding comes once. What the model leaves out comes after other findings of its
-    severity, in the loader's order.
+    The same finding comes once. What the model leaves out is first of the warnings if it changes
+    motion, and otherwise last of the notes, in the order of the loader.
     """
     rank = {severity: n for n, severity in enumerate(SEVERITIES)}
     unique = {(f.code, f.part, f.message, f.place): f for f in findings}
 
     def key(f):
-        ignored = f.code in ("ignored", "ignored-motion")
+        place = {"ignored-motion": -1, "ignored": 1}.get(f.code, 0)
         effect = EFFECTS.index(KINDS[f.code].effect)
-        return rank[f.severity], ignored, effect, 0 if ignored else f.place.line
+        return rank[f.severity], place, effect, 0 if place else f.place.line
 
     return tuple(sorted(unique.values(), key=key))

@@ -159,7 +159,7 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
 
 def kind_of(what: str, why: str) -> tuple[str, str]:
     """What notices of one kind have in common: all but names and numbers."""
-    named = r"'.*?'(?! of <)| \(\d+ times\)"  # names of things, not of attributes
+    named = r"'[^']*'(?! of <|, '.*' of <)| \(\d+ times\)"  # names of things, not of attributes
     what, why = (re.sub(named, "", text) for text in (what, why))
     return what, re.sub(r"[\d.]+", "", why)
 

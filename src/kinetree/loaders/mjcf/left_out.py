@@ -131,7 +131,8 @@ class _Lost:
                 name = self._lost_name(element, known)
                 if name is not None:
                     found = True
-                    self._without(element, section.tag, f"it refers to {short(name)}: left out")
+                    why = f"it refers to {short(name)}, which is left out"
+                    self._without(element, section.tag, why)
         return found
 
     def _lost_name(self, element, known):

@@ -115,7 +115,7 @@ _WHY_ATTRIBUTE = {
     **dict.fromkeys(
         ("refpos", "refquat"), ("the shape is shown without it; inertia has it", "contact")
     ),
-    **dict.fromkeys(("fluidshape", "fluidcoef"), ("kinetree does not use it", "motion")),
+    **dict.fromkeys(("fluidshape", "fluidcoef"), ("forces of a fluid are left out", "motion")),
     **dict.fromkeys(("group", "width", "rgba"), _PICTURES),
     "torquescale": _EXACT,
     "time": ("a posture has no time", "setting"),
@@ -149,19 +149,24 @@ def note_unused(source, report):
         if known is None:
             why = _WHY_SENSOR if section == "sensor" else _WHY.get(tag, _UNKNOWN)
             key = (source.place(element)[0], f"<{tag}>", *why)
-            found.setdefault(key, []).append(element)
+            found.setdefault(key, {})[element] = ()
             continue
         for name in element.attrib:
             if name not in known and not name.startswith("{"):  # of another XML namespace
-                what, why = f"attribute {name!r} of <{tag}>", _why_attribute(name, tag, section)
+                what, why = f"<{tag}>", _why_attribute(name, tag, section)
+                names = (name,)
                 if name.startswith("sol") and tag in ("geom", "pair"):
-                    what, why = _SOFT
-                key = (source.place(element)[0], what, *why)
-                found.setdefault(key, []).append(element)
+                    (what, why), names = _SOFT, ()
+                elements = found.setdefault((source.place(element)[0], what, *why), {})
+                elements[element] = (*elements.get(element, ()), *names)
         inner = tag if tag in ("equality", "actuator", "tendon", "sensor") else section
         waiting += [(child, inner) for child in reversed(element.findall("*"))]
     for (file, what, why, effect), elements in found.items():
         line = min(e.sourceline for e in elements)
+        names = dict.fromkeys(name for given in elements.values() for name in given)
+        if names:
+            listed = ", ".join(map(repr, names))
+            what = f"attribute{'s' if len(names) > 1 else ''} {listed} of {what}"
         times = f" ({len(elements)} times)" if len(elements) > 1 else ""
         report.notices.append(Notice(file, line, what + times, why, effect))
 
