@@ -226,6 +226,39 @@ def test_what_has_no_counterpart_is_left_out_by_name(tmp_path, why):
     assert model.posture("k").activation.tolist() == [sizes[1]]
 
 
+def test_damping_and_armature_of_motors_on_tendons(tmp_path):
+    text = WORLD.format('<motor tendon="cable" gear="2" damping=".3" armature=".1"/>', "")
+    model = loaded(text)
+    assert model.tendons[0].damping == pytest.approx(0.3 * 2**2)
+    mj_model = mujoco.MjModel.from_xml_string(text)
+    state = next(_states(mj_model))
+    data = _after(mj_model, *state)
+    q, qd = M.from_q(model, mj_model, data.qpos), M.from_v(model, mj_model, data.qpos, data.qvel)
+    passive = M.from_tau(model, mj_model, data.qpos, data.qfrc_passive)
+    np.testing.assert_allclose(kt.passive_force(model, q, qd), passive, atol=1e-14)
+    path = tmp_path / "robot.xml"
+    path.write_text(text)
+    why = "armature of an actuator on it is inertia that is not represented"
+    assert why in [n.why for n in read(path).notices]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        ('delay="0.1" nsample="3"', "controls act without delay"),
+        (
+            'dyntype="filter" dynprm="0.1" actearly="true"',
+            "an activation acts at its time, not a step ahead",
+        ),
+    ],
+)
+def test_attributes_that_are_not_used(tmp_path, attributes, why):
+    path = tmp_path / "robot.xml"
+    path.write_text(WORLD.format(f'<general joint="hinge" {attributes}/>', ""))
+    notices = [n for n in read(path).notices if "attribute" in n.what]
+    assert {(n.why, n.effect) for n in notices} == {(why, "control")}
+
+
 def test_groups_that_are_switched_off():
     text = WORLD.format('<motor name="a" joint="hinge" group="2"/><motor joint="hinge"/>', "")
     text = text.replace("<worldbody>", '<option actuatorgroupdisable="2"/><worldbody>')

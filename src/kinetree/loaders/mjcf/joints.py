@@ -93,7 +93,7 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
         "friction": np.array(mj_model.dof_frictionloss[at.v]),
         "stiffness": np.full(nv, float(mj_model.jnt_stiffness[j])),
     }
-    for armature, damping in _actuators_on(mj_model, j):
+    for armature, damping in actuators_on(mj_model, j, "joint", name, note):
         found["armature"] += armature
         found["damping"] += damping
     for what, flag in (
@@ -114,12 +114,14 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
     return JointDynamics(**given) if given else None
 
 
-def _actuators_on(mj_model, j):
-    """Armature and damping that each actuator on joint ``j`` brings, seen through its gear."""
+def actuators_on(mj_model, i, kind, name, note):
+    """Armature and damping that each actuator on joint or tendon ``i`` brings through its gear."""
     if not hasattr(mj_model, "actuator_armature"):
         return
-    of_joint = (mj_model.actuator_trntype == 0) | (mj_model.actuator_trntype == 1)
-    for a in np.flatnonzero(of_joint & (mj_model.actuator_trnid[:, 0] == j)):
+    driven = np.isin(mj_model.actuator_trntype, (0, 1) if kind == "joint" else (3,))  # mjtTrn
+    for a in np.flatnonzero(driven & (mj_model.actuator_trnid[:, 0] == i)):
+        if np.any(mj_model.actuator_dampingpoly[a]):
+            note(kind, name, "damping of an actuator beyond the linear term is not represented")
         out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
         squared = float(mj_model.actuator_gear[out, 0]) ** 2
         yield mj_model.actuator_armature[a] * squared, mj_model.actuator_damping[a] * squared

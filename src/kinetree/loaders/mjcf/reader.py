@@ -134,6 +134,10 @@ _SOFT = (
 )
 _WHY_SENSOR = ("kinetree has no such sensor, and it is left out", "control")
 _WHY_DRIVE = ("kinetree does not use it", "control")
+_WHY_OF_DRIVE = {
+    **dict.fromkeys(("delay", "nsample", "interp"), ("controls act without delay", "control")),
+    "actearly": ("an activation acts at its time, not a step ahead", "control"),
+}
 
 
 def note_unused(source, report):
@@ -176,5 +180,7 @@ def _why_attribute(name, tag, section):
         return _WHY_FLAG[name]
     if name.startswith("sol") and tag not in ("option", "default"):
         return _EXACT
+    if section == "actuator" and name in _WHY_OF_DRIVE:
+        return _WHY_OF_DRIVE[name]
     usual = _WHY_DRIVE if section in ("actuator", "sensor") else _UNKNOWN
     return _WHY_ATTRIBUTE.get(name, _WHY.get(tag, usual))

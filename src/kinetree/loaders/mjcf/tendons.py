@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from kinetree.loaders.mjcf.joints import disabled
+from kinetree.loaders.mjcf.joints import actuators_on, disabled
 from kinetree.loaders.mjcf.values import AllBut, names_of, unused
 from kinetree.model import GravityCompensation, Tendon
 
@@ -90,13 +90,16 @@ def _equal(mj_model):
 
 def _forces(mj_model, t, name, note):
     """Spring, damper, friction and limits, as far as there are any."""
-    found = {}
+    found, driven = {}, list(actuators_on(mj_model, t, "fixed", name, note))
+    if any(armature for armature, _ in driven):
+        note("fixed", name, "armature of an actuator on it is inertia that is not represented")
     for ours, theirs, flag in (
         ("stiffness", "stiffness", "SPRING"),
         ("damping", "damping", "DAMPER"),
         ("friction", "frictionloss", "FRICTIONLOSS"),
     ):
         value = float(getattr(mj_model, f"tendon_{theirs}")[t])
+        value += float(sum(d for _, d in driven)) if ours == "damping" else 0.0
         if value and disabled(mj_model, flag):
             note("fixed", name, f"the option flag switches its {ours} off, so it has none here")
         elif value:
