@@ -266,6 +266,13 @@ def test_groups_that_are_switched_off():
     assert [a.name for a in model.actuators] == ["actuator_1"]
 
 
+def test_controls_that_are_not_clamped():
+    text = WORLD.format('<motor joint="hinge" ctrlrange="-1 1"/>', "")
+    flag = '<option><flag clampctrl="disable"/></option><worldbody>'
+    (free,) = loaded(text.replace("<worldbody>", flag)).actuators
+    assert (loaded(text).actuators[0].control, free.control) == ((-1.0, 1.0), (-np.inf, np.inf))
+
+
 def test_a_filter_without_time_constant_is_none():
     text = '<general joint="slide" dyntype="filter" dynprm="0" gainprm="2"/>'
     (motor,) = loaded(WORLD.format(text, "")).actuators

@@ -5,15 +5,15 @@ hinge or slide counts from ``qpos = 0``, ours from ``qpos0``: the difference goe
 of gain and bias, so that controls mean the same.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.loaders.mjcf.joints import BALL, FREE, variables
+from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
 from kinetree.loaders.mjcf.tendons import tendon_names, terms
 from kinetree.loaders.mjcf.values import AllBut, names_of, unused
 from kinetree.model import Actuator, Frame
+from kinetree.model.actuator import UNBOUNDED
 
 ATTRIBUTES = {
     **dict.fromkeys(
@@ -51,6 +51,7 @@ def actuators_of(mj_model, tree, note, sites) -> Drives:
         sites: our frames of all sites.
     """
     taken, found, controls, activation = set(), [], [], []
+    clamped = not disabled(mj_model, "CLAMPCTRL")
     ends = _Ends(mj_model, tree, sites)
     for a, given in enumerate(names_of(mj_model, "actuator")):
         try:
@@ -66,7 +67,7 @@ def actuators_of(mj_model, tree, note, sites) -> Drives:
         control = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
         found.append(
             Actuator(
-                name, control=_range(mj_model, "ctrl", control),
+                name, control=_range(mj_model, "ctrl", control) if clamped else UNBOUNDED,
                 effort=_range(mj_model, "force", a), **{**law, **end},
             )
         )  # fmt: skip
@@ -149,7 +150,7 @@ def _shifted(law, zero, has_length):
 
 def _range(mj_model, what, a):
     if not getattr(mj_model, f"actuator_{what}limited")[a]:
-        return -math.inf, math.inf
+        return UNBOUNDED
     low, high = getattr(mj_model, f"actuator_{what}range")[a]
     return float(low), float(high)
 

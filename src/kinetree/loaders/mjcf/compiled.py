@@ -17,7 +17,7 @@ ATTRIBUTES = {
     "option": {"gravity", "density", "viscosity", "wind", "magnetic"},
     "flag": {
         "gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint", "contact",
-        "filterparent",
+        "filterparent", "clampctrl",
     },
     "key": {"name", "qpos", "qvel", "ctrl", "act"},
     **dict.fromkeys(("compiler", "default", "asset", "actuator", "keyframe", "model"), AllBut()),

@@ -126,7 +126,6 @@ _WHY_ATTRIBUTE = {
 _WHY_FLAG = {
     "override": ("the surfaces of the shapes hold all the same", "contact"),
     "actuation": ("it switches actuators off, which a model does not say", "control"),
-    "clampctrl": ("controls are kept to their ranges all the same", "control"),
 }
 _SOFT = (
     "soft contact (solref, solimp, solmix)",
