@@ -91,6 +91,17 @@ def test_controls_that_change_are_held_in_between():
     np.testing.assert_allclose(rolled.q, found[0].q, atol=1e-12)
 
 
+def test_steps_that_adapt_end_where_controls_are_called():
+    times = []
+
+    def controls(t, q, qd):
+        times.append(t)
+        return U
+
+    kt.simulate(arm(), START, duration=0.1, dt=0.02, rtol=1e-6, controls=controls)
+    np.testing.assert_allclose(times, 0.02 * np.arange(6), atol=1e-15)
+
+
 def test_a_posture_holds_what_its_controls_say():
     m = arm()
     by_numbers = kt.simulate(m, START, duration=0.1, controls=[0.6, -0.8])

@@ -178,6 +178,8 @@ class Controls:
             for a in model.actuators
             if a.loop or (a.joint and not model.joint[a.joint].nv)
         )
+        if hasattr(self.function, "next_instant"):  # when the controls change next
+            self.next_instant = self.function.next_instant
         self.reset()
 
     def __call__(self, t, q, qd):
@@ -202,11 +204,6 @@ class Controls:
             raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
         self.last = np.broadcast_to(u, (*np.broadcast_shapes(np.shape(q)[:-1], u.shape[:-1]), n))
         return u
-
-    def next_instant(self, t: float) -> float:
-        """When the controls change next, if that is known."""
-        next_instant = getattr(self.function, "next_instant", None)
-        return np.inf if next_instant is None else next_instant(t)
 
     def reset(self):
         """Before a new simulation."""

@@ -136,12 +136,10 @@ class Adjoint:
 
     def _through_activation(self):
         """Complete gradients with respect to controls that change from step to step."""
-        given = {
-            g.kind: (g, found) for g, found in zip(self.run.arrays.given, self.found, strict=True)
-        }
-        act, by_act = given.get("activation", (None, None))
-        if act is not None and act.timed:
-            controls, by_controls = given["controls"]
+        pairs = zip(self.run.arrays.given, self.found, strict=True)
+        given = {g.kind: (g, found) for g, found in pairs if g.timed}
+        if "activation" in given:
+            (act, by_act), (controls, by_controls) = given["activation"], given["controls"]
             through_activation(
                 self.run.model, self.run.dt, controls.array, act.array[..., :-1],
                 by_controls, by_act[..., :-1],
