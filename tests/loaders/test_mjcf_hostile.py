@@ -54,8 +54,9 @@ def world(inside=_BODY, before="", after=""):
         ),
         (
             world("<flexcomp name='f' count='99 99 99'/>"),
-            r"^<text>:4: <flexcomp name='f'>: nothing but flexible bodies",
+            r"^<text>:4: <flexcomp name='f'>: nothing moves here but what",
         ),
+        (world("<flexcomp/>" * 1001), r"^<text>:4: <flexcomp>: more than 1000 flexible bodies"),
         (world(before="<asset><hfield name='h' nrow='99999' ncol='99999'/></asset>"), r"heights$"),
         (
             world(before="<asset><mesh name='h' builtin='sphere' params='1e6'/></asset>"),

@@ -84,10 +84,28 @@ def test_bodies_at_the_vertices_of_a_flex_stay(tmp_path):
 def test_a_file_of_nothing_but_flexible_bodies_is_refused_by_name(tmp_path):
     with pytest.raises(
         LoadError,
-        match=r"robot.xml:4: <flexcomp name='rag'>: nothing but flexible bodies moves here, and "
-        r"kinetree has rigid ones only",
+        match=r"robot.xml:4: <flexcomp name='rag'>: nothing moves here but what kinetree leaves "
+        r"out: flexible bodies, and shapes of plugins",
     ):
         loaded(tmp_path, world(CLOTH.format("")))
+
+
+def test_a_body_goes_with_its_only_mass(tmp_path):
+    rope = '<composite prefix="r" type="rope" count="9 1 1"/>'
+    body = f'<body name="h"><freejoint name="f"/><frame><body name="i">{rope}</body></frame></body>'
+    after = (
+        '<actuator><motor joint="f"/><motor joint="j"/></actuator>\n'
+        '<equality><weld body1="h" body2="b"/></equality>'
+    )
+    model, notices = loaded(tmp_path, world(_ARM + body, after=after))
+    assert model.body_names == ("world", "b")
+    assert [(n[1], n[2]) for n in notices if n[0] == "motion"] == [
+        (4, "<composite>"), (4, "<body name='h'>"), (7, "<weld>"),
+    ]  # fmt: skip
+    assert notices[1][3] == "without what is left out it has no mass: left out, too"
+    assert len(model.actuators) == 1
+    with pytest.raises(LoadError, match=r"robot.xml:4: <composite>: nothing moves here but what"):
+        loaded(tmp_path, world(body))
 
 
 def test_a_rigid_flexcomp_is_a_shape_alone(tmp_path):
@@ -181,10 +199,8 @@ def test_a_plugin_that_nothing_uses_is_a_setting(tmp_path):
 
 
 def test_refusals_name_what_was_left_out(tmp_path):
-    body = (
-        '<body name="b"><joint/><geom name="r" type="sdf"><plugin instance="ring"/></geom></body>'
-    )
+    body = f'<body name="b"><joint/>{RING}<geom size=".1" mass="0"/></body>'
     with pytest.raises(
-        LoadError, match=r"mass and inertia .* \(left out before: <geom name='r'> in"
+        LoadError, match=r"mass and inertia .* \(left out before: <geom name='r'> in line 4\)"
     ):
         loaded(tmp_path, world(body, EXTENSION))

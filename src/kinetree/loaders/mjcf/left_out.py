@@ -13,6 +13,7 @@ _REFERENCES = {
     for kind in ("geom", "mesh", "flex", "body", "joint", "site", "tendon")
     for number in ("", "1", "2")
 }  # attributes that name something, and what they name
+_MOST = 1000  # flexible bodies, whose names are compared with all that are referred to
 _MOVING = ("joint", "freejoint", "attach")
 _EFFECTS = {"contact": "contact", "sensor": "control", "actuator": "control"}
 
@@ -21,7 +22,10 @@ def leave_out(source) -> None:
     """Take out plugins and flexible bodies, and what refers to them, with a notice for each."""
     lost = _Lost(source)
     flexes = source.root.findall("./deformable/flex")
-    for element in [*source.root.iter("flexcomp", "composite"), *flexes]:
+    flexes += source.root.iter("flexcomp", "composite")
+    if len(flexes) > _MOST:
+        raise source.error(flexes[_MOST], f"more than {_MOST} flexible bodies")
+    for element in flexes:
         lost.flexible(element)
     programs = {
         instance.get("name"): plugin.get("plugin")
@@ -36,15 +40,18 @@ def leave_out(source) -> None:
             source.drop(element, "kinetree runs no plugins, and nothing here uses it", "setting")
         else:
             source.root.remove(element)
+    for key in source.root.iterfind("./keyframe/key") if lost.acts else ():
+        key.attrib.pop("act", None)  # of plugins, too
     while lost.refers():
         pass
     if source.states_lost:
         drop_keyframes(source)
     moves = any(True for w in source.root.findall("worldbody") for _ in w.iter(*_MOVING))
-    if lost.flexibles and not moves:
+    if lost.bodies and not moves:
+        file, line, what = lost.bodies[0]
         raise LoadError(
-            f"{source.path}:{lost.flexibles[0][1]}: {lost.flexibles[0][0]}: nothing but flexible "
-            f"bodies moves here, and kinetree has rigid ones only"
+            f"{file}:{line}: {what}: nothing moves here but what kinetree leaves out: flexible "
+            f"bodies, and shapes of plugins"
         )
 
 
@@ -59,8 +66,8 @@ class _Lost:
 
     def __init__(self, source):
         self.source = source
-        self.names, self.prefixes = set(), []
-        self.plugins, self.flexibles = 0, []
+        self.names, self.prefixes = set(), ()
+        self.plugins, self.bodies, self.acts = 0, [], False
 
     def flexible(self, element):
         """Leave out a flexible body, and with it the bodies that MuJoCo would make for it."""
@@ -74,10 +81,10 @@ class _Lost:
             why = f"{_RIGID}: left out, so that nothing holds the bodies at its vertices together"
         else:
             why = f"{_RIGID}: left out with its mass and shape; the rest is loaded"
-            self.prefixes.append(name if element.tag == "composite" else f"{name}_")
+            self.prefixes += (name if element.tag == "composite" else f"{name}_",)
             self.source.states_lost = True
         self.plugins += len(element.findall(".//plugin"))
-        self.flexibles.append((self.source.drop(element, why, "motion"), element.sourceline))
+        self._drop_mass(element, why)
 
     def plugin(self, element, program):
         """Leave out what a plugin would compute."""
@@ -107,15 +114,30 @@ class _Lost:
         element.tag = "general"
         element.attrib.update({"dyntype": "none", "gaintype": "fixed", "gainprm": "0"})
         element.set("biastype", "none")
-        for key in self.source.root.iter("key"):
-            key.attrib.pop("act", None)
+        self.acts = True
 
     def _shapeless(self, geom, why):
         """A geom without a shape; a body without ``<inertial>`` loses the mass of it, too."""
         weighs = geom.getparent().find("inertial") is None and geom.getparent().tag == "body"
         self.names.add(("geom", geom.get("name")))
-        why += ", with the mass that it gives the body" if weighs else ""
-        self.source.drop(geom, why, "motion" if weighs else "contact")
+        if weighs:
+            self._drop_mass(geom, f"{why}, with the mass that it gives the body")
+        else:
+            self.source.drop(geom, why, "contact")
+
+    def _drop_mass(self, element, why):
+        """Leave out an element, and bodies that move and have no other mass."""
+        body = next(element.iterancestors("body"), None)
+        file, line = self.source.place(element)
+        self.bodies.append((file, line, self.source.drop(element, why, "motion")))
+        while body is not None and body.find("joint") is None and body.find("freejoint") is None:
+            body = next(body.iterancestors("body"), None)  # part of the one that carries it
+        if body is None or any(True for _ in body.iter("inertial", "geom", "attach")):
+            return
+        for inner in body.iter("body", "joint", "freejoint", "site"):
+            self.names.add((inner.tag.replace("free", ""), inner.get("name")))
+        self.source.states_lost = True
+        self._drop_mass(body, "without what is left out it has no mass: left out, too")
 
     def refers(self) -> bool:
         """Leave out what refers to something lost; whether there was any."""
@@ -142,7 +164,7 @@ class _Lost:
                 kind = element.get(attribute.replace("name", "type"), "").replace("xbody", "body")
             if kind is None or not name or element.getparent() is None:
                 continue
-            prefixed = any(name.startswith(prefix) for prefix in self.prefixes)
+            prefixed = name.startswith(self.prefixes)
             if (kind, name) in self.names or (prefixed and (kind, name) not in known):
                 return name
         return None
