@@ -197,6 +197,7 @@ def test_shapes_keep_their_link_and_its_friction():
     assert "<gazebo reference='calf'>" in found[0]
     again = quietly(to_urdf(model))
     assert [g.link for g in again.geometry] == ["", "", "foot", "foot"]
+    assert [g.surface for g in again.geometry] == [g.surface for g in model.geometry]
     for one, other in zip(again.geometry, model.geometry, strict=True):
         np.testing.assert_allclose(one.placement.r, other.placement.r, atol=1e-15)
         np.testing.assert_allclose(one.placement.E, other.placement.E, atol=1e-15)

@@ -16,7 +16,6 @@ from kinetree.cli.options import (
     flag,
     open_robot,
 )
-from kinetree.loaders.report import kind_of
 from kinetree.spelling import printable
 
 _STYLES = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -101,6 +100,8 @@ def _place(place):
 
 def _alike(group):
     """Findings that say the same of parts of the same sort, together."""
+    from kinetree.loaders.report import kind_of
+
     groups = {}
     for finding in group:
         key = finding.part.split()[0], finding.message

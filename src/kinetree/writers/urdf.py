@@ -15,7 +15,7 @@ from kinetree.model.actuator import commands_of
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
-from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial.rotation import euler_angles
 
@@ -37,6 +37,7 @@ def to_urdf(model) -> str:
     _add_links(robot, model)
     _add_joints(robot, model)
     _add_frames(robot, model)
+    _add_friction(robot, model)
     for loop in model.loops:
         add_loop(robot, loop, model.body_names)
     _add_actuators(robot, model)
@@ -80,6 +81,33 @@ def _add_links(robot, model):
         kinds = ", ".join(sorted({type(g.shape).__name__ for g in lost}))
         warnings.warn(
             f"model {model.name!r}: {len(lost)} shapes are not written, since URDF has no {kinds}",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def _add_friction(robot, model):
+    """Friction of links as Gazebo's extension has it; a warning for what else surfaces say."""
+    said: dict[str, set] = {}
+    lost = []
+    for g in model.geometry:
+        if g.collision and g.surface is not None:
+            s, link = g.surface, g.link or model.body_names[g.body]
+            said.setdefault(link, set()).add(0.0 if s.condim == 1 else s.friction)
+            plain = replace(s, friction=None, torsion=None, rolling=None, condim=min(s.condim, 3))
+            if plain not in (Surface(), Surface(condim=1)):
+                lost.append(link)
+    lost += [link for link, values in said.items() if len(values) > 1]
+    for link, values in said.items():
+        if len(values) == 1 and None not in values:
+            element = add(robot, "gazebo", reference=link)
+            for tag in ("mu1", "mu2"):
+                etree.SubElement(element, tag).text = repr(float(*values))
+    if lost:
+        shown = ", ".join(map(repr, dict.fromkeys(lost[:4])))
+        warnings.warn(
+            f"model {model.name!r}: surfaces of {shown} are written with their friction at most, "
+            f"since URDF does not have masks, margins, priorities and restitution of shapes",
             ModelWarning,
             stacklevel=4,
         )
