@@ -92,7 +92,7 @@ def _law(mj_model, a):
     if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
         raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
     if kinds[0] >= len(_DYNAMICS) or max(kinds[1:]) > _AFFINE:
-        raise _LeftOutError(_kind(mj_model, a, kinds))
+        raise _LeftOutError(_kind(kinds))
     gain, bias = (
         [float(x) for x in getattr(mj_model, f"actuator_{what}prm")[a, :3]]
         for what in ("gain", "bias")
@@ -116,28 +116,21 @@ def _dynamics(mj_model, a):
     return _DYNAMICS[mj_model.actuator_dyntype[a]]
 
 
-def _kind(mj_model, a, kinds):
-    """What an actuator is whose law is another."""
-    if mj_model.actuator_trntype[a] == ORIENTATION:
-        return "it turns a body to an orientation"
-    for kind, text in (
-        ("MUSCLE", "it is a muscle"), ("DCMOTOR", "it is a DC motor with its electronics"),
-        ("PID", "it is a PID controller"), ("USER", "a program of the user computes its force"),
-    ):  # fmt: skip
-        if any(_is(k, enum, kind) for k, enum in zip(kinds, _ENUMS, strict=True)):
+_OTHERS = (
+    ((4, 2, 2), "it is a muscle"),
+    ((5, 3, 3), "it is a DC motor with its electronics"),
+    ((6, 5, None), "it is a PID controller"),
+    ((7, 6, 5), "a program of the user computes its force"),
+    ((None, 4, 4), "it turns a body to an orientation"),
+)
+"""Other laws: their numbers in mjtDyn, mjtGain and mjtBias, and what the actuator is."""
+
+
+def _kind(kinds):
+    for numbers, text in _OTHERS:
+        if any(k == n for k, n in zip(kinds, numbers, strict=True)):
             return text
     return "its force follows a law of another kind"
-
-
-_ENUMS = (
-    {"MUSCLE": 4, "DCMOTOR": 5, "PID": 6, "USER": 7},  # mjtDyn
-    {"MUSCLE": 2, "DCMOTOR": 3, "SO3": 4, "PID": 5, "USER": 6},  # mjtGain
-    {"MUSCLE": 2, "DCMOTOR": 3, "SO3": 4, "USER": 5},  # mjtBias
-)
-
-
-def _is(number, enum, kind):
-    return enum.get(kind) == number
 
 
 def _shifted(law, zero, has_length):

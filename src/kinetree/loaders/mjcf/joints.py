@@ -120,7 +120,7 @@ def actuators_on(mj_model, i, kind, name, note):
         return
     driven = np.isin(mj_model.actuator_trntype, (0, 1) if kind == "joint" else (3,))  # mjtTrn
     for a in np.flatnonzero(driven & (mj_model.actuator_trnid[:, 0] == i)):
-        if np.any(mj_model.actuator_dampingpoly[a]):
+        if np.any(getattr(mj_model, "actuator_dampingpoly", np.zeros(a + 1))[a]):
             note(kind, name, "damping of an actuator beyond the linear term is not represented")
         out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
         squared = float(mj_model.actuator_gear[out, 0]) ** 2

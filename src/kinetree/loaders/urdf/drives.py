@@ -7,7 +7,6 @@ and a notice says so.
 
 from typing import Any, NamedTuple
 
-from kinetree.errors import LoadError
 from kinetree.loaders.urdf.joints import Mimic
 from kinetree.loaders.xml import Node, numbers_in
 from kinetree.model import Actuator
@@ -299,7 +298,7 @@ def _gain(node, params, kind, letter):
         if key in params:
             value = _number(node, params, key, 0, finite=True)
             if value < 0:
-                raise _wrong(node, key, f"must not be negative, got {value:g}")
+                raise node.error(f"parameter {key!r} must not be negative, got {value:g}")
             return value
     return None
 
@@ -325,8 +324,4 @@ def _number(node, params, key, default, *, finite=False):
     try:
         return numbers_in(params[key], 1, finite=finite)[0]
     except ValueError as error:
-        raise _wrong(node, key, error) from None
-
-
-def _wrong(node, key, error) -> LoadError:
-    return node.error(f"parameter {key!r} {error}")
+        raise node.error(f"parameter {key!r} {error}") from None
