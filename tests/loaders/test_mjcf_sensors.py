@@ -257,3 +257,37 @@ def test_replicas_have_theirs():
       </replicate></worldbody><sensor><jointpos name="q" joint="j"/></sensor></mujoco>"""
     model = loaded(text)
     assert [(s.name, s.of) for s in model.sensors] == [("q0", "j0"), ("q1", "j1"), ("q2", "j2")]
+
+
+RANGED = """
+<mujoco><option><flag contact="disable"/></option>
+  <worldbody><geom name="floor" type="plane" size="0 0 .1"/>
+    <body name="eye" pos="0 0 1"><freejoint/><geom size=".05" mass="1"/>
+      <site name="a"/><site name="b" euler="180 0 0"/><site name="c" euler="0 90 0"/>
+      <site name="d" euler="120 30 0"/><site name="e" euler="-100 60 40" pos=".1 0 0"/></body>
+    <geom type="box" size=".3 .4 .2" pos="1 .1 1" euler="10 20 30"/>
+    <geom type="ellipsoid" size=".3 .4 .2" pos="-.6 .3 .5" euler="10 20 30"/>
+    <geom type="cylinder" size=".3 .4" pos=".2 -1 1.2" euler="40 20 30"/>
+    <geom type="capsule" size=".2 .3" pos="-.1 1 1.5" euler="50 20 70"/>
+    <geom size=".3" pos="0 .1 2.5"/><geom size=".3" pos="0 0 1.6" rgba="1 1 1 0"/>
+  </worldbody>
+  <sensor><rangefinder site="a"/><rangefinder site="b"/><rangefinder site="c"/>
+    <rangefinder site="d"/><rangefinder site="e"/><rangefinder site="b" cutoff=".5"/></sensor>
+</mujoco>"""
+
+
+def test_ranges_are_those_of_mujoco(rng):
+    model, mj_model = loaded(RANGED), mujoco.MjModel.from_xml_string(RANGED)
+    data, hits = mujoco.MjData(mj_model), 0
+    for _ in range(30):
+        data.qpos[:3] = [0, 0, 1] + 0.2 * rng.normal(size=3)
+        data.qpos[3:] = rng.normal(size=4)
+        mujoco.mj_normalizeQuat(mj_model, data.qpos)
+        mujoco.mj_forward(mj_model, data)
+        readings = kt.sensors(model)(from_q(model, mj_model, np.array(data.qpos)))
+        theirs = np.array(data.sensordata)
+        assert_close(
+            readings.values, theirs, condition=100, scale=1 + np.max(theirs) ** 2
+        )  # flat rays
+        hits += np.sum(readings.values > 0)
+    assert hits > 60

@@ -1,4 +1,4 @@
-"""Sensors that depend on contact: touch, and distances between shapes. In Python, on the CPU."""
+"""Sensors that depend on shapes: touch, distances and ranges. In Python, on the CPU."""
 
 from dataclasses import replace
 
@@ -8,10 +8,11 @@ from kinetree.algorithms.jacobians import frame_pose
 from kinetree.contact import Contacts, Scene
 from kinetree.contact.contacts import contact_axes
 from kinetree.contact.finding.pairs import names_of
+from kinetree.contact.finding.rays import first_hit, interval, is_solid
 from kinetree.errors import ContactError, ShapeError
 from kinetree.model.define import kept
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from kinetree.model.parts import Frame
+from kinetree.quantities.kinematics import poses
 
 # --- contact forces ------------------------------------------------------------------------------
 
@@ -88,9 +89,7 @@ def touch(model, sensor, q, contacts, forces) -> float:
 
     As in MuJoCo, a contact counts if a ray from it, away from the body, meets the volume.
     """
-    frame = model.frame(sensor.of)
-    T = frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
-    total = 0.0
+    frame, T, total = model.frame(sensor.of), _pose(model, sensor, q), 0.0
     for k in range(contacts.size):
         for body, side in ((contacts.predecessor[k], 1.0), (contacts.successor[k], -1.0)):
             if body == frame.body and forces[k, 0] > 0:
@@ -99,47 +98,17 @@ def touch(model, sensor, q, contacts, forces) -> float:
     return total
 
 
-# --- a ray and a volume --------------------------------------------------------------------------
-
-
 def _meets(shape, p, d):
-    """Whether the ray ``p + t d``, ``t ≥ 0``, meets a shape; anything does without a shape."""
-    if isinstance(shape, Box):
-        slabs = [_slab(p[k], d[k], shape.size[k] / 2) for k in range(3)]
-        return _common(*slabs)
-    if isinstance(shape, (Sphere, Ellipsoid)):
-        radii = np.array(shape.radii if isinstance(shape, Ellipsoid) else [shape.radius] * 3)
-        return _common(_ball(p / radii, d / radii))
-    if isinstance(shape, (Cylinder, Capsule)):
-        half, r = shape.length / 2, shape.radius
-        round_ = _common(_ball(p[:2] / r, d[:2] / r), _slab(p[2], d[2], half))
-        ends = isinstance(shape, Capsule) and [np.array([0, 0, half]), np.array([0, 0, -half])]
-        return round_ or any(_common(_ball((p - c) / r, d / r)) for c in ends or ())
-    return True
+    """Whether a ray meets a volume; without one, or in a plane or mesh, everything counts."""
+    if not is_solid(shape):
+        return True
+    low, high = interval(shape, p, d)
+    return max(low, 0.0) <= high
 
 
-def _slab(p, d, half):
-    """Where ``|p + t d| ≤ half``: the smallest and largest ``t``."""
-    if d == 0:
-        return (-np.inf, np.inf) if abs(p) <= half else (np.inf, -np.inf)
-    a, b = (-half - p) / d, (half - p) / d
-    return min(a, b), max(a, b)
-
-
-def _ball(p, d):
-    """Where ``|p + t d| ≤ 1``."""
-    a, b, c = d @ d, p @ d, p @ p - 1
-    if a == 0:
-        return (-np.inf, np.inf) if c <= 0 else (np.inf, -np.inf)
-    if b * b < a * c:
-        return np.inf, -np.inf
-    root = np.sqrt(b * b - a * c)
-    return (-b - root) / a, (-b + root) / a
-
-
-def _common(*intervals):
-    """Whether intervals have a ``t ≥ 0`` in common."""
-    return max(0.0, *(low for low, _ in intervals)) <= min(high for _, high in intervals)
+def _pose(model, sensor, q):
+    frame = model.frame(sensor.of)
+    return frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
 
 
 # --- distances -----------------------------------------------------------------------------------
@@ -172,3 +141,22 @@ def nearest(model, sensor, q) -> np.ndarray:
     return {"distance": np.array([gap]), "normal": along, "fromto": np.concatenate(ends)}[
         sensor.kind
     ]
+
+
+def range_along(model, sensor, q) -> float:
+    """Distance along the z axis of a sensor to the first shape that is seen; -1 without any [m].
+
+    Shapes of the body that carries the sensor do not count, nor those that are fully
+    transparent.
+    """
+    own, T = model.frame(sensor.of).body, _pose(model, sensor, q)
+    place = {0: np.eye(4)} | dict(enumerate(poses(model, q), start=1))
+    found = np.inf
+    for g in model.geometry:
+        if g.body == own or (g.color is not None and g.color[3] == 0):
+            continue
+        to_shape = g.placement.E @ place[g.body][:3, :3].T
+        origin = place[g.body][:3, 3] + place[g.body][:3, :3] @ g.placement.r
+        found = min(found, first_hit(g.shape, to_shape @ (T[:3, 3] - origin), to_shape @ T[:3, 2]))
+    found = -1.0 if np.isinf(found) else found
+    return float(np.clip(found, -sensor.cutoff, sensor.cutoff)) if sensor.cutoff else found

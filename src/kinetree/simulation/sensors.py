@@ -26,6 +26,7 @@ from kinetree.simulation.contact_sensors import (
     checked,
     contacts_along,
     nearest,
+    range_along,
     touch,
     wrenches,
 )
@@ -206,6 +207,8 @@ class Sensors(Mapping[str, Sensor]):
         return found
 
     def _of_contact(self, s, q, touching):
+        if s.kind == "rangefinder":
+            return range_along(self.model, s, q)
         if s.kind != "touch":
             return nearest(self.model, s, q)
         if touching is None:

@@ -121,8 +121,6 @@ class _Reader:
         if kind == "touch":
             size = [float(x) for x in mj.site_size[obj]]
             return {"shape": shape_of(int(mj.site_type[obj]), size)}
-        if kind == "rangefinder":
-            raise _UnreadableError("kinetree casts no rays")
         if kind == "e_potential":  # bodies that do not move have a weight, too
             still = [b for b in range(1, mj.nbody) if self.tree.places[b].body == 0]
             moments = (self._inertia(b).first_moment for b in still)
