@@ -250,3 +250,27 @@ def test_strict_makes_it_an_error():
         loads(text, "mjcf", strict=True)
     with pytest.warns(ModelWarning, match=r"<text>:4: <light>"):
         loads(text, "mjcf")
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "after", "effect"),
+    [
+        ("", JOINT.format("damping='1 2'"), "", "motion"),
+        ("<option density='1'/>", _BODY, "", "motion"),
+        ("", "<body mocap='true'><geom size='.1'/></body>" + _BODY, "", "motion"),
+        ("", _BODY.replace("<geom", "<geom solref='1 1'"), "", "contact"),
+        ("<option><flag contact='disable'/></option>", _BODY, "", "contact"),
+        ("", _BODY, "<actuator><muscle joint='j'/></actuator>", "control"),
+        ("", _BODY, "<sensor><clock/><user dim='1'/></sensor>", "control"),
+        ("", JOINT.format("actuatorfrcrange='-1 2'"), "", "control"),
+        ("<option timestep='.1'/>", _BODY, "", "setting"),
+        ("<option><flag damper='disable'/></option>", JOINT.format("damping='1'"), "", "setting"),
+        ("", _BODY, "<equality><joint joint1='j' active='false'/></equality>", "setting"),
+        ("<custom><numeric name='n' data='1'/></custom>", _BODY, "", "setting"),
+        ("", "<light/>" + _BODY, "", "picture"),
+        ("", _BODY.replace("<geom", "<site rgba='1 1 1 1'/><geom"), "", "picture"),
+    ],
+)
+def test_what_is_different_without_it(before, inside, after, effect, tmp_path):
+    found = notices(tmp_path, world(inside, before, after))
+    assert {n.effect for n in found} == {effect}, [str(n) for n in found]

@@ -48,7 +48,7 @@ def constraints_of(mj_model, tree, note):
             continue
         if off or not mj_model.eq_active0[e]:
             why = f"this constraint is switched off, and left out; it would be {_WOULD_BE[kind]}"
-            note(_NOTED[kind], given, why)
+            note(_NOTED[kind], given, why, "setting")
             continue
         name = unused(given or f"{tag}_{e}", tag, taken)
         if kind in (JOINT, TENDON):
@@ -56,9 +56,8 @@ def constraints_of(mj_model, tree, note):
             continue
         loop = _loop(mj_model, e, name, kind, tree, note)
         if loop.predecessor == loop.successor:
-            note(
-                _NOTED[kind], given, "both ends are on one body; nothing moves, and it is left out"
-            )
+            why = "both ends are on one body; nothing moves, and it is left out"
+            note(_NOTED[kind], given, why, "setting")
         else:
             loops.append(loop)
     return tuple(loops), _couplings(mj_model, tree, laws, note)

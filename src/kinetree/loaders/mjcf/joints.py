@@ -102,7 +102,8 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
         ("friction", "FRICTIONLOSS"),
     ):
         if np.any(found[what]) and disabled(mj_model, flag):
-            note("joint", name, f"the option flag switches its {what} off, so it has none here")
+            why = f"the option flag switches its {what} off, so it has none here"
+            note("joint", name, why, "setting")
             found[what][:] = 0
     _note_rest(mj_model, j, at, name, found, note)
     if at.kind == FREE:

@@ -113,7 +113,7 @@ _WHY = {
 _WHY_ATTRIBUTE = {
     "margin": _EXACT,
     **dict.fromkeys(
-        ("refpos", "refquat"), ("the shape is shown without it; inertia has it", "contact")
+        ("refpos", "refquat"), ("its shape is placed without it; inertia has it", "contact")
     ),
     **dict.fromkeys(("fluidshape", "fluidcoef"), ("forces of a fluid are left out", "motion")),
     **dict.fromkeys(("group", "width", "rgba"), _PICTURES),

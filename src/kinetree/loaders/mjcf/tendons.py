@@ -101,7 +101,8 @@ def _forces(mj_model, t, name, note):
         value = float(getattr(mj_model, f"tendon_{theirs}")[t])
         value += float(sum(d for _, d in driven)) if ours == "damping" else 0.0
         if value and disabled(mj_model, flag):
-            note("fixed", name, f"the option flag switches its {ours} off, so it has none here")
+            why = f"the option flag switches its {ours} off, so it has none here"
+            note("fixed", name, why, "setting")
         elif value:
             found[ours] = value
     for field, what in (
