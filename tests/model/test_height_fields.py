@@ -1,9 +1,11 @@
 """Height fields as shapes of a model."""
 
+import numpy as np
 import pytest
 from support.contact_scenes import two_bodies
 
 from kinetree.errors import InteropError, ModelError
+from kinetree.loaders import loads
 from kinetree.model import Model
 from kinetree.model.geometry import HeightField, Sphere
 from kinetree.writers.mjcf import to_mjcf
@@ -35,9 +37,10 @@ def test_wrong_heights_are_named(heights, size, message):
         two_bodies(HeightField(heights, size), Sphere(0.1), fixed=True)
 
 
-def test_formats_without_height_fields_raise():
+def test_height_fields_in_files():
     model = two_bodies(FIELD, Sphere(0.1), fixed=True)
     with pytest.raises(InteropError, match=r"'a' is a height field.*save the model as JSON"):
         to_toml(model)
-    with pytest.raises(InteropError, match="MJCF has no shape HeightField"):
-        to_mjcf(model)
+    again = loads(to_mjcf(model), "mjcf").geometry[0].shape
+    np.testing.assert_allclose(again.heights, FIELD.heights, rtol=1e-6)  # MuJoCo has floats
+    assert again.size == FIELD.size
