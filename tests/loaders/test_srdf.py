@@ -157,7 +157,7 @@ def test_passive_joints_have_no_actuator():
 
 
 def test_names_that_the_robot_does_not_have():
-    _, notices = read(
+    model, notices = read(
         "<disable_collisions link1='base' link2='for'/>",
         "<disable_collisions link1='for' link2='palm'/>",
         "<group name='arm'><joint name='elbw'/><group name='amr'/></group>",
@@ -167,13 +167,14 @@ def test_names_that_the_robot_does_not_have():
         "<group_state name='y'><joint name='wrist' value='1'/></group_state>",
         "<group_state name='z'><joint name='mirror' value='0.5'/></group_state>",
     )
+    assert model.posture("x").q[model.q_indices("elbow")] == 1
     told = "\n".join(notices)
     for words in (
         "<srdf>:2: <disable_collisions>: the robot has no link 'for'; did you mean 'fore'? "
         "(2 lines name it)",
         "<srdf>:4: <joint name='elbw'>: the robot has no joint 'elbw'; did you mean 'elbow'?",
         "<srdf>:4: <group name='amr'>: the robot has no group 'amr'; did you mean 'arm'?",
-        "<srdf>:5: <group_state name='x'>: the robot has no group 'arms'; did you mean 'arm'?",
+        "<srdf>:5: group 'arms' of a state: the robot has no such group; did you mean 'arm'?",
         "<srdf>:6: <virtual_joint name='v'>: child_link is 'palm'; it moves the whole robot, whose "
         "root link is 'base'",
         "<srdf>:7: <gripper name='g'>",

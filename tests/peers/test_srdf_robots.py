@@ -23,6 +23,11 @@ ROBOTS = {
         "anymal_b_simple_description/srdf/anymal.srdf",
         None,  # its file has a virtual joint
     ),
+    "humanoid": (  # its state names a group that is not there
+        "simple_humanoid_description/urdf/simple_humanoid.urdf",
+        "simple_humanoid_description/srdf/simple_humanoid.srdf",
+        True,
+    ),
     "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", "hyq_description/srdf/hyq.srdf", True),
     "centauro": (
         "centauro_description/urdf/centauro.urdf",

@@ -294,8 +294,9 @@ class _Reader:
 
     def _state(self, node):
         positions, group = {}, node.get("group") or ""
-        if group and not self._known(node, "group", self.members, "group"):
-            return
+        if group and group not in self.members:
+            hint = did_you_mean(group, self.members, f"it has {len(self.members)} groups")
+            node.note(f"group {group!r} of a state", f"the robot has no such group; {hint}")
         for part in node.all("joint"):
             values = part.numbers("value", None)
             if self._known(part, "name", self._joint_names(), "joint"):
