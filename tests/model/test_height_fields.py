@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.contact_scenes import two_bodies
 
-from kinetree.errors import InteropError, ModelError
+from kinetree.errors import InteropError, ModelError, ModelWarning
 from kinetree.loaders import loads
 from kinetree.model import Model
 from kinetree.model.geometry import HeightField, Sphere
@@ -41,6 +41,8 @@ def test_height_fields_in_files():
     model = two_bodies(FIELD, Sphere(0.1), fixed=True)
     with pytest.raises(InteropError, match=r"'a' is a height field.*save the model as JSON"):
         to_toml(model)
-    again = loads(to_mjcf(model), "mjcf").geometry[0].shape
+    with pytest.warns(ModelWarning, match="kept as a smooth surface through its heights"):
+        again = loads(to_mjcf(model), "mjcf").geometry[0].shape
+    assert isinstance(again, HeightField)
     np.testing.assert_allclose(again.heights, FIELD.heights, rtol=1e-6)  # MuJoCo has floats
     assert again.size == FIELD.size
