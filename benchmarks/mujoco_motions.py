@@ -1,0 +1,206 @@
+"""Half a second of robots beside MuJoCo: URDF and MJCF files of the folders that are given.
+
+    python benchmarks/mujoco_motions.py FOLDER [FOLDER ...] [--servos] [--floating]
+
+Each robot starts at its first keyframe or posture, else at the zero of its joints, and moves under
+gravity, springs and dampers, with ``--servos`` under the controls of the keyframe as well, and a
+robot of a URDF file with ``--floating`` on a free joint. Contact,
+limits, dry friction and equality constraints are left out on both sides: MuJoCo's are soft. Meshes
+are left out, too. ``kt.simulate`` runs at its defaults and in steps of a quarter. MuJoCo runs with its
+RK4 where that is stable, else with its implicit integrator, of order one, whose results are
+extrapolated to steps of zero length.
+
+A robot agrees if both end in the same state up to the errors of the two, which are estimated from
+results with other steps, or to 1e-6.
+"""
+
+import sys
+import tempfile
+import time
+import warnings
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+import kinetree as kt
+from kinetree.interop import mujoco as M
+
+DURATION, DT = 0.5, 1e-3
+SAME = 1e-6
+FREE = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+
+
+def robots(folders):
+    """Paths of URDF files, and of MJCF files that have bodies."""
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*")):
+            if path.suffix == ".urdf" or (path.suffix == ".xml" and _is_mjcf(path)):
+                yield path
+
+
+def _is_mjcf(path):
+    try:
+        root = ET.parse(path).getroot()
+    except ET.ParseError:
+        return False
+    return root.tag == "mujoco" and root.find("worldbody/body") is not None
+
+
+def without_meshes(path):
+    """The text of an MJCF file without meshes, height fields and pictures that are files."""
+    root = ET.parse(path).getroot()
+    files = {
+        x.get("name") or Path(x.get("file")).stem for x in root.findall("asset/mesh[@file]")
+    }  # fmt: skip
+    classes = {
+        x.get("class") for x in root.iter("default")
+        if (geom := x.find("geom")) is not None and geom.get("mesh") in files
+    }  # fmt: skip
+    for parent in list(root.iter()):
+        for child in list(parent):
+            picture = parent.tag == "asset" and (child.get("file") or child.tag == "texture")
+            mesh = child.get("mesh") in files or child.get("class") in classes or child.get("hfield")
+            if picture or child.tag == "skin" or (child.tag == "geom" and mesh):
+                parent.remove(child)
+            for name in ("texture", "material"):
+                child.attrib.pop(name, None)
+    return ET.tostring(root, encoding="unicode")
+
+
+def loaded(path, floating):
+    """Our model and MuJoCo's, free of loops and couplings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path.suffix == ".urdf":
+            model = kt.load(path, floating_base=floating)
+            open_ended = {body.joint_name: None for body in model.bodies}  # some limits are wrong
+            model = bare(model.replace(limits=open_ended, geometry=()))
+            return model, M.to_model(model)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / path.name
+            copy.write_text(without_meshes(path))
+            return bare(kt.load(copy)), mujoco.MjModel.from_xml_path(str(copy))
+
+
+def bare(model):
+    """The model without loops and couplings."""
+    return model.uncoupled.spanning_tree
+
+
+def ours(model, q, qd, dt, controls):
+    """The state at the end, and the report."""
+    options = {} if controls is None else {"controls": controls}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = kt.simulate(
+            model, q, qd, duration=DURATION, dt=dt, store_every=10_000, limits=None, friction=None,
+            **options,
+        )  # fmt: skip
+    return (motion.q[-1], motion.qd[-1]), motion.report
+
+
+def theirs(mj_model, qpos, qvel, ctrl, integrator, dt):
+    """Position and velocity at the end in MuJoCo's variables; None if it diverges."""
+    mj_model.opt.integrator, mj_model.opt.timestep = integrator, dt
+    data = mujoco.MjData(mj_model)
+    data.qpos[:], data.qvel[:] = qpos, qvel
+    if ctrl is not None:
+        data.ctrl[:] = ctrl
+    mujoco.mj_step(mj_model, data, round(DURATION / dt))
+    good = np.all(np.isfinite(data.qpos)) and abs(data.time - DURATION) < 1e-9
+    bad = data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number
+    return (data.qpos.copy(), data.qvel.copy()) if good and not bad else None
+
+
+def gap(model, a, b):
+    """The largest difference of two states: positions, and velocities times a tenth of a second."""
+    dq, dv = model.difference(a[0], b[0]), b[1] - a[1]
+    return float(max(np.max(np.abs(dq)), 0.1 * np.max(np.abs(dv))))
+
+
+def reference(model, mj_model, start, ctrl):
+    """MuJoCo's end state, the error that it may have, and the name of the integrator."""
+    kinds = mujoco.mjtIntegrator
+
+    def state(end):
+        return M.from_q(model, mj_model, end[0]), M.from_v(model, mj_model, *end)
+
+    ends = [theirs(mj_model, *start, ctrl, kinds.mjINT_RK4, dt) for dt in (5e-4, 2.5e-4)]
+    if all(end is not None for end in ends):
+        a, b = map(state, ends)
+        if gap(model, a, b) < 1e-4:
+            return b, gap(model, a, b), "RK4"
+    steps = (1e-4, 5e-5, 2.5e-5)
+    ends = [theirs(mj_model, *start, ctrl, kinds.mjINT_IMPLICIT, dt) for dt in steps]
+    if any(end is None for end in ends):
+        return None, np.inf, "diverges"
+    a, b, c = map(state, ends)
+    first, better = (_extrapolated(model, *pair) for pair in ((a, b), (b, c)))
+    return better, gap(model, first, better), "implicit"
+
+
+def _extrapolated(model, a, b):
+    """To steps of zero length, from one and half of it, of a method of order one."""
+    return model.integrate(b[0], model.difference(a[0], b[0])), 2 * b[1] - a[1]
+
+
+def compared(path, *, servos=False, floating=False):
+    """A row of the table: verdict, and numbers behind it."""
+    try:
+        model, mj_model = loaded(path, floating)
+    except Exception as error:  # whatever a file may be
+        return {"verdict": "not read", "why": str(error).strip().split("\n")[-1][:90]}
+    if not model.nv:
+        return {"verdict": "not compared", "why": "no freedom"}
+    mj_model.opt.disableflags |= FREE
+    mj_model.opt.density = mj_model.opt.viscosity = 0.0  # of a fluid, which we do not have
+    if not servos:
+        mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    key = mj_model.nkey > 0
+    qpos = mj_model.key_qpos[0] if key else mj_model.qpos0
+    qvel = mj_model.key_qvel[0] if key else np.zeros(mj_model.nv)
+    ctrl = mj_model.key_ctrl[0] if key and servos else None
+    if servos and (ctrl is None or not ctrl.size):
+        return {"verdict": "not compared", "why": "no controls in a keyframe"}
+    try:
+        q, qd = M.from_q(model, mj_model, qpos), M.from_v(model, mj_model, qpos, qvel)
+    except Exception as error:
+        return {"verdict": "not compared", "why": str(error)[:90]}
+    begin = time.perf_counter()
+    row = {"nv": model.nv}
+    try:
+        default, report = ours(model, q, qd, DT, ctrl)
+    except Exception as error:
+        return {**row, "verdict": "stopped", "why": str(error)[:200]}
+    row |= {"integrator": report.integrator, "seconds": time.perf_counter() - begin}
+    if not report.trusted:
+        row["warning"] = report.warnings[0][:120]
+    fine, _ = ours(model, q, qd, DT / 4, ctrl)
+    end, theirs_error, name = reference(model, mj_model, (qpos, qvel), ctrl)
+    if end is None:
+        return {**row, "verdict": "not compared", "why": "MuJoCo diverges"}
+    own, found = gap(model, default, fine), gap(model, fine, end)
+    row |= {"ours": own, "theirs": theirs_error, "gap": found, "peer": name}
+    same = found <= max(SAME, 4 * own / 64 + 4 * theirs_error)
+    return {**row, "verdict": "agrees" if same else "differs"}
+
+
+def main(arguments):
+    """Print a line for each robot, and the counts."""
+    mujoco.set_mju_user_warning(lambda message: None)
+    options, counts = {name: f"--{name}" in arguments for name in ("servos", "floating")}, {}
+    for path in robots(a for a in arguments if not a.startswith("-")):
+        row = compared(path, **options)
+        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
+        shown = " ".join(
+            f"{name}={value:.2g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in row.items() if name != "verdict"
+        )  # fmt: skip
+        print(f"{row['verdict']:13s} {path.name:40s} {shown}", flush=True)
+    print(counts)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
