@@ -1,4 +1,8 @@
-"""Motions beside those of MuJoCo's RK4, on models that both can express."""
+"""Motions beside those of MuJoCo, on models that both can express; stiff ones, and real robots."""
+
+import warnings
+from importlib.metadata import distribution
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -60,3 +64,107 @@ def _stiff_distance(model, text, dt, duration=0.3):
     motion = kt.simulate(model, q, qd, duration=duration, dt=dt, limits=None)
     end = M.to_q(model, mj_model, motion.q[-1])
     return np.max(np.abs(end - data.qpos))
+
+
+# --- dampers and servos that explicit steps do not survive ---------------------------------------
+
+_LINK = '<geom type="capsule" size=".006" fromto="0 0 0 .03 0 .01" density="900"/>'
+
+
+def _finger(name, inside="", joint=""):
+    return (
+        f'<body name="{name}" pos=".03 .002 .01"><joint name="{name}" axis="0 1 .2" damping=".05" '
+        f"{joint}/>{_LINK}{inside}</body>"
+    )
+
+
+def _hand(after="", first="", joint=""):
+    """A palm that swings, with two fingers of two links: microseconds of damping."""
+    fingers = _finger("f1", _finger("f2", joint=joint)) + _finger("t1", _finger("t2"), joint)
+    return (
+        f'<mujoco><worldbody><body><joint name="palm" axis="1 0 0"/>{first}'
+        f'<geom type="box" size=".03 .04 .02"/>{fingers}</body></worldbody>{after}</mujoco>'
+    )
+
+
+_TENDON = (
+    '<tendon><fixed name="t" stiffness=".1" damping="{damping}" springlength="0.2">'
+    '<joint joint="f1" coef="1"/><joint joint="t2" coef="-.5"/></fixed></tendon>'
+)
+STIFF = {
+    "dampers": _hand(),
+    "dampers and springs": _hand(joint='stiffness=".1" springref="30"'),
+    "free hand": _hand(first='<joint name="slide" type="slide" axis="0 0 1"/>'),
+    "ball": _hand().replace('name="f1" axis="0 1 .2"', 'name="f1" type="ball"'),
+    "tendon": _hand(_TENDON.format(damping=0.1)),
+    "servos": _hand(
+        _TENDON.format(damping=0)
+        + '<actuator><position joint="f1" kp=".5" kv=".02"/><velocity joint="t1" kv=".05"/>'
+        '<position tendon="t" kp=".2" kv=".01"/></actuator>'
+    ),
+}
+
+
+def implicit_end(mj_model, start, ctrl, duration, dt):
+    """Where MuJoCo's implicit integrator, of order one, ends."""
+    mj_model.opt.integrator, mj_model.opt.timestep = mujoco.mjtIntegrator.mjINT_IMPLICIT, dt
+    mj_model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data = mujoco.MjData(mj_model)
+    data.qpos[:], data.ctrl[:] = start, ctrl
+    mujoco.mj_step(mj_model, data, round(duration / dt))
+    return data.qpos.copy()
+
+
+@pytest.mark.parametrize("name", STIFF)
+def test_stiff_mechanisms_move_as_in_mujoco_at_defaults(name, rng):
+    """MuJoCo's results with two steps are extrapolated; their difference says how good that is."""
+    model, mj_model = loaded(STIFF[name]), mujoco.MjModel.from_xml_string(STIFF[name])
+    q, duration = model.random_configuration(rng), 0.2
+    ctrl = rng.uniform(-0.3, 0.3, mj_model.nu)
+    options = {"controls": ctrl} if mj_model.nu else {}
+    start = M.to_q(model, mj_model, q)
+    ends = [
+        M.from_q(model, mj_model, implicit_end(mj_model, start, ctrl, duration, dt))
+        for dt in (1e-4, 5e-5)
+    ]
+    change = model.difference(*ends)
+    motions = [
+        kt.simulate(model, q, duration=duration, dt=dt, limits=None, **options)
+        for dt in (1e-3, 2.5e-4)
+    ]
+    assert [motion.report.integrator for motion in motions] == ["rosenbrock_w"] * 2
+    own = np.max(np.abs(model.difference(*(motion.q[-1] for motion in motions))))
+    gap = model.difference(model.integrate(ends[1], change), motions[1].q[-1])
+    assert own < 2e-3
+    assert np.max(np.abs(gap)) < 0.02 * np.max(np.abs(change)) + own / 16
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kt.SimulationWarning)
+        with pytest.raises(kt.SimulationError, match=r"blew up|stopped in the step"):
+            kt.simulate(model, q, duration=0.01, limits=None, integrator="rk4", **options)
+
+
+PLACE = "cmeel.prefix/share/example-robot-data/robots"
+ROBOTS = {  # the others: benchmarks/mujoco_motions.py
+    "allegro_hand_description/urdf/allegro_right_hand.urdf": "rosenbrock_w",
+    "z1_description/urdf/z1.urdf": "rosenbrock_w",
+    "finger_edu_description/robots/finger_edu.urdf": "rk4",
+}
+
+
+@pytest.mark.parametrize("file", ROBOTS)
+def test_robots_move_as_in_mujoco_at_defaults(file):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = kt.load(Path(str(distribution("example-robot-data").locate_file(PLACE))) / file)
+        model = whole.uncoupled.replace(geometry=())
+        mj_model, q = M.to_model(model), model.neutral()
+    motion = kt.simulate(model, q, duration=0.5, store_every=100, limits=None, friction=None)
+    assert motion.report.integrator == ROBOTS[file]
+    assert motion.report.trusted
+    start = M.to_q(model, mj_model, q)
+    ends = [
+        M.from_q(model, mj_model, implicit_end(mj_model, start, 0.0, 0.5, dt))
+        for dt in (1e-4, 5e-5)
+    ]
+    change = ends[1] - ends[0]
+    assert np.max(np.abs(ends[1] + change - motion.q[-1])) < 0.02 * np.max(np.abs(change)) + 1e-9

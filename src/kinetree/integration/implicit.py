@@ -172,15 +172,16 @@ class Rosenbrock(Integrator):
                 q_i = move(model, q, u)
             rate = local_rate(model, q, u, v, order=self.order)
             qdd, power = field(model, t + alpha * h, q_i, v, tau)
+            rest = power - system.quadratic(v, qdd)
             r, s, w = (
                 x + combined(c, k) / h if any(c) else x
-                for x, k in ((rate, k_u), (qdd, k_v), (power, k_w))
+                for x, k in ((rate, k_u), (qdd, k_v), (rest, k_w))
             )
             for k, new in zip((k_u, k_v, k_w), system.solve(r, s, w, gamma * h), strict=True):
                 k.append(new)
         u, dv, work = (combined(table.m, k) for k in (k_u, k_v, k_w))
         error = combined(table.e, k_u), combined(table.e, k_v)
-        return Stepped(move(model, q, u), qd + dv, work, error)
+        return Stepped(move(model, q, u), qd + dv, work + system.quadratic(qd + dv / 2, dv), error)
 
     def _system(self, *given):
         return _Linearized(*given)
@@ -206,6 +207,10 @@ class _Linearized:
         self.damped = sigma * self.H + F_v
         self.back = sigma * np.eye(model.nv, dtype=int) - _turning(model, qd)
         self.factors = factor(self.damped @ self.back + F_q)
+
+    def quadratic(self, v, dv):
+        """Part of the power or work that is known exactly: none."""
+        return 0
 
     def solve(self, r, s, w, dt):
         """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
@@ -247,23 +252,34 @@ class RosenbrockW(Rosenbrock):
 
 
 class _Resisted:
-    """Springs and dampers at the start of a step, and the inertia matrix, for its length."""
+    """Springs and dampers at the start of a step, and the inertia matrix, for its length.
+
+    Stages overshoot where a velocity settles within the step, and the power is quadratic in it. So
+    of the power ``f · v`` only ``f · v - v · H qdd`` is integrated by stages, which is linear in
+    ``v``; the integral of the rest is ``(v + Δv/2) · H Δv``.
+    """
 
     def __init__(self, model, sigma, t, q, qd, tau, field):
         traced = np.asarray(q).dtype == object
         matrices = _matrices if traced else _matrices_of_arrays
-        self.H, self.K, self.D = matrices(model, t, q, qd, tau, field=field.of_joints)
-        self.sigma, self.qd, self.total = sigma, qd, field.joint_force(model, t, q, qd, tau)
-        self.response = field.response(model, q, sigma * self.H + self.D + self.K / sigma)
+        self.H, self.K, D = matrices(model, t, q, qd, tau, field=field.of_joints)
+        self.sigma, self.bias = sigma, None
+        self.total = field.joint_force(model, t, q, qd, tau)
+        self.response = field.response(model, q, sigma * self.H + D + self.K / sigma)
+
+    def quadratic(self, v, dv):
+        """``v · H dv``."""
+        return (v * times(self.H, dv)).sum(-1)
 
     def solve(self, r, s, w, dt):
         """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
         del dt  # of the derivative with respect to time, which is left out
-        sigma = self.sigma
-        k_v = self.response(times(self.H, s) - times(self.K, r) / sigma, s / sigma)
-        k_u = (r + k_v) / sigma
-        resisted = times(self.K, k_u) + times(self.D, k_v)
-        return k_u, k_v, (w + (self.total * k_v - self.qd * resisted).sum(-1)) / sigma
+        force = times(self.H, s)
+        if self.bias is None:  # in the first stage, where ``s`` is the acceleration
+            self.bias = self.total - force
+        k_v = self.response(force - times(self.K, r) / self.sigma, s / self.sigma)
+        k_w = (w + (self.bias * k_v).sum(-1)) / self.sigma
+        return (r + k_v) / self.sigma, k_v, k_w
 
 
 def _matrices(model, t, q, qd, tau, *, field):

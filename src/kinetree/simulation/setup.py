@@ -169,7 +169,7 @@ def composed(
     )
 
 
-def suited(setup: Setup, integrator: Any, q: Any, dt: float, *, servos: bool = False) -> Setup:
+def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     """The setup with a method that is stable at the start, if ``integrator`` is ``"auto"``.
 
     Warns of an explicit method that is not.
@@ -179,12 +179,12 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float, *, servos: bool = F
         integrator: as it was given.
         q: positions at the start, (..., nq).
         dt: length of a step [s].
-        servos: whether actuators act.
     """
     model, method, auto = setup.model, setup.method, integrator == "auto"
     if model.is_constrained and isinstance(setup.constraint, GeneralizedAlpha):
         return setup
     free = None if setup.prescription is None else setup.prescription.others(model)
+    servos = setup.servos is not None
     found = fastest_motion(model, method, q, free=free, servos=servos, step=dt / SAFE)
     if found is None or dt <= (SAFE if auto else 1.0) * found.step:
         return setup

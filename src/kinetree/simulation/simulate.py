@@ -136,7 +136,7 @@ def simulate(
     if limits is not None and setup.effects.limits is None:  # rigid stops refuse it
         warn_outside(model, q)
     warn_of_ground(model, contact, setup.forces)
-    setup = suited(setup, integrator, q, clock.dt, servos=controls is not None)
+    setup = suited(setup, integrator, q, clock.dt)
     stepper, watchers = setup.stepper(q, qd, events, clock.dt)
     control = as_controller(controller, model, qd.shape, controls, setup.servos)
     hooks = (*at_instants(control), *watchers, *hooks)
