@@ -21,6 +21,7 @@ from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.rank import rank_at, scaling
 from kinetree.integration.explicit import SemiImplicitEuler
+from kinetree.model.define import kept
 from kinetree.model.dynamics import has_dynamics
 from kinetree.model.gearing import Gearing
 from kinetree.quantities import dynamics
@@ -79,10 +80,17 @@ def fastest_motion(
     reach = stable_reach(method)
     if reach is None or model.nv == 0 or model.scalar_type().kind == "O":
         return None
-    configurations = _configurations(model, q)
-    parts = resistances(model, configurations[0], servos=servos)
+    configurations: Any = None
+    if model.couplings or model.loops:
+        configurations = _configurations(model, q)
+        parts = resistances(model, configurations[0], servos=servos)
+    else:
+        parts = kept(
+            model, ("resistances", servos), lambda: resistances(model, None, servos=servos)
+        )
     if not parts:
         return None
+    configurations = _configurations(model, q) if configurations is None else configurations
     H, N = _inertias(model, configurations, free)
     J = np.array([part.J for part in parts]) @ N
     d, k = (np.array([getattr(part, name) for part in parts]) for name in ("d", "k"))
@@ -157,7 +165,10 @@ def _rates(H, J, d, k):
 
 
 def resistances(model, q, *, servos=False) -> list[Resistance]:
-    """Springs and dampers of joints, tendons and loops of a mechanism, and its servos."""
+    """Springs and dampers of joints, tendons and loops of a mechanism, and its servos.
+
+    They depend on ``q`` with couplings or loops only.
+    """
     full, found = model.uncoupled, []
     unit = np.eye(full.nv)
     G = np.asarray(Gearing(model, q).G, dtype=float) if model.couplings else unit
