@@ -4,7 +4,7 @@
 
 Each robot starts at its first keyframe or posture, else at the zero of its joints, and moves under
 gravity, springs and dampers, with ``--servos`` under the controls of the keyframe as well, and a
-robot of a URDF file with ``--floating`` on a free joint. Contact, limits, dry friction and equality
+robot of a URDF file with ``--floating`` on a free joint, tumbling. Contact, limits, dry friction and equality
 constraints are left out on both sides: MuJoCo's are soft. Meshes are left out, too. ``kt.simulate``
 runs at its defaults and in steps of a quarter. MuJoCo runs with its RK4 where that is stable, else
 with its implicit integrator, of order one, whose results are extrapolated to steps of zero length.
@@ -165,6 +165,8 @@ def compared(path, *, servos=False, floating=False):
     key = mj_model.nkey > 0
     qpos = mj_model.key_qpos[0] if key else mj_model.qpos0
     qvel = mj_model.key_qvel[0] if key else np.zeros(mj_model.nv)
+    if floating:  # from rest everything would just fall
+        qvel = np.random.default_rng(0).uniform(-1, 1, mj_model.nv)
     ctrl = mj_model.key_ctrl[0] if key and servos else None
     if servos and (ctrl is None or not ctrl.size):
         return {"verdict": "not compared", "why": "no controls in a keyframe"}

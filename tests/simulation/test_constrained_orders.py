@@ -63,7 +63,7 @@ def orders(start, way, integrator, steps):
 
 
 @pytest.mark.parametrize("start", [hinges, balls])
-@pytest.mark.parametrize("integrator", ["heun", "rk4", "dopri5", "rk6"])
+@pytest.mark.parametrize("integrator", ["heun", "rk4", "dopri5", "rk6", "rosenbrock_w"])
 def test_projection_keeps_the_order_of_the_integrator(start, integrator):
     steps = (0.02, 0.01) if INTEGRATORS[integrator].order > 4 else (0.01, 0.005)
     order, motion = orders(start, "projection", integrator, steps)
