@@ -199,6 +199,9 @@ def test_loops_with_stiff_dampers():
         assert motion.report.integrator == "rosenbrock_w"
         assert motion.report.loop_error < 1e-12
         ends.append(motion.q[-1])
+    in_python = {"forces": lambda model, t, q, qd: 0 * qd}
+    two = kt.simulate(four, np.array([q, q]), duration=0.02, dt=0.002, **in_python)
+    np.testing.assert_allclose(two.q[-1], [motion.q[10]] * 2, atol=1e-12)
     fine = kt.simulate(four, q, duration=0.2, dt=2e-4, integrator="rk6")
     assert max(np.max(np.abs(end - fine.q[-1])) for end in ends) < 1e-9
 

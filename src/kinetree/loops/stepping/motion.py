@@ -197,7 +197,19 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
 
 
 def constrained_response(model, q, M, chosen):
-    """A function ``(f, given)`` to ``a`` with ``M a = f + Kᵀ l`` and ``K a = K given``, traced."""
+    """A function ``(f, given)`` to ``a``, (..., nv): ``M a = f + Kᵀ l`` and ``K a = K given``."""
+    if q.ndim > 1:
+        of_sample = {
+            n: constrained_response(model, q[n], M[n], chosen) for n in np.ndindex(q.shape[:-1])
+        }
+
+        def each(f, given):
+            a = np.zeros(f.shape)
+            for n, response in of_sample.items():
+                a[n] = response(f[n], given[n])
+            return a
+
+        return each
     K = chosen.matrix(loop_constraints(model, q, model.zero_velocity).K)
     inertia = factorized(model, M + chosen.weight * (K.T @ K) if chosen.weight else M)
     equations = orthogonal(inertia, K)
@@ -209,12 +221,6 @@ def constrained_response(model, q, M, chosen):
         return inertia.motion(x)
 
     return response
-
-
-@kernel
-def response_of_arrays(model, q, M, f, given, *, chosen):
-    """The same for arrays."""
-    return constrained_response(model, q, M, chosen)(f, given)
 
 
 def _at(size, variables, values):

@@ -24,7 +24,6 @@ from kinetree.loops.stepping.motion import (
     constrained_response,
     driven_acceleration,
     post_stabilized,
-    response_of_arrays,
 )
 from kinetree.quantities import dynamics
 
@@ -81,9 +80,7 @@ class Constrained:
 
     def response(self, model, q, M):
         """See ``Field.response``; constraints and prescribed joints obey ``given``."""
-        if M.dtype == object:
-            return constrained_response(model, q, M, self.chosen)
-        return lambda f, given: response_of_arrays(model, q, M, f, given, chosen=self.chosen)
+        return constrained_response(model, q, M, self.chosen)
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...).
