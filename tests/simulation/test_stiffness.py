@@ -126,6 +126,24 @@ def test_auto_stays_explicit_to_the_bit_where_nothing_is_stiff():
     assert np.array_equal(auto.q, explicit.q)
 
 
+def test_a_damper_that_moves_next_to_no_inertia():
+    """A ball on its own axis: 1e-16 kg·m², as point masses of files become by rounding."""
+    builder = kt.ModelBuilder("arm")
+    builder.body("arm", joint=kt.Revolute("y"), inertia=kt.shapes.box(0.3, 0.1, 0.1, mass=1.0))
+    point = kt.Inertia.from_mass_center(1.0, (1e-8, 0.0, 0.0), np.zeros((3, 3)))
+    builder.body(
+        "point", joint=kt.Revolute("z"), at=(0.3, 0, 0), inertia=point,
+        dynamics=JointDynamics(damping=1.0),
+    )  # fmt: skip
+    model = builder.build()
+    motion = kt.simulate(model, [0.3, 0.0], duration=0.2)
+    assert motion.report.integrator == "implicit_midpoint"
+    assert motion.report.integrator_reason.startswith("the damper at joint 'point_joint' acts wi")
+    rigid = kt.edit.lock(model, {"point_joint": 0.0})
+    exact = kt.simulate(rigid, [0.3], duration=0.2)
+    np.testing.assert_allclose(motion.q[-1], [exact.q[-1, 0], 0.0], atol=1e-6)
+
+
 def test_rollouts_and_batches_choose_alike():
     starts = np.array([START, [0.1, -0.3]])
     rolled = kt.rollout(STIFF, starts, steps=50, dt=0.01)

@@ -34,6 +34,8 @@ INTEGRATORS = {
 
 STIFF = INTEGRATORS["rosenbrock_w"]
 """What ``"auto"`` is where springs, dampers or servos are too stiff for explicit steps."""
+MASSLESS = INTEGRATORS["implicit_midpoint"]
+"""And where next to nothing is moved: this one does not divide by inertias."""
 
 
 def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integrator:

@@ -29,6 +29,8 @@ from kinetree.quantities import dynamics
 SAFE = 0.5
 """Part of the longest stable step at the start that ``integrator="auto"`` leaves to an explicit
 method: inertias change as the mechanism moves."""
+NO_INERTIA = 1e8
+"""Steps over the time in which a damper acts, above which it moves next to no inertia."""
 _GROWTH = 1.01  # in one step, that counts as unstable: 20,000 in 1000 steps
 _SAMPLES = 64  # starts of a batch that are looked at
 

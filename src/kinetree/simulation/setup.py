@@ -23,9 +23,9 @@ from kinetree.integration.events import UserEvents
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.prescription import PrescribedSteps, Prescription, as_prescription
-from kinetree.integration.registry import STIFF, integrator_named
+from kinetree.integration.registry import MASSLESS, STIFF, integrator_named
 from kinetree.integration.step import Stepper
-from kinetree.integration.stiffness import SAFE, fastest_motion, seconds
+from kinetree.integration.stiffness import NO_INERTIA, SAFE, fastest_motion, seconds
 from kinetree.integration.watcher import Watcher
 from kinetree.loops.stepping.options import (
     GeneralizedAlpha,
@@ -191,11 +191,12 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     why = f"{found}, and {method.name!r} is stable in steps up to {seconds(found.step)}"
     advice = f"take integrator={STIFF.name!r}, or a dt below {seconds(SAFE * found.step)}"
     if auto:
-        reason = f"{why}; dt is {seconds(dt)}"
-        other = dataclasses.replace(setup, method=STIFF, reason=reason)
-        refused = [message for _, message in conflicts(other)]
-        if not refused:
-            return other
+        reason, refused = f"{why}; dt is {seconds(dt)}", []
+        for method in (MASSLESS, STIFF) if dt > NO_INERTIA * found.time else (STIFF,):
+            other = dataclasses.replace(setup, method=method, reason=reason)
+            refused = [message for _, message in conflicts(other)]
+            if not refused:
+                return other
         advice = f"take a dt below {seconds(SAFE * found.step)}. {refused[0]}"
     if dt > found.step and not setup.adaptive:
         warnings.warn(
