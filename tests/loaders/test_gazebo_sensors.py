@@ -5,6 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.writers.sdf import to_sdf
 
 SDF = """
 <sdf version="1.9"><world name="w"><gravity>0 0 -9.81</gravity>
@@ -80,3 +81,19 @@ def test_urdf_has_those_of_gazebo(lump):
     readings = at_rest(kt.loads(URDF.format(inertia=SOLID), "urdf", lump=lump))
     assert_close(readings["imu_acceleration"], [0, 0, 9.81])
     assert_close(readings["ft_force"], [0, 0, 3 * 9.81], condition=10)
+
+
+def test_sdf_is_written_with_them():
+    model = kt.loads(SDF.format(frame="", more=""), "sdf", lump=False)
+    text = to_sdf(model)
+    again = kt.loads(text, "sdf", lump=False)
+    assert [(s.name, s.kind, s.noise) for s in again.sensors] == [
+        (s.name, s.kind, s.noise) for s in model.sensors
+    ]
+    state = np.array([0.4]), np.array([0.7]), np.array([1.3])
+    one, other = (kt.sensors(m)(*state).values for m in (model, again))
+    assert_close(other, one, condition=100, scale=np.abs(one).max())
+    assert to_sdf(again) == text
+    other = kt.Sensor("angle", "jointpos", model.joint_names[-1])
+    with pytest.warns(kt.ModelWarning, match="SDF cannot hold it: sensors angle"):
+        to_sdf(model.replace(sensors=[other]))

@@ -14,11 +14,12 @@ from kinetree.spatial import Plucker
 
 MAGNETIC_FIELD = (6e-06, 2.3e-05, -4.2e-05)
 """Of a world that does not say, by the standard [T]."""
-_IMU = {
+IMU = {
     "acceleration": ("accelerometer", "linear_acceleration"),
     "angular_velocity": ("gyro", "angular_velocity"),
     "orientation": ("framequat", ""),
 }
+"""What an IMU measures: the kind of sensor here, and the element of its noise."""
 
 
 def on_link(node: Node, link: str, X: Plucker, field=MAGNETIC_FIELD) -> list[Sensor]:
@@ -29,7 +30,7 @@ def on_link(node: Node, link: str, X: Plucker, field=MAGNETIC_FIELD) -> list[Sen
         imu = node.one("imu")
         return [
             Sensor(f"{name}_{what}", reading, link, placement=X, noise=_noise(imu, tag))
-            for what, (reading, tag) in _IMU.items()
+            for what, (reading, tag) in IMU.items()
         ]
     if kind == "magnetometer":
         noise = _noise(node, "magnetometer")

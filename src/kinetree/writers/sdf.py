@@ -25,6 +25,7 @@ from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Pla
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import euler_angles
+from kinetree.writers.gazebo import GazeboSensors
 from kinetree.writers.urdf import forward
 
 VERSION = "1.11"  # the first with <mimic>
@@ -63,6 +64,7 @@ class _Writer:
         self.base_link = ""  # the frame that is written as a link, to carry shapes of the base
         self.link_names = [WORLD, *(b.name for b in model.bodies)]
         self.X_0 = self._poses()
+        self.links, self.joints = {}, {}  # elements by number of the body
 
     def text(self) -> str:
         model = self.model
@@ -80,6 +82,7 @@ class _Writer:
         for loop in model.loops:
             self._write_loop(loop)
         self._write_frames()
+        self._write_sensors()
         self._refuse_couplings()
         self._warn()
         etree.indent(self.root)
@@ -150,7 +153,7 @@ class _Writer:
                 "body 'world': in SDF this name stands for the world; rename the body"
             )
         scope, own = self._scope(body.name)
-        link = _named(scope, "link", own)
+        link = self.links[i] = _named(scope, "link", own)
         parent = self.link_names[body.parent]
         same = parent.rpartition(_APART)[0] == body.name.rpartition(_APART)[0]
         if body.parent and same:
@@ -234,7 +237,9 @@ class _Writer:
                 f"{what} is {body.joint!r}, and SDF has no child 'world'; {_IN_TOML}"
             )
         element = self._joint(body.joint_name, joint, ends, body)
-        if ends[1] != body.name:  # reversed: the joint sits where the frame of our body is
+        if ends[1] == body.name:
+            self.joints[i] = element
+        else:  # reversed: the joint sits where the frame of our body is
             _put_pose(element, Plucker.identity(), self._seen(body.name, body.joint_name, what))
         for coupling in self.model.couplings:
             if coupling.joint == i and coupling.is_mimic:
@@ -319,6 +324,16 @@ class _Writer:
         if any(dynamics.armature) or dynamics.drive:
             self.lost.append(f"armature or drive of joint {joint.get('name')!r}")
 
+    def _write_sensors(self):
+        writes = (_named, _put, _put_pose)
+        sensors = GazeboSensors(self.model, self.links, self.joints, writes, self.is_world)
+        sensors.write()
+        if self.is_world and sensors.field is not None:
+            _put(self.scopes[""], "magnetic_field", sensors.field)
+        left = list(sensors.left)
+        if left:
+            self.lost.append(f"sensors {', '.join(left[:4])}" + ", ..." * (len(left) > 4))
+
     def _refuse_couplings(self):
         for coupling in self.model.couplings:
             if not coupling.is_mimic:
@@ -330,7 +345,6 @@ class _Writer:
     def _warn(self):
         whats = (
             "actuators",
-            "sensors",
             "tendons",
             "gravity_compensation",
             "contact_pairs",

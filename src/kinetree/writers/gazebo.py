@@ -1,0 +1,99 @@
+"""Sensors as SDF has them: what ``kinetree.loaders.gazebo`` reads, the other way round."""
+
+import numpy as np
+from lxml import etree  # type: ignore[import-untyped]
+
+from kinetree.loaders.gazebo import IMU, MAGNETIC_FIELD
+
+_WRENCH = {"force": "force", "torque": "torque"}
+
+
+class GazeboSensors:
+    """Writes the sensors that SDF has words for.
+
+    Args:
+        model: the model.
+        links: element of each body, by number.
+        joints: element of the joint that carries each body, by number, where it is its child.
+        writes: functions that write an element with a name, one with numbers or text, and a pose.
+        in_world: whether there is a world, which has a magnetic field.
+
+    Attributes:
+        left: sensors that are not written yet, by name.
+        field: the magnetic field that they measure.
+    """
+
+    def __init__(self, model, links, joints, writes, in_world):
+        self.model, self.links, self.joints, self.in_world = model, links, joints, in_world
+        self.named, self.put, self.put_pose = writes
+        self.left = {s.name: s for s in model.sensors}
+        self.field = None
+
+    def write(self):
+        """Write all that can be written; the others are in ``left``."""
+        kinds = {what: kind for what, (kind, _) in IMU.items()}
+        for s in self.model.sensors:
+            if s.kind == "accelerometer":
+                self._imu(self._together(s, "acceleration", kinds))
+            elif s.kind == "force":
+                self._wrench(self._together(s, "force", _WRENCH))
+            elif s.kind == "magnetometer":
+                self._magnetometer(s)
+
+    def _together(self, s, suffix, kinds):
+        """The sensors that one element stands for, in the same place; none if they differ."""
+        base, (body, X) = s.name.removesuffix(f"_{suffix}"), self._place(s)
+        found = [self.left.get(f"{base}_{what}") for what in kinds]
+        for x, kind in zip(found, kinds.values(), strict=True):
+            if x is None or x.kind != kind or x.reference or x.cutoff or x.inertia is not None:
+                return []
+            other, Y = self._place(x)
+            if other != body or x.data != s.data:
+                return []
+            if not (np.array_equal(X.E, Y.E) and np.array_equal(X.r, Y.r)):
+                return []
+        return found
+
+    def _imu(self, sensors):
+        if sensors and self._place(sensors[0])[0] in self.links:
+            imu = etree.SubElement(self._element(self.links, "acceleration", "imu", sensors), "imu")
+            for s, (_, tag) in zip(sensors, IMU.values(), strict=True):
+                self._noise(imu, tag, s.noise)
+
+    def _wrench(self, sensors):
+        if sensors and self._place(sensors[0])[0] in self.joints:
+            element = self._element(self.joints, "force", "force_torque", sensors)
+            given = etree.SubElement(element, "force_torque")
+            self.put(given, "frame", "sensor")
+            of_child = sensors[0].data == (-1.0,)
+            way = "child_to_parent" if of_child else "parent_to_child"
+            self.put(given, "measure_direction", way)
+            for s in sensors:
+                self._noise(given, s.kind, s.noise)
+
+    def _magnetometer(self, s):
+        usual = s.data == MAGNETIC_FIELD or self.in_world
+        if usual and self.field in (None, s.data) and self._place(s)[0] in self.links:
+            self.field = s.data
+            self._noise(self._element(self.links, "", s.kind, [s]), s.kind, s.noise)
+
+    def _element(self, parents, suffix, kind, sensors):
+        body, X = self._place(sensors[0])
+        name = sensors[0].name.removesuffix(f"_{suffix}")
+        element = self.named(parents[body], "sensor", name, type=kind)
+        self.put_pose(element, X)
+        for s in sensors:
+            del self.left[s.name]
+        return element
+
+    def _place(self, s):
+        """The body of a sensor, and from there to the sensor."""
+        frame = self.model.frame(s.of)
+        return frame.body, s.placement @ frame.placement
+
+    def _noise(self, parent, tag, deviation):
+        if tag and deviation:
+            part = etree.SubElement(parent, tag)
+            for axis in "xyz":
+                noise = etree.SubElement(etree.SubElement(part, axis), "noise", type="gaussian")
+                self.put(noise, "stddev", deviation)
