@@ -228,6 +228,8 @@ def test_where_semantics_come_from(tmp_path):
     assert kt.load(urdf, strict=True).groups == ()
     with pytest.raises(LoadError, match="srdf= belongs to URDF files; this is a file of toml"):
         kt.loads("kinetree = 1", "toml", srdf=srdf)
+    with pytest.raises(LoadError, match=r"SRDF describes the robot.*, srdf='r.srdf'\) reads both"):
+        kt.load(srdf)
     with pytest.raises(LoadError, match="srdf must be the path of a file, got int"):
         kt.load(urdf, srdf=3)
     with pytest.raises(LoadError, match="there is no such file"):

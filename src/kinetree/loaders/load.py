@@ -235,6 +235,11 @@ def _read(source, path, folders, format, options) -> Loaded:
     if format not in FORMATS:
         hint = did_you_mean(format, FORMATS, f"known: {', '.join(FORMATS)}")
         raise LoadError(f"{path}: unknown format {format!r}; {hint}")
+    if Path(path).suffix.lower() == ".srdf" and format == "urdf":
+        raise LoadError(
+            f"{path}: SRDF describes the robot of a URDF file; "
+            f"load('robot.urdf', srdf={Path(path).name!r}) reads both"
+        )
     if options.parameters and not FORMATS[format].parameters:
         raise LoadError(f"{path}: parameters= is for TOML files; a file of {format} has none")
     if options.srdf is not None and format != "urdf":
