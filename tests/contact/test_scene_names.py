@@ -174,6 +174,13 @@ def test_coefficients_are_those_of_the_surfaces_unless_given(one, other, frictio
         assert own == 0.2
 
 
+def test_a_ground_has_a_surface():
+    ice = with_ground(balls(None, Surface(friction=0.2)), surface=Surface(friction=0.1))
+    assert Scene(ice, "base").friction.tolist() == [0.1, 0.2]
+    ice = with_ground(balls(None, Surface(friction=0.2)), surface=Surface(friction=0.1, priority=1))
+    assert Scene(ice, "base").friction.tolist() == [0.1, 0.1]
+
+
 def test_masks_pairs_and_exclusions_of_a_model():
     m = balls(Surface(contype=1, conaffinity=0), Surface(contype=2, conaffinity=1), None)
     assert set(Scene(m).pair_names) == {"b0/b1", "b0/b2", "b1/b2"}

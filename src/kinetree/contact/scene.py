@@ -18,7 +18,7 @@ from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
-from kinetree.model.geometry import Geometry, Plane
+from kinetree.model.geometry import Geometry, Plane, Surface
 from kinetree.model.model import Model
 from kinetree.model.parts import Posture
 from kinetree.spatial import Plucker
@@ -255,7 +255,7 @@ def _warn_of_nothing(model):
 
 def with_ground(
     model: Model, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0),
-    name: str = "ground",
+    name: str = "ground", surface: Surface | None = None,
 ) -> Model:  # fmt: skip
     """The model with a plane fixed to its base, solid on the side that ``normal`` leaves.
 
@@ -264,6 +264,7 @@ def with_ground(
         normal: direction out of the ground, of any length, (3,).
         point: a point of the surface [m], (3,).
         name: what to call the shape.
+        surface: its friction and so on; that of what touches it by default.
     """
     n = np.asarray(normal, dtype=float)
     length = np.sqrt(n @ n) if n.shape == (3,) else 0.0
@@ -271,5 +272,5 @@ def with_ground(
         raise ModelError(f"normal must be a direction of three numbers, got {normal!r}")
     axes = contact_axes(n / length)
     placement = Plucker(axes[[1, 2, 0]], np.array(point, dtype=float))
-    plane = Geometry(0, Plane(), placement, name=name)
+    plane = Geometry(0, Plane(), placement, name=name, surface=surface)
     return as_model(model).replace(geometry=(*model.geometry, plane))
