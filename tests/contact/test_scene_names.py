@@ -1,5 +1,6 @@
 """Shapes by the names of shapes, links, frames and bodies, and feet by their height."""
 
+import numpy as np
 import pytest
 
 import kinetree as kt
@@ -172,6 +173,17 @@ def test_coefficients_are_those_of_the_surfaces_unless_given(one, other, frictio
         assert (given.friction.tolist(), given.restitution.tolist()) == ([0.1], [0.9])
         [own] = Scene(m, [Pair("b0", "b1", friction=0.2)]).friction
         assert own == 0.2
+
+
+@pytest.mark.parametrize("margin", [0.02, -0.02])
+def test_margins_move_the_surfaces_apart_or_together(margin):
+    m = with_ground(balls(Surface(margin=margin)))
+    q = m.neutral()
+    q[2] = 0.1 + margin
+    touching = Scene(m).contacts(q, 1e-9)
+    np.testing.assert_allclose(touching.gap, [0.0], atol=1e-15)
+    q[2] += 1e-6
+    assert not len(Scene(m).contacts(q).gap)
 
 
 def test_a_ground_has_a_surface():

@@ -86,7 +86,7 @@ Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Me
 
 @dataclass(frozen=True)
 class Surface:
-    """What touching a shape means: which others it touches, and how, as in MuJoCo.
+    """What touching a shape means: which others it touches, and how, as in MuJoCo (from 3.9 on).
 
     Two shapes may touch if a bit of ``contype`` of one is also one of ``conaffinity`` of the other.
     Coefficients of a pair are those of the shape with the higher ``priority``, or else the larger
@@ -99,7 +99,8 @@ class Surface:
         restitution: coefficient of restitution; None as for friction.
         condim: directions in which a contact acts: 1: no friction; 3: sliding friction; 4 and 6:
             with torsion, and with rolling too.
-        margin: how far apart the shapes are held [m]; those of both are added.
+        margin: how far apart the shapes are held [m]; those of both are added. Negative ones let
+            them overlap so far.
         gap: how much farther away a contact is noted already [m]; it changes no motion.
         priority: the coefficients of the higher one hold.
         contype: bits of the kinds that the shape is of.
