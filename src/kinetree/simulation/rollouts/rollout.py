@@ -162,7 +162,7 @@ def run_of(
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
-    setup = suited(setup, integrator, arrays.q0, dt, servos=servos is not None)
+    setup = suited(setup, integrator, arrays.q0, dt)
     method, field = setup.rollout_step(arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, controller, tuple(own), names)
     return Run(transition, arrays, steps, dt, t0)
