@@ -49,6 +49,15 @@ def test_what_is_settled_with_a_reason_is_not_listed_twice():
     ]
 
 
+def test_what_holds_anyway_is_not_listed():
+    text = "<link><gravity>{}</gravity><kinematic>{}</kinematic></link>"
+    for values, expected in ((("1", "false"), []), (("0", "true"), ["<gravity>", "<kinematic>"])):
+        report, root = Report(), parse(text.format(*values).encode(), "r.sdf")
+        report.use(root)
+        report.unused(root)
+        assert [notice.what for notice in report.notices] == expected
+
+
 def test_nothing_is_listed_when_all_was_read():
     assert report_after(lambda robot: robot.report.use_all(robot.element)) == []
 

@@ -7,6 +7,7 @@ from support.urdf_files import MASS, arm, joint, link, quietly, read, robot
 from kinetree.algorithms import crba, jacobians
 from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free
+from kinetree.loaders import read as read_file
 
 ORIGIN = "<origin xyz='0 0 1' rpy='0.3 0 0'/>"
 TOOL = robot(
@@ -172,8 +173,26 @@ def test_what_kinetree_does_not_use_is_listed_with_its_line():
         attributes="color='red'",
     )
     assert read(text)[1] == [
+        "r.urdf:3: <gazebo reference='a'>: settings of a simulator: kp",
         "r.urdf:4: <sensor name='s'>: kinetree does not use it",
         "r.urdf:1: attribute 'color' of <robot name='r'>: kinetree does not use it",
-        "r.urdf:3: <gazebo reference='a'>: settings of a simulator",
         "r.urdf:2: <texture>: kinetree does not use it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "effect", "why"),
+    [
+        ("<turnGravityOff>true</turnGravityOff><kp>1</kp>", "motion", ": turnGravityOff"),
+        ("<turnGravityOff>false</turnGravityOff><kd>1</kd><mu1>1</mu1>", "contact", ": kd"),
+        ("<plugin name='p'/><material>Red</material>", "control", ": plugin"),
+        ("<provideFeedback>true</provideFeedback>", "setting", ": provideFeedback"),
+        ("<material>Red</material>", "picture", ": material"),
+        ("", "setting", ""),
+    ],
+)
+def test_settings_of_gazebo_are_named_and_come_by_what_they_change(inside, effect, why, tmp_path):
+    path = tmp_path / "r.urdf"
+    path.write_text(robot(link("a"), f"<gazebo reference='a'>{inside}</gazebo>"))
+    (notice,) = read_file(path).notices
+    assert (notice.effect, notice.why) == (effect, f"settings of a simulator{why}")

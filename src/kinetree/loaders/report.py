@@ -15,6 +15,10 @@ Effect = Literal["motion", "contact", "control", "setting", "picture"]
 settings of a simulator, or pictures alone."""
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 _SHOWN, _SHOWN_MOTION = 10, 40
+_USUAL = {
+    "gravity": ("1", "true"),
+    **dict.fromkeys(("kinematic", "self_collide", "enable_wind"), ("0", "false")),
+}  # elements of SDF, also met in URDF, that say what holds without them
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Report:
         known = [self.effects[tag] for tag in inner if tag in self.effects]
         if "picture" in known:  # the colour of a collision shape, too
             return "picture"
-        usual = "motion" if known else self.effects.get(root, "motion")
+        usual: Effect = "motion" if known else self.effects.get(root, "motion")
         return next((effect for effect in known if effect != "motion"), usual)
 
     def in_order(self) -> tuple[Notice, ...]:
@@ -112,7 +116,8 @@ class Report:
         while waiting:
             element = waiting.pop()
             if element not in self._used:
-                self.ignored(element)
+                if (element.text or "").strip() not in _USUAL.get(tag_of(element), ()):
+                    self.ignored(element)
                 continue
             for name in element.attrib:
                 if name not in self._used[element]:

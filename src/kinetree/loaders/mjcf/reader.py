@@ -7,7 +7,7 @@ from kinetree.loaders.mjcf import geoms, joints, sensors, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.source import prepare
 from kinetree.loaders.mjcf.values import AllBut, compiled, mujoco
-from kinetree.loaders.report import Notice, short, tag_of
+from kinetree.loaders.report import Effect, Notice, short, tag_of
 from kinetree.model import Model
 
 
@@ -67,7 +67,7 @@ def _noter(mjcf, report):
 
     noted = set()
 
-    def note(tag, name, why, effect="motion"):
+    def note(tag, name, why, effect: Effect = "motion"):
         element = elements.get((tag, name), elements.get((tag, "")))
         file, line = (report.path, None) if element is None else mjcf.place(element)
         tag = tag.rpartition("/")[2]

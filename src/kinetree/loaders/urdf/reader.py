@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.gazebo import named_apart, on_joint, on_link
+from kinetree.loaders.report import EFFECTS as IN_ORDER
 from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
 from kinetree.loaders.urdf.drives import Drives, read_drives
@@ -65,11 +66,33 @@ def read_urdf(source, report, folders, options) -> Model:
     for node in robot.all("gazebo"):
         alone = {tag_of(e) for e in node.element.findall("*")} == {"sensor"}
         if not is_friction_alone(node) and not alone:
-            node.ignored("settings of a simulator")
+            _note_gazebo(node)
     report.unused(element)
     if assembly.srdf is not None:
         report.notices += assembly.srdf.notices
     return model
+
+
+_GAZEBO: dict[str, Effect] = {
+    **dict.fromkeys(("turnGravityOff", "static", "kinematic"), "motion"),
+    **dict.fromkeys(
+        ("mu", "fdir1", "kp", "kd", "minDepth", "maxVel", "maxContacts", "selfCollide",
+         "self_collide"), "contact",
+    ),
+    "plugin": "control",
+    **dict.fromkeys(("material", "visual"), "picture"),
+}  # fmt: skip
+
+
+def _note_gazebo(node):
+    """Name the settings that matter most, but for those that are read, and those that say no."""
+    given = [e for e in node.element.iterfind("*") if (e.text or "").strip() not in ("false", "0")]
+    tags = list(dict.fromkeys(tag_of(e) for e in given))
+    tags = [tag for tag in tags if tag not in ("mu1", "mu2", "sensor")] or tags
+    effects = {tag: _GAZEBO.get(tag, "setting") for tag in tags}
+    effect = min(effects.values(), key=IN_ORDER.index, default="setting")
+    listed = ", ".join([tag for tag in tags if effects[tag] == effect][:6])
+    node.ignored("settings of a simulator" + (f": {listed}" if listed else ""), effect=effect)
 
 
 class _Assembly:
