@@ -145,10 +145,12 @@ DRIVEN = f"""
   <worldbody>
     <body name="arm"><joint name="a" axis="0 1 0" ref=".2" damping=".3" actuatorfrclimited="true"
       actuatorfrcrange="-2 2"/>{_BOX}/>
-      <body name="hand" pos="0 0 .5"><joint name="b" axis="1 0 0" stiffness="2"/>{_BOX}/>
+      <body name="hand" pos="0 0 .5" gravcomp=".7"><joint name="b" axis="1 0 0" stiffness="2"/>
+        {_BOX}/>
         <site name="imu" pos=".1 .2 .3"/></body></body>
   </worldbody>
-  <tendon><fixed name="string" limited="true" range="-.3 .4"><joint joint="a" coef="2"/>
+  <tendon><fixed name="string" limited="true" range="-.3 .4" stiffness="3"
+    springlength="-.1 .2"><joint joint="a" coef="2"/>
     <joint joint="b" coef="-.5"/></fixed></tendon>
   <actuator>
     <motor name="motor" joint="a" gear="3" ctrllimited="true" ctrlrange="-1 1"/>
@@ -163,7 +165,7 @@ DRIVEN = f"""
     <jointactuatorfrc joint="a"/><jointactuatorfrc joint="b"/>
     <tendonpos tendon="string"/><tendonvel tendon="string"/><tendonactuatorfrc tendon="string"/>
     <tendonlimitpos tendon="string"/><tendonlimitvel tendon="string"/>
-    <accelerometer site="imu"/><force site="imu"/>
+    <accelerometer site="imu"/><force site="imu"/><e_potential/>
   </sensor>
 </mujoco>"""
 

@@ -34,6 +34,7 @@ __all__ = [
     "mass_matrix_rate_by_axial_turns",
     "potential_energy",
     "potential_energy_rate",
+    "spring_energy",
     "total_energy",
 ]
 
@@ -59,10 +60,19 @@ def potential_energy(model, q):
 
 @for_all_joints()
 def elastic_energy(model, q):
-    """``½ Δᵀ k Δ`` of the springs in joints, those that close loops included, and tendons [J].
+    """``spring_energy``, and ``+Σ m g·c`` of the masses that gravity compensation carries [J]."""
+    energy = spring_energy(model, q)
+    if model.gravity_compensation:
+        X_0 = base_transforms(model, joint_transforms(model, q)[0])
+        for g in model.gravity_compensation:
+            X = X_0[g.body]
+            energy = energy + g.mass * (model.gravity @ (X.r + X.E.T @ np.array(g.center)))
+    return energy
 
-    With ``+Σ m g·c`` of the masses whose weight gravity compensation carries.
-    """
+
+@for_all_joints()
+def spring_energy(model, q):
+    """``½ Δᵀ k Δ`` of the springs in joints, those that close loops included, and tendons [J]."""
     energy = 0
     for i, body in enumerate(model.bodies, start=1):
         if has_dynamics(body, "stiffness"):
@@ -76,11 +86,6 @@ def elastic_energy(model, q):
         if t.has("stiffness"):
             L = t.length(tendon_variables(model, t, q, model.q_slice))
             energy = energy + t.stiffness * tendon_stretch(t, L) ** 2 / 2
-    if model.gravity_compensation:
-        X_0 = base_transforms(model, joint_transforms(model, q)[0])
-        for g in model.gravity_compensation:
-            X = X_0[g.body]
-            energy = energy + g.mass * (model.gravity @ (X.r + X.E.T @ np.array(g.center)))
     return energy
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.algorithms.actuators import actuator_forces, driving_force, transmission
 from kinetree.algorithms.coupled import for_all_joints
-from kinetree.algorithms.energy import elastic_energy, kinetic_energy, potential_energy
+from kinetree.algorithms.energy import kinetic_energy, potential_energy, spring_energy
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -290,7 +290,7 @@ def _tendon_drive(state, s):
 
 
 def _potential(state, s):
-    return potential_energy(state.model, state.q) + elastic_energy(state.model, state.q) + s.offset
+    return potential_energy(state.model, state.q) + spring_energy(state.model, state.q) + s.offset
 
 
 def _joint_position(state, s):
