@@ -314,3 +314,22 @@ def apart(mj, found):
     """Pairs of geoms that can move against each other, which explicit pairs need not be."""
     weld = mj.body_weldid[mj.geom_bodyid]
     return {(i, j) for i, j in found if weld[i] != weld[j]}
+
+
+def test_sensors_and_loops_at_links_are_written():
+    """A link is a body of the written file, and its frame no site."""
+    source = text(
+        "<body name='a'><joint/><geom size='.1'/><body name='foot' pos='0 0 1'>"
+        "<geom size='.1' pos='.1 0 0'/></body></body>"
+        "<body name='b' pos='0 0 2'><joint/><geom size='.1'/></body>",
+        after="<sensor><framepos name='p' objtype='xbody' objname='foot'/></sensor>"
+        "<equality><connect body1='foot' body2='b' anchor='0 0 0'/></equality>",
+    )
+    model = loaded(source)
+    again = loaded(to_mjcf(model))
+    assert model.frame_names == ("foot",)
+    assert "foot" in again.frame_names
+    assert "foot_site" not in again.frame_names
+    assert [(s.name, s.kind, s.of) for s in again.sensors] == [("p", "framepos", "foot")]
+    assert [(c.predecessor, c.successor) for c in again.loops] == [(1, 2)]
+    assert touching(again) == touching(model)

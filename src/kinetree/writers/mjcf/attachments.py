@@ -21,8 +21,8 @@ from kinetree.writers.mjcf.geoms import links_of
 
 
 def write_frames(model, elements):
-    """Frames as sites, but for links, which are bodies; those with sensors are both."""
-    links = links_of(model) - {name for s in model.sensors for name in (s.of, s.reference)}
+    """Frames as sites, but for links, which are bodies."""
+    links = links_of(model)
     for frame in model.frames:
         if frame.name in links:
             continue

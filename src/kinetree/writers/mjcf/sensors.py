@@ -6,7 +6,7 @@ from kinetree.model.parts import is_identity
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.writers.mjcf.attachments import Sites
 from kinetree.writers.mjcf.elements import element, numbers, parts_of
-from kinetree.writers.mjcf.geoms import shape_attributes
+from kinetree.writers.mjcf.geoms import links_of, shape_attributes
 
 _AT_SITES = (
     "accelerometer", "gyro", "velocimeter", "magnetometer", "force", "torque", "touch",
@@ -35,7 +35,7 @@ def write_sensors(model, elements, root, left_out):
 class _Writer:
     def __init__(self, model, elements, root):
         self.model, self.elements, self.root = model, elements, root
-        self.sites = Sites(model, elements)
+        self.sites, self.links = Sites(model, elements), links_of(model)
 
     def attributes(self, s: Sensor):
         """What a sensor is of; None where MJCF has no word for it."""
@@ -70,6 +70,8 @@ class _Writer:
         frame = self.model.frame(getattr(s, which))
         if is_identity(placement) and frame.name in self.model.body_names:
             return "xbody", self._body(frame.body)
+        if is_identity(placement) and frame.name in self.links:
+            return "xbody", frame.name
         if is_identity(placement):
             return "site", frame.name
         return "site", self.sites.at(f"{s.name}_{which}", frame.body, placement @ frame.placement)
@@ -77,7 +79,7 @@ class _Writer:
     def _of_site(self, s):
         frame = self.model.frame(s.of)
         name = s.of
-        if s.of in self.model.body_names or not is_identity(s.placement):
+        if s.of in {*self.model.body_names, *self.links} or not is_identity(s.placement):
             name = self.sites.at(f"{s.name}_site", frame.body, s.placement @ frame.placement)
         if s.kind == "magnetometer":
             option = self.root.find("option")
