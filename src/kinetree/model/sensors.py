@@ -29,7 +29,10 @@ class Kind(NamedTuple):
     unit: str
     """Unit of the reading; that of joints is of one that turns."""
     needs: str
-    """What it depends on, besides q: "", "qd", "qdd", "controls", "t", or "contact"."""
+    """What it depends on besides q: "", "qd", "qdd", "controls" or "t".
+
+    "contact" for those that are computed in Python, from contacts or shapes.
+    """
     data: str = "real"
     """How ``cutoff`` clips readings: "real" both ways, "positive" from above, "" not at all."""
     relative: bool = False

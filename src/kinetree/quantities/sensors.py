@@ -27,7 +27,7 @@ def needs_of(sensors: Sequence) -> dict:
     return {name: s for name, s in found.items() if name}
 
 
-_TO_DO = {
+_NEEDED = {
     "qd": "the velocities qd",
     "qdd": "the accelerations qdd, or the joint forces tau or controls that cause them",
     "controls": "the controls of the actuators",
@@ -41,12 +41,12 @@ def _check(model, given):
         what = f"sensor {s.name!r} of model {model.name!r} ({s.kind})"
         if name == "contact":
             raise ModelError(
-                f"{what} depends on contact, which is no closed formula of the state: "
-                f"kinetree.sensors(model) reads it"
+                f"{what} is computed in Python, from contacts or shapes: kinetree.sensors(model) "
+                f"reads it"
             )
         causes = given["tau"] is not None or given["controls"] is not None
         if given.get(name) is None and not (name == "qdd" and causes):
-            raise ShapeError(f"{what} needs {_TO_DO[name]}")
+            raise ShapeError(f"{what} needs {_NEEDED[name]}")
     forces = [s for s in model.sensors if s.kind in ("force", "torque")]
     for s in forces:
         what = f"sensor {s.name!r} of model {model.name!r} ({s.kind})"
