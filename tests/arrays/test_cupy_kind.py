@@ -102,6 +102,19 @@ def test_rollouts_take_one_launch_for_each_state_that_is_stored(model, launches,
     assert len(launches) == 6
 
 
+def test_servos_of_rollouts_act_on_the_device(model, launches, rng):
+    servos = [kt.Actuator(f"s{i}", i, gain=(20.0,), bias=(0.0, -20.0, -2.0)) for i in (1, 2)]
+    driven, (q0, qd0, u) = model.replace(actuators=servos), states(rng)
+    options = {"dt": 0.01, "integrator": "euler", "steps": 6, "store_every": 3}
+    for controls in (u[None], on_device(rng.normal(size=(6, 4, 2)))):
+        found = kt.rollout(driven, q0, qd0, controls=controls, **options)
+        expected = kt.rollout(
+            driven, np.array(q0), np.array(qd0), controls=np.array(controls), **options
+        )
+        np.testing.assert_array_equal(found.q, expected.q)
+    assert len(launches) == 2 + 6
+
+
 def test_configurations_move_on_the_device_and_the_host_gives_arrays_back(model, launches, rng):
     q, step, _ = states(rng)
     found = model.difference(q, model.integrate(q, step))

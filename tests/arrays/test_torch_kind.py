@@ -1,5 +1,7 @@
 """Torch tensors: the same numbers, on the same memory, with derivatives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -123,6 +125,25 @@ def test_rollouts_have_derivatives():
     each = torch.func.vmap(end, in_dims=(0, 0, None))(q0, 0 * q0, tau[:, 0])
     for a, b in zip(each, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-15)
+
+
+def test_rollouts_have_derivatives_by_controls_of_servos():
+    servo = kt.Actuator("servo", 1, gain=(20.0,), bias=(0.0, -20.0, -2.0))
+    model = kt.samples.pendulum().replace(actuators=[servo])
+
+    def end(q, u):
+        return kt.rollout(model, q, controls=u, steps=3, dt=0.01).q[-1]
+
+    q, u = torch.tensor([[0.3], [1.0]], dtype=torch.float64), torch.full((3, 2, 1), 0.2).double()
+    assert gradcheck(end, [x.requires_grad_() for x in (q, u)])
+    filtered = model.replace(actuators=[replace(servo, activation="filter", time_constant=0.1)])
+    found = kt.rollout(filtered, q.detach(), controls=u.detach(), steps=3, dt=0.01)
+    expected = kt.rollout(
+        filtered, q.detach().numpy(), controls=u.detach().numpy(), steps=3, dt=0.01
+    )
+    np.testing.assert_array_equal(found.q, expected.q)
+    with pytest.raises(kt.errors.ArrayKindError, match="activations of actuators of model"):
+        kt.rollout(filtered, q, controls=u, steps=3)
 
 
 def test_rollouts_of_loops_stay_on_their_device_and_have_derivatives(monkeypatch):
