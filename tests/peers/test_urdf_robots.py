@@ -14,6 +14,7 @@ from kinetree.algorithms import aba, crba, jacobians, rnea
 from kinetree.errors import LoadError, SingularError
 from kinetree.interop import pinocchio as P
 from kinetree.loaders import loads, read
+from kinetree.loaders.report import EFFECTS, in_lines, kind_of
 from kinetree.writers.urdf import to_urdf
 
 PLACE = "cmeel.prefix/share/example-robot-data/robots"
@@ -194,3 +195,47 @@ def test_mimic_joints_are_those_of_pinocchio(name, rng):
     A = P.to_v(model, theirs, q, np.eye(model.nv)).T
     H = pin.crba(theirs, theirs.createData(), x)
     _agree(kt.mass_matrix(model, q), A.T @ (np.triu(H) + np.triu(H, 1).T) @ A)
+
+
+_INERTIA = "inertia of link: physically impossible"
+MOTION = {
+    "pr2_description/urdf/pr2.urdf": {
+        _INERTIA, "<gazebo reference=>: settings of a simulator: turnGravityOff",
+    },
+    "panda_description/urdf/panda.urdf": {
+        f"attribute {name!r} of <dynamics>: kinetree does not use it"
+        for name in ("D", "K", "mu_coulomb", "mu_viscous")
+    },
+    "go2_description/urdf/go2.urdf": set(),
+    "ur_description/urdf/ur5_robot.urdf": set(),
+    "talos_data/robots/talos_reduced.urdf": set(),
+    "anymal_b_simple_description/robots/anymal.urdf": {_INERTIA},
+    "kinova_description/robots/kinova.urdf": {
+        "lower and upper limit: a continuous joint has none"
+    },
+    "alex_description/urdf/alex_psyonic_hands.urdf": {
+        _INERTIA, "<mimic joint=>: there is no joint to follow",
+    },
+    "tiago_description/robots/tiago.urdf": {_INERTIA},
+    "cassie_description/robots/cassie.sdf": {_INERTIA},
+    "icub_description/robots/icub.urdf": set(),
+    "quadruped_description/urdf/quadruped.urdf": {
+        "lower and upper limit: a revolute joint needs them; it is unlimited"
+    },
+}  # fmt: skip
+"""What is said about the motion of robots of different makers, read by eye; pr2 has 200 notices."""
+
+
+@pytest.mark.parametrize("name", MOTION)
+def test_nothing_that_changes_motion_is_buried(name):
+    if not (ROOT / name).exists():
+        return  # robots come and go
+    notices = read(ROOT / name).notices
+    order = [EFFECTS.index(notice.effect) for notice in notices]
+    assert order == sorted(order)
+    kinds = [kind_of(n.what, n.why) for n in notices if n.effect == "motion"]
+    said = {f"{what.strip()}: {' '.join(why.split())}" for what, why in kinds}
+    assert {text.partition(", kept as")[0] for text in said} == MOTION[name]
+    lines = in_lines(notices)
+    assert all(str(notices[0].file) in line for line in lines[: len(set(kinds))])
+    assert len(lines) <= max(10, len(set(kinds))) + 2

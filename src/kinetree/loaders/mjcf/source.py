@@ -94,7 +94,8 @@ class Source:
         message = " ".join(message.split()).replace("than mjMINVAL", "than zero")
         found = _PLACE.search(message)
         line = int(found.group(1)) if found else 0
-        left_out = [f"{notice.what} in line {notice.line}" for notice in self.notices]
+        taken = [n for part in (self, *self.attached) for n in part.notices]
+        left_out = [f"{notice.what} in line {notice.line}" for notice in taken]
         rest = f" (left out before: {', '.join(left_out[:3])})" if left_out else ""
         if found and 1 <= line <= len(self.lines):
             what = message[: found.start()].rstrip(" ,")
