@@ -46,6 +46,7 @@ def suggesting(module, known):
 
 FUNCTIONS = {
     "aba": "forward_dynamics",
+    "actuatorforce": "actuator_forces",
     "ccrba": "centroidal_momentum_matrix",
     "com": "center_of_mass",
     "computedtorque": "control.ComputedTorque",
@@ -75,6 +76,7 @@ FUNCTIONS = {
     "mppi": "control.PathIntegral",
     "nle": "bias_force",
     "nonlineareffects": "bias_force",
+    "qfrcactuator": "driving_force",
     "pathintegral": "control.PathIntegral",
     "pd": "control.PDWithFeedforward",
     "read": "load",

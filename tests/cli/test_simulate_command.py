@@ -133,6 +133,21 @@ def test_about_a_thousand_states_are_kept(tmp_path):
     assert len(kt.Trajectory.load(tmp_path / "m.npz")) == 1001
 
 
+def test_controls_drive_the_actuators(tmp_path):
+    arm = kt.samples.double_pendulum()
+    servo = kt.Actuator("servo", 1, gain=(50.0,), bias=(0.0, -50.0, -5.0))
+    arm = arm.replace(actuators=[servo], postures=[kt.Posture("hold", [0, 0], controls=[0.3])])
+    kt.save(arm, tmp_path / "arm.toml")
+    for controls in ("0.3", "hold"):
+        found = run(
+            tmp_path / "arm.toml", "--controls", controls, "-d", 0.1, "-o", tmp_path / "m.npz"
+        )
+        assert found.exit_code == 0, found.output
+        motion = kt.Trajectory.load(tmp_path / "m.npz")
+        expected = kt.simulate(arm, [0, 0], duration=0.1, controls=[0.3])
+        np.testing.assert_allclose(motion.q[-1], expected.q[-1], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message", "code"),
     [
@@ -140,6 +155,12 @@ def test_about_a_thousand_states_are_kept(tmp_path):
         (["double_pendulum", "--controller", "pid"], "no controller is called 'pid'; did you", 2),
         (["double_pendulum", "--integrator", "rk5"], "there is no integrator 'rk5'", 1),
         (["double_pendulum", "--goal", "neutral"], "--goal is for --controller pd", 2),
+        (["double_pendulum", "--controls", "1"], "controls needs 2 numbers, got 1; one for", 2),
+        (
+            ["double_pendulum", "--controls", "1,2", "--controller", "pd"],
+            "--controls drives the actuators, in place of --controller",
+            2,
+        ),
         (["double_pendulum", "--duration", "-1"], "duration must be a positive time", 1),
         (["double_pendulum", "--dt", "0"], "dt must be a positive time", 1),
         (["double_pendulum", "-o", "m.csv"], "m.csv must end in .npz, .parquet or .nc", 2),

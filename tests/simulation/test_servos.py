@@ -218,6 +218,8 @@ def test_limits_of_effort_cut_the_sum_of_a_joint():
     f = kt.actuator_forces(m, START, [0.0, 0.0], U)
     assert tau[0] == 4.0 < f[0]
     assert tau[1] == 1.5 * f[1]
+    unknown = m.replace(limits={"shoulder": kt.Limits(effort=0.0)})
+    assert kt.driving_force(unknown, START, [0.0, 0.0], U)[0] == f[0]
 
 
 def test_motors_are_cut_to_the_effort_of_their_joint_as_well():

@@ -104,10 +104,13 @@ def actuator_forces(model, q, qd, controls, activation=None):
 
 @for_all_joints(force)
 def driving_force(model, q, qd, controls, activation=None):
-    """Joint forces of all actuators, (nv,), each joint's within its limits of effort."""
+    """Joint forces of all actuators, (nv,), each joint's within its limits of effort.
+
+    An effort of zero stands for one that nobody knows.
+    """
     through = transmission(model, q, qd)
     tau = through.arms @ _forces(model, through, controls, activation)
-    limits = [(-x, x) for x in model.effort_limits]
+    limits = [(-x, x) if x > 0 else (-np.inf, np.inf) for x in model.effort_limits]
     return np.array([_clipped(x, *pair) for x, pair in zip(tau, limits, strict=True)])
 
 

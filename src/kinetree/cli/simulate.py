@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinetree.cli.arguments import configuration, vector
+from kinetree.cli.arguments import configuration, numbers, vector
 from kinetree.cli.console import bar, err, fail, misuse, out, print_json
 from kinetree.cli.options import (
     Floating,
@@ -71,6 +71,10 @@ def simulate(
     goal: Annotated[
         str | None, option("--goal", value="Q", help="Where pd pulls to; the start unless given.")
     ] = None,
+    controls: Annotated[
+        str | None,
+        option("--controls", value="U", help="Of the actuators: 1,2,3 or those of a posture."),
+    ] = None,
     ground: Annotated[
         float | None,
         option("--ground", value="Z", help="Put a ground at this height, in metres, to fall to."),
@@ -106,13 +110,17 @@ def simulate(
         store_every = max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
     target = start if goal is None else configuration(model, goal)
     control = controller(model, controlled_by, target)
+    if controls is not None and control is not None:
+        misuse("--controls drives the actuators, in place of --controller")
+    held = as_controls(model, controls)
     contact = None
     if ground is not None:
         model, contact = put_on_ground(model, ground, start)
     with bar("simulating", duration) as reached:
         motion = kt.simulate(
             model, start, speed, duration=duration, dt=dt, controller=control, rtol=rtol,
-            integrator=integrator, store_every=store_every, progress=reached, contact=contact,
+            controls=held, integrator=integrator, store_every=store_every, progress=reached,
+            contact=contact,
         )  # fmt: skip
     written = [motion.save(file)] if file else []
     written += [draw(motion, picture)] if picture else []
@@ -172,8 +180,8 @@ def _show(motion):
     speeds = {v.name: motion.qd[-1, k] for k, v in enumerate(velocities(model))}
     for k, variable in enumerate(positions(model)):
         values = motion.q[:, k]
-        numbers = (values[0], values[-1], np.min(values), np.max(values))
-        cells = [f"{_clean(x):.4g}" for x in numbers]
+        shown = (values[0], values[-1], np.min(values), np.max(values))
+        cells = [f"{_clean(x):.4g}" for x in shown]
         speed = speeds.get(variable.name)
         last = "" if speed is None else f"{_clean(speed):.4g} {variable.unit}/s"
         table.add_row(Text(printable(variable.name), "cyan"), *cells, last)
@@ -223,6 +231,17 @@ def _report(motion):
 NAMES = ("none", "gravity", "pd")
 BANDWIDTH = 10.0
 """Natural frequency of each joint under springs and dampers [rad/s]."""
+
+
+def as_controls(model, text):
+    """Controls of the actuators from a posture's name or numbers, or None."""
+    if text is None or text in [p.name for p in model.postures]:
+        return text
+    found, names = np.atleast_1d(numbers(text, "controls")), [a.name for a in model.actuators]
+    if found.shape != (len(names),):
+        each = f"; one for each of {', '.join(names)}" if names else ""
+        misuse(f"controls needs {len(names)} numbers, got {found.size}{each}")
+    return found
 
 
 def controller(model, name, goal):

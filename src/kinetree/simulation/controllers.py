@@ -172,7 +172,7 @@ class Controls:
             for name in ("control", "effort")
         )
         self.gain = np.array([a.gain[0] for a in model.actuators])
-        self.most = model.effort_limits
+        self.most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
         self.varies = any(
             a.loop or constant_ratio(model, a.joint) is None
             for a in model.actuators

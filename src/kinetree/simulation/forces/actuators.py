@@ -73,7 +73,8 @@ def servos_of(model, *, always=False) -> Servos | None:
             f"model {model.name!r} has no actuators to control; give joint forces "
             f"(controller=), or add some: ModelBuilder.actuator"
         )
-    limited = model.couplings and np.any(np.isfinite(model.uncoupled.effort_limits))
+    efforts = model.uncoupled.effort_limits
+    limited = model.couplings and np.any(np.isfinite(efforts) & (efforts > 0))
     if not always and not limited and not any(a.is_servo or a.frame for a in model.actuators):
         return None
     return Servos(len(model.actuators), len(stateful(model)))
