@@ -94,6 +94,31 @@ def test_couplings_and_loops_count_with_the_inertia_that_moves():
     np.testing.assert_allclose(1 / fastest_motion(four, RK, q).time, 1e3 / H[0, 0], rtol=1e-6)
 
 
+def test_tendons_and_servos_count():
+    builder = kt.ModelBuilder("slides", gravity=(0, 0, 0))
+    ball = kt.shapes.sphere(0.1, mass=2.0)
+    for name in ("a", "b"):
+        builder.body(name, on="base", joint=kt.Prismatic("x"), inertia=ball)
+    builder.tendon("t", joints={"a_joint": 1.0, "b_joint": -1.0}, damping=500.0)
+    builder.actuator("p", joint="a_joint", gear=2.0, kp=8e4)
+    builder.actuator(
+        "d", joint="b_joint", gain=(0.0, 0.0, -900.0), bias=(0.0, 0.0, 0.0), control=(0.0, 1.5)
+    )
+    model = builder.build()
+    slack = fastest_motion(model, RK)
+    assert slack.cause == "the damper at tendon 't'"
+    np.testing.assert_allclose(1 / slack.time, 500.0, rtol=1e-9)  # (1 + 1)/2 kg
+    driven = fastest_motion(model, RK, servos=True)
+    H, K = 2.0 * np.eye(2), np.diag([4 * 8e4, 0.0])
+    D = 500.0 * np.array([[1, -1], [-1, 1]]) + np.diag([0.0, 900.0 * 1.5])
+    companion = np.block([[np.zeros((2, 2)), np.eye(2)], [-K / 2, -D / 2]])
+    assert np.all(np.linalg.eigvalsh(H) > 0)
+    np.testing.assert_allclose(
+        1 / driven.time, np.max(np.abs(np.linalg.eigvals(companion))), rtol=1e-9
+    )
+    assert driven.cause == "servo 'd'"
+
+
 def test_durations_are_said_in_units_that_fit():
     assert [seconds(t) for t in (2.0, 0.0125, 1e-3, 3.4e-5, 2e-9)] == [
         "2 s", "12.5 ms", "1 ms", "34 µs", "2 ns",

@@ -177,10 +177,7 @@ def resistances(model, q, *, servos=False) -> list[Resistance]:
     for i, body in enumerate(full.bodies, start=1):
         found += _of_joint(body, G[full.v_slice[i]], f"joint {body.joint_name!r}")
     for tendon in model.tendons:
-        J = sum(
-            float(c) * G[full.v_slice[i].start]
-            for i, c in zip(tendon.joints, tendon.coefficients, strict=True)
-        )
+        J = _along(tendon, full, G)
         found += _some(J, tendon.damping, tendon.stiffness, f"tendon {tendon.name!r}")
     for loop in model.loops:
         if has_dynamics(loop, "stiffness") or has_dynamics(loop, "damping"):
@@ -209,24 +206,33 @@ def _some(J, d, k, name):
     return [Resistance(J, d, k, f"the damper at {name}", f"the spring at {name}")]
 
 
-def _of_servo(model, a: Any, full, G):
-    """Of an actuator whose force depends on length and speed of what it drives."""
-    _, position, velocity = getattr(a, "bias", (0.0, 0.0, 0.0))
-    if not (position or velocity):
-        return []
-    name = getattr(a, "tendon", "")
-    if name:
-        tendon = next(t for t in model.tendons if t.name == name)
-        pairs = zip(tendon.joints, tendon.coefficients, strict=True)
-        rows = [sum(float(c) * G[full.v_slice[i].start] for i, c in pairs)]
+def _of_servo(model, a, full, G):
+    """Of an actuator whose force depends on length and speed of what it drives.
+
+    Where its gain does, too, at the largest control.
+    """
+    largest = [abs(x) for x in a.control if np.isfinite(x)]
+    (_, k, d), (_, gain_k, gain_d) = a.bias, a.gain
+    k, d = (
+        max(-x, 0.0) + abs(gain) * max(largest, default=0.0)
+        for x, gain in ((k, gain_k), (d, gain_d))
+    )
+    if a.tendon:
+        tendon = next(t for t in model.tendons if t.name == a.tendon)
+        rows = [_along(tendon, full, G)]
     elif a.joint:
         rows = G[full.v_slice[a.joint]]
     else:
         return []  # at a frame or a loop joint
-    J = sum(float(g) * row for g, row in zip(a.gear, rows, strict=False))
-    d, k = max(-float(velocity), 0.0), max(-float(position), 0.0)
-    servo = f"servo {a.name!r}"
-    return [Resistance(J, d, k, servo, servo)] if (d or k) and np.any(J) else []
+    J = np.array(a.gear[: len(rows)], dtype=float) @ np.array(rows[: len(a.gear)])
+    name = f"servo {a.name!r}"
+    return [Resistance(J, d, k, name, name)] if (d or k) and np.any(J) else []
+
+
+def _along(tendon, full, G):
+    """Change of the length of a tendon with the velocity variables, (nv,)."""
+    terms = zip(tendon.joints, tendon.coefficients, strict=True)
+    return sum((float(c) * G[full.v_slice[i].start] for i, c in terms), 0 * G[0])
 
 
 # --- stability of explicit methods ---------------------------------------------------------------
