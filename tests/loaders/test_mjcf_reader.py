@@ -194,6 +194,48 @@ def test_files_are_included_where_they_say(tmp_path):
     assert {(n.file, n.line) for n in notices} == {(hand, 1)}
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "refpos='.1 .2 .3'",
+        "refpos='.1 .2 .3' scale='2 1 -1'",
+        "refquat='1 1 .5 0'",
+        "refpos='.1 .2 .3' refquat='1 1 .5 0' scale='2 2 2'",
+    ],
+)
+def test_the_reference_of_a_mesh_moves_its_shape(attributes, tmp_path):
+    import mujoco
+
+    (tmp_path / "m.obj").write_bytes(TETRAHEDRON)
+    path = tmp_path / "robot.xml"
+    geom = '<geom type="mesh" mesh="m" pos="1 2 3" quat="1 0 1 1"/>'
+    asset = f'<asset><mesh name="m" file="m.obj" {attributes}/></asset>'
+    path.write_text(world(f"<body><joint/>{geom}</body>", asset))
+    model, notices, _ = read(path)
+    assert notices == ()
+    (shape,) = model.geometry
+    lines = TETRAHEDRON.decode().splitlines()
+    vertices = np.array([line.split()[1:] for line in lines if line.startswith("v ")], dtype=float)
+    X = shape.placement
+    ours = (vertices * shape.shape.scale) @ X.E + X.r
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, theirs.geom_quat[0])
+    expected = theirs.mesh_vert @ R.reshape(3, 3).T + theirs.geom_pos[0]
+    distances = np.linalg.norm(ours[:, None] - expected, axis=2)
+    assert distances.min(axis=1).max() < 2e-6  # MuJoCo keeps vertices in single precision
+
+
+def test_a_mesh_that_is_turned_and_stretched_is_noted(tmp_path):
+    (tmp_path / "m.obj").write_bytes(TETRAHEDRON)
+    path = tmp_path / "robot.xml"
+    asset = '<asset><mesh name="m" file="m.obj" refquat="1 1 0 0" scale="1 2 3"/></asset>'
+    path.write_text(world('<body><joint/><geom name="g" type="mesh" mesh="m"/></body>', asset))
+    (notice,) = read(path).notices
+    assert (notice.effect, notice.what) == ("contact", "<geom name='g'>")
+    assert notice.why == "its mesh is turned by refquat before it is stretched: placed without it"
+
+
 @pytest.mark.parametrize("files", [("main",), ("nested",), ("main", "nested")])
 def test_nested_files_are_found_beside_the_main_file_or_the_one_that_includes_them(tmp_path, files):
     """As MuJoCo finds them, the main file first."""

@@ -28,7 +28,9 @@ ATTRIBUTES = {
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
 
 
-def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None, keys=()) -> Model:
+def from_compiled(
+    mj_model, note, *, lump=True, floating_base=False, paths=None, references=None, keys=()
+) -> Model:
     """Our model of the mechanism in an ``MjModel``.
 
     Args:
@@ -37,6 +39,7 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None,
         lump: merge bodies without joints into those that carry them.
         floating_base: put bodies on the world without joints on free joints.
         paths: paths of mesh files by the names under which MuJoCo knows them.
+        references: ``refpos`` and ``refquat`` of meshes, by the same names.
         keys: attributes that the keyframes have in the file, if they are known; MuJoCo has zeros
             for controls and activations that are not given.
     """
@@ -46,7 +49,7 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None,
     loops, couplings = constraints.constraints_of(mj_model, tree, note)
     _note_other_forces(mj_model, note)
     gravity = np.zeros(3) if disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
-    geometry = geometry_of(mj_model, tree, note, paths)
+    geometry = geometry_of(mj_model, tree, note, paths, references)
     model = Model(
         tuple(tree.bodies),
         frames=(*tree.frames, *sites, *drives.frames),

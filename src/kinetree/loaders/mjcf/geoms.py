@@ -4,10 +4,12 @@ MuJoCo's contacts are soft, by ``solref`` and ``solimp``; ours hold exactly, so 
 meaning here. All the rest of what a file says about contact is kept: ``geometry.Surface``.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from kinetree.loaders.mjcf.joints import disabled
-from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement
+from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement, shift
 from kinetree.model.geometry import (
     Box,
     Capsule,
@@ -22,6 +24,7 @@ from kinetree.model.geometry import (
     Surface,
 )
 from kinetree.model.names import ShapeNames
+from kinetree.spatial import Plucker
 
 ATTRIBUTES = {
     "geom": POSE | {
@@ -31,7 +34,7 @@ ATTRIBUTES = {
     },
     "mesh": {
         "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
-        "params", "maxhullvert", "smoothnormal", "normal",
+        "params", "maxhullvert", "smoothnormal", "normal", "refpos", "refquat",
     },
     "material": {"name", "class", "rgba"},
     "pair": {"name", "class", "geom1", "geom2", "condim", "friction", "margin", "gap"},
@@ -45,8 +48,9 @@ _SHOWN_GROUPS = 3  # MuJoCo's viewers show groups 0, 1 and 2
 _MOST_HEIGHTS = 2**16
 
 
-def geometry_of(mj_model, tree, note, paths=None):
+def geometry_of(mj_model, tree, note, paths=None, references=None):
     """Every geom that has a shape of ours; ``paths`` are those of mesh files by MuJoCo's name."""
+    meshes = _Meshes(mj_model, paths or {}, references or {}, note)
     found, off = [], disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT")
     if off and mj_model.ngeom:
         note("flag", "", "contact is switched off: no shape of the model can touch", "contact")
@@ -54,7 +58,7 @@ def geometry_of(mj_model, tree, note, paths=None):
         X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
         kind = int(mj_model.geom_type[g])
         if kind in (MESH, SDF):
-            shape, X = _mesh(mj_model, mj_model.geom_dataid[g], X, paths or {})
+            shape, X = meshes.shape(int(mj_model.geom_dataid[g]), X, name)
         elif kind == HFIELD:
             shape = _height_field(mj_model, mj_model.geom_dataid[g], name, note)
         else:
@@ -117,16 +121,37 @@ def shape_of(kind, size):
     return None
 
 
-def _mesh(mj_model, mesh, X, paths):
+class _Meshes(NamedTuple):
     """MuJoCo moves a mesh to its principal frame; the file has it where it was."""
-    start = int(mj_model.mesh_pathadr[mesh]) if mesh >= 0 else -1
-    if start < 0:
-        return None, X
-    text = bytes(mj_model.paths)
-    file = text[start : text.index(b"\0", start)].decode("utf-8", "replace")
-    moved = placement(mj_model.mesh_pos[mesh], mj_model.mesh_quat[mesh])
-    x, y, z = (float(s) for s in mj_model.mesh_scale[mesh])
-    return Mesh(paths.get(file, file), (x, y, z)), moved.inverse() @ X
+
+    mj_model: Any
+    paths: dict
+    references: dict
+    note: Any
+
+    def shape(self, mesh, X, geom):
+        """The file and its placement, where ``X`` is that of MuJoCo's mesh; None without a file."""
+        start = int(self.mj_model.mesh_pathadr[mesh]) if mesh >= 0 else -1
+        if start < 0:
+            return None, X
+        text = bytes(self.mj_model.paths)
+        file = text[start : text.index(b"\0", start)].decode("utf-8", "replace")
+        moved = placement(self.mj_model.mesh_pos[mesh], self.mj_model.mesh_quat[mesh])
+        x, y, z = (float(s) for s in self.mj_model.mesh_scale[mesh])
+        X = moved.inverse() @ X
+        if file in self.references:
+            X = self._from_file(*self.references[file], (x, y, z), geom) @ X
+        return Mesh(self.paths.get(file, file), (x, y, z)), X
+
+    def _from_file(self, position, quaternion, scale, geom):
+        """``scale * R^T (v - position)`` of a vertex ``v``, where ``R`` is that of a quaternion."""
+        w, *turn = quaternion or (1.0, 0.0, 0.0, 0.0)
+        if any(turn) and len(set(scale)) > 1:
+            why = "its mesh is turned by refquat before it is stretched: placed without it"
+            self.note("geom", geom, why, "contact")
+            return Plucker.identity()
+        X = placement((0, 0, 0), (w, *turn)).inverse()
+        return shift(-np.multiply(scale, position)) @ X
 
 
 def _height_field(mj_model, h, name, note):

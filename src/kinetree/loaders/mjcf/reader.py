@@ -48,6 +48,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
         lump=options.lump,
         floating_base=options.floating_base,
         paths=mjcf.paths,
+        references=mjcf.references,
         keys=[key.attrib for key in mjcf.root.iter("key")],
     )
     for part in (mjcf, *mjcf.attached):
@@ -112,9 +113,6 @@ _WHY = {
 """Why an element is left out, and what is different without it; also for its attributes."""
 _WHY_ATTRIBUTE = {
     "margin": _EXACT,
-    **dict.fromkeys(
-        ("refpos", "refquat"), ("its shape is placed without it; inertia has it", "contact")
-    ),
     **dict.fromkeys(("fluidshape", "fluidcoef"), ("forces of a fluid are left out", "motion")),
     **dict.fromkeys(("group", "width", "rgba"), _PICTURES),
     "torquescale": _EXACT,

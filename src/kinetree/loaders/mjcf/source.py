@@ -20,7 +20,7 @@ from kinetree.loaders.report import LIMIT_BODIES, Effect, Notice, label, short
 from kinetree.loaders.xml import LIMIT_BYTES, numbers_in, parse
 from kinetree.model.sensors import KINDS
 
-LIMIT_FILES = 256
+LIMIT_FILES = 1000
 LIMIT_ASSET_BYTES = 512 * 2**20
 _PLACE = re.compile(r"(?:Element (?:name )?'[^']*'(?:, id -?\d+)?, )?line (\d+)$")
 
@@ -37,6 +37,7 @@ class Source:
         assets: content of meshes and so on that the text refers to, by their name in the text.
         models: content of MJCF files that it attaches.
         paths: where all these are, by the same names.
+        references: where the origin of a mesh is in its file, and how it is turned there.
         attached: these MJCF files, with what they include and attach in turn.
         sizes: how much each of them contains, by the name of the model.
         total: how many bodies and elements it adds where it is attached, with all copies.
@@ -53,6 +54,7 @@ class Source:
     assets: dict = field(default_factory=dict)
     models: dict = field(default_factory=dict)
     paths: dict = field(default_factory=dict)
+    references: dict = field(default_factory=dict)
     attached: list = field(default_factory=list)
     sizes: dict = field(default_factory=dict)
     total: dict = field(default_factory=dict)
@@ -195,10 +197,14 @@ def _fetch(result, folders, budget):
             result.models |= {**inner.models, key: inner.text.encode()}
             result.assets |= inner.assets
             result.paths |= inner.paths
+            result.references |= inner.references
             result.attached += [inner, *inner.attached]
             result.sizes[element.get("name") or inner.root.get("model")] = inner.total
         else:
             result.assets[key] = content
+            if element.get("refpos") is not None or element.get("refquat") is not None:
+                position = _numbers(result, element, "refpos") or (0.0, 0.0, 0.0)
+                result.references[key] = position, _numbers(result, element, "refquat")
             if element.get("name") is None:
                 result.names[element]["name"] = posixpath.splitext(base)[0]
 
