@@ -9,11 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
+from kinetree.errors import LoopError, ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
-from kinetree.model.limits import constant_ratio
 from kinetree.model.parts import Posture
 from kinetree.simulation.forces.actuators import servos_of
 
@@ -173,11 +172,10 @@ class Controls:
         )
         self.gain = np.array([a.gain[0] for a in model.actuators])
         self.most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
-        self.varies = any(
-            a.loop or constant_ratio(model, a.joint) is None
-            for a in model.actuators
-            if a.loop or (a.joint and not model.joint[a.joint].nv)
-        )
+        try:
+            self.varies = model.actuation is None
+        except LoopError:  # moment arms depend on the configuration
+            self.varies = True
         if hasattr(self.function, "next_instant"):  # when the controls change next
             self.next_instant = self.function.next_instant
         self.reset()
