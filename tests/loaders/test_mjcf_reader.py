@@ -362,7 +362,7 @@ def test_copies_are_read_in_linear_time():
     import sys
 
     def copies(n):
-        bodies, motors = [], []
+        bodies, motors, tendons, rest = [], [], [], {"equality": [], "sensor": [], "contact": []}
         for k in range(n):
             leg = f'<body name="foot{k}"><joint name="ankle{k}"/><geom size=".1"/></body>'
             bodies.append(
@@ -371,7 +371,17 @@ def test_copies_are_read_in_linear_time():
                 f'<joint name="knee{k}"/><geom size=".1" pos="0 0 1"/>{leg}</body></body>'
             )
             motors += [f'<motor joint="{name}{k}"/>' for name in ("hip", "knee", "ankle")]
-        return world("".join(bodies), after=f"<actuator>{''.join(motors)}</actuator>")
+            motors.append(f'<position tendon="t{k}"/>')
+            terms = "".join(f'<joint joint="{name}{k}" coef="1"/>' for name in ("hip", "knee"))
+            tendons.append(f'<fixed name="t{k}" range="-1 1">{terms}</fixed>')
+            rest["equality"].append(f'<joint joint1="ankle{k}" joint2="knee{k}"/>')
+            rest["sensor"].append(
+                f'<jointpos joint="hip{k}"/><framepos objtype="body" objname="foot{k}"/>'
+            )
+            rest["contact"].append(f'<exclude body1="trunk{k}" body2="foot{k}"/>')
+        rest |= {"actuator": motors, "tendon": tendons}
+        after = "".join(f"<{tag}>{''.join(inside)}</{tag}>" for tag, inside in rest.items())
+        return world("".join(bodies), after=after)
 
     def lines(n):
         count = 0
@@ -393,5 +403,5 @@ def test_copies_are_read_in_linear_time():
         return count
 
     lines(1)  # what is imported and kept at the first call
-    few, some, many = lines(10), lines(20), lines(40)
+    few, some, many = lines(8), lines(16), lines(32)
     assert (many - some) < 1.02 * 2 * (some - few)

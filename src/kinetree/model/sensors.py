@@ -207,7 +207,7 @@ def _check_object(model, s, kind, what, known):
     for body in s.beyond:
         number_of(body, known["body"], f"a body beyond {what}", "model")
     if kind.of == "joint":
-        joint = next(b.joint for b in model.bodies if b.joint_name == s.of)
+        joint = model.bodies[model.joint_index(s.of) - 1].joint
         wrong = (
             (joint.nq, joint.nv) != (4, 3) if s.kind.startswith("ball") else
             "limit" in s.kind and joint.nv != 1

@@ -79,8 +79,12 @@ class _UnreadableError(Exception):
 
 class _Reader:
     def __init__(self, mj_model, tree, frames, sites):
-        self.mj, self.tree, self.frames, self.sites = mj_model, tree, frames, sites
+        self.mj, self.tree, self.sites = mj_model, tree, sites
         self.object = mujoco().mjtObj
+        self.frames: dict = {}  # by their body
+        for frame in frames:
+            self.frames.setdefault(frame.body, []).append(frame)
+        self.names: dict = {}  # by what has them
 
     def read(self, k, kind) -> dict[str, Any]:
         """Attributes of our sensor."""
@@ -143,7 +147,9 @@ class _Reader:
             return self.tree.joint_names[number]
         if kind in ("BODY", "XBODY"):
             return self.tree.body_names[number]
-        return names_of(self.mj, _NAMED[kind])[number]
+        if kind not in self.names:
+            self.names[kind] = names_of(self.mj, _NAMED[kind])
+        return self.names[kind][number]
 
     def _frame(self, kind, number):
         """Name of a frame of ours, from there to MuJoCo's, MuJoCo's body, and from ours to it."""
@@ -164,8 +170,8 @@ class _Reader:
         X = place.X if X is None else X @ place.X
         if kind == "SITE":
             return self.sites[number].name, _IDENTITY, body, X
-        for frame in self.frames:
-            if frame.body == place.body and _same(frame.placement, X):
+        for frame in self.frames.get(place.body, ()):
+            if _same(frame.placement, X):
                 return frame.name, _IDENTITY, body, X
         bodies = self.tree.bodies
         name = bodies[place.body - 1].name if place.body else self.tree.body_names[0]
