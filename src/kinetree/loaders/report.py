@@ -90,8 +90,10 @@ class Report:
         known = [self.effects[tag] for tag in inner if tag in self.effects]
         if "picture" in known:  # the colour of a collision shape, too
             return "picture"
-        usual: Effect = "motion" if known else self.effects.get(root, "motion")
-        return next((effect for effect in known if effect != "motion"), usual)
+        for effect in known:
+            if effect != "motion":
+                return effect
+        return "motion" if known else self.effects.get(root, "motion")
 
     def in_order(self) -> tuple[Notice, ...]:
         """The notices, what changes motion first, each kind as it stands in the file."""

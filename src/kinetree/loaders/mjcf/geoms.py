@@ -140,7 +140,8 @@ class _Meshes(NamedTuple):
         x, y, z = (float(s) for s in self.mj_model.mesh_scale[mesh])
         X = moved.inverse() @ X
         if file in self.references:
-            X = self._from_file(*self.references[file], (x, y, z), geom) @ X
+            position, quaternion = self.references[file]
+            X = self._from_file(position, quaternion, (x, y, z), geom) @ X
         return Mesh(self.paths.get(file, file), (x, y, z)), X
 
     def _from_file(self, position, quaternion, scale, geom):
