@@ -56,7 +56,7 @@ class Report:
 
     def __init__(self, path: str = "<text>", effects: Mapping[str, Effect] | None = None):
         self.path = str(path)
-        self.effects = effects or {}
+        self.effects: Mapping[str, Effect] = effects or {}
         self.notices: list[Notice] = []
         self._used: dict = {}  # the names of the used attributes, by element
 
@@ -87,7 +87,7 @@ class Report:
     def effect_of(self, element: Any) -> Effect:
         """What is different without an element, by ``effects`` of it and of what is around it."""
         root, *inner = [tag_of(e) for e in (element, *element.iterancestors())][::-1]
-        known = [self.effects[tag] for tag in inner if tag in self.effects]
+        known: list[Effect] = [self.effects[tag] for tag in inner if tag in self.effects]
         if "picture" in known:  # the colour of a collision shape, too
             return "picture"
         for effect in known:
