@@ -660,6 +660,7 @@ RULES = {
     "divide_and_conquer.divide_and_conquer": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "divide_and_conquer.forward_dynamics": QDD_RULE,
     "energy.elastic_energy": Rule(lambda f, _: _springs(f)[1]),
+    "energy.spring_energy": Rule(lambda f, _: _springs(f)[1]),
     "energy.kinetic_energy": Rule(lambda f, _: _energy(f)),
     "energy.potential_energy": Rule(at_rest),
     "energy.total_energy": Rule(lambda f, _: _energy(f) + _potential(f, f.q)),
@@ -822,13 +823,14 @@ RULES = {
 }  # fmt: skip
 
 PARTS = {
-    "joint_space.with_own_rows",
-    "forward_dynamics.is_closed", "couplings.all_joints", "couplings.coupling_rows",
+    "actuators.actuator_forces", "actuators.driving_force",
+    "actuators.resistance", "actuators.transmission", "joint_space.with_own_rows",
+    "forward_dynamics.is_closed", "coupled.all_joints", "coupled.coupling_rows",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",
     "propagation.require_regular_variables", "reactions.joint_reactions", "reactions.multipliers",
-    "reactions.pushed",
+    "reactions.pushed", "reactions.with_loop_forces", "sensors.readings",
     "stacked.stacked_operators", "stacked.stacked_vectors", "state_space.split_state",
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""

@@ -45,8 +45,12 @@ def _check(model, given):
                 f"reads it"
             )
         causes = given["tau"] is not None or given["controls"] is not None
-        if given.get(name) is None and not (name == "qdd" and causes):
-            raise ShapeError(f"{what} needs {_NEEDED[name]}")
+        idle = name == "controls" and not model.actuators
+        if given.get(name) is None and not (name == "qdd" and causes) and not idle:
+            raise ShapeError(
+                f"{what} needs {_NEEDED[name]}; kinetree.sensors(model, names) reads some sensors "
+                f"without the others"
+            )
     forces = [s for s in model.sensors if s.kind in ("force", "torque")]
     for s in forces:
         what = f"sensor {s.name!r} of model {model.name!r} ({s.kind})"
@@ -70,6 +74,8 @@ def _check(model, given):
 def _readings(
     model, q, qd=None, qdd=None, tau=None, f_ext=None, controls=None, activation=None, t=None
 ):
+    if controls is None and not model.actuators:
+        controls = np.zeros(0)
     if qdd is None and "qdd" in needs_of(model.sensors):
         if tau is None:
             tau = passive_force(model, q, qd) + driving_force(model, q, qd, controls, activation)
