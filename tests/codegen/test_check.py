@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.backends import COMPILER, exported_c, llvm, numpy_listing
 from support.closeness import assert_close
-from support.mechanisms import with_sensors
+from support.mechanisms import with_sensors, with_servos
 from support.states import conditioning
 
 import kinetree as kt
@@ -143,6 +143,7 @@ EXTRA = {
 }
 """Arrays that may be left out, and are not here."""
 
+OF_ACTUATORS = ("actuator_forces", "driving_force", "activation_after")
 OF_LOOPS = ("_constraint_matrix", "_under")
 """Where there is nothing to compute without a loop."""
 
@@ -165,6 +166,7 @@ def random_inputs(model, kernel, rng):
 def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
     model = kt.samples.four_bar() if name in OF_LOOPS else random_tree(2, rng, branching=0.3)
     model = with_sensors(model) if name == "sensor_readings" else model
+    model = with_servos(model) if name in OF_ACTUATORS else model
     kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)
     (expected,) = interpret.run(kernel.program, *inputs)

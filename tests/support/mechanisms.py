@@ -5,6 +5,7 @@ import numpy as np
 import kinetree as kt
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.model import (
+    Actuator,
     Body,
     Coupling,
     JointDynamics,
@@ -117,6 +118,23 @@ def with_sensors(model):
     sensors += [Sensor(kind, kind, first) for kind in ("jointpos", "jointvel")]
     relative = Sensor("relative", "framelinvel", last, model.body_names[1])
     return model.replace(sensors=[*sensors, relative, Sensor("energy", "e_kinetic")])
+
+
+def with_servos(model):
+    """The model with a servo, a motor and two actuators with activations at its joints."""
+    joints = [i for i in range(1, model.body_count + 1) if model.joint[i].nv]
+    laws = (
+        {"gain": (9.0,), "bias": (0.1, -9.0, -0.5), "control": (-0.5, 0.5)},
+        {"effort": (-0.3, 0.4)},
+        {"gain": (2.0, 0.3, -0.2), "activation": "integrator", "activation_range": (-0.6, 0.7)},
+        {"bias": (0.0, 0.4, 0.1), "activation": "filter", "time_constant": 0.2},
+    )
+    found = []
+    for k, law in enumerate(laws):
+        i = joints[k % len(joints)]
+        gear = tuple(1.0 + 0.5 * n for n in range(model.joint[i].nv))
+        found.append(Actuator(f"actuator {k}", i, gear, **law))
+    return model.replace(actuators=found)
 
 
 def with_armature(model, rng):

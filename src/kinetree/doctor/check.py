@@ -13,7 +13,7 @@ from kinetree.doctor import computed, limits, plausibility, structure
 from kinetree.doctor.facts import from_model
 from kinetree.doctor.findings import Finding, Place, found, in_order, named
 from kinetree.doctor.urdf import read_facts
-from kinetree.errors import LoadError, ModelError, ModelWarning
+from kinetree.errors import LoadError, MisalignmentWarning, ModelError, ModelWarning
 from kinetree.loaders import read
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import pictures_in_one
@@ -97,7 +97,9 @@ def _of_model(model, facts=None):
     places = {part.part: part.place for part in (*facts.links, *facts.joints)} if facts else {}
     for findings_of in checks:
         try:
-            findings += [replace(f, place=places.get(f.part, f.place)) for f in findings_of()]
+            with warnings.catch_warnings():  # a finding says it
+                warnings.simplefilter("ignore", MisalignmentWarning)
+                findings += [replace(f, place=places.get(f.part, f.place)) for f in findings_of()]
         except (ArithmeticError, ValueError) as error:
             text = f"its numbers are so large or small that computing with them fails: {error}"
             findings.append(found("number", named("model", model.name), text))
