@@ -9,7 +9,7 @@ from kinetree.joints import Cylindrical, Free, Planar, Prismatic
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial.rotation import rotation_from_quaternion
-from kinetree.textbook.constraint_kinds import Freedoms, check_functions, freedoms
+from kinetree.textbook.constrained_body import Freedoms, check_functions, freedoms
 
 RADIUS = 0.3
 AREA = "RBDA 3.4"

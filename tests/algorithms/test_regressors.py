@@ -15,7 +15,7 @@ from kinetree.model import ModelBuilder
 from kinetree.model.views import axial_view
 from kinetree.samples import random_inertia
 from kinetree.spatial import Inertia, Motion
-from kinetree.textbook.rigid_body import force_on_body
+from kinetree.textbook.constrained_body import force_on_body
 
 
 def parameters(model):

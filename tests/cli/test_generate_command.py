@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kinetree as kt
-from kinetree.cli import plot
+from kinetree.cli import view
 from kinetree.cli.app import app
 
 TIP = kt.samples.double_pendulum().frame_names[-1]
@@ -58,9 +58,9 @@ def test_mistakes_are_explained(arguments, message):
 
 
 def test_without_matplotlib_the_tour_names_the_missing_package(monkeypatch):
-    assert plot.missing() is None
-    monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
-    assert 'pip install "kinetree[plot]"' in plot.missing()
+    assert view.missing() is None
+    monkeypatch.setattr(view.importlib.util, "find_spec", lambda name: None)
+    assert 'pip install "kinetree[plot]"' in view.missing()
 
 
 def test_the_tour_ends():

@@ -16,7 +16,6 @@ from kinetree.functional import export
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.export import export_c
 from kinetree.functional.kernel import kernel
-from kinetree.functional.layout import position_unit, velocity_unit
 from kinetree.model.define import kernel_of
 
 
@@ -183,10 +182,10 @@ def test_any_name_becomes_an_identifier(name, pendulum, tmp_path):
 
 
 def test_units_follow_the_joints():
-    assert velocity_unit(kt.Prismatic("x"), 0) == "m"
-    assert velocity_unit(kt.Revolute("x"), 0) == "rad"
-    assert [position_unit(kt.Free(), k) for k in range(7)] == ["m"] * 3 + ["1"] * 4
-    assert [velocity_unit(kt.Free(), k) for k in range(6)] == ["rad"] * 3 + ["m"] * 3
+    assert kt.Prismatic("x").velocity_units() == ["m/s"]
+    assert kt.Revolute("x").velocity_units() == ["rad/s"]
+    assert kt.Free().position_units() == ["m"] * 3 + ["1"] * 4
+    assert kt.Free().velocity_units() == ["rad/s"] * 3 + ["m/s"] * 3
 
 
 def test_derivatives_and_kernels(pendulum, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 from support.closeness import assert_close
 
-from kinetree.control.riccati import (
+from kinetree.control.lqr import (
     continuous_lyapunov,
     continuous_riccati,
     discrete_lyapunov,

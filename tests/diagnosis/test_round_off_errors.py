@@ -9,7 +9,7 @@ from kinetree.algorithms import aba, aba_absolute
 from kinetree.diagnosis.health import frame_distance
 from kinetree.spatial.planar import PlanarForce, PlanarMotion, Xpln
 from kinetree.spatial.planar_inertia import PlanarInertia
-from kinetree.textbook.rigid_body import bias_force
+from kinetree.textbook.constrained_body import bias_force
 
 EXACT_AT_C = np.array([1.0, -1.0, 1.0])
 

@@ -11,8 +11,8 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.functional import layout
 from kinetree.joints import AbstractJoint, Reversed, check_joint
-from kinetree.simulation.results import labels
 from kinetree.spatial import Force, Motion, xlt
 
 
@@ -109,12 +109,12 @@ def test_simulation_keeps_the_energy(model, state):
 
 
 def test_labels_and_units(model):
-    assert [v.name for v in labels.positions(model)] == ["arm_joint", "pin_joint", "plate_joint"]
-    assert [v.unit for v in labels.velocities(model)] == ["rad/s", "m/s", "m/s"]
+    assert [v.name for v in layout.positions(model)] == ["arm_joint", "pin_joint", "plate_joint"]
+    assert [v.unit for v in layout.velocities(model)] == ["rad/s", "m/s", "m/s"]
     turntable = kt.ModelBuilder().body("carriage", joint=Turntable()).build(strict=False)
-    names = [v.name for v in labels.positions(turntable)]
+    names = [v.name for v in layout.positions(turntable)]
     assert names == ["carriage_joint.turn", "carriage_joint.out"]
-    assert [v.unit for v in labels.positions(turntable)] == ["rad", "m"]
+    assert [v.unit for v in layout.positions(turntable)] == ["rad", "m"]
 
 
 def test_files_name_it_once_it_is_registered(model, state, tmp_path):

@@ -7,10 +7,10 @@ from support.mechanisms import Reduction, geared_robot
 import kinetree as kt
 from kinetree import control, floating
 from kinetree.errors import LoopError, ModelError, ShapeError
+from kinetree.functional.layout import positions, velocities
 from kinetree.joints import Free, Revolute
 from kinetree.model import Actuator, Coupling, ModelBuilder, edit
 from kinetree.samples.trees import random_inertia
-from kinetree.simulation.results.labels import positions, velocities
 from kinetree.spatial import ops
 
 

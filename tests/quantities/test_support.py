@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.quantities.support import hull, support_margin
+from kinetree.quantities.centroidal import hull, support_margin
 
 SQUARE = np.array([[0, 0, 0], [2, 0, 0.3], [2, 2, -0.1], [0, 2, 0], [1, 1, 0.5], [1, 0, 0]], float)
 

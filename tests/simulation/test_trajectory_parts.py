@@ -5,8 +5,8 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.functional import layout
 from kinetree.integration.events import Event
-from kinetree.simulation.results import labels
 
 DOUBLE = kt.samples.double_pendulum()
 SATELLITE = kt.samples.satellite()
@@ -149,7 +149,7 @@ def test_times_without_motion_are_refused(swing, times, message):
 
 def test_variables_have_names_and_units():
     humanoid = kt.samples.humanoid()
-    q, qd = labels.positions(humanoid), labels.velocities(humanoid)
+    q, qd = layout.positions(humanoid), layout.velocities(humanoid)
     assert len(q) == humanoid.nq
     assert len(qd) == humanoid.nv
     root = humanoid.joint_names[0]
@@ -173,5 +173,5 @@ def test_every_kind_of_joint_has_names_for_its_variables():
         builder = kt.ModelBuilder()
         builder.body("b", joint=joint, joint_name="j", inertia=inertia)
         model = builder.build()
-        assert len({v.name for v in labels.positions(model)}) == model.nq
-        assert len({v.name for v in labels.velocities(model)}) == model.nv
+        assert len({v.name for v in layout.positions(model)}) == model.nq
+        assert len({v.name for v in layout.velocities(model)}) == model.nv

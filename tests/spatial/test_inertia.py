@@ -6,7 +6,7 @@ from support.spatial_quantities import random_articulated, random_motion, random
 from kinetree.errors import ModelError, ShapeError, SpatialTypeError
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import ArticulatedInertia, Inertia, dense, skew, xlt
-from kinetree.textbook.rigid_body import kinetic_energy
+from kinetree.textbook.constrained_body import kinetic_energy
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from kinetree.spatial.rotation import (
     rotation_from_quaternion,
     rotation_log,
 )
-from kinetree.textbook.rigid_body import force_on_body, kinetic_energy
+from kinetree.textbook.constrained_body import force_on_body, kinetic_energy
 
 
 def fractions(rng, shape):

@@ -23,7 +23,7 @@ from kinetree.spatial import (
 )
 from kinetree.spatial.lie import dual_bracket
 from kinetree.spatial.vector3 import skew
-from kinetree.textbook.rigid_body import (
+from kinetree.textbook.constrained_body import (
     bias_force,
     force_on_body,
     free_acceleration,

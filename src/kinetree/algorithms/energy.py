@@ -20,7 +20,7 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
 )
 from kinetree.algorithms.passive import stretch, tendon_stretch, tendon_variables
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.model.views import axial_view, condensed
 from kinetree.spatial import Force, crf
 

@@ -6,7 +6,7 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.model.coupling import exact
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.spatial import Force, Inertia
 from kinetree.spatial.ops import less, select
 

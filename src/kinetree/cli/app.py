@@ -14,7 +14,6 @@ from kinetree.cli import (
     evaluate,
     generate,
     info,
-    plot,
     samples,
     simulate,
     view,
@@ -77,7 +76,7 @@ _add(
 )
 _add(
     "plot",
-    plot.plot,
+    view.plot,
     "kinetree plot motion.npz",
     "kinetree plot motion.npz --joints shoulder,elbow -o arm.pdf",
 )

@@ -21,7 +21,7 @@ def demo(
 ):
     """Take the tour: a robot, its forces, four algorithms, batches, a motion, its pictures."""
     import kinetree as kt
-    from kinetree.cli import plot
+    from kinetree.cli import view
     from kinetree.cli.info import draw as draw_tree
 
     if not 0 < seconds <= 600:
@@ -45,13 +45,13 @@ def demo(
     say(f"{seconds:g} s in {report.steps} steps of {report.integrator}")
     say(f"energy drift: {report.energy_error:.1e} of the energy that swings back and forth")
     say.step("Look at it")
-    if (reason := plot.missing()) is not None:
+    if (reason := view.missing()) is not None:
         say(reason)
         return
     out.mkdir(parents=True, exist_ok=True)
     for picture in (
-        plot.draw(motion, out / "double_pendulum.png"),
-        plot.animate(out, motion),
+        view.draw(motion, out / "double_pendulum.png"),
+        view.animate(out, motion),
     ):
         say(f"wrote {picture}")
 

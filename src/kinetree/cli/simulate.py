@@ -17,7 +17,7 @@ from kinetree.cli.options import (
     open_robot,
     option,
 )
-from kinetree.cli.plot import PICTURES, draw, missing, require_suffix
+from kinetree.cli.view import PICTURES, draw, missing, require_suffix
 from kinetree.spelling import did_you_mean, printable
 
 
@@ -169,7 +169,7 @@ def _show(motion):
     from rich.table import Table
     from rich.text import Text
 
-    from kinetree.simulation.results.labels import positions, velocities
+    from kinetree.functional.layout import positions, velocities
 
     console, report, model = out(), motion.report, motion.model
     title = f"{motion.t[-1] - motion.t[0]:g} s in {report.steps} steps of {report.integrator}"

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING
 from kinetree.control.equilibria import Equilibrium, equilibrium
 from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
 from kinetree.control.linearization import Linearization, linearize
-from kinetree.control.lqr import LQR, LQRGain, lqr_gain
-from kinetree.control.operational_space import OperationalSpaceControl
-from kinetree.control.path_integral import PathIntegral
-from kinetree.control.riccati import (
+from kinetree.control.lqr import (
+    LQR,
+    LQRGain,
     continuous_lyapunov,
     continuous_riccati,
     discrete_lyapunov,
     discrete_riccati,
+    lqr_gain,
 )
+from kinetree.control.operational_space import OperationalSpaceControl
+from kinetree.control.path_integral import PathIntegral
 from kinetree.spelling import suggesting
 
 __all__ = [

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from kinetree.doctor import computed, limits, plausibility, structure
+from kinetree.doctor import computed, plausibility, structure
 from kinetree.doctor.facts import from_model
 from kinetree.doctor.findings import Finding, Place, found, in_order, named
 from kinetree.doctor.urdf import read_facts
@@ -86,8 +86,8 @@ def _of_model(model, facts=None):
         lambda: plausibility.gravity(model),
         lambda: plausibility.missing_meshes(model) if facts is None else (),
         lambda: plausibility.unusable_meshes(model),
-        lambda: limits.couplings(model),
-        lambda: limits.actuators(model),
+        lambda: structure.couplings(model),
+        lambda: structure.actuators(model),
         lambda: computed.singular_joints(model, known),
         lambda: computed.conditioning(model),
         lambda: computed.stiffness(model),
@@ -112,7 +112,7 @@ def _of_facts(facts):
         structure.connections(facts),
         plausibility.impossible_inertias(facts),
         plausibility.massless_leaves(facts),
-        limits.limits(facts),
+        structure.limits(facts),
         plausibility.lengths(facts),
         plausibility.masses(facts),
         plausibility.inertias(facts),

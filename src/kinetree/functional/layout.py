@@ -1,6 +1,7 @@
-"""Meaning of the entries in the arrays of a model: joint or body, and unit."""
+"""Names and units of the entries in the arrays of a model, for exports, tables and legends."""
 
-import numpy as np
+from functools import lru_cache
+from typing import NamedTuple
 
 
 def labels(model):
@@ -25,13 +26,11 @@ def layout(model):
     for i in range(1, model.body_count + 1):
         joint, name = model.joint[i], model.joint_names[i - 1]
         kind = f"{name} ({type(joint).__name__})"
-        for k in _range(model.q_slice[i]):
-            unit = position_unit(joint, k - model.q_slice[i].start)
+        for k, unit in zip(_range(model.q_slice[i]), joint.position_units(), strict=True):
             positions.append(f"  q[{k}]  {unit:4} {kind}")
-        for k in _range(model.v_slice[i]):
-            unit = velocity_unit(joint, k - model.v_slice[i].start)
-            force = "N m" if unit == "rad" else "N"
-            velocities.append(f"  [{k}]  {unit}/s, {unit}/s^2, {force}  {kind}")
+        for k, unit in zip(_range(model.v_slice[i]), joint.velocity_units(), strict=True):
+            force = "N m" if unit == "rad/s" else "N"
+            velocities.append(f"  [{k}]  {unit}, {unit}^2, {force}  {kind}")
     lines = [f"Model {model.name!r}: {model.body_count} bodies, nq = {model.nq}, nv = {model.nv}"]
     if positions:
         lines += ["Joint positions (unit 1: part of a unit quaternion w, x, y, z):", *positions]
@@ -41,16 +40,57 @@ def layout(model):
     return [*lines, f"Gravity ({gravity}) m/s^2 in base coordinates."]
 
 
-def velocity_unit(joint, k):
-    """``rad`` where the velocity variable turns, ``m`` where it only shifts."""
-    S = joint.motion_subspace(joint.neutral()).to_array().astype(float)
-    return "rad" if np.any(S[:3, k]) else "m"
+class Variable(NamedTuple):
+    """An entry of ``q`` or ``qd``.
+
+    Attributes:
+        name: the joint's, with its part where it has several, such as ``base.x``.
+        joint: name of the joint.
+        unit: of the position or velocity; ``1`` for entries of quaternions.
+    """
+
+    name: str
+    joint: str
+    unit: str
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is an angle or its rate."""
+        return self.unit.startswith("rad")
+
+    @property
+    def force_unit(self) -> str:
+        """Unit of the joint force along it."""
+        return "N·m" if self.is_turn else "N"
 
 
-def position_unit(joint, k):
-    """Unit of a position variable; 1 for part of a quaternion."""
-    if any(k in range(joint.nq)[part] for part in joint.unit_parts):
-        return "1"
-    if joint.nq == joint.nv:
-        return velocity_unit(joint, k)
-    return "m"
+@lru_cache(maxsize=64)
+def positions(model) -> tuple[Variable, ...]:
+    """The entries of ``q``."""
+    return tuple(_each(model, 0))
+
+
+@lru_cache(maxsize=64)
+def velocities(model) -> tuple[Variable, ...]:
+    """The entries of ``qd`` and of joint forces."""
+    return tuple(_each(model, 1))
+
+
+def actuators(model) -> dict[str, tuple]:
+    """Actuators by the entries of ``controls`` and of ``activation``."""
+    return {
+        "controls": model.actuators,
+        "activation": tuple(a for a in model.actuators if a.activation),
+    }
+
+
+def _each(model, which):
+    for i, body in enumerate(model.bodies, start=1):
+        joint = body.joint
+        if joint.nv != model.joint[i].nv:
+            continue  # it follows others
+        units = joint.velocity_units() if which else joint.position_units()
+        parts = (joint.velocity_parts if which else joint.position_parts) or range(len(units))
+        for part, unit in zip(parts, units, strict=True):
+            name = body.joint_name if len(units) == 1 else f"{body.joint_name}.{part}"
+            yield Variable(name, body.joint_name, unit)

@@ -26,12 +26,11 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
-from kinetree.functional.layout import velocity_unit
 from kinetree.model import Model
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.gearing import with_leaders
-from kinetree.model.group import joints_of
 from kinetree.model.limits import position_index
+from kinetree.model.names import joints_of
 
 # --- The damped step -----------------------------------------------------------------------------
 
@@ -200,8 +199,8 @@ class Problem:
     @cached_property
     def v_scale(self):
         """Units of the velocity variables: radians, or the typical length; (nv,)."""
-        units = [velocity_unit(joint, k) for joint in self.model.joint[1:] for k in range(joint.nv)]
-        return np.array([1.0 if unit == "rad" else self.length for unit in units])
+        units = [unit for joint in self.model.joint[1:] for unit in joint.velocity_units()]
+        return np.array([1.0 if unit == "rad/s" else self.length for unit in units])
 
     @cached_property
     def e_scale(self):

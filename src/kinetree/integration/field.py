@@ -9,7 +9,7 @@ from kinetree.algorithms import ltl
 from kinetree.algorithms.closed.elimination import is_zero
 from kinetree.functional.kernel import UserKernel
 from kinetree.integration.prescription import Prescription
-from kinetree.model.dynamics import has_passive_forces
+from kinetree.model.limits import has_passive_forces
 from kinetree.quantities import dynamics, hybrid
 
 

@@ -22,8 +22,8 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.rank import rank_at, scaling
 from kinetree.integration.explicit import SemiImplicitEuler
 from kinetree.model.define import kept
-from kinetree.model.dynamics import has_dynamics
 from kinetree.model.gearing import Gearing
+from kinetree.model.limits import has_dynamics
 from kinetree.quantities import dynamics
 
 SAFE = 0.5

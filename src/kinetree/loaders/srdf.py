@@ -27,7 +27,7 @@ from kinetree.loaders.paths import content
 from kinetree.loaders.report import Effect, Report
 from kinetree.loaders.xml import Node, parse
 from kinetree.model.geometry import ContactPair
-from kinetree.model.group import Group
+from kinetree.model.names import Group
 from kinetree.spelling import did_you_mean
 
 EFFECTS: dict[str, Effect] = {

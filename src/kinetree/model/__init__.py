@@ -3,12 +3,13 @@
 from kinetree.model import geometry, shapes, views
 from kinetree.model.builder import ModelBuilder, from_arrays
 from kinetree.model.constraint_function import ConstraintFunction
+from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.dh import DHRow, DHTable, dh_from_axes, dh_from_model, from_dh
 from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, reroot
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
-from kinetree.model.group import Group
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
+from kinetree.model.names import Group
 from kinetree.model.parts import (
     Actuator,
     Body,
@@ -21,7 +22,6 @@ from kinetree.model.parts import (
 )
 from kinetree.model.poe import from_poe, to_poe
 from kinetree.model.sensors import Sensor
-from kinetree.model.tendon import GravityCompensation, Tendon
 
 __all__ = [
     "Actuator",

@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError
+from kinetree.model.coupling import as_floats
 
 ACTIVATIONS = ("", "integrator", "filter")
 UNBOUNDED = (-math.inf, math.inf)
-
-
-def as_floats(given, what) -> tuple[float, ...]:
-    """A number or a sequence of numbers as a tuple of floats."""
-    try:
-        value = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must hold numbers, got {given!r}") from None
-    return tuple(float(x) for x in value)
 
 
 @dataclass(frozen=True)

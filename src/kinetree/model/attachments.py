@@ -18,13 +18,12 @@ from kinetree.model.actuator import (
     fitted,
     servo_law,
 )
+from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import ContactPair, Geometry, Surface
-from kinetree.model.group import Group
-from kinetree.model.names import number_of
+from kinetree.model.names import Group, number_of
 from kinetree.model.parts import Coupling, Posture, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
-from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.transfer import loop_state
 
 

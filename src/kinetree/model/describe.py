@@ -1,6 +1,6 @@
 """A model as a table for people."""
 
-from kinetree.model.dynamics import joints_with
+from kinetree.model.limits import joints_with
 from kinetree.model.validate import joints_without_inertia
 
 

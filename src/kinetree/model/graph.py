@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from kinetree.errors import ModelError
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.model.tree import children, depths, numbering_count, regular_order, supports
 
 

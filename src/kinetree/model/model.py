@@ -15,22 +15,24 @@ from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
 from kinetree.model.constraint_function import ConstraintFunction
+from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.describe import summary
-from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import ContactPair, Geometry
-from kinetree.model.group import Group, indices
 from kinetree.model.limits import (
     Bounds,
+    actuation,
     effort_limits,
+    has_dynamics,
+    joint_values,
     position_limits,
     travel,
     velocity_limits,
 )
+from kinetree.model.names import Group, indices
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
 from kinetree.model.sensors import Sensor, measurable
-from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 

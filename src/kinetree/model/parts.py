@@ -12,8 +12,8 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed, active_subspace_from_wrench
-from kinetree.model.actuator import Actuator, as_floats
-from kinetree.model.coupling import Coupling
+from kinetree.model.actuator import Actuator
+from kinetree.model.coupling import Coupling, as_floats, as_numbers
 from kinetree.spatial import Force, Inertia, Plucker, xlt
 
 __all__ = [
@@ -52,14 +52,6 @@ class Limits:
     def __post_init__(self):
         for name in ("lower", "upper", "velocity", "effort"):
             object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
-
-
-def as_numbers(given, what):
-    """As ``as_floats``, but fractions, formulas and other exact numbers stay what they are."""
-    value = np.atleast_1d(np.asarray(given)).ravel()
-    if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
-        return tuple(float(x) if isinstance(x, (int, float)) else x for x in value)
-    return as_floats(given, what)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from kinetree.joints import AbstractJoint
 from kinetree.model import geometry as shapes
 from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.constraint_function import require_none_written
-from kinetree.model.coupling import require_written
+from kinetree.model.coupling import GravityCompensation, Tendon, require_written
 from kinetree.model.geometry import ContactPair, Geometry, Surface
-from kinetree.model.group import Group
+from kinetree.model.names import Group
 from kinetree.model.parts import (
     Actuator,
     Body,
@@ -31,7 +31,6 @@ from kinetree.model.parts import (
     is_identity,
 )
 from kinetree.model.sensors import Sensor
-from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.spatial import Inertia, Plucker
 
 # --- numbers, transforms, limits and joints ------------------------------------------------------

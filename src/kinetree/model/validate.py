@@ -10,12 +10,12 @@ import numpy as np
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
 from kinetree.model.constraint_function import ConstraintFunction
+from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
-from kinetree.model.group import Group, check_group
+from kinetree.model.names import Group, check_group
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.sensors import Sensor, check_sensors
-from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.tree import check_parents
 from kinetree.model.validate_attachments import (
     check_actuator,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kinetree.plot.mechanisms import eigenvalues, postures, sparsity, tree
 from kinetree.plot.motions import (
+    STYLE,
     constraint_error,
     contact_forces,
     energy,
@@ -21,7 +22,6 @@ from kinetree.plot.motions import (
     phase,
     reactions,
 )
-from kinetree.plot.sheet import STYLE
 from kinetree.spelling import suggesting
 
 __all__ = [

@@ -9,11 +9,11 @@ from kinetree.algorithms.sparsity import pattern
 from kinetree.algorithms.sparsity import sparsity as measured
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.functional.layout import velocities
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
-from kinetree.plot.sheet import heading, sheet
+from kinetree.plot.motions import heading, sheet
 from kinetree.quantities import kinematics
-from kinetree.simulation.results.labels import velocities
 from kinetree.simulation.results.panels import COLORS, words
 
 if TYPE_CHECKING:

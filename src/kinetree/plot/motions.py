@@ -8,10 +8,9 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
-from kinetree.plot.sheet import heading, sheet
+from kinetree.functional.layout import positions, velocities
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
-from kinetree.simulation.results.labels import positions, velocities
 from kinetree.simulation.results.observables import loop_errors
 from kinetree.simulation.results.panels import COLORS, GREY, dash_of, draw_rows, title, words
 from kinetree.simulation.results.plotting import (
@@ -28,6 +27,31 @@ from kinetree.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+from kinetree.errors import need
+from kinetree.simulation.results import panels
+
+STYLE = {
+    **panels.STYLE,
+    "axes.prop_cycle": f"cycler(color={list(panels.COLORS)})",
+    "figure.constrained_layout.use": True,
+    "figure.figsize": (5.6, 3.4),
+}
+"""Settings of Matplotlib for figures of your own: ``plt.style.use(kt.plot.STYLE)``."""
+
+
+@contextmanager
+def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
+    """A figure with its axes, (rows, columns), while the style holds."""
+    pyplot = need("matplotlib.pyplot", "kinetree.plot", "plot")
+    with pyplot.rc_context(panels.STYLE):
+        yield pyplot.subplots(
+            rows, columns, figsize=size, layout="constrained", squeeze=False, **options
+        )
+
+
+def heading(axes, text):
+    """The title of one pair of axes."""
+    axes.set_title(panels.words(text), loc="left", fontweight="bold", color="#333333")
 
 
 def overview(trajectory: Trajectory, *, joints: Sequence[str] | None = None) -> "Figure":

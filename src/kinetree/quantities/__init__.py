@@ -13,8 +13,6 @@ from kinetree.quantities import (
     maximal,
     reactions,
     regressors,
-    sensors,
-    support,
     task_space,
 )
 from kinetree.quantities.actuators import *
@@ -27,8 +25,6 @@ from kinetree.quantities.lagrangian import *
 from kinetree.quantities.maximal import *
 from kinetree.quantities.reactions import *
 from kinetree.quantities.regressors import *
-from kinetree.quantities.sensors import *
-from kinetree.quantities.support import *
 from kinetree.quantities.task_space import *
 
 __all__: list[str] = []
@@ -42,6 +38,4 @@ __all__ += lagrangian.__all__
 __all__ += maximal.__all__
 __all__ += reactions.__all__
 __all__ += regressors.__all__
-__all__ += sensors.__all__
-__all__ += support.__all__
 __all__ += task_space.__all__

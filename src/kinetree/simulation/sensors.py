@@ -19,9 +19,9 @@ from kinetree.model.arrays import as_model
 from kinetree.model.define import kept
 from kinetree.model.names import number_of
 from kinetree.model.sensors import KINDS, size_of
+from kinetree.quantities.actuators import needs_of, sensor_readings
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.external_forces import external_forces
-from kinetree.quantities.sensors import needs_of, sensor_readings
 from kinetree.simulation.contact_sensors import (
     checked,
     contacts_along,

@@ -34,7 +34,7 @@ from kinetree.loops.stepping.options import (
     projected,
 )
 from kinetree.model import Model
-from kinetree.model.dynamics import has_passive_forces
+from kinetree.model.limits import has_passive_forces
 from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces, as_force

@@ -1,4 +1,6 @@
-"""One rigid body on one joint, solved in three ways — RBDA §3.6, Example 3.1.
+"""One rigid body, free and on one joint — RBDA §2.12–2.15, §3.4, §3.6, Example 3.1.
+
+On a joint it is solved in three ways:
 
     f + f_c = I a + p,   a = S qdd + c,   Sᵀ f_c = 0
 
@@ -8,23 +10,87 @@ eliminate the constraint force, compute it, or never meet it. Results in M⁶ �
 6×6 matrices. CPU only: NumPy's linear algebra.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import (
+    check_functions,
+    loop_constraints,
+    velocity_rows,
+)
+from kinetree.algorithms.closed.subspace import Subspace
 from kinetree.algorithms.closed.systems import EquationOfMotion
 from kinetree.errors import SingularError
 from kinetree.spatial.vector import Force, Motion
+from kinetree.spatial.vector3 import cross
 
 __all__ = [
+    "Freedoms",
     "FromConstraintForces",
     "FromMotionSubspace",
     "apparent_inverse_inertia",
+    "bias_force",
+    "check_functions",
     "equation_of_motion",
+    "force_on_body",
+    "free_acceleration",
+    "freedoms",
+    "kinetic_energy",
+    "newton_euler",
     "solve_by_constraint_forces",
     "solve_by_motion_subspace",
     "split_force",
 ]
+
+# --- The equation of motion of one rigid body — RBDA §2.12–2.15, Lynch & Park §9.2 ---------------
+# In spatial form one line says what Newton's and Euler's equations say about the mass centre; both
+# are here, and they agree. ``I @ v`` is the momentum.
+
+
+def kinetic_energy(I, v):
+    """``½ v·I v`` [J] — RBDA (2.67)."""
+    return (I @ v).dot(v) / 2
+
+
+def force_on_body(I, v, a):
+    """``f = I a + v ×* I v``: total force that gives the body acceleration ``a`` — RBDA (2.68)."""
+    return I @ a + v.cross(I @ v)
+
+
+def bias_force(I, v, known=None):
+    """``p`` in ``f = I a + p`` — RBDA (2.69).
+
+    Args:
+        I: inertia.
+        v: velocity.
+        known: forces that act besides ``f``, such as the weight ``I @ a_g``.
+    """
+    p = v.cross(I @ v)
+    return p if known is None else p - known
+
+
+def free_acceleration(Phi, f, p):
+    """``a = Φ f + b`` with ``b = -Φ p``, for a body without constraints — RBDA (2.72)."""
+    return Phi @ (f - p)
+
+
+def newton_euler(m, I_C, w, wd, a_C):
+    """Force and moment about the mass centre — RBDA (1.4), Lynch & Park (9.14)–(9.20).
+
+    Args:
+        m: mass [kg].
+        I_C: rotational inertia about the mass centre [kg m²], (3, 3).
+        w: angular velocity [rad/s], (3,).
+        wd: angular acceleration [rad/s²], (3,).
+        a_C: acceleration of the mass centre [m/s²], (3,).
+
+    Returns:
+        f: force [N], (3,).
+        n_C: moment about the mass centre [N m], (3,).
+    """
+    return m * a_C, I_C @ wd + cross(w, I_C @ w)
 
 
 class FromMotionSubspace(NamedTuple):
@@ -113,3 +179,32 @@ def _solve(H, b):
             f"it mass away from the joint axis"
         )
     return np.linalg.solve(np.asarray(H, dtype=float), b)
+
+
+# --- Kinds of constraints and the freedoms that they leave — RBDA §3.4, Fig. 3.1 -----------------
+# A ``kt.ConstraintFunction`` is holonomic or not, and moves with time or not; ``kind`` says which.
+# A nonholonomic one is the rate of nothing, and takes away velocities only.
+
+
+@dataclass(frozen=True)
+class Freedoms:
+    """Degrees of freedom of a constrained system.
+
+    Attributes:
+        position: dimension of the set of reachable configurations.
+        velocity: dimension of the set of allowed velocities; smaller if something rolls.
+    """
+
+    position: int
+    velocity: int
+
+
+def freedoms(model, q) -> Freedoms:
+    """Freedoms that loops and user-defined constraints leave in the configuration ``q``, (nq,).
+
+    Takes the word of each constraint for being nonholonomic: such rows take away velocities only.
+    """
+    K = loop_constraints(model, np.asarray(q, dtype=float), model.zero_velocity).K.astype(float)
+    of_positions = K.copy()
+    of_positions[velocity_rows(model)] = 0
+    return Freedoms(*(Subspace.null(rows, "motion").dim for rows in (of_positions, K)))

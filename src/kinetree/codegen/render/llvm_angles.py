@@ -5,8 +5,8 @@ several angles go side by side in one wide vector: the polynomials are long chai
 operations, and only independent chains keep the processor busy.
 """
 
+from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_math import RANGE, sincos_function, sincos_near
-from kinetree.codegen.render.llvm_types import Vector, declarations
 
 _IN_FLIGHT = 64  # bytes of one sine that are computed together
 

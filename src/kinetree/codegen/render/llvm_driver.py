@@ -8,8 +8,8 @@ own repeats the last one. ``status`` counts vectors in which a check failed.
 The work is done by one function that all kernels share; a table describes the kernel to it.
 """
 
+from kinetree.codegen.render.llvm_body import declarations
 from kinetree.codegen.render.llvm_table import field, record
-from kinetree.codegen.render.llvm_types import declarations
 
 STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
 

@@ -17,8 +17,7 @@ the whole range, near multiples of π/2 and at extreme quotients (tests/codegen/
     atan2      1.65      1.51
 """
 
-from kinetree.codegen.render.llvm_body import Body, by_lane
-from kinetree.codegen.render.llvm_types import declarations
+from kinetree.codegen.render.llvm_body import Body, by_lane, declarations
 from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
 
 __all__ = ["RANGE", "atan2", "sincos", "sincos_function", "sincos_near"]

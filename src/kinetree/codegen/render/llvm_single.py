@@ -11,9 +11,9 @@ What it needs to know of the running interpreter is written into ``@host`` after
 offsets are those of CPython's object header and of NumPy's array struct on 64-bit machines.
 """
 
+from kinetree.codegen.render.llvm_body import declarations
 from kinetree.codegen.render.llvm_driver import STACK
 from kinetree.codegen.render.llvm_table import FIRST_RANK, field, record
-from kinetree.codegen.render.llvm_types import declarations
 
 HOST = (
     "array_type",  # PyArray_Type

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.finding.feet import feet
+from kinetree.contact.finding.detection import feet
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.joints import Fixed
 from kinetree.model.define import kept

@@ -17,7 +17,6 @@ from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.contact import contacts as of_contacts
 from kinetree.contact.finding.detection import bounds
 from kinetree.contact.finding.shapes import Placed
-from kinetree.functional.layout import velocity_unit
 
 UNBOUNDED = np.inf
 
@@ -104,8 +103,8 @@ class StepConstraints:
         """Of the velocity variables: 1 for angles, ``size`` for lengths, (nv,)."""
         followers = {c.joint for c in self.model.couplings}
         joints = [joint for i, joint in enumerate(self.model.joint) if i and i not in followers]
-        kinds = [velocity_unit(joint, k) for joint in joints for k in range(joint.nv)]
-        return np.array([1.0 if unit == "rad" else self.size for unit in kinds])
+        units = [unit for joint in joints for unit in joint.velocity_units()]
+        return np.array([1.0 if unit == "rad/s" else self.size for unit in units])
 
     @property
     def closes(self) -> bool:

@@ -34,7 +34,7 @@ from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.contact.stepping.solver import Problem
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
-from kinetree.model.dynamics import joint_values
+from kinetree.model.limits import joint_values
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 

@@ -11,7 +11,7 @@ from kinetree.interop.pinocchio.leaves import add_mimic_joints, pinocchio, to_in
 from kinetree.joints import Fixed
 from kinetree.model import Model
 from kinetree.model.constraint_function import require_none_written
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.spatial import Plucker
 
 _UNLIMITED = np.finfo(float).max

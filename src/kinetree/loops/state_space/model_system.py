@@ -21,7 +21,7 @@ from kinetree.loops.state_space.system import (
 )
 from kinetree.model import Model
 from kinetree.model.arrays import as_joint_vector, as_model
-from kinetree.model.dynamics import has_passive_forces
+from kinetree.model.limits import has_passive_forces
 from kinetree.quantities import dynamics
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force

@@ -15,9 +15,8 @@ from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, U
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
-from kinetree.model.dynamics import has_passive_forces
 from kinetree.model.gearing import Gearing
-from kinetree.model.limits import ratio_to_leader
+from kinetree.model.limits import has_passive_forces, ratio_to_leader
 from kinetree.quantities import dynamics, kinematics
 
 

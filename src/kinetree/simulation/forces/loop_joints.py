@@ -13,7 +13,7 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import ModelError, SingularError
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.applied import on_variables
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction

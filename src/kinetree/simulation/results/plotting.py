@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import UnknownNameError
-from kinetree.simulation.results import labels
+from kinetree.functional import layout
 from kinetree.simulation.results.observables import loop_errors, observe
 from kinetree.simulation.results.panels import COLORS, Line, Panel, draw_rows
 from kinetree.spelling import did_you_mean
@@ -60,7 +60,7 @@ def chosen_joints(model, joints):
 def motion_rows(trajectory, chosen):
     """Rows of positions and velocities: of angles, of distances, of orientations."""
     model = trajectory.model
-    q, qd = labels.positions(model), labels.velocities(model)
+    q, qd = layout.positions(model), layout.velocities(model)
     turning = {v.joint for v in q if v.unit == "1"}  # joints with quaternions
     kinds = (
         ("angles", "rad", lambda v: v.is_turn and v.joint not in turning),
@@ -92,7 +92,7 @@ def _rates(title):
 
 def force_panel(trajectory, chosen):
     """The forces of the controller, if it exerted any."""
-    variables = labels.velocities(trajectory.model)
+    variables = layout.velocities(trajectory.model)
     lines = [
         Line(v.name, _columns(trajectory.tau[..., k]))
         for k, v in enumerate(variables)

@@ -14,7 +14,7 @@ from kinetree.integration.breakdown import joint_of, remedy
 from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.stepping.health import SingularPass
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort
 

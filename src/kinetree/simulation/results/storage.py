@@ -22,8 +22,9 @@ from kinetree.errors import (
     ModelWarning,
     need,
 )
+from kinetree.functional import layout
 from kinetree.model import Model, serialize
-from kinetree.simulation.results import labels, tables
+from kinetree.simulation.results import tables
 from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
 from kinetree.spelling import printable
 
@@ -80,7 +81,7 @@ def _shaped(arrays, shape, model):
     if not (isinstance(shape, list) and shape and all(type(n) is int and n >= 0 for n in shape)):
         raise ValueError(f"the shape {shape!r} is not a list of lengths")
     last = {"q": (model.nq,), "qd": (model.nv,), "tau": (model.nv,)}
-    more = {name: (len(a),) for name, a in labels.actuators(model).items() if name in arrays}
+    more = {name: (len(a),) for name, a in layout.actuators(model).items() if name in arrays}
     found, last = {}, last | more
     for name in ("t", "q", "qd", "tau", "energy", "work", "loop_error", *more):
         array = np.asarray(arrays[name], dtype=float)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import need
-from kinetree.simulation.results import labels
+from kinetree.functional import layout
 
 _SCALARS = {"energy": "J", "work": "J", "loop_error": "m or rad"}
 _NAMES = {
@@ -27,7 +27,7 @@ def to_xarray(trajectory):
         "q": ("position",), "qd": ("velocity",), "tau": ("velocity",), "controls": ("actuator",),
         "activation": ("activated",),
     }  # fmt: skip
-    q, qd = labels.positions(model), labels.velocities(model)
+    q, qd = layout.positions(model), layout.velocities(model)
     units = {"position": [v.unit for v in q], "velocity": [v.unit for v in qd]}
     data = {
         name: (("time", *batch, *last.get(name, ())), getattr(trajectory, name),
@@ -41,7 +41,7 @@ def to_xarray(trajectory):
         "position_unit": ("position", units["position"]),
         "velocity_unit": ("velocity", units["velocity"]),
     }
-    for name, actuators in labels.actuators(model).items():
+    for name, actuators in layout.actuators(model).items():
         if name in data:
             coords[last[name][0]] = [a.name for a in actuators]
     return xarray.Dataset(data, coords=coords, attrs={"model": model.name})
@@ -61,10 +61,10 @@ def columns(trajectory):
     """Columns by name, each with a number for every row."""
     model, found = trajectory.model, {}
     variables = {
-        "q": labels.positions(model),
-        "qd": labels.velocities(model),
-        "tau": labels.velocities(model),
-        **{k: a for k, a in labels.actuators(model).items() if getattr(trajectory, k) is not None},
+        "q": layout.positions(model),
+        "qd": layout.velocities(model),
+        "tau": layout.velocities(model),
+        **{k: a for k, a in layout.actuators(model).items() if getattr(trajectory, k) is not None},
     }
     for name, entries in variables.items():
         array = getattr(trajectory, name)

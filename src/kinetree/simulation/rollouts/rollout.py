@@ -32,8 +32,7 @@ from kinetree.simulation.rollouts.inputs import (
     with_activation,
 )
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
-from kinetree.simulation.rollouts.result import Rollout
-from kinetree.simulation.rollouts.run import Run, new_arrays, whole_number
+from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays, whole_number
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import composed, suited
 

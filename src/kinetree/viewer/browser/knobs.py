@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import AssemblyError
+from kinetree.functional.layout import positions
 from kinetree.loops import assemble
-from kinetree.simulation.results.labels import positions
 from kinetree.spatial.rotation import (
     euler_angles,
     euler_rotation,

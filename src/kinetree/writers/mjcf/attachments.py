@@ -8,7 +8,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
 from kinetree.loaders.mjcf.maps import map_of
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.limits import has_dynamics
 from kinetree.spatial import xlt
 from kinetree.writers.mjcf.elements import (
     element,
