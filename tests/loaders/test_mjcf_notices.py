@@ -260,6 +260,7 @@ def test_strict_makes_it_an_error():
         ("", "<body mocap='true'><geom size='.1'/></body>" + _BODY, "", "motion"),
         ("", _BODY.replace("<geom", "<geom solref='1 1'"), "", "contact"),
         ("<option><flag contact='disable'/></option>", _BODY, "", "contact"),
+        ("", _BODY.replace("<geom", "<geom surfacevel='1 0 0 0 0 0'"), "", "contact"),
         ("", _BODY, "<actuator><muscle joint='j'/></actuator>", "control"),
         ("", _BODY, "<sensor><clock/><user dim='1'/></sensor>", "control"),
         ("", JOINT.format("actuatorfrcrange='-1 2'"), "", "control"),

@@ -116,6 +116,8 @@ _WHY_ATTRIBUTE = {
     **dict.fromkeys(("fluidshape", "fluidcoef"), ("forces of a fluid are left out", "motion")),
     **dict.fromkeys(("group", "width", "rgba"), _PICTURES),
     "torquescale": _EXACT,
+    "surfacevel": ("surfaces that move along, such as belts, are not represented", "contact"),
+    "adhesion": ("surfaces do not stick to each other", "contact"),
     "time": ("a posture has no time", "setting"),
     **dict.fromkeys(("mpos", "mquat"), ("mocap bodies stay where they are defined", "motion")),
     "user": ("numbers for programs of the user", "setting"),
