@@ -39,7 +39,7 @@ _NAMED = {
     "Posture": ("controls", "activation"),
 }  # fmt: skip
 """Of what was added later, what is described with its name: others may look alike."""
-_ADDED_LATER = {
+ADDED_LATER = {
     ("Body", "dynamics"),
     ("Loop", "limits"),
     ("Loop", "dynamics"),
@@ -83,7 +83,7 @@ def _describe(x, add):
         add(_kind(x))
         for name in names:
             value, kind = getattr(x, name), type(x).__name__
-            if (kind, name) not in _ADDED_LATER or not _is_default(x, name, value):
+            if (kind, name) not in ADDED_LATER or not is_default(x, name, value):
                 _describe([name, value] if name in _NAMED.get(kind, ()) else value, add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
         add(_kind(x))
@@ -93,7 +93,8 @@ def _describe(x, add):
         add(_kind(x) + f":{x!r}".encode())
 
 
-def _is_default(part, name, value):
+def is_default(part, name, value):
+    """Whether a field of a part has its default value, or no entries."""
     default = part.__dataclass_fields__[name].default
     return not value.size if isinstance(value, np.ndarray) else bool(value == default)
 

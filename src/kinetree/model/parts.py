@@ -17,6 +17,8 @@ from kinetree.model.coupling import Coupling, as_floats, as_numbers
 from kinetree.spatial import Force, Inertia, Plucker, xlt
 
 __all__ = [
+    "OF_BODIES",
+    "OF_JOINTS",
     "Actuator",
     "Body",
     "Coupling",
@@ -31,6 +33,10 @@ __all__ = [
     "as_placement",
     "is_identity",
 ]
+
+OF_BODIES = ("body", "parent", "predecessor", "successor")
+OF_JOINTS = ("joint", "source", "sources", "joints")
+"""Fields of parts that hold numbers of bodies and of joints."""
 
 
 @dataclass(frozen=True)

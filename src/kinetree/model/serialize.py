@@ -2,10 +2,13 @@
 
 Floats survive exactly, because Python writes the shortest digits that read back as the same
 number; so a model that went through a file has the fingerprint of the original.
+
+Parts are written and read field by field. Bodies and joints stand by their names; what a part did
+not have when the format began is left out where it is not there, and older files are without it.
 """
 
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -13,16 +16,16 @@ import numpy as np
 import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
-from kinetree.model import geometry as shapes
-from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.constraint_function import require_none_written
-from kinetree.model.coupling import GravityCompensation, Tendon, require_written
-from kinetree.model.geometry import ContactPair, Geometry, Surface
+from kinetree.model.coupling import Coupling, GravityCompensation, Tendon, require_written
+from kinetree.model.fingerprint import ADDED_LATER, is_default
+from kinetree.model.geometry import ContactPair, Geometry, Shape, Surface
 from kinetree.model.names import Group
 from kinetree.model.parts import (
+    OF_BODIES,
+    OF_JOINTS,
     Actuator,
     Body,
-    Coupling,
     Frame,
     JointDynamics,
     Limits,
@@ -33,19 +36,47 @@ from kinetree.model.parts import (
 from kinetree.model.sensors import Sensor
 from kinetree.spatial import Inertia, Plucker
 
+FORMAT = "kinetree model 1"
+_PARTS = {
+    "bodies": Body,
+    "frames": Frame,
+    "loops": Loop,
+    "couplings": Coupling,
+    "geometry": Geometry,
+    "actuators": Actuator,
+    "postures": Posture,
+    "tendons": Tendon,
+    "gravity_compensation": GravityCompensation,
+    "contact_pairs": ContactPair,
+    "sensors": Sensor,
+    "groups": Group,
+}
+_NOT_ALWAYS = ("contact_pairs", "sensors", "groups")  # there only where the model has some
+_RANGES = ("control", "effort", "activation_range")
+_NULL = ("color", "limits", "dynamics")  # written as null where there is none
+
 # --- numbers, transforms, limits and joints ------------------------------------------------------
 
 
 def plain(x, what):
-    """Numbers and their containers as Python's own."""
+    """Numbers, what consists of them, and their containers as Python's own."""
     if isinstance(x, (np.ndarray, np.number)):
         x = x.tolist()
     if isinstance(x, (list, tuple)):
         return [plain(item, what) for item in x]
     if isinstance(x, AbstractJoint):
-        return joint(x, what)
-    if isinstance(x, Plucker):
-        return placement(x, what)
+        return _joint(x, what)
+    if isinstance(x, (Plucker, Inertia)):
+        names = ("E", "r") if isinstance(x, Plucker) else ("mass", "first_moment", "rotational")
+        return {name: plain(getattr(x, name), what) for name in names}
+    if isinstance(x, Limits):
+        return {f.name: _bounds(getattr(x, f.name)) for f in fields(x)}
+    if isinstance(x, Surface):
+        return surface(x)
+    if isinstance(x, Shape):
+        return {"type": type(x).__name__} | _fields(x, what)
+    if isinstance(x, JointDynamics):
+        return {f: y for f, y in _fields(x, what).items() if y or not f.startswith("active_")}
     if x is None or isinstance(x, (bool, int, float, str)):
         return x
     raise ModelError(
@@ -54,35 +85,28 @@ def plain(x, what):
     )
 
 
-def placement(X, what):
-    """A transform."""
-    what = f"placement of {what!r}"
-    return {"E": plain(X.E, what), "r": plain(X.r, what)}
+def _fields(x, what):
+    return {f.name: plain(getattr(x, f.name), what) for f in fields(x)}
 
 
-def read_placement(data):
-    """Inverse of ``placement``."""
-    return Plucker(np.array(data["E"]), np.array(data["r"]))
+def surface(given):
+    """What a surface says that is not the default."""
+    usual = vars(Surface())
+    return {name: x for name, x in vars(given).items() if x != usual[name]}
 
 
-def bounds(values):
+def _bounds(values):
     """Bounds; infinite ones become null, which strict JSON has a word for."""
     return [x if math.isfinite(x) else None for x in values]
 
 
-def read_bounds(data):
-    """Inverse of ``bounds`` for a pair."""
+def _read_bounds(data):
+    """Inverse of ``_bounds`` for a pair."""
     lower, upper = data
     return (-math.inf if lower is None else lower, math.inf if upper is None else upper)
 
 
-def limits(given):
-    """Limits of a joint."""
-    return {f.name: bounds(getattr(given, f.name)) for f in fields(given)}
-
-
-def read_limits(data):
-    """Inverse of ``limits``."""
+def _read_limits(data):
     free = {"lower": -math.inf}
     return Limits(
         **{
@@ -92,26 +116,55 @@ def read_limits(data):
     )
 
 
+def _read_placement(data):
+    return Plucker(np.array(data["E"]), np.array(data["r"]))
+
+
+def _read_shape(data):
+    shape = {name: _tuples(x) for name, x in data.items()}
+    kinds = {kind.__name__: kind for kind in Shape.__args__}
+    kind = shape.pop("type")
+    if kind not in kinds:
+        raise ModelError(f"unknown shape {kind!r}; known: {sorted(kinds)}")
+    return kinds[kind](**shape)
+
+
+def _tuples(x):
+    return tuple(map(_tuples, x)) if isinstance(x, list) else x
+
+
+_READ = {
+    "placement": _read_placement,
+    "predecessor_placement": _read_placement,
+    "successor_placement": _read_placement,
+    "reference_placement": _read_placement,
+    "inertia": lambda data: Inertia(**data),
+    "limits": _read_limits,
+    "dynamics": lambda data: JointDynamics(**data),
+    "shape": _read_shape,
+    "surface": lambda data: Surface(**data),
+    **dict.fromkeys(_RANGES, _read_bounds),
+}
+"""Inverse of ``plain`` for the fields that are not numbers, texts or lists of them."""
+
+
 def known_joints(more=()):
     """Joint classes by name: kinetree's, those that are registered, and ``more``."""
     return {c.__name__: c for c in (*kinetree.joints.known_joints(), *more)}
 
 
-def joint(given, name):
+def _joint(given, what):
     """A joint: its class and parameters."""
     if not is_dataclass(given):
         raise ModelError(
-            f"joint {name!r} is a {type(given).__name__}, which is not a dataclass: its "
-            f"parameters cannot be listed"
+            f"{what} is a {type(given).__name__}, which is not a dataclass: its parameters cannot "
+            f"be listed"
         )
-    what = f"joint {name!r}"
-    return {"type": type(given).__name__} | {
-        f.name: plain(getattr(given, f.name), what) for f in fields(given)
-    }
+    return {"type": type(given).__name__} | _fields(given, what)
 
 
-def read_joint(data, known):
-    """Inverse of ``joint``."""
+def _read_joint(data, known):
+    """Inverse of ``_joint``."""
     kind = data["type"]
     if kind not in known:
         raise ModelError(
@@ -130,192 +183,59 @@ def _read_value(x, known):
     if isinstance(x, list):
         return tuple(_read_value(item, known) for item in x)
     if isinstance(x, dict):
-        return read_joint(x, known) if "type" in x else read_placement(x)
+        return _read_joint(x, known) if "type" in x else _read_placement(x)
     return x
 
 
-FORMAT = "kinetree model 1"
+# --- models and their parts ----------------------------------------------------------------------
 
 
 def to_dict(model):
     """A model as plain data."""
     require_none_written(model, "a dictionary")
-    names, joint_names = model.body_names, (None, *model.joint_names)
-    return {
-        "format": FORMAT,
-        "name": model.name,
-        "base_name": model.base_name,
-        "gravity": plain(model.gravity, "gravity"),
-        "bodies": [_body(b, names) for b in model.bodies],
-        "frames": [
-            {
-                "name": f.name,
-                "body": names[f.body],
-                "placement": placement(f.placement, f.name),
-            }
-            for f in model.frames
-        ],
-        "loops": [
-            {
-                "name": loop.name,
-                "joint": joint(loop.joint, loop.name),
-                "predecessor": names[loop.predecessor],
-                "successor": names[loop.successor],
-                "predecessor_placement": placement(loop.predecessor_placement, loop.name),
-                "successor_placement": placement(loop.successor_placement, loop.name),
-                **_of_joint(loop, loop.name),
-                **_given(misalignment=loop.misalignment),
-            }
-            for loop in model.loops
-        ],
-        "couplings": [_coupling(c, joint_names) for c in model.couplings],
-        "geometry": [_geometry(g, names) for g in model.geometry],
-        "actuators": [_actuator(a, model.driven_joint(a)) for a in model.actuators],
-        "postures": [_posture(p) for p in model.postures],
-        "tendons": [_tendon(t, joint_names) for t in model.tendons],
-        "gravity_compensation": [
-            {**_fields(g, "gravity compensation"), "body": names[g.body]}
-            for g in model.gravity_compensation
-        ],
-        **_given(contact_pairs=[_contact_pair(p) for p in model.contact_pairs] or None),
-        **_given(sensors=[_sensor(s) for s in model.sensors] or None),
-        **_given(groups=[_fields(g, f"group {g.name!r}") for g in model.groups] or None),
-    }
+    top = {"format": FORMAT, "name": model.name, "base_name": model.base_name}
+    top["gravity"] = plain(model.gravity, "gravity")
+    parts = {key: [_part(p, model) for p in getattr(model, key)] for key in _PARTS}
+    return top | {key: x for key, x in parts.items() if x or key not in _NOT_ALWAYS}
 
 
-def _sensor(s):
-    """What is not as usual; older versions read models without sensors."""
-    what, usual, found = f"sensor {s.name!r}", Sensor("", ""), {}
-    for f in fields(s):
-        x = getattr(s, f.name)
-        if f.name in ("shape", "inertia"):
-            if x is not None:
-                found[f.name] = _shape(x, what) if f.name == "shape" else _inertia(x, what)
-        elif isinstance(x, Plucker):
-            if not is_identity(x):
-                found[f.name] = placement(x, s.name)
-        elif x != getattr(usual, f.name):
-            found[f.name] = plain(x, what)
+def _part(part, model):
+    kind = type(part).__name__
+    names = (None, *model.joint_names)
+    found: dict[str, Any] = {}
+    for f in fields(part):
+        x = getattr(part, f.name)
+        if _is_left_out(part, f, x):
+            continue
+        if f.name in OF_BODIES:
+            x = model.body_names[x]
+        elif f.name in OF_JOINTS and kind in ("Coupling", "Tendon"):
+            x = names[x] if isinstance(x, int) else [names[i] for i in x]
+        what = f"{f.name} of {kind.lower()} {getattr(part, 'name', '')!r}"
+        if f.name == "joint" and kind in ("Body", "Loop"):
+            what = f"joint {getattr(part, 'joint_name', part.name)!r}"
+        bounded = kind == "Actuator" and f.name in _RANGES
+        found[f.name] = _bounds(x) if bounded else plain(x, what)
+    if isinstance(part, Coupling):
+        require_written(part, "a dictionary")
+    elif isinstance(part, Actuator):  # a joint of the tree or of a loop
+        found["joint"] = model.driven_joint(part)
+        found.pop("loop", None)
+    elif isinstance(part, Tendon):
+        found["joints"] = dict(zip(found["joints"], found.pop("coefficients"), strict=True))
+        found["lower"], found["upper"] = _bounds((part.lower, part.upper))
     return found
 
 
-def _read_sensor(data):
-    found: dict[str, Any] = {name: _tuples(x) for name, x in data.items()}
-    for name in ("placement", "reference_placement"):
-        if name in data:
-            found[name] = read_placement(data[name])
-    if "shape" in data:
-        found["shape"] = _read_shape(data["shape"])
-    if "inertia" in data:
-        found["inertia"] = Inertia(**data["inertia"])
-    return Sensor(**found)
-
-
-def _actuator(a, driven):
-    """What is not as in a plain motor of a joint stands only where it is there."""
-    later = ("tendon", "frame", "reference", "gain", "bias", "activation", "time_constant")
-    given = {k: getattr(a, k) for k in later if getattr(a, k) != getattr(Actuator, k)}
-    if a.activation_range != UNBOUNDED:
-        given["activation_range"] = bounds(a.activation_range)
-    return {
-        "name": a.name,
-        "joint": driven,
-        "gear": list(a.gear),
-        "control": bounds(a.control),
-        "effort": bounds(a.effort),
-        **{k: list(x) if isinstance(x, tuple) else x for k, x in given.items()},
-    }
-
-
-def _posture(p):
-    given = {k: getattr(p, k).tolist() for k in ("controls", "activation") if getattr(p, k).size}
-    return {"name": p.name, "q": p.q.tolist(), "qd": p.qd.tolist(), **given}
-
-
-def _coupling(c, joint_names):
-    require_written(c, "a dictionary")
-    several = {"sources": [joint_names[i] for i in c.sources], "weights": list(c.weights)}
-    return {
-        "name": c.name,
-        "joint": joint_names[c.joint],
-        "source": joint_names[c.source],
-        "coefficients": list(c.coefficients),
-        **(several if c.sources else {}),
-    }
-
-
-def _tendon(t, joint_names):
-    joints = {joint_names[i]: c for i, c in zip(t.joints, t.coefficients, strict=True)}
-    found = _fields(t, f"tendon {t.name!r}") | {"joints": joints}
-    found["lower"], found["upper"] = bounds((t.lower, t.upper))
-    return {key: x for key, x in found.items() if key != "coefficients"}
-
-
-def _body(b, names):
-    return {
-        "name": b.name,
-        "parent": names[b.parent],
-        "joint_name": b.joint_name,
-        "joint": joint(b.joint, b.joint_name),
-        "placement": placement(b.placement, b.joint_name),
-        "inertia": _inertia(b.inertia, f"body {b.name!r}"),
-        **_of_joint(b, b.joint_name),
-    }
-
-
-def _inertia(I, what):
-    names = ("mass", "first_moment", "rotational")
-    return {name: plain(getattr(I, name), f"inertia of {what}") for name in names}
-
-
-def _given(**values):
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _of_joint(part, name):
-    """Limits and dynamics of a body's joint or of a loop joint."""
-    return {
-        "limits": part.limits and limits(part.limits),
-        "dynamics": part.dynamics and _dynamics(part.dynamics, f"dynamics of joint {name!r}"),
-    }
-
-
-def _dynamics(given, what):
-    """Dynamics of a joint; older versions read those without a drive of its own."""
-    found = _fields(given, what).items()
-    return {key: x for key, x in found if x or not key.startswith("active_")}
-
-
-def _shape(shape, what):
-    return {"type": type(shape).__name__} | _fields(shape, f"shape of {what}")
-
-
-def _geometry(g, names):
-    return {
-        "body": names[g.body],
-        "shape": _shape(g.shape, repr(g.name)),
-        "placement": placement(g.placement, g.name),
-        "name": g.name,
-        "visual": g.visual,
-        "collision": g.collision,
-        "color": g.color and list(g.color),
-        **_given(surface=g.surface and surface(g.surface), link=g.link or None),
-    }
-
-
-def _contact_pair(p):
-    of_pair = {"first": p.first, "second": p.second, "touch": p.touch, "name": p.name}
-    return of_pair | _given(surface=p.surface and surface(p.surface))
-
-
-def surface(given):
-    """What a surface says that is not the default."""
-    usual = vars(Surface())
-    return {name: x for name, x in vars(given).items() if x != usual[name]}
-
-
-def _fields(x, what):
-    return {f.name: plain(getattr(x, f.name), what) for f in fields(x)}
+def _is_left_out(part, f, x):
+    """Whether a field is as usual, of those that need not be written."""
+    if isinstance(part, Sensor):
+        return is_identity(x) if isinstance(x, Plucker) else is_default(part, f.name, x)
+    if f.name in _NULL:
+        return False
+    return x is None or (
+        (type(part).__name__, f.name) in ADDED_LATER and is_default(part, f.name, x)
+    )
 
 
 def from_dict(cls, data, joints=()):
@@ -339,131 +259,50 @@ def from_dict(cls, data, joints=()):
 
 
 def _read(cls, data, known):
-    number = {data["base_name"]: 0}
-    number |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
-    joint = {None: 0} | {b["joint_name"]: i for i, b in enumerate(data["bodies"], start=1)}
-    frames = [
-        Frame(f["name"], number[f["body"]], read_placement(f["placement"])) for f in data["frames"]
-    ]
-    loops = [
-        Loop(
-            loop["name"],
-            number[loop["predecessor"]],
-            number[loop["successor"]],
-            read_joint(loop["joint"], known),
-            read_placement(loop["predecessor_placement"]),
-            read_placement(loop["successor_placement"]),
-            *_read_of_joint(loop),
-            loop.get("misalignment"),
-        )
-        for loop in data["loops"]
-    ]
-    loop_number = {loop.name: k for k, loop in enumerate(loops, start=1)}
-    couplings = [
-        Coupling(
-            c["name"],
-            joint[c["joint"]],
-            joint[c["source"]],
-            tuple(c["coefficients"]),
-            tuple(joint[name] for name in c.get("sources", ())),
-            tuple(c.get("weights", ())),
-        )
-        for c in data.get("couplings", ())
-    ]
-    actuators = [_read_actuator(a, joint, loop_number) for a in data.get("actuators", ())]
-    return cls(
-        tuple(_read_body(b, number, known) for b in data["bodies"]),
-        frames=tuple(frames),
-        loops=tuple(loops),
-        couplings=tuple(couplings),
-        geometry=tuple(_read_geometry(g, number) for g in data.get("geometry", ())),
-        actuators=tuple(actuators),
-        postures=tuple(
-            Posture(*(p.get(k, ()) for k in ("name", "q", "qd", "controls", "activation")))
-            for p in data.get("postures", ())
-        ),
-        tendons=tuple(_read_tendon(t, joint) for t in data.get("tendons", ())),
-        gravity_compensation=tuple(
-            GravityCompensation(number[g["body"]], g["mass"], g["center"])
-            for g in data.get("gravity_compensation", ())
-        ),
-        contact_pairs=tuple(
-            ContactPair(**{**p, "surface": _read_surface(p)}) for p in data.get("contact_pairs", ())
-        ),
-        sensors=tuple(map(_read_sensor, data.get("sensors", ()))),
-        groups=tuple(Group(**g) for g in data.get("groups", ())),
-        gravity=data["gravity"],
-        name=data["name"],
-        base_name=data["base_name"],
-    )
-
-
-def _read_actuator(a, joint, loop_number):
-    """An actuator of a joint, a loop joint, a tendon or a frame."""
-    driven, ranges = a["joint"], ("control", "effort", "activation_range")
-    known: dict[str, Any] = {k: _tuples(x) for k, x in a.items() if k != "joint"}
-    known |= {k: read_bounds(a[k]) for k in ranges if k in a}
-    if driven in loop_number:
-        return Actuator(**known, loop=loop_number[driven])
-    return Actuator(**known, joint=joint[driven] if driven else 0)
-
-
-def _read_of_joint(part):
-    """Limits and dynamics; loop joints of older files have neither."""
-    limits, dynamics = part.get("limits"), part.get("dynamics")
-    return limits and read_limits(limits), dynamics and JointDynamics(**dynamics)
-
-
-def _read_tendon(t, joint):
-    lower, upper = read_bounds((t["lower"], t["upper"]))
-    joints = tuple(joint[name] for name in t["joints"])
-    given = {
-        "joints": joints,
-        "coefficients": tuple(t["joints"].values()),
-        "rest": tuple(t["rest"]),
+    bodies = {data["base_name"]: 0}
+    bodies |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
+    numbers = {
+        "body": bodies,
+        "joint": {None: 0, "": 0} | {b["joint_name"]: i for i, b in enumerate(data["bodies"], 1)},
+        "loop": {loop["name"]: i for i, loop in enumerate(data["loops"], start=1)},
     }
-    return Tendon(**{**t, **given, "lower": lower, "upper": upper})
+    always = ("bodies", "frames", "loops")
+    parts = {
+        key: tuple(
+            _read_part(kind, part, numbers, known)
+            for part in (data[key] if key in always else data.get(key, ()))
+        )
+        for key, kind in _PARTS.items()
+    }
+    top = {key: data[key] for key in ("gravity", "name", "base_name")}
+    return cls(parts.pop("bodies"), **parts, **top)
 
 
-def _read_body(b, number, known):
-    return Body(
-        b["name"],
-        number[b["parent"]],
-        read_joint(b["joint"], known),
-        read_placement(b["placement"]),
-        Inertia(**b["inertia"]),
-        b["joint_name"],
-        *_read_of_joint(b),
-    )
+def _read_part(kind, data, numbers, known):
+    given = dict(data)
+    if kind is Tendon:
+        given["coefficients"] = list(given["joints"].values())
+        given["lower"], given["upper"] = _read_bounds((given["lower"], given["upper"]))
+    elif kind is Actuator and given["joint"] in numbers["loop"]:
+        given["loop"] = numbers["loop"][given.pop("joint")]
+    values = {f.name: given[f.name] for f in fields(kind) if _is_needed(kind, f)} | given
+    for name, x in values.items():
+        if name in OF_BODIES:
+            values[name] = numbers["body"][x]
+        elif name in OF_JOINTS and isinstance(x, dict) and kind is not Tendon:
+            values[name] = _read_joint(x, known)
+        elif name in OF_JOINTS and kind is not Group:
+            joint = numbers["joint"]
+            values[name] = (
+                joint[x] if x is None or isinstance(x, str) else tuple(joint[i] for i in x)
+            )
+        elif x is not None:
+            values[name] = _READ.get(name, _tuples)(x)
+    return kind(**values)
 
 
-def _read_shape(data):
-    shape = {name: _tuples(x) for name, x in data.items()}
-    kinds = {kind.__name__: kind for kind in shapes.Shape.__args__}
-    kind = shape.pop("type")
-    if kind not in kinds:
-        raise ModelError(f"unknown shape {kind!r}; known: {sorted(kinds)}")
-    return kinds[kind](**shape)
-
-
-def _read_geometry(g, number):
-    return Geometry(
-        number[g["body"]],
-        _read_shape(g["shape"]),
-        read_placement(g["placement"]),
-        g["name"],
-        g["visual"],
-        g["collision"],
-        g["color"] and tuple(g["color"]),
-        _read_surface(g),
-        g.get("link", ""),
-    )
-
-
-def _read_surface(part):
-    given = part.get("surface")
-    return None if given is None else Surface(**given)
-
-
-def _tuples(x):
-    return tuple(map(_tuples, x)) if isinstance(x, list) else x
+def _is_needed(kind, f):
+    """Whether a file without this field is broken: what was there when the format began."""
+    if kind in (Sensor, Posture, ContactPair, Group, Actuator):
+        return f.default is MISSING and f.default_factory is MISSING
+    return f.name not in _NULL and (kind.__name__, f.name) not in ADDED_LATER

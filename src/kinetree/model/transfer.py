@@ -1,12 +1,15 @@
 """Attachments and states of bodies and joints when editing numbers and places them anew."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from kinetree.errors import LoopError, ModelError
+from kinetree.joints import AbstractJoint
 from kinetree.model.actuator import fitted
+from kinetree.model.parts import OF_BODIES, OF_JOINTS
 from kinetree.model.sensors import KINDS
+from kinetree.spatial import Plucker
 
 
 def transferred(model, number, X):
@@ -19,43 +22,26 @@ def transferred(model, number, X):
 
     Loop joints keep their numbers.
     """
-    frames = [
-        replace(f, body=number[f.body], placement=f.placement @ X[f.body]) for f in model.frames
-    ]
-    loops = [
-        replace(
-            loop,
-            predecessor=number[loop.predecessor],
-            successor=number[loop.successor],
-            predecessor_placement=loop.predecessor_placement @ X[loop.predecessor],
-            successor_placement=loop.successor_placement @ X[loop.successor],
-        )
-        for loop in model.loops
-    ]
-    couplings = [
-        replace(
-            c,
-            joint=number[c.joint],
-            source=c.source and number[c.source],
-            sources=tuple(number[i] for i in c.sources),
-        )
-        for c in model.couplings
-    ]
-    geometry = [
-        replace(g, body=number[g.body], placement=g.placement @ X[g.body]) for g in model.geometry
-    ]
-    actuators = [replace(a, joint=a.joint and number[a.joint]) for a in model.actuators]
-    return {
-        "frames": frames,
-        "loops": loops,
-        "couplings": couplings,
-        "geometry": geometry,
-        "actuators": actuators,
-        "tendons": [replace(t, joints=tuple(number[i] for i in t.joints)) for t in model.tendons],
-        "gravity_compensation": [
-            g.moved(number[g.body], X[g.body]) for g in model.gravity_compensation if number[g.body]
-        ],
-    }
+    kinds = ("frames", "loops", "couplings", "geometry", "actuators", "tendons")
+    parts = {kind: [_moved(p, number, X) for p in getattr(model, kind)] for kind in kinds}
+    carried = (g for g in model.gravity_compensation if number[g.body])
+    parts["gravity_compensation"] = [g.moved(number[g.body], X[g.body]) for g in carried]
+    return parts
+
+
+def _moved(part, number, X):
+    """A part with new numbers of its bodies and joints, and its placements on these bodies."""
+    changes = {}
+    for f in fields(part):
+        x, on = getattr(part, f.name), f.name.removesuffix("placement").rstrip("_") or "body"
+        if isinstance(x, Plucker):
+            changes[f.name] = x @ X[getattr(part, on)]
+        elif f.name in OF_BODIES:
+            changes[f.name] = number[x]
+        elif f.name in OF_JOINTS and not isinstance(x, AbstractJoint):
+            many = isinstance(x, tuple)
+            changes[f.name] = tuple(number[i] for i in x) if many else x and number[x]
+    return replace(part, **changes)
 
 
 def transferred_postures(joints, old, actuators=None):
