@@ -96,10 +96,7 @@ _add(
     "kinetree generate double_pendulum -F mass_matrix --numpy",
 )
 _add(
-    "bench",
-    bench.bench,
-    "kinetree bench panda",
-    "kinetree bench robot.urdf --batch 1 --batch 4096",
+    "bench", bench.bench, "kinetree bench panda", "kinetree bench robot.urdf --batch 1 --batch 4096"
 )
 app.add_typer(samples.app, name="samples")
 app.add_typer(cache.app, name="cache")

@@ -49,10 +49,7 @@ def demo(
         say(reason)
         return
     out.mkdir(parents=True, exist_ok=True)
-    for picture in (
-        view.draw(motion, out / "double_pendulum.png"),
-        view.animate(out, motion),
-    ):
+    for picture in (view.draw(motion, out / "double_pendulum.png"), view.animate(out, motion)):
         say(f"wrote {picture}")
 
 

@@ -74,8 +74,7 @@ def evaluate(
         str | None, option("--point", value="X,Y,Z", help="A point in that frame.")
     ] = None,
     argument: Annotated[
-        list[str] | None,
-        option("--set", value="NAME=JSON", help="Any other argument; repeatable."),
+        list[str] | None, option("--set", value="NAME=JSON", help="Any other argument; repeatable.")
     ] = None,
     floating: Floating = False,
     srdf: SrdfOption = None,

@@ -17,13 +17,7 @@ import numpy as np
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen import nvrtc
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.machine_code import (
-    default_lanes,
-    is_provided,
-    load,
-    object_code,
-    provide,
-)
+from kinetree.codegen.machine_code import default_lanes, is_provided, load, object_code, provide
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the

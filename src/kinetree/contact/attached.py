@@ -22,10 +22,7 @@ from kinetree.contact.scene import Scene
 from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.stepper import time_stepper
-from kinetree.errors import (
-    ModelError,
-    SimulationWarning,
-)
+from kinetree.errors import ModelError, SimulationWarning
 from kinetree.model.geometry import HeightField, Plane
 
 

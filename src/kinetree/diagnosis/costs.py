@@ -25,12 +25,7 @@ from kinetree.loops.dynamics.clusters import clusters
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.quantities import closed_chains
-from kinetree.quantities.dynamics import (
-    BY_METHOD,
-    forward_dynamics,
-    inverse_dynamics,
-    mass_matrix,
-)
+from kinetree.quantities.dynamics import BY_METHOD, forward_dynamics, inverse_dynamics, mass_matrix
 
 
 def _factor_and_solve(model, H, b):

@@ -36,9 +36,7 @@ class Kind:
 KINDS = {
     # --- the file ---
     "unreadable": Kind(
-        "error",
-        "without a model there is nothing to compute",
-        "correct the file at this place",
+        "error", "without a model there is nothing to compute", "correct the file at this place"
     ),
     "number": Kind(
         "error",
@@ -51,9 +49,7 @@ KINDS = {
         "add what is missing, or remove the element",
     ),
     "joint-type": Kind(
-        "error",
-        "how the joint moves is unknown",
-        "use one of the joint types of the format",
+        "error", "how the joint moves is unknown", "use one of the joint types of the format"
     ),
     "duplicate-name": Kind(
         "error",
@@ -186,9 +182,7 @@ KINDS = {
         "g mm² times 1e-9, or kg mm² times 1e-6, is kg m²; masses are in kilograms",
     ),
     "unit-angle": Kind(
-        "warning",
-        "angles are in radians; this looks like degrees",
-        "multiply by pi / 180",
+        "warning", "angles are in radians; this looks like degrees", "multiply by pi / 180"
     ),
     "unit-gravity": Kind(
         "warning",
@@ -206,15 +200,9 @@ KINDS = {
         "nothing stops the joint, neither planners nor random configurations",
         "add the limits, or make the joint continuous",
     ),
-    "limit-order": Kind(
-        "error",
-        "no position satisfies both bounds",
-        "swap the bounds",
-    ),
+    "limit-order": Kind("error", "no position satisfies both bounds", "swap the bounds"),
     "limit-equal": Kind(
-        "warning",
-        "the joint cannot move",
-        "widen the bounds, or make the joint fixed",
+        "warning", "the joint cannot move", "widen the bounds, or make the joint fixed"
     ),
     "limit-effort": Kind(
         "warning",
@@ -227,9 +215,7 @@ KINDS = {
         "write the largest speed [m/s or rad/s] of the drive",
     ),
     "limit-negative": Kind(
-        "error",
-        "effort and velocity are magnitudes: both directions are meant",
-        "drop the sign",
+        "error", "effort and velocity are magnitudes: both directions are meant", "drop the sign"
     ),
     "axis": Kind(
         "error",

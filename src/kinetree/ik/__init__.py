@@ -7,13 +7,7 @@ found.require()  # joint positions, or an error that says why there are none
 
 from kinetree.ik.solve import REASONS, InverseKinematics, inverse_kinematics
 from kinetree.ik.task_space import PoseDynamics, dynamics_at_pose
-from kinetree.ik.tasks import (
-    CenterOfMassTask,
-    OrientationTask,
-    PoseTask,
-    PositionTask,
-    PostureTask,
-)
+from kinetree.ik.tasks import CenterOfMassTask, OrientationTask, PoseTask, PositionTask, PostureTask
 
 __all__ = [
     "REASONS",

@@ -24,11 +24,7 @@ class RecordedMotion:
     """
 
     def __init__(
-        self,
-        t: ArrayLike,
-        q: ArrayLike,
-        qd: ArrayLike | None = None,
-        qdd: ArrayLike | None = None,
+        self, t: ArrayLike, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None
     ):
         self.t, q = np.array(t, dtype=float), np.array(q, dtype=float)
         if self.t.ndim != 1 or len(self.t) < 4 or q.shape[:1] != self.t.shape:

@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import is_foreign, refuse_masked
-from kinetree.errors import (
-    ArrayKindError,
-    JointError,
-    ModelError,
-    ShapeError,
-    refuse_formulas,
-)
+from kinetree.errors import ArrayKindError, JointError, ModelError, ShapeError, refuse_formulas
 from kinetree.joints import Prescribed
 from kinetree.joints.base import UNIT_TOLERANCE
 

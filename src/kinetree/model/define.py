@@ -364,10 +364,7 @@ def _door(defined, function, otherwise):
     lines.append(f"    return _otherwise({', '.join(passed)})")
     source, file = "\n".join(lines) + "\n", f"<{function.__module__}.{defined.name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    space: dict[str, Any] = {
-        "_otherwise": otherwise,
-        "_read": defined.read,
-    }
+    space: dict[str, Any] = {"_otherwise": otherwise, "_read": defined.read}
     exec(compile(source, file, "exec"), space)
     door: Any = functools.wraps(function)(space[defined.name])
     door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__

@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import (
-    JointError,
-    ModelError,
-    ModelWarning,
-    SingularError,
-    UnknownNameError,
-)
+from kinetree.errors import JointError, ModelError, ModelWarning, SingularError, UnknownNameError
 from kinetree.joints import AbstractJoint
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 from kinetree.model.geometry import HeightField, Mesh, Plane, Shape, Surface

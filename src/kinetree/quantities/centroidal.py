@@ -105,12 +105,7 @@ def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
 
 @quantity((3,), texts.zero_moment_point)
 def zero_moment_point(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    *,
-    point: ArrayLike = (0.0, 0.0, 0.0),
+    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
 ) -> Array:
     """Where flat ground has to push for this motion, if nothing else holds the mechanism.
 

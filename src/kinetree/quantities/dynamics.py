@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms import (
-    aba,
-    coriolis,
-    crba,
-    energy,
-    minv,
-    passive,
-    rnea,
-)
+from kinetree.algorithms import aba, coriolis, crba, energy, minv, passive, rnea
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed import joint_space, maximal
 from kinetree.algorithms.closed.allowed_motion import require_unmoved
@@ -25,17 +17,9 @@ from kinetree.algorithms.crba import require_independent_joints
 from kinetree.arrays.batch import over_batch
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import (
-    TraceError,
-    UnknownNameError,
-    calling,
-)
+from kinetree.errors import TraceError, UnknownNameError, calling
 from kinetree.model import Model
-from kinetree.model.arrays import (
-    as_configuration,
-    as_joint_vector,
-    as_model,
-)
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import quantity, require_tree
 from kinetree.quantities import closed_chains
 from kinetree.quantities.external_forces import external_forces

@@ -2,8 +2,4 @@
 
 from kinetree.symbolic.equations import EquationsOfMotion, equations_of_motion, lagrange_equations
 
-__all__ = [
-    "EquationsOfMotion",
-    "equations_of_motion",
-    "lagrange_equations",
-]
+__all__ = ["EquationsOfMotion", "equations_of_motion", "lagrange_equations"]

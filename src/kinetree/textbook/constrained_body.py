@@ -15,11 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.constraints import (
-    check_functions,
-    loop_constraints,
-    velocity_rows,
-)
+from kinetree.algorithms.closed.constraints import check_functions, loop_constraints, velocity_rows
 from kinetree.algorithms.closed.subspace import Subspace
 from kinetree.algorithms.closed.systems import EquationOfMotion
 from kinetree.errors import SingularError

@@ -15,10 +15,7 @@ import numpy as np
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.allowed_motion import SMALLEST_INERTIA, AllowedMotion
 from kinetree.algorithms.closed.constraints import loop_constraints
-from kinetree.algorithms.closed.elimination import (
-    null_space_basis,
-    orthogonal_solution,
-)
+from kinetree.algorithms.closed.elimination import null_space_basis, orthogonal_solution
 from kinetree.algorithms.closed.forward_dynamics import (
     SMALLEST_PIVOT,
     axes_to_try,

@@ -13,11 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.kinematics import (
-    base_transforms,
-    body_accelerations,
-    joint_transforms,
-)
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations, joint_transforms
 from kinetree.model import tree
 from kinetree.spatial import Motion, crm
 

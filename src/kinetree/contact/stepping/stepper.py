@@ -14,12 +14,7 @@ from kinetree.contact.stepping.projection import CLOSED
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
 from kinetree.contact.stepping.solver import solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import ContactStep
-from kinetree.errors import (
-    ModelError,
-    ShapeError,
-    SimulationWarning,
-    SingularError,
-)
+from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime

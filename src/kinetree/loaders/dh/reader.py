@@ -6,15 +6,7 @@ import re
 from functools import partial
 
 from kinetree.errors import LoadError
-from kinetree.loaders.dh.rows import (
-    CONVENTIONS,
-    LISTS,
-    MOST_ROWS,
-    NUMBERS,
-    TEXTS,
-    Entry,
-    to_model,
-)
+from kinetree.loaders.dh.rows import CONVENTIONS, LISTS, MOST_ROWS, NUMBERS, TEXTS, Entry, to_model
 from kinetree.loaders.toml.document import Document, decoded
 from kinetree.loaders.toml.expressions import UNITS, ExpressionError, evaluate
 from kinetree.loaders.toml.table import Table, read_parameters

@@ -11,16 +11,7 @@ from kinetree.loaders.paths import Folders
 from kinetree.loaders.sdf.frames import Pose, number_in, pose_in
 from kinetree.loaders.xml import Node
 from kinetree.model import geometry, shapes
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    Mesh,
-    Plane,
-    Sphere,
-    Surface,
-)
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere, Surface
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.vector3 import ZERO3

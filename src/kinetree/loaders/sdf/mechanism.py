@@ -6,15 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.joints import (
-    AbstractJoint,
-    Fixed,
-    Helical,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
-)
+from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute, Spherical, Universal
 from kinetree.joints.axis import as_axis
 from kinetree.loaders.sdf.description import Description
 from kinetree.loaders.sdf.frames import WORLD

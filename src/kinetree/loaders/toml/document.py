@@ -116,9 +116,7 @@ _PATH = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
 _HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_PATH})[ \t]*\]")
 _ASSIGNMENT = re.compile(rf"[ \t]*({_PATH})[ \t]*=")
 # What ends or opens a value on a line: strings, comments and brackets.
-_TOKEN = re.compile(
-    r'"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#.*|[\[\]{}]',
-)
+_TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#.*|[\[\]{}]')
 
 
 def key_lines(text: str) -> dict[tuple, int]:

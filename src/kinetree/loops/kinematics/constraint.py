@@ -23,11 +23,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
-from kinetree.quantities.loops import (
-    allowed_velocities,
-    allowed_velocity_rate,
-    coordinate_names,
-)
+from kinetree.quantities.loops import allowed_velocities, allowed_velocity_rate, coordinate_names
 
 
 class Constraint(NamedTuple):

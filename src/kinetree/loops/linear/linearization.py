@@ -35,11 +35,7 @@ from kinetree.loops.linear.derivatives import (
     motion_derivatives,
 )
 from kinetree.loops.linear.methods import differences, recursion
-from kinetree.loops.linear.tangent_dynamics import (
-    TangentDynamics,
-    plan_blocks,
-    tangent_dynamics,
-)
+from kinetree.loops.linear.tangent_dynamics import TangentDynamics, plan_blocks, tangent_dynamics
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
     VelocityBasis,

@@ -17,12 +17,7 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from kinetree.contact.history import (
-    ContactHistory,
-    PhaseHistory,
-    PhaseResiduals,
-    Residuals,
-)
+from kinetree.contact.history import ContactHistory, PhaseHistory, PhaseResiduals, Residuals
 from kinetree.errors import LoadError
 from kinetree.integration.events import EventRecord
 from kinetree.loops.stepping.health import SingularPass
