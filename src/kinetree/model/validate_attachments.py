@@ -318,7 +318,7 @@ def check_surface(surface, what):
                 raise ModelError(f"{name} of the {what} must be a whole number, got {x!r}")
         elif x is not None or name in ("margin", "gap"):
             _check_numbers((x,), f"{name} of the {what}")
-            if x < 0 and name not in ("margin", "gap"):
+            if name not in ("margin", "gap") and x is not None and x < 0:
                 raise ModelError(f"{name} of the {what} must not be negative, got {x:.6g}")
     if surface.restitution is not None and surface.restitution > 1:
         raise ModelError(

@@ -95,7 +95,7 @@ def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     q = as_configuration(model, q)
     if not (model.nv and model.actuators):
         return np.zeros((*q.shape[:-1], model.nv, len(model.actuators)))
-    return compiled(_arms, model, q)
+    return np.asarray(compiled(_arms, model, q))
 
 
 @kernel
