@@ -24,6 +24,33 @@ from kinetree.spelling import did_you_mean
 
 
 @dataclass(frozen=True)
+class Given:
+    """What steps are taken of.
+
+    Attributes:
+        model: the mechanism.
+        method: the integrator.
+        field: accelerations of the tree.
+        choice: independent constraints and coordinates at the start.
+        batch: shape of the batch.
+        compiled: whether a step can be one kernel.
+        adaptive: whether steps are as long as their error allows.
+    """
+
+    model: Model
+    method: Integrator
+    field: Field
+    choice: Choice
+    batch: tuple[int, ...]
+    compiled: bool
+    adaptive: bool
+
+    def constrained(self, *options: Any) -> Constrained:
+        """Accelerations under the constraints."""
+        return Constrained(self.field, self.choice.chosen, *options)
+
+
+@dataclass(frozen=True)
 class Projection:
     """Every step ends on the constraints: positions first, then velocities — Spencer §3.1.3.
 
@@ -42,22 +69,13 @@ class Projection:
         """What the report says."""
         return "projection+energy" if self.energy else "projection"
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps; an error estimate decides alone about steps that adapt."""
+        steps = Projected(given.method, given.choice.chosen, energy=self.energy)
         return ProjectedStepper(
-            model, Projected(method, choice.chosen, energy=self.energy),
-            Constrained(field, choice.chosen), compiled=compiled,
-            health=np.full(batch, choice.health), refine=self.refine and not adaptive,
+            given.model, steps, given.constrained(), compiled=given.compiled,
+            health=np.full(given.batch, given.choice.health),
+            refine=self.refine and not given.adaptive,
         )  # fmt: skip
 
 
@@ -88,20 +106,10 @@ class Baumgarte:
         sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
         return replace(self, time_constant=float(self.time_constant or sensible))
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps."""
-        constrained = Constrained(field, choice.chosen, self.time_constant)
-        return Stepper(model, method, constrained, compiled=compiled)
+        constrained = given.constrained(self.time_constant)
+        return Stepper(given.model, given.method, constrained, compiled=given.compiled)
 
 
 @dataclass(frozen=True)
@@ -128,21 +136,11 @@ class AscherChin:
         if self.rate is not None and not 0 < self.rate < np.inf:
             raise ShapeError(f"the rate of AscherChin must be positive [1/s], got {self.rate!r}")
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps."""
         repeats = self.repeats if self.rate is None else 1
-        steps = PostStabilized(method, choice.chosen, repeats, self.rate)
-        return Stepper(model, steps, Constrained(field, choice.chosen), compiled=compiled)
+        steps = PostStabilized(given.method, given.choice.chosen, repeats, self.rate)
+        return Stepper(given.model, steps, given.constrained(), compiled=given.compiled)
 
 
 @dataclass(frozen=True)
@@ -171,21 +169,11 @@ class SequentialRegularization(Baumgarte):
                 f"got epsilon = {self.epsilon!r} and rounds = {self.rounds!r}"
             )
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps."""
         way = Regularization(self.epsilon, self.rounds)
-        constrained = Constrained(field, choice.chosen, self.time_constant, way)
-        return Stepper(model, method, constrained, compiled=compiled)
+        constrained = given.constrained(self.time_constant, way)
+        return Stepper(given.model, given.method, constrained, compiled=given.compiled)
 
 
 @dataclass(frozen=True)
@@ -194,19 +182,9 @@ class Uncorrected:
 
     name = "none"
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps."""
-        return Stepper(model, method, Constrained(field, choice.chosen), compiled=compiled)
+        return Stepper(given.model, given.method, given.constrained(), compiled=given.compiled)
 
 
 @dataclass(frozen=True)
@@ -226,17 +204,7 @@ class Charts:
     growth: float = 3.0
     name = "charts"
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps."""
         kinds: dict = {"tangent": tangent, "partition": partition}
         make = self.make if callable(self.make) else kinds.get(self.make)
@@ -244,8 +212,8 @@ class Charts:
             raise UnknownNameError(
                 f"there is no chart called {self.make!r}; use one of {list(kinds)}, or a function"
             )
-        constrained = Constrained(field, choice.chosen)
-        return ChartStepper(model, method, constrained, make=make, growth=self.growth)
+        constrained = given.constrained()
+        return ChartStepper(given.model, given.method, constrained, make=make, growth=self.growth)
 
 
 @dataclass(frozen=True)
@@ -269,20 +237,9 @@ class GeneralizedAlpha:
                 f"{self.spectral_radius!r}"
             )
 
-    def stepper(
-        self,
-        model: Model,
-        method: Integrator,
-        field: Field,
-        choice: Choice,
-        batch: tuple[int, ...],
-        *,
-        compiled: bool,
-        adaptive: bool,
-    ) -> Stepper:
+    def stepper(self, given: Given) -> Stepper:
         """What takes steps; the integrator that was given does not."""
-        coefficients = Coefficients(self.spectral_radius)
-        return AlphaStepper(model, coefficients, Constrained(field, choice.chosen))
+        return AlphaStepper(given.model, Coefficients(self.spectral_radius), given.constrained())
 
 
 CONSTRAINTS = {
@@ -361,7 +318,7 @@ def constrained_stepper(
     if isinstance(constraint, Baumgarte):
         constraint = constraint.of(model, dt)
     stepper = constraint.stepper(
-        model, _looped(method), field, choice, q.shape[:-1], compiled=compiled, adaptive=adaptive
+        Given(model, _looped(method), field, choice, q.shape[:-1], compiled, adaptive)
     )
     stepper.constraints = constraint.name
     return stepper
