@@ -84,14 +84,9 @@ def of(model: Model) -> FloatingBase:
 
 @names_itself
 def forward_dynamics(
-    base: FloatingBase,
-    q: ArrayLike,
-    v_0: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0),
-    f_ext: ArrayLike | None = None,
-) -> tuple[Array, Array]:
+    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike, tau: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
 
     Args:
@@ -115,14 +110,9 @@ def forward_dynamics(
 
 @names_itself
 def inverse_dynamics(
-    base: FloatingBase,
-    q: ArrayLike,
-    v_0: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0),
-    f_ext: ArrayLike | None = None,
-) -> tuple[Array, Array]:
+    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
     Nothing but ``f_ext`` holds the base, which moves as the joints make it. Arguments and results
@@ -138,15 +128,10 @@ def inverse_dynamics(
 
 @names_itself
 def equation_of_motion(
-    base: FloatingBase,
-    q: ArrayLike,
-    v_0: ArrayLike,
-    qd: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0),
-    f_ext: ArrayLike | None = None,
-    *,
+    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None, *,
     independent: Names = None,
-) -> EquationOfMotion:
+) -> EquationOfMotion:  # fmt: skip
     """Coefficients of the equation of motion of base and joints — RBDA Table 9.5.
 
     With loops, ``ydd`` of the independent coordinates takes the place of ``qdd``, and ``Gᵀ tau``
@@ -159,15 +144,10 @@ def equation_of_motion(
 
 @names_itself
 def reduced_equation(
-    base: FloatingBase,
-    q: ArrayLike,
-    v_0: ArrayLike,
-    qd: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0),
-    f_ext: ArrayLike | None = None,
-    *,
+    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None, *,
     independent: Names = None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """``H, C`` of ``H qdd + C = tau``, base eliminated — RBDA (9.14)–(9.16).
 
     With loops, of ``H ydd + C = Gᵀ tau`` for the coordinates of ``equation_of_motion``.

@@ -19,13 +19,9 @@ _SHOWN = 12
 
 
 def info(
-    robot: RobotArgument,
-    floating: Floating = False,
-    srdf: SrdfOption = None,
-    folder: FolderOption = None,
-    keep_fixed: KeepFixed = False,
-    as_json: Json = False,
-):
+    robot: RobotArgument, floating: Floating = False, srdf: SrdfOption = None,
+    folder: FolderOption = None, keep_fixed: KeepFixed = False, as_json: Json = False,
+):  # fmt: skip
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
     found = open_robot(robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed)
     model = found.model

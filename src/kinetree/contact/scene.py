@@ -87,16 +87,12 @@ class Scene:
     """
 
     def __init__(
-        self,
-        model: Model,
-        pairs: Sequence | Literal["base", "feet"] | None = None,
-        *,
+        self, model: Model, pairs: Sequence | Literal["base", "feet"] | None = None, *,
         friction: float | Callable[[Geometry, Geometry], float] | None = None,
         restitution: float | Callable[[Geometry, Geometry], float] | None = None,
-        ignore: Sequence = (),
-        distance: Callable[[Placed, Placed], Nearest] = convex_distance,
+        ignore: Sequence = (), distance: Callable[[Placed, Placed], Nearest] = convex_distance,
         posture: "str | Posture | ArrayLike | None" = None,
-    ):
+    ):  # fmt: skip
         self.model, self.distance = as_model(model), distance
         self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore, posture)
         if not self.pairs and (pairs is None or isinstance(pairs, str)):

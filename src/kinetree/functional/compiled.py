@@ -17,14 +17,9 @@ from kinetree.model.define import kept
 
 
 def compile(
-    function: Callable[..., Any],
-    model: Model,
-    *,
-    target: Literal["cpu", "cuda"] = "cpu",
-    dtype: Any = None,
-    parameters: Sequence[str] = (),
-    **options: Any,
-) -> "CompiledFunction":
+    function: Callable[..., Any], model: Model, *, target: Literal["cpu", "cuda"] = "cpu",
+    dtype: Any = None, parameters: Sequence[str] = (), **options: Any,
+) -> "CompiledFunction":  # fmt: skip
     """A function for one model, with chosen parameters of the model as additional inputs.
 
         f = kt.compile(kt.inverse_dynamics, m, parameters=("gravity", "inertia:link7"))

@@ -55,13 +55,9 @@ _SAMPLES = 4
 
 @names_itself
 def export_c(
-    model: Model,
-    functions: Sequence[Any],
-    path: str | PathLike[str],
-    *,
-    name: str | None = None,
+    model: Model, functions: Sequence[Any], path: str | PathLike[str], *, name: str | None = None,
     dtype: Literal["float64", "float32"] = "float64",
-) -> Path:
+) -> Path:  # fmt: skip
     """Write standalone C: header, source, self-test and Makefile, in a folder of their own.
 
     ``make test`` in that folder compiles the code and compares it with numbers computed here.

@@ -56,14 +56,9 @@ def inertial_parameters(model: Model) -> Array:
 
 @names_itself
 def base_parameters(
-    model: Model,
-    *,
-    friction: bool = False,
-    rotors: bool = False,
-    tolerance: float = 1e-7,
-    rng: np.random.Generator | int = 0,
-    independent: str | Sequence[str] | None = None,
-) -> "BaseParameters":
+    model: Model, *, friction: bool = False, rotors: bool = False, tolerance: float = 1e-7,
+    rng: np.random.Generator | int = 0, independent: str | Sequence[str] | None = None,
+) -> "BaseParameters":  # fmt: skip
     """The identifiable combinations of a model's parameters.
 
     With loops, those that show in the forces along the motions that loops allow: fewer than of the

@@ -65,16 +65,10 @@ def fourier_trajectory(
 
 @names_itself
 def exciting_trajectory(
-    model: "Model",
-    *,
-    period: float = 10.0,
-    samples: int = 200,
-    harmonics: int = 5,
-    amplitude: Any = 1.0,
-    candidates: int = 20,
-    rng: np.random.Generator | None = None,
+    model: "Model", *, period: float = 10.0, samples: int = 200, harmonics: int = 5,
+    amplitude: Any = 1.0, candidates: int = 20, rng: np.random.Generator | None = None,
     independent: Sequence[str] | None = None,
-) -> Excitation:
+) -> Excitation:  # fmt: skip
     """The best of some random Fourier series: the one with the least condition number.
 
     Free and ball joints are displaced by the series from their neutral positions, as

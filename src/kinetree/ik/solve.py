@@ -95,18 +95,11 @@ class InverseKinematics:
 
 @on_host
 def inverse_kinematics(
-    model: Model,
-    frame: str | Task | Sequence[Task],
-    target: ArrayLike | None = None,
-    q0: ArrayLike | None = None,
-    *,
-    joints: str | Sequence[str] | None = None,
-    limits: bool | tuple[ArrayLike, ArrayLike] = True,
-    tolerance: float = 1e-8,
-    restarts: int = 10,
-    iterations: int = 104,
-    seed: int = 0,
-) -> InverseKinematics:
+    model: Model, frame: str | Task | Sequence[Task], target: ArrayLike | None = None,
+    q0: ArrayLike | None = None, *, joints: str | Sequence[str] | None = None,
+    limits: bool | tuple[ArrayLike, ArrayLike] = True, tolerance: float = 1e-8, restarts: int = 10,
+    iterations: int = 104, seed: int = 0,
+) -> InverseKinematics:  # fmt: skip
     """Joint positions that bring a frame to its target, or fulfil several tasks at once.
 
     Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with

@@ -37,16 +37,9 @@ class PoseDynamics(NamedTuple):
 
 @on_host
 def dynamics_at_pose(
-    model: Model,
-    name: str,
-    pose: ArrayLike,
-    velocity: ArrayLike,
-    q0: ArrayLike | None = None,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    **options: Any,
-) -> PoseDynamics:
+    model: Model, name: str, pose: ArrayLike, velocity: ArrayLike, q0: ArrayLike | None = None, *,
+    frame: Coordinates = "world", rows: Rows = None, **options: Any,
+) -> PoseDynamics:  # fmt: skip
     """Equation of motion of a frame at a pose ``X`` and a velocity ``V``, on the CPU.
 
     Args:

@@ -129,16 +129,11 @@ FORMATS = {
 
 
 def load(
-    path: str | os.PathLike,
-    *,
-    floating_base: bool | None = None,
-    srdf: str | os.PathLike | None = None,
-    strict: bool = False,
-    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
-    format: str | None = None,
-    lump: bool | None = None,
-    parameters: Mapping[str, float] | None = None,
-) -> Model:
+    path: str | os.PathLike, *, floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None, strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (), format: str | None = None,
+    lump: bool | None = None, parameters: Mapping[str, float] | None = None,
+) -> Model:  # fmt: skip
     """The mechanism in a file.
 
     Elements that the model cannot represent are listed in one ``ModelWarning``.
@@ -174,17 +169,11 @@ def load(
 
 
 def loads(
-    text: str | bytes,
-    format: str | None = None,
-    *,
-    floating_base: bool | None = None,
-    srdf: str | os.PathLike | None = None,
-    strict: bool = False,
-    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
-    lump: bool | None = None,
-    parameters: Mapping[str, float] | None = None,
-    name: str = "<text>",
-) -> Model:
+    text: str | bytes, format: str | None = None, *, floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None, strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (), lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None, name: str = "<text>",
+) -> Model:  # fmt: skip
     """The mechanism in a text, as ``load`` finds it in a file.
 
     Args:
@@ -208,16 +197,11 @@ def loads(
 
 
 def read(
-    path: str | os.PathLike,
-    *,
-    floating_base: bool | None = None,
-    srdf: str | os.PathLike | None = None,
-    strict: bool = False,
-    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
-    format: str | None = None,
-    lump: bool | None = None,
-    parameters: Mapping[str, float] | None = None,
-) -> Loaded:
+    path: str | os.PathLike, *, floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None, strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (), format: str | None = None,
+    lump: bool | None = None, parameters: Mapping[str, float] | None = None,
+) -> Loaded:  # fmt: skip
     """As ``load``, but with the notices as data instead of a warning."""
     try:
         path = os.fspath(path)

@@ -61,12 +61,9 @@ class Report:
         self._used: dict = {}  # the names of the used attributes, by element
 
     def ignored(
-        self,
-        where: Any,
-        what: str | None = None,
-        why: str = "kinetree does not use it",
+        self, where: Any, what: str | None = None, why: str = "kinetree does not use it",
         effect: Effect | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add a notice of something that the model does not represent.
 
         Args:

@@ -35,12 +35,9 @@ class ModelBuilder(Attachments):
     """
 
     def __init__(
-        self,
-        name: str = "mechanism",
-        *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        self, name: str = "mechanism", *, gravity: ArrayLike = STANDARD_GRAVITY,
         base_name: str = "base",
-    ):
+    ):  # fmt: skip
         super().__init__()
         self._name, self._gravity, self._base_name = name, gravity, base_name
         self._bodies: list[dict] = []
@@ -49,17 +46,11 @@ class ModelBuilder(Attachments):
         self._constraints: list[ConstraintFunction] = []
 
     def body(
-        self,
-        name: str,
-        *,
-        joint: AbstractJoint,
-        on: str | None = None,
-        at: "ArrayLike | Plucker | None" = None,
-        inertia: Inertia | None = None,
-        joint_name: str | None = None,
-        limits: Limits | None = None,
+        self, name: str, *, joint: AbstractJoint, on: str | None = None,
+        at: "ArrayLike | Plucker | None" = None, inertia: Inertia | None = None,
+        joint_name: str | None = None, limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
-    ) -> "ModelBuilder":
+    ) -> "ModelBuilder":  # fmt: skip
         """Add a body that ``joint`` connects to the body ``on``.
 
         Args:
@@ -95,18 +86,11 @@ class ModelBuilder(Attachments):
         return self
 
     def loop(
-        self,
-        name: str,
-        *,
-        predecessor: str,
-        successor: str,
-        joint: AbstractJoint | None = None,
-        at: "ArrayLike | Plucker | None" = None,
-        successor_at: "ArrayLike | Plucker | None" = None,
-        limits: Limits | None = None,
-        dynamics: JointDynamics | None = None,
+        self, name: str, *, predecessor: str, successor: str, joint: AbstractJoint | None = None,
+        at: "ArrayLike | Plucker | None" = None, successor_at: "ArrayLike | Plucker | None" = None,
+        limits: Limits | None = None, dynamics: JointDynamics | None = None,
         misalignment: float | None = None,
-    ) -> "ModelBuilder":
+    ) -> "ModelBuilder":  # fmt: skip
         """Close a loop with a joint between two bodies.
 
         Args:
@@ -128,14 +112,9 @@ class ModelBuilder(Attachments):
         return self
 
     def constraint(
-        self,
-        name: str,
-        *,
-        position: Callable | None = None,
-        rate: Callable | None = None,
-        rows: int = 1,
-        unit: Any = "m",
-    ) -> "ModelBuilder":
+        self, name: str, *, position: Callable | None = None, rate: Callable | None = None,
+        rows: int = 1, unit: Any = "m",
+    ) -> "ModelBuilder":  # fmt: skip
         """Add a constraint of your own: functions of ``model``, ``q``, ``qd`` and ``t``.
 
         Args:
@@ -210,14 +189,9 @@ def _number(names, name, role):
 
 
 def from_arrays(
-    parent: Sequence[int],
-    X_T: "Sequence[Plucker]",
-    pitch: Sequence[float],
-    inertia: Sequence[Inertia],
-    *,
-    name: str = "mechanism",
-    gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
+    parent: Sequence[int], X_T: "Sequence[Plucker]", pitch: Sequence[float],
+    inertia: Sequence[Inertia], *, name: str = "mechanism", gravity: ArrayLike = STANDARD_GRAVITY,
+) -> Model:  # fmt: skip
     """A tree of revolute, prismatic and helical joints about their z axes — 6-D guide 2.
 
     Bodies are called ``body1`` … ``bodyN``.

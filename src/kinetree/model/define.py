@@ -291,15 +291,9 @@ class Quantity:
 
 
 def quantity(
-    shape,
-    *algorithms,
-    tree=False,
-    needs=(),
-    otherwise: Callable | None = None,
-    serve: Callable[[Quantity], Callable] | None = None,
-    public=True,
-    **definition,
-) -> Callable[[F], F]:
+    shape, *algorithms, tree=False, needs=(), otherwise: Callable | None = None,
+    serve: Callable[[Quantity], Callable] | None = None, public=True, **definition,
+) -> Callable[[F], F]:  # fmt: skip
     """Make a function of a model and arrays a compiled one; its ``definition`` is a ``Quantity``.
 
     Args:

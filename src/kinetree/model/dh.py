@@ -106,14 +106,10 @@ class DHTable:
 
 
 def from_dh(
-    rows: Sequence,
-    *,
-    convention: str = "modified",
-    base: ArrayLike | Plucker = (0, 0),
-    tool: ArrayLike | Plucker = (0, 0, 0, 0),
-    name: str = "arm",
+    rows: Sequence, *, convention: str = "modified", base: ArrayLike | Plucker = (0, 0),
+    tool: ArrayLike | Plucker = (0, 0, 0, 0), name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
+) -> Model:  # fmt: skip
     """A chain of links from a table of Denavit–Hartenberg parameters.
 
     Body frames lie on the joint axes. In the modified convention they are its frames; those of
@@ -173,13 +169,9 @@ def _as_row(row, i):
 
 
 def dh_from_axes(
-    axes: Sequence,
-    *,
-    tool: ArrayLike | Plucker | None = None,
-    kinds: Sequence[str] | None = None,
-    pitches: Sequence[float] | None = None,
-    tolerance: float = 1e-9,
-) -> DHTable:
+    axes: Sequence, *, tool: ArrayLike | Plucker | None = None, kinds: Sequence[str] | None = None,
+    pitches: Sequence[float] | None = None, tolerance: float = 1e-9,
+) -> DHTable:  # fmt: skip
     """The table whose model has these joint axes when all its variables are zero.
 
     Where the rules leave a choice: the common perpendicular of parallel axes is the one that meets

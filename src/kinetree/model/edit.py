@@ -185,13 +185,9 @@ def _with_root(model, i, posture, X, v):
 
 @names_itself
 def attach(
-    model: Model,
-    other: Model,
-    *,
-    on: str | None = None,
-    at: ArrayLike | Plucker | None = None,
+    model: Model, other: Model, *, on: str | None = None, at: ArrayLike | Plucker | None = None,
     prefix: str = "",
-) -> Model:
+) -> Model:  # fmt: skip
     """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
 
     Args:
@@ -292,12 +288,9 @@ def extract(model: Model, body: str) -> Model:
 
 @names_itself
 def floating(
-    model: Model,
-    *,
-    inertia: Inertia | None = None,
-    world: str = "world",
+    model: Model, *, inertia: Inertia | None = None, world: str = "world",
     joint_name: str = "floating",
-) -> Model:
+) -> Model:  # fmt: skip
     """The base set free: it becomes body 1, on a free joint.
 
     Args:

@@ -53,12 +53,9 @@ class MechanismGraph(Attachments):
     """
 
     def __init__(
-        self,
-        name: str = "mechanism",
-        *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        self, name: str = "mechanism", *, gravity: ArrayLike = STANDARD_GRAVITY,
         base_name: str = "base",
-    ):
+    ):  # fmt: skip
         super().__init__()
         self._name, self._gravity = name, gravity
         self._bodies: dict[str, Inertia] = {base_name: Inertia.zero()}
@@ -82,17 +79,10 @@ class MechanismGraph(Attachments):
         return self
 
     def joint(
-        self,
-        name: str,
-        joint: AbstractJoint,
-        *,
-        predecessor: str,
-        successor: str,
-        at: ArrayLike | Plucker | None = None,
-        successor_at: ArrayLike | Plucker | None = None,
-        limits: Limits | None = None,
-        dynamics: JointDynamics | None = None,
-    ) -> "MechanismGraph":
+        self, name: str, joint: AbstractJoint, *, predecessor: str, successor: str,
+        at: ArrayLike | Plucker | None = None, successor_at: ArrayLike | Plucker | None = None,
+        limits: Limits | None = None, dynamics: JointDynamics | None = None,
+    ) -> "MechanismGraph":  # fmt: skip
         """Connect two bodies.
 
         Args:

@@ -77,26 +77,16 @@ class Model:
     """
 
     def __init__(
-        self,
-        bodies: tuple[Body, ...] = (),
-        *,
-        frames: tuple[Frame, ...] = (),
-        loops: tuple[Loop, ...] = (),
-        constraints: tuple[ConstraintFunction, ...] = (),
-        couplings: tuple[Coupling, ...] = (),
-        geometry: tuple[Geometry, ...] = (),
-        actuators: tuple[Actuator, ...] = (),
-        postures: tuple[Posture, ...] = (),
-        gravity: ArrayLike = STANDARD_GRAVITY,
-        name: str = "mechanism",
-        base_name: str = "base",
-        strict: bool = True,
-        tendons: tuple[Tendon, ...] = (),
+        self, bodies: tuple[Body, ...] = (), *, frames: tuple[Frame, ...] = (),
+        loops: tuple[Loop, ...] = (), constraints: tuple[ConstraintFunction, ...] = (),
+        couplings: tuple[Coupling, ...] = (), geometry: tuple[Geometry, ...] = (),
+        actuators: tuple[Actuator, ...] = (), postures: tuple[Posture, ...] = (),
+        gravity: ArrayLike = STANDARD_GRAVITY, name: str = "mechanism", base_name: str = "base",
+        strict: bool = True, tendons: tuple[Tendon, ...] = (),
         gravity_compensation: tuple[GravityCompensation, ...] = (),
-        sensors: tuple[Sensor, ...] = (),
-        contact_pairs: tuple[ContactPair, ...] = (),
+        sensors: tuple[Sensor, ...] = (), contact_pairs: tuple[ContactPair, ...] = (),
         groups: tuple[Group, ...] = (),
-    ):
+    ):  # fmt: skip
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
         self.constraints = tuple(constraints)
@@ -445,16 +435,11 @@ class Model:
         return hash(self.fingerprint)
 
     def replace(
-        self,
-        *,
-        inertia: "Mapping[str, Inertia] | None" = None,
+        self, *, inertia: "Mapping[str, Inertia] | None" = None,
         placement: Mapping[str, ArrayLike | Plucker] | None = None,
-        joint: "Mapping[str, AbstractJoint] | None" = None,
-        limits: Mapping | None = None,
-        dynamics: Mapping | None = None,
-        strict: bool | None = None,
-        **fields: Any,
-    ) -> "Model":
+        joint: "Mapping[str, AbstractJoint] | None" = None, limits: Mapping | None = None,
+        dynamics: Mapping | None = None, strict: bool | None = None, **fields: Any,
+    ) -> "Model":  # fmt: skip
         """A copy with some things changed.
 
         Actuators of loop joints and tendons that are no longer there go with them, unless there are
@@ -494,14 +479,9 @@ class Model:
         return Model(strict=strict, **changed)
 
     def with_constraint(
-        self,
-        name: str,
-        *,
-        position: Callable | None = None,
-        rate: Callable | None = None,
-        rows: int = 1,
-        unit: Any = "m",
-    ) -> "Model":
+        self, name: str, *, position: Callable | None = None, rate: Callable | None = None,
+        rows: int = 1, unit: Any = "m",
+    ) -> "Model":  # fmt: skip
         """A copy with one more user-defined constraint, see ``ConstraintFunction``."""
         more = ConstraintFunction(name, position, rate, rows, unit)
         return self.replace(constraints=(*self.constraints, more))

@@ -24,14 +24,10 @@ if TYPE_CHECKING:
 
 
 def from_poe(
-    screws: Sequence,
-    home: Sequence,
-    inertias: "Sequence[Inertia]",
-    *,
-    tool: ArrayLike | Plucker | None = None,
-    name: str = "arm",
+    screws: Sequence, home: Sequence, inertias: "Sequence[Inertia]", *,
+    tool: ArrayLike | Plucker | None = None, name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
+) -> Model:  # fmt: skip
     """A chain whose body frames are the given link frames, usually at the mass centres.
 
     Args:

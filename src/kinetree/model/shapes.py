@@ -35,66 +35,45 @@ __all__ = [
 
 
 def box(
-    x: float,
-    y: float,
-    z: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
+    x: float, y: float, z: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:
+) -> Inertia:  # fmt: skip
     """Cuboid with edges ``x``, ``y``, ``z``."""
     m = _mass("box", x * y * z, mass, density, x, y, z)
     return _placed(m, (m / 12) * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), at)
 
 
 def ellipsoid(
-    a: float,
-    b: float,
-    c: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
+    a: float, b: float, c: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:
+) -> Inertia:  # fmt: skip
     """Solid ellipsoid with semi-axes ``a``, ``b``, ``c`` along x, y, z."""
     m = _mass("ellipsoid", 4 / 3 * math.pi * a * b * c, mass, density, a, b, c)
     return _placed(m, (m / 5) * np.array([b * b + c * c, a * a + c * c, a * a + b * b]), at)
 
 
 def sphere(
-    radius: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
+    radius: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:
+) -> Inertia:  # fmt: skip
     """Solid ball."""
     m = _mass("sphere", 4 / 3 * math.pi * radius**3, mass, density, radius)
     return _placed(m, np.full(3, 2 / 5 * m * radius**2), at)
 
 
 def sphere_shell(
-    radius: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
+    radius: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:
+) -> Inertia:  # fmt: skip
     """Thin spherical shell; density per area."""
     m = _mass("sphere shell", 4 * math.pi * radius**2, mass, density, radius)
     return _placed(m, np.full(3, 2 / 3 * m * radius**2), at)
 
 
 def cylinder(
-    radius: float,
-    length: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None,
-    axis: str = "z",
-) -> Inertia:
+    radius: float, length: float, *, mass: float | None = None, density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
+) -> Inertia:  # fmt: skip
     """Solid cylinder about its centre."""
     m = _mass("cylinder", math.pi * radius**2 * length, mass, density, radius, length)
     across = m * (3 * radius**2 + length**2) / 12
@@ -102,54 +81,36 @@ def cylinder(
 
 
 def cylinder_shell(
-    radius: float,
-    length: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None,
-    axis: str = "z",
-) -> Inertia:
+    radius: float, length: float, *, mass: float | None = None, density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
+) -> Inertia:  # fmt: skip
     """Thin tube without ends; density per area."""
     m = _mass("cylinder shell", 2 * math.pi * radius * length, mass, density, radius, length)
     return _placed(m, _about(axis, m * (radius**2 / 2 + length**2 / 12), m * radius**2), at)
 
 
 def disc(
-    radius: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None,
-    axis: str = "z",
-) -> Inertia:
+    radius: float, *, mass: float | None = None, density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
+) -> Inertia:  # fmt: skip
     """Thin disc; density per area."""
     m = _mass("disc", math.pi * radius**2, mass, density, radius)
     return _placed(m, _about(axis, m * radius**2 / 4, m * radius**2 / 2), at)
 
 
 def rod(
-    length: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None,
-    axis: str = "z",
-) -> Inertia:
+    length: float, *, mass: float | None = None, density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
+) -> Inertia:  # fmt: skip
     """Thin rod about its centre; density per length. It has no inertia about its own axis."""
     m = _mass("rod", length, mass, density, length)
     return _placed(m, _about(axis, m * length**2 / 12, 0.0), at)
 
 
 def capsule(
-    radius: float,
-    length: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None,
-    axis: str = "z",
-) -> Inertia:
+    radius: float, length: float, *, mass: float | None = None, density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
+) -> Inertia:  # fmt: skip
     """Solid cylinder of the given length with a half-ball on either end."""
     r, tube, balls = radius, math.pi * radius**2 * length, 4 / 3 * math.pi * radius**3
     m = _mass("capsule", tube + balls, mass, density, radius, length)
@@ -161,14 +122,9 @@ def capsule(
 
 
 def cone(
-    radius: float,
-    height: float,
-    *,
-    mass: float | None = None,
-    density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None,
-    axis: str = "z",
-) -> Inertia:
+    radius: float, height: float, *, mass: float | None = None, density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
+) -> Inertia:  # fmt: skip
     """Solid cone about its mass centre, a quarter of the height above the base; tip at +z."""
     m = _mass("cone", math.pi * radius**2 * height / 3, mass, density, radius, height)
     across = m * (3 / 20 * radius**2 + 3 / 80 * height**2)

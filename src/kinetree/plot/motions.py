@@ -150,13 +150,10 @@ def _portrait(axes, q, qd):
 
 
 def contact_forces(
-    trajectory: Trajectory | None = None,
-    *,
-    t: ArrayLike | None = None,
-    forces: ArrayLike | None = None,
-    names: Sequence[str] | None = None,
+    trajectory: Trajectory | None = None, *, t: ArrayLike | None = None,
+    forces: ArrayLike | None = None, names: Sequence[str] | None = None,
     friction: float | None = None,
-) -> "Figure":
+) -> "Figure":  # fmt: skip
     """Normal and tangential forces of contacts over time; those that never push are left out.
 
     Args:
@@ -197,13 +194,9 @@ def contact_forces(
 
 
 def reactions(
-    trajectory: Trajectory,
-    names: str | Sequence[str] | None = None,
-    *,
-    part: Part = "total",
-    frame: str = "joint",
-    f_ext: Forces = None,
-) -> "Figure":
+    trajectory: Trajectory, names: str | Sequence[str] | None = None, *, part: Part = "total",
+    frame: str = "joint", f_ext: Forces = None,
+) -> "Figure":  # fmt: skip
     """Forces and moments that joints transmit, over time: what to choose bearings by.
 
     Of one joint the components; of several the magnitudes, those of the largest in colour.

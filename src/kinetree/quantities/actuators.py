@@ -153,17 +153,10 @@ def _readings(
     check=_check,
 )
 def sensor_readings(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike | None = None,
-    qdd: ArrayLike | None = None,
-    *,
-    tau: ArrayLike | None = None,
-    f_ext: Forces = None,
-    controls: ArrayLike | None = None,
-    activation: ArrayLike | None = None,
-    t: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None, *,
+    tau: ArrayLike | None = None, f_ext: Forces = None, controls: ArrayLike | None = None,
+    activation: ArrayLike | None = None, t: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """Readings of all sensors of a model, in the order of ``model.sensors``, (..., n).
 
     ``kinetree.sensors(model)`` has names for them, and sensors of contact.

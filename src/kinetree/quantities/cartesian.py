@@ -57,15 +57,10 @@ def _applied_force(model, q, *, name, frame, at_center, force=None, torque=None,
 
 @composed
 def applied_force(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    force: ArrayLike | None = None,
-    torque: ArrayLike | None = None,
-    at: ArrayLike | Literal["center_of_mass"] | None = None,
+    model: Model, q: ArrayLike, name: str, *, force: ArrayLike | None = None,
+    torque: ArrayLike | None = None, at: ArrayLike | Literal["center_of_mass"] | None = None,
     frame: Coordinates = "world",
-) -> Array:
+) -> Array:  # fmt: skip
     """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
 
     Args:
@@ -138,14 +133,9 @@ class GeneralizedVelocity(NamedTuple):
 @composed
 @on_host
 def generalized_velocity(
-    model: Model,
-    q: ArrayLike,
-    velocities: ArrayLike,
-    *,
-    frame: Coordinates = "world",
-    method: Method = "least_squares",
-    rows: ArrayLike | None = None,
-) -> GeneralizedVelocity:
+    model: Model, q: ArrayLike, velocities: ArrayLike, *, frame: Coordinates = "world",
+    method: Method = "least_squares", rows: ArrayLike | None = None,
+) -> GeneralizedVelocity:  # fmt: skip
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
     Computed on the CPU, by singular values: coordinates may be singular. If the joints allow the

@@ -124,13 +124,9 @@ def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     otherwise=_forward_dynamics,
 )
 def forward_dynamics(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    f_ext: Forces = None,
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: Forces = None,
     method: str | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Joint accelerations that the joint forces ``tau`` produce.
 
     Args:

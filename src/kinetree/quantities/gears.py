@@ -194,18 +194,10 @@ def _joints_lead(model):
 
 @names_itself
 def add_rotor(
-    model: Model,
-    joint: str,
-    *,
-    ratio: float,
-    inertia: Inertia,
-    on: str | None = None,
-    at: Any = None,
-    axis: Any = None,
-    name: str | None = None,
-    leads: Literal["joint", "rotor"] = "joint",
-    dynamics: JointDynamics | None = None,
-) -> Model:
+    model: Model, joint: str, *, ratio: float, inertia: Inertia, on: str | None = None,
+    at: Any = None, axis: Any = None, name: str | None = None,
+    leads: Literal["joint", "rotor"] = "joint", dynamics: JointDynamics | None = None,
+) -> Model:  # fmt: skip
     """A motor's rotor, as a body that turns ``ratio`` times as fast as a joint.
 
     It is carried by the body that holds the stator, and so feels how that body turns: gyroscopic

@@ -69,15 +69,10 @@ _METHODS = {None: _hybrid, "aba": _hybrid_aba, "crba": _hybrid_crba}
 
 @composed
 def hybrid_dynamics(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    qdd: ArrayLike,
-    given: str | Sequence[str] = (),
-    f_ext: Forces = None,
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, qdd: ArrayLike,
+    given: str | Sequence[str] = (), f_ext: Forces = None,
     method: Literal["aba", "crba"] | None = None,
-) -> HybridDynamics:
+) -> HybridDynamics:  # fmt: skip
     """Forces of the joints whose accelerations are given, and accelerations of all others.
 
     Args:

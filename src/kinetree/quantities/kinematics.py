@@ -104,14 +104,9 @@ def poses(model: Model, q: ArrayLike) -> Array:
 
 @_frame_quantity((6, "nv"), _of_frame(texts.frame_jacobian))
 def jacobian(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world",
+    point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Jacobian of a frame or body: its velocity is ``J @ qd``, (..., 6, nv).
 
     Args:
@@ -137,28 +132,17 @@ def jacobians(model: Model, q: ArrayLike, *, frame: Coordinates = "world") -> Ar
 
 @_frame_quantity((6, "nv"), _of_frame(texts.frame_jacobian_rate))
 def jacobian_rate(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
+    point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
 
 
 @_frame_quantity((6, "nv", "nv"), _of_frame(texts.frame_hessian))
 def hessian(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world",
+    point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Derivatives of ``jacobian`` with respect to ``q``, (..., 6, nv, nv).
 
     Entry ``[..., j, k]`` is the derivative of column ``j`` along ``model.integrate(q, t e_k)``; the
@@ -169,31 +153,17 @@ def hessian(
 
 @_frame_quantity((6,), _of_frame(texts.frame_velocity))
 def velocity(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
+    point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Spatial velocity of a frame or body, (..., 6); options as in ``jacobian``."""
 
 
 @_frame_quantity((6,), _of_frame(texts.frame_acceleration))
 def acceleration(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    name: str,
-    *,
-    kind: Kind = "spatial",
-    frame: Coordinates = "world",
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, name: str, *, kind: Kind = "spatial",
+    frame: Coordinates = "world", point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Acceleration of a frame or body, (..., 6); other options as in ``jacobian``.
 
     ``kind="spatial"`` is the rate of the spatial velocity; ``kind="classical"`` has the
@@ -203,16 +173,9 @@ def acceleration(
 
 @_frame_quantity((6,), _of_frame(texts.frame_bias_acceleration))
 def bias_acceleration(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    name: str,
-    *,
-    kind: Kind = "spatial",
-    frame: Coordinates = "world",
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, kind: Kind = "spatial",
+    frame: Coordinates = "world", point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Acceleration of a frame or body at ``qdd = 0``, (..., 6); options as in ``acceleration``.
 
     It is ``jacobian_rate @ qd`` with ``kind="spatial"`` for the frames world and body, and with
@@ -304,16 +267,9 @@ def _inverse_quantity(name):
 
 @_inverse_quantity("joint_velocity")
 def joint_velocity(
-    model: Model,
-    q: ArrayLike,
-    velocity: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    relative_to: str | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, velocity: ArrayLike, name: str, *, frame: Coordinates = "world",
+    rows: Rows = None, point: ArrayLike | None = None, relative_to: str | None = None,
+) -> Array:  # fmt: skip
     """Joint velocities ``qd = J⁻¹ V`` that give a frame or body the velocity ``V``, (..., nv).
 
     Lynch & Park (9.93). Where there are more joints than coordinates of the frame, the result is
@@ -338,17 +294,10 @@ def joint_velocity(
 
 @_inverse_quantity("joint_acceleration")
 def joint_acceleration(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    acceleration: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
+    model: Model, q: ArrayLike, qd: ArrayLike, acceleration: ArrayLike, name: str, *,
+    frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
     relative_to: str | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Joint accelerations ``J⁻¹ (dV/dt - Jd qd)`` that give a frame an acceleration, (..., nv).
 
     Lynch & Park (9.94), with ``qd = J⁻¹ V`` from ``joint_velocity``. ``dV/dt`` is that of a point

@@ -97,13 +97,9 @@ def _bodies(model, q, qd, *, at) -> Any:
 
 @composed
 def maximal_state(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike | None = None,
-    *,
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike | None = None, *,
     at: Point = "center_of_mass",
-) -> MaximalState:
+) -> MaximalState:  # fmt: skip
     """Positions, rotations and velocities of all bodies; with ``tau``, also forces and torques.
 
     Args:
@@ -163,13 +159,9 @@ def _offsets(model, q, poses) -> Any:
 @composed
 @on_host
 def generalized_position(
-    model: Model,
-    poses: ArrayLike,
-    *,
-    near: ArrayLike | None = None,
-    method: Method = "joints",
+    model: Model, poses: ArrayLike, *, near: ArrayLike | None = None, method: Method = "joints",
     tolerance: float = _TOLERANCE,
-) -> GeneralizedPosition:
+) -> GeneralizedPosition:  # fmt: skip
     """Joint positions ``q`` from the poses of all bodies: the inverse of ``poses``.
 
     Computed on the CPU, by compiled code. Loops play no part: poses that keep them closed give a
@@ -208,14 +200,9 @@ def generalized_position(
 @composed
 @on_host
 def generalized_state(
-    model: Model,
-    state: MaximalState,
-    *,
-    at: Point = "center_of_mass",
-    near: ArrayLike | None = None,
-    method: Method = "joints",
-    tolerance: float = _TOLERANCE,
-) -> GeneralizedState:
+    model: Model, state: MaximalState, *, at: Point = "center_of_mass",
+    near: ArrayLike | None = None, method: Method = "joints", tolerance: float = _TOLERANCE,
+) -> GeneralizedState:  # fmt: skip
     """Joint coordinates ``q, qd, tau`` of a state in maximal coordinates, on the CPU.
 
     Args:

@@ -148,18 +148,11 @@ _ALONG = Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),)
     otherwise=_joint_reactions,
 )
 def joint_reactions(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike | None = None,
-    *,
-    tau: ArrayLike | None = None,
-    f_ext: Forces = None,
-    loop_tau: dict[str, ArrayLike] | None = None,
-    part: Part = "total",
-    frame: str = "joint",
+    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None, *,
+    tau: ArrayLike | None = None, f_ext: Forces = None,
+    loop_tau: dict[str, ArrayLike] | None = None, part: Part = "total", frame: str = "joint",
     joint: str | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Forces across the joints: what each predecessor exerts on its successor — RBDA §5.3.
 
     Give the motion ``qdd``, or the joint forces ``tau`` that cause it. Where constraints of loops
@@ -240,13 +233,9 @@ _IDLE = 1e-9  # part of a unit vector that counts as none
 @composed
 @on_host
 def unique_reactions(
-    model: Model,
-    q: ArrayLike,
-    *,
-    part: Part = "total",
-    frame: str = "joint",
+    model: Model, q: ArrayLike, *, part: Part = "total", frame: str = "joint",
     joint: str | None = None,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Which components of ``joint_reactions`` are unique, (..., joints, 6) of True and False.
 
     All are, in a mechanism without redundant constraints. Where constraints repeat others, the

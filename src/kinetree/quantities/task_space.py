@@ -142,15 +142,9 @@ def _task_quantity(shape, algorithm):
 
 @_task_quantity((_size, _size), texts.inertia)
 def operational_space_inertia(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
+    point: ArrayLike | None = None, damping: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """``Lambda = (J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, (..., k, k).
 
     Args:
@@ -169,58 +163,33 @@ def operational_space_inertia(
 
 @_task_quantity((_size, _size), texts.inverse_inertia)
 def inverse_operational_space_inertia(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
     point: ArrayLike | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); it exists everywhere."""
 
 
 @_task_quantity((_size,), texts.bias)
 def operational_space_bias(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
+    rows: Rows = None, point: ArrayLike | None = None, damping: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """``eta``: the force on the task that keeps ``dV/dt`` zero, gravity included, (..., k)."""
 
 
 @_task_quantity((_size,), texts.gravity)
 def operational_space_gravity(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
+    point: ArrayLike | None = None, damping: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """The force on the task that holds it against gravity, at rest, (..., k)."""
 
 
 @composed
 def operational_space_dynamics(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-) -> OperationalSpace:
+    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
+    rows: Rows = None, point: ArrayLike | None = None, damping: ArrayLike | None = None,
+) -> OperationalSpace:  # fmt: skip
     """``Lambda``, velocity terms and gravity of the task: ``F = Lambda dV/dt + mu + p``.
 
     Options as in ``operational_space_inertia``. With ``tau = Jᵀ F`` the joint forces of this
@@ -240,15 +209,9 @@ def operational_space_dynamics(
 
 @_task_quantity(("nv", _size), texts.consistent_inverse)
 def dynamically_consistent_inverse(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
+    point: ArrayLike | None = None, damping: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """``J̄ = H⁻¹ Jᵀ Lambda``, (..., nv, k): the velocities of least energy for ``V`` are ``J̄ V``.
 
     Of all right inverses of ``J`` it is the one for which forces ``(1 - Jᵀ J̄ᵀ) tau_0`` do not
@@ -258,15 +221,9 @@ def dynamically_consistent_inverse(
 
 @_task_quantity(("nv", "nv"), texts.null_space_projector)
 def null_space_projector(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
+    point: ArrayLike | None = None, damping: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """``N = 1 - J̄ J``, (..., nv, nv): ``N qd`` moves the joints, and not the task.
 
     ``N.T @ tau_0`` are joint forces that do not accelerate the task.
@@ -275,17 +232,10 @@ def null_space_projector(
 
 @_task_quantity(("nv",), texts.task_inverse_dynamics)
 def task_space_inverse_dynamics(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    acceleration: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
+    model: Model, q: ArrayLike, qd: ArrayLike, acceleration: ArrayLike, name: str, *,
+    frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
     damping: ArrayLike | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
 
     Args:
@@ -303,16 +253,9 @@ def task_space_inverse_dynamics(
 
 @_task_quantity((_size,), texts.task_forward_dynamics)
 def task_space_forward_dynamics(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    force: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-) -> Array:
+    model: Model, q: ArrayLike, qd: ArrayLike, force: ArrayLike, name: str, *,
+    frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """``dV/dt`` under a force on the task, (..., k); it exists everywhere.
 
     The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
@@ -338,15 +281,9 @@ class TaskFreedom(NamedTuple):
 @composed
 @on_host
 def task_freedom(
-    model: Model,
-    q: ArrayLike,
-    name: str,
-    *,
-    frame: Coordinates = "world",
-    rows: Rows = None,
-    point: ArrayLike | None = None,
-    tolerance: float = 1e-8,
-) -> TaskFreedom:
+    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
+    point: ArrayLike | None = None, tolerance: float = 1e-8,
+) -> TaskFreedom:  # fmt: skip
     """Rank, condition and free directions of a task in one configuration; nothing is an error.
 
     The rank is decided on the CPU, by singular values; options as in

@@ -54,13 +54,9 @@ class ClosedMechanism(NamedTuple):
 
 
 def random_closed_mechanism(
-    rng: Rng | None = None,
-    *,
-    kind: str | None = None,
-    bodies: int | None = None,
-    loops: int | None = None,
-    loop_joints: Sequence[AbstractJoint] | None = None,
-) -> ClosedMechanism:
+    rng: Rng | None = None, *, kind: str | None = None, bodies: int | None = None,
+    loops: int | None = None, loop_joints: Sequence[AbstractJoint] | None = None,
+) -> ClosedMechanism:  # fmt: skip
     """A random mechanism with loops, and a consistent state of it.
 
     Args:

@@ -19,13 +19,9 @@ Rng: TypeAlias = int | np.random.Generator
 
 
 def random_tree(
-    bodies: int = 8,
-    rng: Rng | None = None,
-    *,
-    joints: Sequence[AbstractJoint] | None = None,
-    branching: float = 0.5,
-    floating_base: bool = False,
-) -> Model:
+    bodies: int = 8, rng: Rng | None = None, *, joints: Sequence[AbstractJoint] | None = None,
+    branching: float = 0.5, floating_base: bool = False,
+) -> Model:  # fmt: skip
     """A random kinematic tree with random geometry and inertias.
 
     Args:

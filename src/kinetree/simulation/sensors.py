@@ -98,20 +98,12 @@ class Sensors(Mapping[str, Sensor]):
         return {name: _unit(self.model, s) for name, s in self._by_name.items()}
 
     def __call__(
-        self,
-        q: "ArrayLike | Trajectory",
-        qd: ArrayLike | None = None,
-        qdd: ArrayLike | None = None,
-        *,
-        tau: ArrayLike | None = None,
-        f_ext: Forces = None,
-        controls: ArrayLike | None = None,
-        activation: ArrayLike | None = None,
-        t: ArrayLike | None = None,
-        contacts: Contacts | None = None,
-        contact_forces: ArrayLike | None = None,
-        scene: Scene | None = None,
-    ) -> "Readings":
+        self, q: "ArrayLike | Trajectory", qd: ArrayLike | None = None,
+        qdd: ArrayLike | None = None, *, tau: ArrayLike | None = None, f_ext: Forces = None,
+        controls: ArrayLike | None = None, activation: ArrayLike | None = None,
+        t: ArrayLike | None = None, contacts: Contacts | None = None,
+        contact_forces: ArrayLike | None = None, scene: Scene | None = None,
+    ) -> "Readings":  # fmt: skip
         """Readings of a state, of many, or along a motion.
 
         Args:

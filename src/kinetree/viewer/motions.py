@@ -125,17 +125,11 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
 
 
 def scene_of(
-    what: Viewable,
-    q: ArrayLike | None = None,
-    *,
-    t: ArrayLike | None = None,
-    forces: ArrayLike | None = None,
-    reactions: Part | ArrayLike | None = None,
-    contacts: Contacts | None = None,
-    ghost: Viewable | ArrayLike | None = None,
-    collision: bool = False,
-    rate: float = FRAMES_PER_SECOND,
-) -> Scene:
+    what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
+    forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
+    contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
+    collision: bool = False, rate: float = FRAMES_PER_SECOND,
+) -> Scene:  # fmt: skip
     """The scene that is drawn: plain data, for tests and renderers of your own.
 
     Args:

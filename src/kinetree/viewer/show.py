@@ -24,22 +24,13 @@ if TYPE_CHECKING:
 
 
 def view(
-    what: Viewable,
-    q: ArrayLike | None = None,
-    *,
-    t: ArrayLike | None = None,
-    forces: ArrayLike | None = None,
-    reactions: Part | ArrayLike | None = None,
-    contacts: Contacts | None = None,
-    ghost: Viewable | ArrayLike | None = None,
-    show: str | Sequence[str] = SHOWN,
-    collision: bool = False,
-    shadows: bool = True,
-    port: int | None = None,
-    host: str = "127.0.0.1",
-    origins: str | Sequence[str] = (),
+    what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
+    forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
+    contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
+    show: str | Sequence[str] = SHOWN, collision: bool = False, shadows: bool = True,
+    port: int | None = None, host: str = "127.0.0.1", origins: str | Sequence[str] = (),
     open: bool = True,
-) -> "Viewer":
+) -> "Viewer":  # fmt: skip
     """Show a mechanism in the browser, with a slider for every joint; and its motion.
 
     Args:
@@ -107,15 +98,10 @@ class Page:
 
 
 def save_html(
-    what: Viewable | Scene,
-    path: str | os.PathLike,
-    q: ArrayLike | None = None,
-    *,
-    show: str | Sequence[str] = SHOWN,
-    direction: ArrayLike | None = None,
-    zoom: float = 1.0,
+    what: Viewable | Scene, path: str | os.PathLike, q: ArrayLike | None = None, *,
+    show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
     **options: Any,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a page in one file that opens from disk, plays, and needs no server and no network.
 
     Args:
@@ -138,15 +124,9 @@ def save_html(
 
 
 def embedded(
-    what: Viewable | Scene,
-    q: ArrayLike | None = None,
-    *,
-    show: str | Sequence[str] = SHOWN,
-    direction: ArrayLike | None = None,
-    zoom: float = 1.0,
-    height: int = 480,
-    **options: Any,
-) -> Page:
+    what: Viewable | Scene, q: ArrayLike | None = None, *, show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None, zoom: float = 1.0, height: int = 480, **options: Any,
+) -> Page:  # fmt: skip
     """The page of ``save_html`` for a notebook: it stays there when the notebook is sent on.
 
     Args:
@@ -164,17 +144,10 @@ def embedded(
 
 
 def picture(
-    what: Viewable | Scene,
-    path: str | os.PathLike | None = None,
-    q: ArrayLike | None = None,
-    *,
-    at: float | None = None,
-    size: tuple[int, int] = (960, 720),
-    show: str | Sequence[str] = SHOWN,
-    direction: ArrayLike | None = None,
-    zoom: float = 1.0,
-    **options: Any,
-) -> np.ndarray:
+    what: Viewable | Scene, path: str | os.PathLike | None = None, q: ArrayLike | None = None, *,
+    at: float | None = None, size: tuple[int, int] = (960, 720), show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None, zoom: float = 1.0, **options: Any,
+) -> np.ndarray:  # fmt: skip
     """A picture, (rows, columns, 3) of bytes, drawn by NumPy alone; written to a file, too.
 
     Args:
@@ -195,19 +168,11 @@ def picture(
 
 
 def record(
-    what: Viewable | Scene,
-    path: str | os.PathLike,
-    q: ArrayLike | None = None,
-    *,
-    size: tuple[int, int] = (960, 720),
-    rate: float = 30,
-    speed: float = 1.0,
-    show: str | Sequence[str] = SHOWN,
-    direction: ArrayLike | None = None,
-    zoom: float = 1.0,
-    progress: Callable[[float], None] | None = None,
-    **options: Any,
-) -> Path:
+    what: Viewable | Scene, path: str | os.PathLike, q: ArrayLike | None = None, *,
+    size: tuple[int, int] = (960, 720), rate: float = 30, speed: float = 1.0,
+    show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
+    progress: Callable[[float], None] | None = None, **options: Any,
+) -> Path:  # fmt: skip
     """A film, drawn by NumPy alone, with neither browser nor graphics card; its path.
 
     Args:

@@ -190,16 +190,9 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -
 
 
 def solution(
-    model,
-    q,
-    qd,
-    tau,
-    f_ext=None,
-    *,
-    stabilization=None,
-    rank_tolerance=None,
+    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
-) -> Solution:
+) -> Solution:  # fmt: skip
     """Solve (3.74) for the accelerations and the constraint forces.
 
     Args:

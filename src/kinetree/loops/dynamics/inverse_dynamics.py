@@ -105,17 +105,11 @@ class ActuatorForces:
 
 @on_host
 def inverse_dynamics(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    *,
-    actuated: Sequence[str] | None = None,
-    weights: dict | None = None,
-    bounds: dict | str | None = None,
-    f_ext: ArrayLike | dict | None = None,
+    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *,
+    actuated: Sequence[str] | None = None, weights: dict | None = None,
+    bounds: dict | str | None = None, f_ext: ArrayLike | dict | None = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
-) -> ActuatorForces:
+) -> ActuatorForces:  # fmt: skip
     """Forces of actuated joints that produce the acceleration ``qdd``.
 
     Args:
@@ -166,12 +160,9 @@ def inverse_dynamics(
 
 @on_host
 def actuation(
-    model: Model,
-    q: ArrayLike,
-    actuated: Sequence[str] | None = None,
-    *,
+    model: Model, q: ArrayLike, actuated: Sequence[str] | None = None, *,
     tolerance: float | None = None,
-) -> Actuation:
+) -> Actuation:  # fmt: skip
     """How the mechanism is actuated at ``q``.
 
     Args:

@@ -89,21 +89,13 @@ class ConstrainedMotion:
 
 @on_host
 def solve(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    f_ext: ArrayLike | dict | None = None,
-    *,
-    method: str = "auto",
-    independent: Sequence[str] | Sequence[int] | None = None,
-    rank: int | None = None,
-    rows: Sequence[int] | None = None,
-    stabilization: float | None = None,
-    loop_tau: dict | None = None,
-    closure: LoopClosure | None = None,
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None, *, method: str = "auto",
+    independent: Sequence[str] | Sequence[int] | None = None, rank: int | None = None,
+    rows: Sequence[int] | None = None, stabilization: float | None = None,
+    loop_tau: dict | None = None, closure: LoopClosure | None = None,
     closure_tolerance: float = CLOSURE_TOLERANCE,
-) -> ConstrainedMotion:
+) -> ConstrainedMotion:  # fmt: skip
     """Motion and loop forces under the joint forces ``tau``.
 
     Args:

@@ -91,14 +91,9 @@ def solve(instant: Instant) -> Accelerations:
 
 
 def solve_bodies(
-    model: Model,
-    X_0: Sequence[Plucker],
-    v: Sequence[Motion],
-    tau: ArrayLike,
-    f_ext: Sequence | None = None,
-    *,
-    stabilization: float | None = None,
-) -> BodyMotion:
+    model: Model, X_0: Sequence[Plucker], v: Sequence[Motion], tau: ArrayLike,
+    f_ext: Sequence | None = None, *, stabilization: float | None = None,
+) -> BodyMotion:  # fmt: skip
     """Accelerations of bodies whose positions and velocities are given one by one.
 
     Args:

@@ -31,16 +31,10 @@ _SLACK = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 @on_host
 def assemble(
-    model: Model,
-    q: ArrayLike | None = None,
-    *,
-    hold: Sequence[str] | dict = (),
-    weights: str | ArrayLike | None = None,
-    limits: bool = False,
-    tolerance: float = POSITION_TOLERANCE,
-    iterations: int = 200,
-    seed: int = 0,
-) -> Array:
+    model: Model, q: ArrayLike | None = None, *, hold: Sequence[str] | dict = (),
+    weights: str | ArrayLike | None = None, limits: bool = False,
+    tolerance: float = POSITION_TOLERANCE, iterations: int = 200, seed: int = 0,
+) -> Array:  # fmt: skip
     """A configuration near the guess ``q`` that closes all loops and obeys all couplings.
 
     Args:
@@ -192,16 +186,10 @@ _SINGULAR = 1e-6  # singular value below which an assembly may be a double one
 
 @on_host
 def assemblies(
-    model: Model,
-    hold: Sequence[str] | dict = (),
-    *,
-    q: ArrayLike | None = None,
-    by: Sequence[str] | None = None,
-    limits: bool = False,
-    starts: int = 512,
-    tolerance: float = POSITION_TOLERANCE,
-    seed: int = 0,
-) -> np.ndarray:
+    model: Model, hold: Sequence[str] | dict = (), *, q: ArrayLike | None = None,
+    by: Sequence[str] | None = None, limits: bool = False, starts: int = 512,
+    tolerance: float = POSITION_TOLERANCE, seed: int = 0,
+) -> np.ndarray:  # fmt: skip
     """All assemblies that were found, (count, nq); the one nearest to ``q`` first.
 
     Args:

@@ -75,12 +75,9 @@ class Branch:
 
 @on_host
 def follow(
-    model: Model,
-    q: ArrayLike,
-    inputs: dict[str, ArrayLike],
-    *,
+    model: Model, q: ArrayLike, inputs: dict[str, ArrayLike], *,
     tolerance: float = POSITION_TOLERANCE,
-) -> Branch:
+) -> Branch:  # fmt: skip
     """The configurations on the branch of ``q`` for a path of inputs.
 
     Args:

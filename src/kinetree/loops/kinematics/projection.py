@@ -34,14 +34,9 @@ _NEAREST_STEPS, _AT_REST = 500, 1e-13
 
 @on_host
 def project_configuration(
-    model: Model,
-    q: ArrayLike,
-    *,
-    weights: str | ArrayLike = "mass",
-    nearest: bool = False,
-    tolerance: float = POSITION_TOLERANCE,
-    iterations: int = 50,
-) -> Array:
+    model: Model, q: ArrayLike, *, weights: str | ArrayLike = "mass", nearest: bool = False,
+    tolerance: float = POSITION_TOLERANCE, iterations: int = 50,
+) -> Array:  # fmt: skip
     """The configuration near ``q`` that closes loops and obeys couplings, (..., nq).
 
     Newton's method with the shortest step at every iterate ends on the manifold close to the
@@ -72,13 +67,9 @@ def project_configuration(
 
 @on_host
 def project_velocity(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    *,
-    weights: str | ArrayLike = "mass",
+    model: Model, q: ArrayLike, qd: ArrayLike, *, weights: str | ArrayLike = "mass",
     tolerance: float | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 
     An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``: what it returns it leaves alone.
@@ -231,16 +222,10 @@ _REACHED = 1e-9  # of the numbers of a state: what rounding may leave of its inv
 
 @on_host
 def project_state(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    *,
-    weights: str | ArrayLike = "mass",
-    energy: ArrayLike | None = None,
-    simultaneous: bool = False,
-    nearest: bool = False,
+    model: Model, q: ArrayLike, qd: ArrayLike, *, weights: str | ArrayLike = "mass",
+    energy: ArrayLike | None = None, simultaneous: bool = False, nearest: bool = False,
     tolerance: float = POSITION_TOLERANCE,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """The state near ``(q, qd)`` that keeps loops closed and couplings obeyed.
 
     Args:

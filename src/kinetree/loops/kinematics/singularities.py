@@ -59,13 +59,9 @@ class Singularity:
 
 @on_host
 def singularity(
-    model: Model,
-    q: ArrayLike,
-    *,
-    hold: Sequence[str] = (),
-    rank: int | None = None,
+    model: Model, q: ArrayLike, *, hold: Sequence[str] = (), rank: int | None = None,
     warn: bool = False,
-) -> Singularity:
+) -> Singularity:  # fmt: skip
     """How near the configuration ``q`` is to a singularity of the loops.
 
     Args:

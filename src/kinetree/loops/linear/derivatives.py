@@ -175,15 +175,9 @@ class TorqueDerivatives(NamedTuple):
 
 @on_host
 def torque_derivatives(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
-    actuated: Sequence[str],
-    independent: Sequence[str] | str | ArrayLike | None = None,
-) -> TorqueDerivatives:
+    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, f_ext: ArrayLike | None = None, *,
+    actuated: Sequence[str], independent: Sequence[str] | str | ArrayLike | None = None,
+) -> TorqueDerivatives:  # fmt: skip
     """Forces that a motion takes, and how they change with the motion.
 
     Args:

@@ -87,15 +87,10 @@ class LinearModel:
 
 @on_host
 def linearize_in_coordinates(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    f_ext: ArrayLike | dict | None = None,
-    *,
-    independent: Sequence[str] | str | ArrayLike | None = None,
-    method: str = "equations",
-) -> LinearModel:
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None, *,
+    independent: Sequence[str] | str | ArrayLike | None = None, method: str = "equations",
+) -> LinearModel:  # fmt: skip
     """Equations of motion to first order, in independent coordinates.
 
     ``kt.linearize`` gives the same for every mechanism, in continuous or discrete time; here the
@@ -344,15 +339,10 @@ class ManifoldLinearization(NamedTuple):
 
 @on_host
 def linearize_on_manifold(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    f_ext: ArrayLike | dict | None = None,
-    *,
-    independent: Sequence[str] | str | ArrayLike | None = "tangent",
-    projector: str = "orthogonal",
-) -> ManifoldLinearization:
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None, *,
+    independent: Sequence[str] | str | ArrayLike | None = "tangent", projector: str = "orthogonal",
+) -> ManifoldLinearization:  # fmt: skip
     """The equations of motion to first order, in all joint variables.
 
     Args:

@@ -140,15 +140,9 @@ class SystemLinearization(NamedTuple):
 
 @on_host
 def linearize_system(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    *,
-    R: Any = None,
-    t: float = 0.0,
-    projector: str | None = None,
-    method: str = "equations",
-) -> SystemLinearization:
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, *, R: Any = None, t: float = 0.0,
+    projector: str | None = None, method: str = "equations",
+) -> SystemLinearization:  # fmt: skip
     """A constrained system near a state that satisfies the constraints, to first order.
 
     Args:

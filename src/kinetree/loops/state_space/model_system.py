@@ -28,12 +28,9 @@ from kinetree.spatial import Force
 
 
 def system_of(
-    model: Model,
-    tau: Callable | ArrayLike | None = None,
-    f_ext: Callable | ArrayLike | dict | None = None,
-    *,
-    passive: bool = True,
-) -> ConstrainedSystem:
+    model: Model, tau: Callable | ArrayLike | None = None,
+    f_ext: Callable | ArrayLike | dict | None = None, *, passive: bool = True,
+) -> ConstrainedSystem:  # fmt: skip
     """A model with loops or couplings as ``M vdot = F - Gᵀ lam``, ``g = 0``.
 
     Coordinates are those of the spanning tree. Constraints may be redundant: charts leave out what

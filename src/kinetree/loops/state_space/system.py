@@ -83,15 +83,9 @@ class ConstrainedSystem:
 
     @classmethod
     def from_functions(
-        cls,
-        *,
-        n: int,
-        M: Callable,
-        F: Callable,
-        g: Callable,
-        energy: Callable | None = None,
+        cls, *, n: int, M: Callable, F: Callable, g: Callable, energy: Callable | None = None,
         **others: Any,
-    ) -> "ConstrainedSystem":
+    ) -> "ConstrainedSystem":  # fmt: skip
         """A system whose ``G`` and ``Gdot_v`` are derived from ``g``, exactly.
 
         Linear models take the derivatives of ``M`` and ``F`` as well, exactly where these are

@@ -69,21 +69,11 @@ class SystemMotion(NamedTuple):
 
 @names_itself
 def integrate_system(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    duration: float,
-    step: float,
-    *,
-    form: str = "svd",
-    hold: str = "projection",
-    stabilization: Stabilization = BAUMGARTE,
-    tolerance: float | None = None,
-    rank: int | None = None,
-    threshold: float = THRESHOLD,
-    damping: float = 0.0,
-    near: float = 50.0,
-) -> SystemMotion:
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
+    form: str = "svd", hold: str = "projection", stabilization: Stabilization = BAUMGARTE,
+    tolerance: float | None = None, rank: int | None = None, threshold: float = THRESHOLD,
+    damping: float = 0.0, near: float = 50.0,
+) -> SystemMotion:  # fmt: skip
     """Follow a constrained system for some time.
 
     Args:
@@ -249,16 +239,10 @@ def _figures(motion):
 
 @names_itself
 def compare_forms(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    duration: float,
-    step: float,
-    *,
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
     forms: Sequence[str] = ("multipliers", "svd"),
-    holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"),
-    **options: Any,
-) -> FormComparison:
+    holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"), **options: Any,
+) -> FormComparison:  # fmt: skip
     """The same motion by every form and every way to keep the constraints — Spencer §3.2.
 
     Print the result for a table; its motions have angles, condition, drift, energies, multipliers

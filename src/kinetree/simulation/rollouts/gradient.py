@@ -80,15 +80,9 @@ class FinalState:
 
 @on_host
 def rollout_gradient(
-    model: Model,
-    q0: ArrayLike,
-    qd0: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    *,
-    running: Callable | None = None,
-    terminal: Callable | None = None,
-    **options: Any,
-) -> RolloutGradient:
+    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None, *,
+    running: Callable | None = None, terminal: Callable | None = None, **options: Any,
+) -> RolloutGradient:  # fmt: skip
     """The cost of a rollout, and its derivatives with respect to everything that goes in.
 
     The cost is the sum of ``running`` over all steps, and ``terminal``.
@@ -131,12 +125,9 @@ def rollout_gradient(
 
 @on_host
 def final_state_derivatives(
-    model: Model,
-    q0: ArrayLike,
-    qd0: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
+    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None,
     **options: Any,
-) -> FinalState:
+) -> FinalState:  # fmt: skip
     """The final state of a rollout, and its derivatives with respect to everything that goes in.
 
     Costs ``2 nv`` ways back; for one cost, ``rollout_gradient`` costs one.

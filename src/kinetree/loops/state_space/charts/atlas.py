@@ -37,15 +37,9 @@ class Atlas:
     """
 
     def __init__(
-        self,
-        system: ConstrainedSystem,
-        q: ArrayLike,
-        v: ArrayLike | None = None,
-        *,
-        make: Callable = tangent,
-        growth: float = 3.0,
-        **options: Any,
-    ):
+        self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike | None = None, *,
+        make: Callable = tangent, growth: float = 3.0, **options: Any,
+    ):  # fmt: skip
         """Begin at a state.
 
         Args:
@@ -149,17 +143,9 @@ class ChartMotion(NamedTuple):
 
 
 def integrate_on_charts(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    duration: float,
-    step: float,
-    *,
-    method: str = "runge-kutta",
-    make: Callable = tangent,
-    growth: float = 3.0,
-    **options: Any,
-) -> ChartMotion:
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
+    method: str = "runge-kutta", make: Callable = tangent, growth: float = 3.0, **options: Any,
+) -> ChartMotion:  # fmt: skip
     """Follow a constrained system for some time, on charts that are replaced where they end.
 
     Args:

@@ -78,13 +78,9 @@ class AbstractChart(ABC):
 
     @abstractmethod
     def rate(
-        self,
-        t: float,
-        y: ArrayLike,
-        *,
-        acceleration: Callable | None = None,
+        self, t: float, y: ArrayLike, *, acceleration: Callable | None = None,
         guess: tuple | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """``dy/dt``, (P,) — Spencer (2.15).
 
         Args:
@@ -181,14 +177,9 @@ class Verification(NamedTuple):
 
 
 def verify(
-    chart: AbstractChart,
-    q: ArrayLike,
-    *,
-    samples: int = 400,
-    step: float = 0.3,
-    limit: float = 1e6,
-    seed: int = 0,
-) -> Verification:
+    chart: AbstractChart, q: ArrayLike, *, samples: int = 400, step: float = 0.3,
+    limit: float = 1e6, seed: int = 0,
+) -> Verification:  # fmt: skip
     """Walk at random over the configurations that satisfy the constraints, and test coordinates.
 
     A scan proves failure only. Between two configurations of different orientation, by the sign of

@@ -29,16 +29,9 @@ class LinearChart(AbstractPositionChart):
     """
 
     def __init__(
-        self,
-        system: ConstrainedSystem,
-        q: ArrayLike,
-        R: ArrayLike,
-        *,
-        S: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        v: ArrayLike | None = None,
-        tolerance: float = 1e-13,
-    ):
+        self, system: ConstrainedSystem, q: ArrayLike, R: ArrayLike, *, S: ArrayLike | None = None,
+        offset: ArrayLike | None = None, v: ArrayLike | None = None, tolerance: float = 1e-13,
+    ):  # fmt: skip
         v = np.zeros(system.n) if v is None else v
         super().__init__(system, q, v, tolerance=tolerance)
         self.R = np.asarray(R, dtype=float)
@@ -76,14 +69,9 @@ class LinearChart(AbstractPositionChart):
         return None
 
     def cross_terms(
-        self,
-        q: ArrayLike,
-        y_q: ArrayLike,
-        v: ArrayLike,
-        y_v: ArrayLike,
-        dq: ArrayLike,
+        self, q: ArrayLike, y_q: ArrayLike, v: ArrayLike, y_v: ArrayLike, dq: ArrayLike,
         dy_q: ArrayLike,
-    ) -> np.ndarray:
+    ) -> np.ndarray:  # fmt: skip
         """Zero: ``R`` is constant."""
         return self._zeros
 
@@ -102,15 +90,9 @@ class LinearChart(AbstractPositionChart):
 
 
 def linear(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    R: ArrayLike,
-    *,
-    v: ArrayLike | None = None,
-    offset: ArrayLike | None = None,
-    S: ArrayLike | None = None,
-    tolerance: float = 1e-13,
-) -> LinearChart:
+    system: ConstrainedSystem, q: ArrayLike, R: ArrayLike, *, v: ArrayLike | None = None,
+    offset: ArrayLike | None = None, S: ArrayLike | None = None, tolerance: float = 1e-13,
+) -> LinearChart:  # fmt: skip
     """A chart of linear coordinates ``y_q = R (q - q_bar)`` of the user's choice.
 
     Args:
@@ -134,15 +116,10 @@ def _complement(R):
 
 
 def partition(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike | None = None,
-    *,
-    independent: Sequence[int] | None = None,
-    rank: int | None = None,
-    offset: ArrayLike | None = None,
-    tolerance: float = 1e-13,
-) -> LinearChart:
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike | None = None, *,
+    independent: Sequence[int] | None = None, rank: int | None = None,
+    offset: ArrayLike | None = None, tolerance: float = 1e-13,
+) -> LinearChart:  # fmt: skip
     """The chart whose coordinates are some of the coordinates of the system itself.
 
     Args:
@@ -190,14 +167,9 @@ def _check(independent, system):
 
 
 def tangent(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike | None = None,
-    *,
-    rank: int | None = None,
-    offset: ArrayLike | None = None,
-    tolerance: float = 1e-13,
-) -> LinearChart:
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike | None = None, *, rank: int | None = None,
+    offset: ArrayLike | None = None, tolerance: float = 1e-13,
+) -> LinearChart:  # fmt: skip
     """The chart whose rows are an orthonormal basis of the null space of ``G(q)``.
 
     As good a chart as there is at ``q``: its directions are those of the motion.

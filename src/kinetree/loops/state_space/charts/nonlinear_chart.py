@@ -33,16 +33,9 @@ class NonlinearChart(AbstractPositionChart):
     """
 
     def __init__(
-        self,
-        system: ConstrainedSystem,
-        q: ArrayLike,
-        relation: Relation,
-        *,
-        y: Any,
-        v: ArrayLike | None = None,
-        periods: ArrayLike | None = None,
-        tolerance: float = 1e-13,
-    ):
+        self, system: ConstrainedSystem, q: ArrayLike, relation: Relation, *, y: Any,
+        v: ArrayLike | None = None, periods: ArrayLike | None = None, tolerance: float = 1e-13,
+    ):  # fmt: skip
         super().__init__(system, q, np.zeros(system.n) if v is None else v, tolerance=tolerance)
         self.relation = relation
         self.periods = None if periods is None else np.asarray(periods, dtype=float)
@@ -69,14 +62,9 @@ class NonlinearChart(AbstractPositionChart):
         return self.relation.second(q, y_q)
 
     def cross_terms(
-        self,
-        q: ArrayLike,
-        y_q: ArrayLike,
-        v: ArrayLike,
-        y_v: ArrayLike,
-        dq: ArrayLike,
+        self, q: ArrayLike, y_q: ArrayLike, v: ArrayLike, y_v: ArrayLike, dq: ArrayLike,
         dy_q: ArrayLike,
-    ) -> np.ndarray:
+    ) -> np.ndarray:  # fmt: skip
         """Second derivative of ``R`` along two directions."""
         return self.relation.cross(q, y_q, v, y_v, dq, dy_q)
 
@@ -98,20 +86,11 @@ class NonlinearChart(AbstractPositionChart):
 
 
 def nonlinear(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    R: Callable,
-    *,
-    y: ArrayLike,
-    v: ArrayLike | None = None,
-    first: Callable | None = None,
-    second: Callable | None = None,
-    bias: Callable | None = None,
-    model: Model | None = None,
-    rank: int | None = None,
-    periods: ArrayLike | None = None,
-    tolerance: float = 1e-13,
-) -> NonlinearChart:
+    system: ConstrainedSystem, q: ArrayLike, R: Callable, *, y: ArrayLike,
+    v: ArrayLike | None = None, first: Callable | None = None, second: Callable | None = None,
+    bias: Callable | None = None, model: Model | None = None, rank: int | None = None,
+    periods: ArrayLike | None = None, tolerance: float = 1e-13,
+) -> NonlinearChart:  # fmt: skip
     """A chart whose coordinates a relation ``R(q, y_q) = 0`` defines.
 
     Args:
@@ -139,16 +118,10 @@ def nonlinear(
 
 
 def declared(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    coordinates: Callable,
-    *,
-    v: ArrayLike | None = None,
-    model: Model | None = None,
-    rank: int | None = None,
-    periods: ArrayLike | None = None,
+    system: ConstrainedSystem, q: ArrayLike, coordinates: Callable, *, v: ArrayLike | None = None,
+    model: Model | None = None, rank: int | None = None, periods: ArrayLike | None = None,
     tolerance: float = 1e-13,
-) -> NonlinearChart:
+) -> NonlinearChart:  # fmt: skip
     """A chart of coordinates ``y_q = r(q)`` that are known to be good, perhaps everywhere.
 
     ``charts.verify`` checks this.

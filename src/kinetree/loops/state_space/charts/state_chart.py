@@ -43,15 +43,9 @@ class StateChart(AbstractChart):
     solved: Solved
 
     def __init__(
-        self,
-        system: ConstrainedSystem,
-        q: ArrayLike,
-        v: ArrayLike,
-        relation: Relation,
-        *,
-        y: Any,
+        self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, relation: Relation, *, y: Any,
         tolerance: float = 1e-13,
-    ):
+    ):  # fmt: skip
         if not system.space.flat:
             raise ShapeError(
                 "charts of whole states need configurations that are vectors; use a chart of "
@@ -120,13 +114,9 @@ class StateChart(AbstractChart):
         return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
 
     def rate(
-        self,
-        t: float,
-        y: ArrayLike,
-        *,
-        acceleration: Callable | None = None,
+        self, t: float, y: ArrayLike, *, acceleration: Callable | None = None,
         guess: tuple | None = None,
-    ) -> np.ndarray:
+    ) -> np.ndarray:  # fmt: skip
         """``dy/dt``, (P,)."""
         q, v = self.state(y, guess)
         if acceleration is None:
@@ -161,16 +151,9 @@ class LinearStateChart(StateChart):
     is_linear = True
 
     def __init__(
-        self,
-        system: ConstrainedSystem,
-        q: ArrayLike,
-        v: ArrayLike,
-        R: ArrayLike,
-        *,
-        S: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        tolerance: float = 1e-13,
-    ):
+        self, system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, R: ArrayLike, *,
+        S: ArrayLike | None = None, offset: ArrayLike | None = None, tolerance: float = 1e-13,
+    ):  # fmt: skip
         R = np.asarray(R, dtype=float)
         x = np.concatenate([q, v])
         P = 2 * (system.n - system.m)
@@ -208,17 +191,10 @@ class LinearStateChart(StateChart):
 
 
 def state(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    R: Callable,
-    *,
-    y: ArrayLike,
-    first: Callable | None = None,
-    second: Callable | None = None,
-    rank: int | None = None,
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, R: Callable, *, y: ArrayLike,
+    first: Callable | None = None, second: Callable | None = None, rank: int | None = None,
     tolerance: float = 1e-13,
-) -> StateChart:
+) -> StateChart:  # fmt: skip
     """A chart whose coordinates a relation ``R(x, y) = 0`` on states defines.
 
     Args:
@@ -241,16 +217,10 @@ def state(
 
 
 def linear_state(
-    system: ConstrainedSystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    R: ArrayLike,
-    *,
-    S: ArrayLike | None = None,
-    offset: ArrayLike | None = None,
-    rank: int | None = None,
+    system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, R: ArrayLike, *,
+    S: ArrayLike | None = None, offset: ArrayLike | None = None, rank: int | None = None,
     tolerance: float = 1e-13,
-) -> LinearStateChart:
+) -> LinearStateChart:  # fmt: skip
     """A chart of linear coordinates ``y = R (x - x_bar)`` of the state ``x = (q, v)``."""
     return LinearStateChart(
         independent_system(system, q, rank), q, v, R, S=S, offset=offset, tolerance=tolerance
