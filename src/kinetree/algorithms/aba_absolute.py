@@ -17,12 +17,8 @@ from kinetree.algorithms.propagation import inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
 
 __all__ = [
-    "ArticulatedBodies",
-    "InBase",
-    "articulated_bodies",
-    "bodies_in_base",
-    "forward_dynamics",
-]
+    "ArticulatedBodies", "InBase", "articulated_bodies", "bodies_in_base", "forward_dynamics",
+]  # fmt: skip
 
 
 class InBase(NamedTuple):

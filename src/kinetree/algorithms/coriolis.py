@@ -19,13 +19,9 @@ from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
 __all__ = [
-    "BodyCoriolis",
-    "christoffel",
-    "coriolis_matrix",
-    "coriolis_matrix_in_root_coordinates",
-    "coupled_coriolis",
-    "half_inertia_rate",
-]
+    "BodyCoriolis", "christoffel", "coriolis_matrix", "coriolis_matrix_in_root_coordinates",
+    "coupled_coriolis", "half_inertia_rate",
+]  # fmt: skip
 
 
 def coupled_coriolis(C, at):

@@ -26,18 +26,9 @@ import numpy as np
 from kinetree.model.gearing import Gearing
 
 __all__ = [
-    "AllJoints",
-    "CouplingRows",
-    "all_joints",
-    "columns",
-    "congruent",
-    "coupling_rows",
-    "curved",
-    "for_all_joints",
-    "force",
-    "instead",
-    "rates_of",
-]
+    "AllJoints", "CouplingRows", "all_joints", "columns", "congruent", "coupling_rows", "curved",
+    "for_all_joints", "force", "instead", "rates_of",
+]  # fmt: skip
 
 Text = TypeVar("Text", bound=Callable[..., Any])
 _STATE = ("q", "qd", "qdd")

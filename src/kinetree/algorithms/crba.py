@@ -18,14 +18,9 @@ from kinetree.errors import SingularError
 from kinetree.spatial.ops import check_pivot
 
 __all__ = [
-    "CompositeBodies",
-    "composite_bodies",
-    "composite_inertias",
-    "forward_dynamics",
-    "inertia_factors",
-    "joint_space_inertia",
-    "require_independent_joints",
-]
+    "CompositeBodies", "composite_bodies", "composite_inertias", "forward_dynamics",
+    "inertia_factors", "joint_space_inertia", "require_independent_joints",
+]  # fmt: skip
 
 
 class CompositeBodies(NamedTuple):

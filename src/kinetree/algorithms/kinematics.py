@@ -12,14 +12,9 @@ from kinetree.algorithms.dual import derivative_along
 from kinetree.spatial import Motion, crm
 
 __all__ = [
-    "base_transforms",
-    "base_velocities",
-    "body_accelerations",
-    "body_velocities",
-    "external_forces",
-    "joint_transforms",
-    "subspace_rate",
-]
+    "base_transforms", "base_velocities", "body_accelerations", "body_velocities",
+    "external_forces", "joint_transforms", "subspace_rate",
+]  # fmt: skip
 
 
 def _chosen(model, bodies):

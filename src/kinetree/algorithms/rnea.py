@@ -10,14 +10,9 @@ from kinetree.algorithms.kinematics import external_forces, joint_transforms
 from kinetree.spatial import crf, crm
 
 __all__ = [
-    "NewtonEuler",
-    "bias_force",
-    "coriolis_force",
-    "gravity_force",
-    "inertia_product",
-    "inverse_dynamics",
-    "newton_euler",
-]
+    "NewtonEuler", "bias_force", "coriolis_force", "gravity_force", "inertia_product",
+    "inverse_dynamics", "newton_euler",
+]  # fmt: skip
 
 
 class NewtonEuler(NamedTuple):

@@ -32,23 +32,11 @@ from kinetree.control.path_integral import PathIntegral
 from kinetree.spelling import suggesting
 
 __all__ = [
-    "LQR",
-    "ComputedTorque",
-    "Equilibrium",
-    "GravityCompensation",
-    "LQRGain",
-    "Linearization",
-    "OperationalSpaceControl",
-    "PDWithFeedforward",
-    "PathIntegral",
-    "continuous_lyapunov",
-    "continuous_riccati",
-    "discrete_lyapunov",
-    "discrete_riccati",
-    "equilibrium",
-    "linearize",
+    "LQR", "ComputedTorque", "Equilibrium", "GravityCompensation", "LQRGain", "Linearization",
+    "OperationalSpaceControl", "PDWithFeedforward", "PathIntegral", "continuous_lyapunov",
+    "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "linearize",
     "lqr_gain",
-]
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__, __all__)

@@ -10,12 +10,6 @@ from kinetree.identification.excitation import exciting_trajectory, fourier_traj
 from kinetree.identification.least_squares import Identification, identify
 
 __all__ = [
-    "BaseParameters",
-    "Identification",
-    "base_parameters",
-    "exciting_trajectory",
-    "fourier_trajectory",
-    "identify",
-    "inertial_parameters",
-    "parameter_names",
-]
+    "BaseParameters", "Identification", "base_parameters", "exciting_trajectory",
+    "fourier_trajectory", "identify", "inertial_parameters", "parameter_names",
+]  # fmt: skip

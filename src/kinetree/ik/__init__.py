@@ -10,14 +10,6 @@ from kinetree.ik.task_space import PoseDynamics, dynamics_at_pose
 from kinetree.ik.tasks import CenterOfMassTask, OrientationTask, PoseTask, PositionTask, PostureTask
 
 __all__ = [
-    "REASONS",
-    "CenterOfMassTask",
-    "InverseKinematics",
-    "OrientationTask",
-    "PoseDynamics",
-    "PoseTask",
-    "PositionTask",
-    "PostureTask",
-    "dynamics_at_pose",
-    "inverse_kinematics",
-]
+    "REASONS", "CenterOfMassTask", "InverseKinematics", "OrientationTask", "PoseDynamics",
+    "PoseTask", "PositionTask", "PostureTask", "dynamics_at_pose", "inverse_kinematics",
+]  # fmt: skip

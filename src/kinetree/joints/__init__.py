@@ -26,33 +26,12 @@ from kinetree.joints.subspaces import active_subspace_from_wrench
 from kinetree.joints.universal import Universal
 
 __all__ = [
-    "KINDS",
-    "REPRESENTATIVES",
-    "AbstractJoint",
-    "CustomJoint",
-    "Cylindrical",
-    "Euler",
-    "Exponential",
-    "Fixed",
-    "Free",
-    "Helical",
-    "Planar",
-    "Prescribed",
-    "PrescribedInstant",
-    "Prismatic",
-    "RackAndPinion",
-    "Reversed",
-    "Revolute",
-    "Screw",
-    "SphereInCylinder",
-    "Spherical",
-    "Translation",
-    "Universal",
-    "active_subspace_from_wrench",
-    "check_joint",
-    "known_joints",
+    "KINDS", "REPRESENTATIVES", "AbstractJoint", "CustomJoint", "Cylindrical", "Euler",
+    "Exponential", "Fixed", "Free", "Helical", "Planar", "Prescribed", "PrescribedInstant",
+    "Prismatic", "RackAndPinion", "Reversed", "Revolute", "Screw", "SphereInCylinder", "Spherical",
+    "Translation", "Universal", "active_subspace_from_wrench", "check_joint", "known_joints",
     "register",
-]
+]  # fmt: skip
 
 KINDS: tuple[type[AbstractJoint], ...] = (
     Fixed, Revolute, Prismatic, Helical, Screw, Cylindrical, Universal, RackAndPinion, Planar,

@@ -17,22 +17,9 @@ from kinetree.model.coupling import Coupling, as_floats, as_numbers
 from kinetree.spatial import Force, Inertia, Plucker, xlt
 
 __all__ = [
-    "OF_BODIES",
-    "OF_JOINTS",
-    "Actuator",
-    "Body",
-    "Coupling",
-    "Frame",
-    "JointDynamics",
-    "Limits",
-    "Loop",
-    "Part",
-    "Posture",
-    "as_floats",
-    "as_numbers",
-    "as_placement",
-    "is_identity",
-]
+    "OF_BODIES", "OF_JOINTS", "Actuator", "Body", "Coupling", "Frame", "JointDynamics", "Limits",
+    "Loop", "Part", "Posture", "as_floats", "as_numbers", "as_placement", "is_identity",
+]  # fmt: skip
 
 OF_BODIES = ("body", "parent", "predecessor", "successor")
 OF_JOINTS = ("joint", "source", "sources", "joints")

@@ -20,18 +20,9 @@ if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
 __all__ = [
-    "box",
-    "capsule",
-    "cone",
-    "cylinder",
-    "cylinder_shell",
-    "disc",
-    "ellipsoid",
-    "point",
-    "rod",
-    "sphere",
-    "sphere_shell",
-]
+    "box", "capsule", "cone", "cylinder", "cylinder_shell", "disc", "ellipsoid", "point", "rod",
+    "sphere", "sphere_shell",
+]  # fmt: skip
 
 
 def box(

@@ -25,19 +25,9 @@ from kinetree.plot.motions import (
 from kinetree.spelling import suggesting
 
 __all__ = [
-    "STYLE",
-    "constraint_error",
-    "contact_forces",
-    "eigenvalues",
-    "energy",
-    "joints",
-    "overview",
-    "phase",
-    "postures",
-    "reactions",
-    "sparsity",
-    "tree",
-]
+    "STYLE", "constraint_error", "contact_forces", "eigenvalues", "energy", "joints", "overview",
+    "phase", "postures", "reactions", "sparsity", "tree",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__, __all__)

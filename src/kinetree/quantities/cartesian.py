@@ -20,12 +20,9 @@ from kinetree.model.define import composed, quantity
 from kinetree.quantities.kinematics import Coordinates, jacobians, pose, poses, require_reference
 
 __all__ = [
-    "applied_force",
-    "cartesian_forces",
-    "forces_of_joint_torques",
-    "generalized_velocity",
+    "applied_force", "cartesian_forces", "forces_of_joint_torques", "generalized_velocity",
     "joint_torques",
-]
+]  # fmt: skip
 
 Method = Literal["least_squares", "joints"]
 

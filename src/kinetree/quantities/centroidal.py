@@ -16,21 +16,12 @@ from kinetree.model.arrays import as_numbers, check_finite
 from kinetree.model.define import quantity
 
 __all__ = [
-    "center_of_mass",
-    "center_of_mass_acceleration",
-    "center_of_mass_jacobian",
-    "center_of_mass_jacobian_rate",
-    "center_of_mass_velocity",
-    "centroidal_inertia",
-    "centroidal_momentum",
-    "centroidal_momentum_bias",
-    "centroidal_momentum_matrix",
-    "centroidal_momentum_matrix_rate",
-    "centroidal_momentum_rate",
-    "momentum",
-    "support_margin",
+    "center_of_mass", "center_of_mass_acceleration", "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate", "center_of_mass_velocity", "centroidal_inertia",
+    "centroidal_momentum", "centroidal_momentum_bias", "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate", "centroidal_momentum_rate", "momentum", "support_margin",
     "zero_moment_point",
-]
+]  # fmt: skip
 
 
 @quantity((3,), texts.center_of_mass)

@@ -27,18 +27,10 @@ from kinetree.quantities.loops import coordinate_count, none_kept, with_loops
 from kinetree.spatial import Force
 
 __all__ = [
-    "bias_force",
-    "christoffel",
-    "coriolis_matrix",
-    "forward_dynamics",
-    "gravity_force",
-    "inverse_dynamics",
-    "inverse_mass_matrix",
-    "kinetic_energy",
-    "mass_matrix",
-    "passive_force",
+    "bias_force", "christoffel", "coriolis_matrix", "forward_dynamics", "gravity_force",
+    "inverse_dynamics", "inverse_mass_matrix", "kinetic_energy", "mass_matrix", "passive_force",
     "potential_energy",
-]
+]  # fmt: skip
 
 Forces = ArrayLike | dict[str, Any] | None
 """Forces on bodies: an array (..., body_count, 6), or ``Force``s and (..., 6) by name."""

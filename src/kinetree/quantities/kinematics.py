@@ -35,18 +35,9 @@ from kinetree.model.define import DEFINITIONS, quantity
 from kinetree.model.define import Array as Argument
 
 __all__ = [
-    "acceleration",
-    "bias_acceleration",
-    "hessian",
-    "jacobian",
-    "jacobian_rate",
-    "jacobians",
-    "joint_acceleration",
-    "joint_velocity",
-    "pose",
-    "poses",
-    "velocity",
-]
+    "acceleration", "bias_acceleration", "hessian", "jacobian", "jacobian_rate", "jacobians",
+    "joint_acceleration", "joint_velocity", "pose", "poses", "velocity",
+]  # fmt: skip
 
 Coordinates = Literal["world", "body", "aligned"]
 Kind = Literal["spatial", "classical"]

@@ -18,13 +18,9 @@ from kinetree.quantities.dynamics import FORCES, Forces, Names, forward_dynamics
 from kinetree.quantities.loops import coordinate_count, with_loops
 
 __all__ = [
-    "generalized_force",
-    "generalized_momentum",
-    "kinetic_energy_rate",
-    "mass_matrix_rate",
-    "potential_energy_rate",
-    "power_balance",
-]
+    "generalized_force", "generalized_momentum", "kinetic_energy_rate", "mass_matrix_rate",
+    "potential_energy_rate", "power_balance",
+]  # fmt: skip
 
 
 @quantity(("nv",), energy.generalized_momentum)

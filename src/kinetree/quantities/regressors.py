@@ -19,12 +19,9 @@ from kinetree.model.define import quantity
 from kinetree.quantities.loops import coordinate_count, with_loops
 
 __all__ = [
-    "energy_regressor",
-    "kinetic_energy_regressor",
-    "momentum_regressor",
-    "potential_energy_regressor",
-    "regressor",
-]
+    "energy_regressor", "kinetic_energy_regressor", "momentum_regressor",
+    "potential_energy_regressor", "regressor",
+]  # fmt: skip
 
 
 Friction = bool | Literal["viscous", "coulomb"]

@@ -32,17 +32,11 @@ from kinetree.quantities.kinematics import Coordinates, reference_point
 from kinetree.quantities.loops import none_kept, with_loops
 
 __all__ = [
-    "dynamically_consistent_inverse",
-    "inverse_operational_space_inertia",
-    "null_space_projector",
-    "operational_space_bias",
-    "operational_space_dynamics",
-    "operational_space_gravity",
-    "operational_space_inertia",
-    "task_freedom",
-    "task_space_forward_dynamics",
+    "dynamically_consistent_inverse", "inverse_operational_space_inertia", "null_space_projector",
+    "operational_space_bias", "operational_space_dynamics", "operational_space_gravity",
+    "operational_space_inertia", "task_freedom", "task_space_forward_dynamics",
     "task_space_inverse_dynamics",
-]
+]  # fmt: skip
 
 
 Rows = str | Sequence[str] | None

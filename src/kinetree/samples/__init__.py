@@ -29,41 +29,12 @@ from kinetree.samples.trees import chain, random_inertia, random_placement, rand
 from kinetree.spelling import did_you_mean, suggesting
 
 __all__ = [
-    "actuated_arm",
-    "arm",
-    "bennett",
-    "cart_pole",
-    "chain",
-    "clustered_linkage",
-    "corner_ladder",
-    "delta",
-    "double_pendulum",
-    "excavator",
-    "five_bar",
-    "four_bar",
-    "gyroscope",
-    "hopping_leg",
-    "humanoid",
-    "kite_pair",
-    "ladder",
-    "load",
-    "loader",
-    "names",
-    "panda",
-    "parallel_four_bar",
-    "pendulum",
-    "quadruped",
-    "random_closed_mechanism",
-    "random_inertia",
-    "random_placement",
-    "random_tree",
-    "satellite",
-    "scara",
-    "slider_crank",
-    "stewart",
-    "tree",
-    "ur5",
-]
+    "actuated_arm", "arm", "bennett", "cart_pole", "chain", "clustered_linkage", "corner_ladder",
+    "delta", "double_pendulum", "excavator", "five_bar", "four_bar", "gyroscope", "hopping_leg",
+    "humanoid", "kite_pair", "ladder", "load", "loader", "names", "panda", "parallel_four_bar",
+    "pendulum", "quadruped", "random_closed_mechanism", "random_inertia", "random_placement",
+    "random_tree", "satellite", "scara", "slider_crank", "stewart", "tree", "ur5",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__, __all__)

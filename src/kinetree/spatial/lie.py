@@ -20,23 +20,10 @@ from kinetree.spatial.vector import Motion
 from kinetree.spatial.vector3 import identity3, skew, unskew
 
 __all__ = [
-    "adjoint",
-    "body_velocity",
-    "bracket",
-    "displacement_velocity",
-    "dual_adjoint",
-    "dual_bracket",
-    "exp",
-    "exp_pose",
-    "hat",
-    "inverse_pose",
-    "left_jacobian",
-    "left_jacobian_inverse",
-    "log",
-    "log_pose",
-    "space_velocity",
-    "vee",
-]
+    "adjoint", "body_velocity", "bracket", "displacement_velocity", "dual_adjoint", "dual_bracket",
+    "exp", "exp_pose", "hat", "inverse_pose", "left_jacobian", "left_jacobian_inverse", "log",
+    "log_pose", "space_velocity", "vee",
+]  # fmt: skip
 
 # --- Exponential and logarithm of rigid motions — Spencer A.1.3, Lynch & Park ch. 9 --------------
 # Also the book's small-displacement function ``XtoV`` (RBDA Table A.2), which is not a logarithm:

@@ -17,17 +17,9 @@ from kinetree.spatial.protocol import CoordinateTransform
 from kinetree.spatial.vector import SpatialVector, Transposed
 
 __all__ = [
-    "PlanarForce",
-    "PlanarMotion",
-    "PlanarTransform",
-    "Xpln",
-    "displacement_velocity",
-    "exp",
-    "log",
-    "moment",
-    "simple_displacement_velocity",
-    "turned",
-]
+    "PlanarForce", "PlanarMotion", "PlanarTransform", "Xpln", "displacement_velocity", "exp", "log",
+    "moment", "simple_displacement_velocity", "turned",
+]  # fmt: skip
 
 
 def moment(r: ArrayLike, f: ArrayLike) -> Any:

@@ -20,15 +20,9 @@ from kinetree.algorithms.honours import refuses
 from kinetree.textbook.projection import HandleResponse
 
 __all__ = [
-    "Assembly",
-    "body_response",
-    "forward_dynamics_1",
-    "forward_dynamics_2",
-    "glue",
-    "joint_acceleration",
-    "standard",
-    "variant_1",
-]
+    "Assembly", "body_response", "forward_dynamics_1", "forward_dynamics_2", "glue",
+    "joint_acceleration", "standard", "variant_1",
+]  # fmt: skip
 
 
 @refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")

@@ -23,22 +23,11 @@ from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import cross
 
 __all__ = [
-    "Freedoms",
-    "FromConstraintForces",
-    "FromMotionSubspace",
-    "apparent_inverse_inertia",
-    "bias_force",
-    "check_functions",
-    "equation_of_motion",
-    "force_on_body",
-    "free_acceleration",
-    "freedoms",
-    "kinetic_energy",
-    "newton_euler",
-    "solve_by_constraint_forces",
-    "solve_by_motion_subspace",
-    "split_force",
-]
+    "Freedoms", "FromConstraintForces", "FromMotionSubspace", "apparent_inverse_inertia",
+    "bias_force", "check_functions", "equation_of_motion", "force_on_body", "free_acceleration",
+    "freedoms", "kinetic_energy", "newton_euler", "solve_by_constraint_forces",
+    "solve_by_motion_subspace", "split_force",
+]  # fmt: skip
 
 # --- The equation of motion of one rigid body — RBDA §2.12–2.15, Lynch & Park §9.2 ---------------
 # In spatial form one line says what Newton's and Euler's equations say about the mass centre; both

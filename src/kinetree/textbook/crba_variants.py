@@ -17,14 +17,9 @@ from kinetree.algorithms.rnea import inertia_product
 from kinetree.spatial import Force, Motion
 
 __all__ = [
-    "Column",
-    "along_screws",
-    "column",
-    "from_base_coordinates",
-    "from_definition",
-    "from_jacobians",
-    "from_unit_accelerations",
-]
+    "Column", "along_screws", "column", "from_base_coordinates", "from_definition",
+    "from_jacobians", "from_unit_accelerations",
+]  # fmt: skip
 
 
 @for_all_joints(congruent)

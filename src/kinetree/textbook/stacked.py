@@ -23,17 +23,10 @@ from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import Force, Motion, dense
 
 __all__ = [
-    "StackedOperators",
-    "StackedVectors",
-    "coriolis_force",
-    "global_jacobian",
-    "global_order",
-    "gravity_force",
-    "inverse_dynamics",
-    "joint_space_inertia",
-    "stacked_operators",
+    "StackedOperators", "StackedVectors", "coriolis_force", "global_jacobian", "global_order",
+    "gravity_force", "inverse_dynamics", "joint_space_inertia", "stacked_operators",
     "stacked_vectors",
-]
+]  # fmt: skip
 
 
 class StackedOperators(NamedTuple):

@@ -12,14 +12,9 @@ from kinetree.algorithms.closed import joint_space
 from kinetree.errors import ShapeError
 
 __all__ = [
-    "configuration_rate",
-    "configuration_rate_matrix",
-    "euler_motion",
-    "euler_step",
-    "join_state",
-    "split_state",
-    "state_derivative",
-]
+    "configuration_rate", "configuration_rate_matrix", "euler_motion", "euler_step", "join_state",
+    "split_state", "state_derivative",
+]  # fmt: skip
 
 
 def configuration_rate_matrix(model, q):

@@ -14,18 +14,6 @@ from kinetree.viewer.scenes.description import LAYERS, Arrows, Part, Scene, Surf
 from kinetree.viewer.show import Page, embedded, picture, record, save_html, view
 
 __all__ = [
-    "LAYERS",
-    "Arrows",
-    "Contacts",
-    "Page",
-    "Part",
-    "Scene",
-    "Surface",
-    "contacts_of",
-    "embedded",
-    "picture",
-    "record",
-    "save_html",
-    "scene",
-    "view",
-]
+    "LAYERS", "Arrows", "Contacts", "Page", "Part", "Scene", "Surface", "contacts_of", "embedded",
+    "picture", "record", "save_html", "scene", "view",
+]  # fmt: skip

@@ -24,24 +24,10 @@ from kinetree.spatial import Force, Motion, Plucker, crm
 from kinetree.spatial.vector3 import cross
 
 __all__ = [
-    "LoopConstraints",
-    "LoopMotion",
-    "check_functions",
-    "closure_errors",
-    "coupled_rows",
-    "function_errors",
-    "function_rows",
-    "is_steady",
-    "loop_constraints",
-    "loop_errors",
-    "loop_joint",
-    "loop_motion",
-    "loop_root",
-    "loop_rows",
-    "loop_signs",
-    "stacked",
-    "velocity_rows",
-]
+    "LoopConstraints", "LoopMotion", "check_functions", "closure_errors", "coupled_rows",
+    "function_errors", "function_rows", "is_steady", "loop_constraints", "loop_errors",
+    "loop_joint", "loop_motion", "loop_root", "loop_rows", "loop_signs", "stacked", "velocity_rows",
+]  # fmt: skip
 
 
 class LoopConstraints(NamedTuple):

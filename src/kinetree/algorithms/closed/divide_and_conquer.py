@@ -23,14 +23,9 @@ from kinetree.errors import SingularError
 from kinetree.spatial import Force, Motion
 
 __all__ = [
-    "DivideAndConquer",
-    "Part",
-    "Step",
-    "assembly_plan",
-    "divide_and_conquer",
-    "forward_dynamics",
+    "DivideAndConquer", "Part", "Step", "assembly_plan", "divide_and_conquer", "forward_dynamics",
     "joint_ends",
-]
+]  # fmt: skip
 
 
 class Step(NamedTuple):

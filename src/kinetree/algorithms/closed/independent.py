@@ -33,15 +33,9 @@ from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 
 __all__ = [
-    "CoordinatePlan",
-    "allowed_motion",
-    "allowed_motion_at",
-    "coordinate_labels",
-    "coordinate_plan",
-    "independent_variables",
-    "named_variables",
-    "variable_names",
-]
+    "CoordinatePlan", "allowed_motion", "allowed_motion_at", "coordinate_labels", "coordinate_plan",
+    "independent_variables", "named_variables", "variable_names",
+]  # fmt: skip
 
 # --- by a plan: compiled -------------------------------------------------------------------------
 

@@ -18,16 +18,9 @@ from kinetree.model import tree
 from kinetree.spatial import Motion, crm
 
 __all__ = [
-    "ClosedChain",
-    "LinkStates",
-    "closed_rows",
-    "closure_derivatives",
-    "closure_rate_product",
-    "jacobian_derivatives",
-    "jacobian_rates",
-    "jacobians",
-    "link_states",
-]
+    "ClosedChain", "LinkStates", "closed_rows", "closure_derivatives", "closure_rate_product",
+    "jacobian_derivatives", "jacobian_rates", "jacobians", "link_states",
+]  # fmt: skip
 
 
 class ClosedChain:

@@ -17,19 +17,10 @@ from kinetree.algorithms.closed.subspace import RANK_TOLERANCE, Subspace
 from kinetree.errors import ShapeError, SingularError
 
 __all__ = [
-    "EquationOfMotion",
-    "Explicit",
-    "Implicit",
-    "apply_explicit",
-    "apply_implicit",
-    "block_diagonal",
-    "check_same_constraint",
-    "collect",
-    "dual_equations",
-    "explicit_equations",
-    "implicit_equations",
-    "project",
-]
+    "EquationOfMotion", "Explicit", "Implicit", "apply_explicit", "apply_implicit",
+    "block_diagonal", "check_same_constraint", "collect", "dual_equations", "explicit_equations",
+    "implicit_equations", "project",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,22 +56,7 @@ from kinetree.interop.mujoco.states import (
 from kinetree.loaders.mjcf.values import MissingLibraryError
 
 __all__ = [
-    "MissingLibraryError",
-    "frame_name",
-    "from_a",
-    "from_f_ext",
-    "from_jacobian",
-    "from_model",
-    "from_pose",
-    "from_q",
-    "from_tau",
-    "from_v",
-    "to_a",
-    "to_f_ext",
-    "to_jacobian",
-    "to_model",
-    "to_pose",
-    "to_q",
-    "to_tau",
-    "to_v",
-]
+    "MissingLibraryError", "frame_name", "from_a", "from_f_ext", "from_jacobian", "from_model",
+    "from_pose", "from_q", "from_tau", "from_v", "to_a", "to_f_ext", "to_jacobian", "to_model",
+    "to_pose", "to_q", "to_tau", "to_v",
+]  # fmt: skip

@@ -44,17 +44,6 @@ from kinetree.interop.pinocchio.states import (
 from kinetree.interop.pinocchio.writer import to_model
 
 __all__ = [
-    "MissingLibraryError",
-    "from_a",
-    "from_model",
-    "from_parameters",
-    "from_q",
-    "from_tau",
-    "from_v",
-    "to_a",
-    "to_model",
-    "to_parameters",
-    "to_q",
-    "to_tau",
-    "to_v",
-]
+    "MissingLibraryError", "from_a", "from_model", "from_parameters", "from_q", "from_tau",
+    "from_v", "to_a", "to_model", "to_parameters", "to_q", "to_tau", "to_v",
+]  # fmt: skip

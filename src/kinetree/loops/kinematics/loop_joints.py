@@ -24,17 +24,9 @@ from kinetree.spatial import Inertia
 from kinetree.spelling import did_you_mean
 
 __all__ = [
-    "LimitDistance",
-    "actuation_matrix",
-    "limit_distances",
-    "loop_joint_forces",
-    "loop_motion_of",
-    "loop_positions",
-    "loop_slices",
-    "loop_velocities",
-    "weld_loops",
-    "welded_state",
-]
+    "LimitDistance", "actuation_matrix", "limit_distances", "loop_joint_forces", "loop_motion_of",
+    "loop_positions", "loop_slices", "loop_velocities", "weld_loops", "welded_state",
+]  # fmt: skip
 
 
 class LimitDistance(NamedTuple):

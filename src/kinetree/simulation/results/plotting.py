@@ -9,16 +9,9 @@ from kinetree.simulation.results.panels import COLORS, Line, Panel, draw_rows
 from kinetree.spelling import did_you_mean
 
 __all__ = [
-    "COLORS",
-    "as_motion",
-    "balance_panel",
-    "chosen_joints",
-    "closure_panels",
-    "energy_panel",
-    "force_panel",
-    "motion_rows",
-    "plot",
-]
+    "COLORS", "as_motion", "balance_panel", "chosen_joints", "closure_panels", "energy_panel",
+    "force_panel", "motion_rows", "plot",
+]  # fmt: skip
 
 
 def plot(trajectory, *, joints=None):
