@@ -24,6 +24,10 @@ settings.register_profile(
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
 
+# Level 0 takes LLVM a quarter of the time and computes the same bits, as tests/codegen shows, where
+# everything is compiled as it is for users.
+os.environ.setdefault("KINETREE_OPTIMIZATION", "0")
+
 # Compiled code is shared by all tests and workers, and kept for the next run: its keys hold digests
 # of kinetree's source, the model and the versions. ``pytest --cache-clear`` starts from nothing.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")

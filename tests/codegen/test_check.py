@@ -12,6 +12,7 @@ from support.states import conditioning
 
 import kinetree as kt
 from kinetree.codegen.check import cases, check_backend
+from kinetree.codegen.machine_code import optimization
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import c, numpy
 from kinetree.errors import BackendError
@@ -163,7 +164,7 @@ def random_inputs(model, kernel, rng):
 
 @pytest.mark.covers("RBDA 10.4", by=("codegen.render.llvm.render", "codegen.render.c.render"))
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
+def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path, monkeypatch):
     model = kt.samples.four_bar() if name in OF_LOOPS else random_tree(2, rng, branching=0.3)
     model = with_sensors(model) if name == "sensor_readings" else model
     model = with_servos(model) if name in OF_ACTUATORS else model
@@ -178,8 +179,9 @@ def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
     close = {"condition": condition, "scale": size, "ulps": 2000}
     assert_close(kernel.reference(inputs), expected, **close)
     assert_close(numpy_listing(kernel.program, "float64")(*inputs), expected, **close)
-    assert_close(kernel.call(*inputs), expected, **close)
-    assert_close(kernel.call(*(np.stack([x] * 3) for x in inputs))[1], expected, **close)
+    alone, batch = kernel.call(*inputs), kernel.call(*(np.stack([x] * 3) for x in inputs))
+    assert_close(alone, expected, **close)
+    assert_close(batch[1], expected, **close)
     single = kernel.call(*(x.astype(np.float32) for x in inputs))
     assert single.dtype == np.float32
     assert_close(
@@ -188,6 +190,13 @@ def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
     if COMPILER:
         (result,) = exported_c(tmp_path)(kernel.program, "float64")(*inputs)
         assert_close(result, expected, **close)
+    # Most tests compile without LLVM's optimisations: to the last bit the code that users have.
+    assert optimization() == 1
+    monkeypatch.setenv("KINETREE_OPTIMIZATION", "0")
+    assert optimization() == 0
+    for lanes, dtype, found in ((1, "float64", alone), (2, "float64", batch[1]),
+                                (1, "float32", single)):  # fmt: skip
+        np.testing.assert_array_equal(llvm(lanes)(kernel.program, dtype)(*inputs), found)
 
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "mass_matrix", "forward_dynamics", "pose"])

@@ -78,6 +78,16 @@ def test_compiler_and_processor_are_named_completely():
         assert part in llvm.host()
 
 
+def test_levels_of_optimisation_have_keys_of_their_own(monkeypatch):
+    monkeypatch.delenv("KINETREE_OPTIMIZATION", raising=False)
+    default = program_key("1" * 64), request_key(kernel(), "float64", 1)
+    monkeypatch.setenv("KINETREE_OPTIMIZATION", "1")
+    assert (program_key("1" * 64), request_key(kernel(), "float64", 1)) == default
+    monkeypatch.setenv("KINETREE_OPTIMIZATION", "0")
+    found = program_key("1" * 64), request_key(kernel(), "float64", 1)
+    assert all(a == f"{b}, level 0" for a, b in zip(found, default, strict=True))
+
+
 class TestSource:
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):

@@ -172,9 +172,10 @@ def _code_of(text):
 
 def _found(program):
     """Machine code of a program, from memory or disk, or None."""
-    code = _loaded.get(program)
+    key = program_key(program)
+    code = _loaded.get(key)
     if code is None:
-        kept = open_store().get(program_key(program))
+        kept = open_store().get(key)
         if kept is not None:
             symbols, _, data = kept.partition(b"\n")
             code = _linked(program, symbols.decode().split(), data)
@@ -185,7 +186,7 @@ def _linked(program, symbols, data):
     """Machine code with the shared functions that it calls, or None where one is not to be had."""
     if not all(map(_provided, symbols)):
         return None
-    code = _loaded[program] = load(data)
+    code = _loaded[program_key(program)] = load(data)
     return code
 
 

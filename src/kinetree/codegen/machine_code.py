@@ -44,9 +44,22 @@ def _features():
     return _binding().get_host_cpu_features()
 
 
-@cache
+def optimization() -> int:
+    """How much LLVM optimises, 0 or 1: the environment variable KINETREE_OPTIMIZATION.
+
+    Code of level 0 compiles in a quarter of the time, runs slower and computes the same bits:
+    operations and their order are those of the text at both levels.
+    """
+    return 0 if os.environ.get("KINETREE_OPTIMIZATION", "").strip() == "0" else 1
+
+
 def host() -> str:
     """Everything about compiler and processor that machine code depends on."""
+    return _host() if optimization() else f"{_host()}, level 0"
+
+
+@cache
+def _host():
     import llvmlite
 
     llvm = _binding()
@@ -61,7 +74,10 @@ def _target_machine():
     llvm = _binding()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        opt=1, cpu=llvm.get_host_cpu_name(), features=_features().flatten(), jit=True
+        opt=optimization(),
+        cpu=llvm.get_host_cpu_name(),
+        features=_features().flatten(),
+        jit=True,
     )
 
 
