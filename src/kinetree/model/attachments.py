@@ -6,6 +6,7 @@ pairs of shapes and sensors in the same way, and put numbers to the names when t
 
 import math
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import Group, number_of
-from kinetree.model.parts import Coupling, Posture, as_floats, as_placement
+from kinetree.model.parts import OF_JOINTS, Coupling, Posture, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.transfer import loop_state
 
@@ -31,10 +32,10 @@ class Attachments:
     """The calls that add couplings, geometry, actuators and so on. Each returns the caller."""
 
     def __init__(self):
-        self._couplings: list[tuple] = []
-        self._geometry: list[tuple] = []
+        self._couplings: list[Coupling] = []  # these parts have names where a model has numbers
+        self._geometry: list[Geometry] = []
+        self._tendons: list[Tendon] = []
         self._actuators: list[tuple] = []
-        self._tendons: list[tuple] = []
         self._gravity_compensation: list[tuple] = []
         self._postures: list[tuple] = []
         self._contact_pairs: list[ContactPair] = []
@@ -59,9 +60,10 @@ class Attachments:
             function: from the positions of the leaders to that of the joint, in place of the
                 polynomial.
         """
-        what = f"coefficients of coupling {name!r}"
-        law = as_floats(coefficients, what), as_floats(weights, f"weights of coupling {name!r}")
-        self._couplings.append((name, joint, source, tuple(sources), *law, function))
+        what, law = f"of coupling {name!r}", {"coefficients": coefficients, "weights": weights}
+        values: dict[str, Any] = {k: as_floats(x, f"{k} {what}") for k, x in law.items()}
+        values |= {"joint": joint, "source": 0 if source is None else source}
+        self._couplings.append(Coupling(name, sources=tuple(sources), function=function, **values))
         return self
 
     def geometry(
@@ -81,9 +83,9 @@ class Attachments:
             surface: its friction and so on, and which others it touches.
             link: name of the part of the body that it belongs to, if that has one of its own.
         """
-        color = color if color is None else as_floats(color, "color")
+        color, body = color if color is None else as_floats(color, "color"), cast(int, on)
         looks = (name, visual, collision, color, surface, link)
-        self._geometry.append((on, shape, as_placement(at), *looks))
+        self._geometry.append(Geometry(body, shape, as_placement(at), *looks))
         return self
 
     def contact_pair(
@@ -166,8 +168,9 @@ class Attachments:
                 f"joints of tendon {name!r} must be coefficients by joint name, such as "
                 f"{{'upper': 1.0, 'lower': -0.5}}, got {joints!r}"
             )
+        over: Any = tuple(joints), as_floats(list(joints.values()), f"joints of tendon {name!r}")
         forces = (stiffness, damping, friction)
-        self._tendons.append((name, dict(joints), offset, lower, upper, *forces, rest))
+        self._tendons.append(Tendon(name, *over, offset, lower, upper, *forces, rest))
         return self
 
     def gravity_compensation(self, body: str, *, mass, center=(0.0, 0.0, 0.0)):
@@ -238,27 +241,17 @@ class Attachments:
 
     def _add_attachments(self, model, without=()):
         """What ``model`` has of these, less what belongs to joints left out."""
-        body, joint = model.body_names, (None, *model.joint_names)
-        for c in model.couplings:
-            sources = tuple(joint[i] for i in c.sources)
-            if not {joint[c.joint], joint[c.source], *sources} & set(without):
-                ends = {"joint": joint[c.joint], "source": joint[c.source], "sources": sources}
-                law = {"coefficients": c.coefficients, "weights": c.weights}
-                self.coupling(c.name, **ends, **law, function=c.function)
-        for g in model.geometry:
-            looks = (g.name, g.visual, g.collision, g.color, g.surface, g.link)
-            self._geometry.append((body[g.body], g.shape, g.placement, *looks))
+        body, joint = model.body_names, (0, *model.joint_names)
+        couplings = (_with_joints(c, lambda i, _: joint[i]) for c in model.couplings)
+        self._couplings += [c for c in couplings if not {c.joint, *c.leaders} & set(without)]
+        self._geometry += [replace(g, body=body[g.body]) for g in model.geometry]
         self._contact_pairs += model.contact_pairs
-        over = {t.name: {joint[i] for i in t.joints} for t in model.tendons}
-        lost = {name for name, joints in over.items() if joints & set(without)}
+        tendons = [_with_joints(t, lambda i, _: joint[i]) for t in model.tendons]
+        lost = {t.name for t in tendons if set(t.joints) & set(without)}
+        self._tendons += [t for t in tendons if t.name not in lost]
         own = [(model.driven_joint(a) or None, a) for a in model.actuators]
         own = [(joint, a) for joint, a in own if joint not in without and a.tendon not in lost]
         self._actuators += own
-        for t in model.tendons:
-            over = {joint[i]: c for i, c in zip(t.joints, t.coefficients, strict=True)}
-            if not over.keys() & set(without):
-                rest = (t.offset, t.lower, t.upper, t.stiffness, t.damping, t.friction, t.rest)
-                self._tendons.append((t.name, over, *rest))
         for g in model.gravity_compensation:
             self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
         driven = {a.name: model.driven_joint(a) for a in model.actuators}
@@ -302,24 +295,13 @@ class Attachments:
             known = dict.fromkeys((*joints, *loop_names))
             return names.index(list(known)[number_of(name, list(known), role, where)]) + 1
 
-        couplings = [
-            Coupling(
-                name,
-                joint_number(joint, f"joint of coupling {name!r}"),
-                0 if source is None else joint_number(source, f"source of coupling {name!r}"),
-                coefficients,
-                tuple(joint_number(s, f"source of coupling {name!r}") for s in sources),
-                weights,
-                function,
-            )
-            for name, joint, source, sources, coefficients, weights, function in self._couplings
-        ]
+        couplings = [_with_joints(c, joint_number) for c in self._couplings]
+        tendons = [_with_joints(t, joint_number) for t in self._tendons]
         geometry = []
-        for on, shape, at, name, *rest in self._geometry:
-            body, Y = body_number(on, f"body of geometry {name!r}")
-            geometry.append(
-                Geometry(body, shape, at if Y is None else at @ Y.inverse(), name, *rest)
-            )
+        for g in self._geometry:
+            body, Y = body_number(g.body, f"body of geometry {g.name!r}")
+            at = g.placement if Y is None else g.placement @ Y.inverse()
+            geometry.append(replace(g, body=body, placement=at))
 
         def frame(name, role):
             """A body's own frame is called ``<body>_link`` where the tree has moved it."""
@@ -336,14 +318,6 @@ class Attachments:
             ends = {"frame": frame(a.frame, f"frame of {role}")}
             ends["reference"] = frame(a.reference, f"reference of {role}")
             actuators.append(replace(a, **ends))
-        tendons = []
-        for name, over, *rest in self._tendons:
-            on = tuple(joint_number(joint, f"joint of tendon {name!r}") for joint in over)
-            tendons.append(
-                Tendon(
-                    name, on, as_floats(list(over.values()), f"joints of tendon {name!r}"), *rest
-                )
-            )
         carried = []
         for on, mass, center in self._gravity_compensation:
             body, Y = body_number(on, "body of gravity compensation")
@@ -401,19 +375,28 @@ class Attachments:
 
     def _attached_joints(self):
         """Names of the joints that need variables, and of those that are driven."""
-        couplings = {
-            name
-            for _, joint, source, sources, *_ in self._couplings
-            for name in (joint, source, *sources)
-        }
+        couplings = {name for c in self._couplings for name in (c.joint, *c.leaders)}
         named = (p for p in self._postures if p[0] not in self._complete_postures)
         groups = {g.name: g.joints for g in self._groups}
         told = (key for _, q, qd, *_ in named for key in (*(q or ()), *(qd or ())))
         postures = {joint for key in told for joint in groups.get(key, (key,))}
-        tendons = {joint for _, over, *_ in self._tendons for joint in over}
+        tendons = {joint for t in self._tendons for joint in t.joints}
         sensed = {s.of for s in self._sensors if s.kind in KINDS and KINDS[s.kind].of == "joint"}
         driven = {joint for joint, _ in self._actuators if joint}
         return couplings | postures | tendons | sensed, driven
+
+
+def _with_joints(part, found):
+    """A coupling or tendon with what ``found`` has for its joints, from numbers or names."""
+    changes = {}
+    for name in OF_JOINTS:
+        x = getattr(part, name, 0)
+        role = f"{name.removesuffix('s')} of {type(part).__name__.lower()} {part.name!r}"
+        if isinstance(x, tuple):
+            changes[name] = tuple(found(i, role) for i in x)
+        elif x != 0:
+            changes[name] = found(x, role)
+    return replace(part, **changes)
 
 
 def _sensor(s, bodies, body_number, joint_number):
