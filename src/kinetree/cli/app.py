@@ -14,7 +14,6 @@ from kinetree.cli import (
     evaluate,
     generate,
     info,
-    samples,
     simulate,
     view,
 )
@@ -98,7 +97,7 @@ _add(
 _add(
     "bench", bench.bench, "kinetree bench panda", "kinetree bench robot.urdf --batch 1 --batch 4096"
 )
-app.add_typer(samples.app, name="samples")
+app.add_typer(convert.samples_app, name="samples")
 app.add_typer(cache.app, name="cache")
 
 

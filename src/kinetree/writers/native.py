@@ -10,6 +10,7 @@ from kinetree.model import geometry
 from kinetree.model.actuator import commands_of
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
+from kinetree.model.fingerprint import is_default
 from kinetree.model.parts import is_identity
 from kinetree.model.serialize import surface
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
@@ -33,9 +34,9 @@ def to_toml(model) -> str:
         ("posture", (_posture(model, p) for p in model.postures)),
         ("tendon", (_tendon(model, t) for t in model.tendons)),
         ("gravity_compensation", (_carried(model, g) for g in model.gravity_compensation)),
-        ("contact_pair", (_contact_pair(model, p) for p in model.contact_pairs)),
+        ("contact_pair", map(_contact_pair, model.contact_pairs)),
         ("sensor", map(_sensor, model.sensors)),
-        ("group", (_group(g) for g in model.groups)),
+        ("group", map(_group, model.groups)),
     ):
         for table in tables:
             what = f"{key} {table.get('name', '')!r}"
@@ -45,7 +46,13 @@ def to_toml(model) -> str:
 
 
 def _group(group):
-    return {"name": group.name, "joints": group.joints} | ({"tip": group.tip} if group.tip else {})
+    return {"name": group.name, "joints": group.joints, **_said(group, "tip")}
+
+
+def _said(part, *names):
+    """Those of its fields that do not have their defaults."""
+    values = {name: getattr(part, name) for name in names}
+    return {name: x for name, x in values.items() if not is_default(part, name, x)}
 
 
 def _on(model, body):
@@ -91,9 +98,7 @@ def _loop(model, loop):
         keys = placement_keys(getattr(loop, f"{side}_placement"))
         if keys:
             table[f"{side}_at"] = keys["at"] if set(keys) == {"at"} else keys
-    if loop.misalignment is not None:
-        table["misalignment"] = loop.misalignment
-    return table | _of_joint(loop)
+    return table | _said(loop, "misalignment") | _of_joint(loop)
 
 
 def _coupling(model, coupling):
@@ -109,14 +114,9 @@ def _coupling(model, coupling):
 
 
 def _geometry(model, part):
-    table: dict = {"name": part.name} if part.name else {}
-    table |= {**_on(model, part.body), **placement_keys(part.placement)}
-    table |= _shape(part.shape, part.name)
-    for key in ("visual", "collision"):
-        if not getattr(part, key):
-            table[key] = False
-    table |= {} if part.color is None else {"color": part.color}
-    return table | _surface(part) | ({"link": part.link} if part.link else {})
+    table = {**_said(part, "name"), **_on(model, part.body), **placement_keys(part.placement)}
+    table |= _shape(part.shape, part.name) | _said(part, "visual", "collision", "color")
+    return table | _surface(part) | _said(part, "link")
 
 
 def _surface(part):
@@ -124,10 +124,9 @@ def _surface(part):
     return {} if part.surface is None else {"surface": surface(part.surface)}
 
 
-def _contact_pair(model, pair):
-    table: dict = {"name": pair.name} if pair.name else {}
-    table |= {"first": pair.first, "second": pair.second}
-    return table | ({} if pair.touch else {"touch": False}) | _surface(pair)
+def _contact_pair(pair):
+    ends = {"first": pair.first, "second": pair.second}
+    return _said(pair, "name") | ends | _said(pair, "touch") | _surface(pair)
 
 
 def _shape(shape, name):
@@ -147,20 +146,14 @@ def _actuator(model, actuator):
     gear, joint = actuator.gear, model.driven_joint(actuator)
     table = {"name": actuator.name, **({"joint": joint} if joint else {})}
     table["gear"] = gear[0] if len(gear) == 1 else gear
-    for field in fields(actuator):
-        given = getattr(actuator, field.name)
-        if field.name not in ("name", "joint", "loop", "gear") and given != field.default:
-            table[field.name] = given
-    return table
+    named = ("name", "joint", "loop", "gear")
+    return table | _said(actuator, *(f.name for f in fields(actuator) if f.name not in named))
 
 
 def _tendon(model, tendon):
     joints = zip(tendon.joints, tendon.coefficients, strict=True)
     table = {"name": tendon.name, "joints": {model.joint_names[i - 1]: c for i, c in joints}}
-    for f in fields(tendon)[3:]:
-        if getattr(tendon, f.name) != f.default:
-            table[f.name] = getattr(tendon, f.name)
-    return table
+    return table | _said(tendon, *(f.name for f in fields(tendon)[3:]))
 
 
 def _carried(model, given):
@@ -186,13 +179,11 @@ def _by_joint(model, values, slices, usual):
 
 def _sensor(s):
     """What is not as usual; ``inertia`` may be that of nothing."""
-    table = {"name": s.name, "kind": s.kind}
-    table |= {key: x for key in ("of", "reference") if (x := getattr(s, key))}
+    table = {"name": s.name, "kind": s.kind, **_said(s, "of", "reference")}
     table |= placement_keys(s.placement)
     if not is_identity(s.reference_placement):
         table["reference_at"] = placement_keys(s.reference_placement)
-    numbers = ("cutoff", "noise", "offset", "data", "beyond")
-    table |= {key: x for key in numbers if (x := getattr(s, key))}
+    table |= _said(s, "cutoff", "noise", "offset", "data", "beyond")
     if s.shape is not None:
         table["shape"] = _shape(s.shape, s.name)
     if s.inertia is not None:

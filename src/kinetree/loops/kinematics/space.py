@@ -109,7 +109,6 @@ difference_gradient = differentiate(_difference, wrt="q")
 # A metric is given by a matrix ``B`` with ``W⁻¹ = B Bᵀ``: a change ``dq = B z`` has the size
 # ``|z|``.
 
-METRICS = ("mass", "plain")
 _MASSLESS = 1e-9  # of the largest inertia: what a motion without inertia counts
 
 

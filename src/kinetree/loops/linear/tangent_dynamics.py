@@ -236,12 +236,12 @@ def _text(m, way, q, qd, tau, f_ext=None):
 
     lam = _multipliers(c.K, H @ qdd - b, pivots)
     r = [_rate_along(m, q, qd, tangents=column, axes=axes) for column in G.T]
-    V = _particular(c.K, -np.stack(r, axis=-1), pivots, n)
+    V = _particular(c.K, -np.stack(r, axis=-1), pivots)
     rest = () if f_ext is None else (f_ext,)
     along = [*zip(G.T, V.T, strict=True), *((0 * column, column) for column in G.T)]
     d = [_forces_along(m, q, qd, qdd, lam, *rest, tangents=pair, axes=axes) for pair in along]
     d = np.stack(d, axis=-1)
-    products = _particular(c.K, -d[n:], pivots, n)
+    products = _particular(c.K, -d[n:], pivots)
     right = [d[:n], H @ products, np.eye(n, dtype=int)]
     right = np.concatenate([-(right[0] + right[1]), right[2]], axis=1)
     found = np.stack(positive_solution(inertia, transposed_product(basis, free, right))[0])
@@ -292,7 +292,7 @@ def _dense(basis, free):
     return G
 
 
-def _particular(K, right, pivots, n):
+def _particular(K, right, pivots):
     """``x`` with ``K x = right`` whose independent rows are zero, (n, columns)."""
     x = null_space_basis(K, right, pivots).g
     return np.stack([np.zeros(right.shape[1], dtype=int) + row for row in x])
