@@ -6,7 +6,7 @@ pairs of shapes and sensors in the same way, and put numbers to the names when t
 
 import math
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -83,9 +83,10 @@ class Attachments:
             surface: its friction and so on, and which others it touches.
             link: name of the part of the body that it belongs to, if that has one of its own.
         """
-        color, body = color if color is None else as_floats(color, "color"), cast(int, on)
+        color = color if color is None else as_floats(color, "color")
         looks = (name, visual, collision, color, surface, link)
-        self._geometry.append(Geometry(body, shape, as_placement(at), *looks))
+        given: Any = (on, shape, as_placement(at), *looks)
+        self._geometry.append(Geometry(*given))
         return self
 
     def contact_pair(
@@ -168,9 +169,10 @@ class Attachments:
                 f"joints of tendon {name!r} must be coefficients by joint name, such as "
                 f"{{'upper': 1.0, 'lower': -0.5}}, got {joints!r}"
             )
-        over: Any = tuple(joints), as_floats(list(joints.values()), f"joints of tendon {name!r}")
+        over = tuple(joints), as_floats(list(joints.values()), f"joints of tendon {name!r}")
         forces = (stiffness, damping, friction)
-        self._tendons.append(Tendon(name, *over, offset, lower, upper, *forces, rest))
+        given: Any = (name, *over, offset, lower, upper, *forces, rest)
+        self._tendons.append(Tendon(*given))
         return self
 
     def gravity_compensation(self, body: str, *, mass, center=(0.0, 0.0, 0.0)):

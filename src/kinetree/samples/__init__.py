@@ -40,27 +40,10 @@ if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__, __all__)
 
 _FIXED = (
-    pendulum,
-    double_pendulum,
-    cart_pole,
-    gyroscope,
-    satellite,
-    scara,
-    arm,
-    ur5,
-    panda,
-    quadruped,
-    humanoid,
-    hopping_leg,
-    four_bar,
-    slider_crank,
-    five_bar,
-    excavator,
-    bennett,
-    ladder,
-    stewart,
+    pendulum, double_pendulum, cart_pole, gyroscope, satellite, scara, arm, ur5, panda, quadruped,
+    humanoid, hopping_leg, four_bar, slider_crank, five_bar, excavator, bennett, ladder, stewart,
     delta,
-)
+)  # fmt: skip
 
 
 def names() -> tuple[str, ...]:
