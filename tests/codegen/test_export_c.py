@@ -16,6 +16,7 @@ from kinetree.functional import export
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.export import export_c
 from kinetree.functional.kernel import kernel
+from kinetree.joints.fixed import Following
 from kinetree.model.define import kernel_of
 
 
@@ -186,6 +187,8 @@ def test_units_follow_the_joints():
     assert kt.Revolute("x").velocity_units() == ["rad/s"]
     assert kt.Free().position_units() == ["m"] * 3 + ["1"] * 4
     assert kt.Free().velocity_units() == ["rad/s"] * 3 + ["m/s"] * 3
+    follower = Following(kt.Revolute("x"))  # of a coupling: without variables of its own
+    assert follower.velocity_units() == follower.position_units() == []
 
 
 def test_derivatives_and_kernels(pendulum, tmp_path):

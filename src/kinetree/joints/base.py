@@ -243,6 +243,8 @@ class AbstractJoint(ABC):
 
     def velocity_units(self) -> list[str]:
         """``"rad/s"`` or ``"m/s"`` for every entry of ``qd``: angular where it turns the body."""
+        if not self.nv:  # as of joints that follow others
+            return []
         S = self.motion_subspace(self.neutral())
         turns = np.abs(np.asarray(S.angular, dtype=float)).reshape(3, -1).max(axis=0) > 0
         return ["rad/s" if turn else "m/s" for turn in turns]
