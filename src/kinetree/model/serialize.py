@@ -202,6 +202,8 @@ def to_dict(model):
 def _part(part, model):
     kind = type(part).__name__
     names = (None, *model.joint_names)
+    if isinstance(part, Coupling):
+        require_written(part, "a dictionary")
     found: dict[str, Any] = {}
     for f in fields(part):
         x = getattr(part, f.name)
@@ -216,9 +218,7 @@ def _part(part, model):
             what = f"joint {getattr(part, 'joint_name', part.name)!r}"
         bounded = kind == "Actuator" and f.name in _RANGES
         found[f.name] = _bounds(x) if bounded else plain(x, what)
-    if isinstance(part, Coupling):
-        require_written(part, "a dictionary")
-    elif isinstance(part, Actuator):  # a joint of the tree or of a loop
+    if isinstance(part, Actuator):  # a joint of the tree or of a loop
         found["joint"] = model.driven_joint(part)
         found.pop("loop", None)
     elif isinstance(part, Tendon):
