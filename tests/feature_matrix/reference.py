@@ -110,7 +110,14 @@ class Reference:
         for name in ("T", "J", "G", "H", "drift", "_transforms"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
+        if not self.is_driven:  # by the chain rule, in place of differences for every velocity
+            other.__dict__["Jd"] = self.dJ @ other.qd
         return other
+
+    @property
+    def is_driven(self):
+        """Whether prescribed joints move bodies."""
+        return any(isinstance(b.joint, PrescribedInstant) for b in self.model.bodies)
 
     @staticmethod
     def _about_center(I):
@@ -234,6 +241,8 @@ class Reference:
     @cached_property
     def a_bias(self):
         """Accelerations of the bodies (of their origins, not spatial) at ``qdd = 0``."""
+        if not self.is_driven:
+            return self.Jd @ self.qd
         rate = self.difference(lambda s: self.drift_at(self.moved(self.q, self.qd, s), s))
         return self.Jd @ self.qd + rate
 
