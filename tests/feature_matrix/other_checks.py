@@ -574,23 +574,17 @@ def _(f, c):
         q = np.array([c.plain.random_configuration(rng) for _ in range(count)])
         q = q.reshape(count, len(c.q))
         qd, qdd = rng.standard_normal((2, count, c.ref.nv))
-    tau = np.array(
-        [Reference(c.plain, *s[:2]).required(s[2]) for s in zip(q, qd, qdd, strict=True)]
-    )
+    moving = [(Reference(c.plain, *s[:2]), s[2]) for s in zip(q, qd, qdd, strict=True)]
+    tau = np.array([r.required(a) for r, a in moving])
     found = f(c.model, q, qd, qdd, tau)
     base = kt.base_parameters(c.model)
     Y = np.asarray(base.regressor(q, qd, qdd))
-    armature = np.array([identified_armature(c, *s) for s in zip(q, qd, qdd, strict=True)])
+    armature = np.array([r.G.T @ (r.armature * (r.G @ a + r.g)) for r, a in moving])
     expected = tau - armature
     if c.model.is_constrained:
         G = [c.ref.coordinates_at(x, Coordinates(c).columns) for x in q]
         expected = np.einsum("snp,sn->sp", G, expected)
     f.same(Y @ found.values, expected, scale=max_of(tau), tolerance=1e-6)
-
-
-def identified_armature(c, q, qd, qdd):
-    r = Reference(c.plain, q, qd)
-    return r.G.T @ (r.armature * (r.G @ qdd + r.g))
 
 
 @check("identification.inertial_parameters")

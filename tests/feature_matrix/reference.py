@@ -260,7 +260,7 @@ class Reference:
         G = np.zeros((self.whole.nv, self.nv))
         for i in self.leaders:
             G[self.whole.v_slice[i], self.model.v_slice[i]] = np.eye(self.model.joint[i].nv)
-        for k, e in enumerate(np.eye(self.nv)):
+        for k, e in enumerate(np.eye(self.nv) if self.model.couplings else ()):
             full = self.full(q + 1j * STEP * self.rate(q, e))
             for c in self.model.couplings:
                 G[self.whole.v_slice[c.joint], k] = np.imag(full[c.joint]) / STEP
@@ -273,6 +273,8 @@ class Reference:
     @cached_property
     def g(self):
         """``dG/dt qd``."""
+        if not self.model.couplings:
+            return np.zeros(self.whole.nv)
         return self.difference(lambda s: self.gearing_at(self.moved(self.q, self.qd, s))) @ self.qd
 
     # --- bodies ----------------------------------------------------------------------------------
