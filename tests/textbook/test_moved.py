@@ -14,6 +14,13 @@ def test_moved_texts_warn_and_work(name):
     assert text.__name__ == new
 
 
+@pytest.mark.parametrize("name", sorted(kt.textbook._DEPRECATED))
+def test_texts_that_were_folded_warn_and_work(name):
+    with pytest.warns(DeprecationWarning, match=f"textbook.{name} is deprecated: use"):
+        text = getattr(kt.textbook, name)
+    assert text.__name__ == f"kinetree.textbook.{kt.textbook._DEPRECATED[name]}"
+
+
 def test_an_unknown_text_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"textbook' has no attribute 'rnea_4d'"):
         kt.textbook.rnea_4d  # noqa: B018

@@ -22,7 +22,6 @@ _DEPRECATED = {
         "state_space",
         "stacked",
         "constrained_body",
-        "constraint_kinds",
     )
 } | {
     "assembly": "kinetree.textbook.aba_variants",
@@ -34,6 +33,7 @@ _DEPRECATED = {
     "closed_chain_solvers": "kinetree.algorithms.closed.elimination",
     "closure": "kinetree.algorithms.closed.joint_space",
     "constrained_system": "kinetree.algorithms.closed.systems",
+    "constraint_kinds": "kinetree.textbook.constrained_body",
     "constraints": "kinetree.algorithms.closed.systems",
     "divide_and_conquer": "kinetree.algorithms.closed.divide_and_conquer",
     "fixed_pivots": "kinetree.algorithms.closed.elimination",
