@@ -158,8 +158,11 @@ def _reachable(nodes, roots):
         found.append(i)
         node = nodes[i]
         if node[0] not in LEAVES:
-            for a in node[1:]:
-                needed[a] = 1
+            if len(node) == 3:  # most have two operands: a quarter faster than by the loop
+                needed[node[1]] = needed[node[2]] = 1
+            else:
+                for a in node[1:]:
+                    needed[a] = 1
         i = needed.rfind(1, 0, i)
     found.reverse()
     return found
