@@ -825,7 +825,8 @@ RULES = {
 PARTS = {
     "actuators.actuator_forces", "actuators.driving_force",
     "actuators.resistance", "actuators.transmission", "joint_space.with_own_rows",
-    "forward_dynamics.is_closed", "coupled.all_joints", "coupled.coupling_rows",
+    "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",
+    "forward_dynamics.is_closed",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",

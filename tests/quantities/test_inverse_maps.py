@@ -111,3 +111,11 @@ def test_loops_are_honoured(name, body, rows, rng):
     open_q = model.integrate(q, np.full(model.nv, 0.3))
     with pytest.raises(kt.ShapeError, match="does not close loop"):
         kt.joint_velocity(model, open_q, V, body, frame="aligned", rows=rows)
+
+
+def test_shapes_are_checked_with_loops_as_well():
+    model = kt.samples.delta()
+    q = kt.loops.assemble(model)
+    for wrong in (np.ones(6), np.ones((2, 1))):
+        with pytest.raises(kt.ShapeError, match=r"^joint_velocity: velocity must have shape"):
+            kt.joint_velocity(model, q, wrong, "plate", rows="linear")

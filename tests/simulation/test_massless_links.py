@@ -132,9 +132,9 @@ def test_loops_with_stiff_dampers_name_the_integrator_for_them():
     model = kt.samples.four_bar()
     stiff = model.replace(dynamics={"crank_joint": JointDynamics(damping=3e3)})
     q = kt.loops.assemble(stiff)
-    found = message_of(
-        lambda: with_warning(lambda: kt.simulate(stiff, q, duration=0.2, dt=0.01, integrator="rk6"))
-    )
+    with pytest.raises((kt.SimulationError, kt.SimulationWarning)) as caught:  # as rounding has it
+        with_warning(lambda: kt.simulate(stiff, q, duration=0.2, dt=0.01, integrator="rk6"))
+    found = str(caught.value)
     assert "the damper at joint 'crank_joint' acts within" in found
     assert "take integrator='auto' or 'rosenbrock_w'" in found
     with pytest.raises(kt.LoopError, match=r"of a tree; .* or constraints='generalized_alpha'"):

@@ -28,7 +28,7 @@ from kinetree.algorithms.task_space import task_rows
 from kinetree.arrays.batch import over_batch
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
+from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model, as_numbers, check_finite
 from kinetree.model.define import DEFINITIONS, quantity
@@ -203,7 +203,8 @@ def _with_loops(name):
         given.pop("model")
         _check(model, given)
         arrays = {n: given.pop(n) for n in defined.required}
-        return _allowed_by_loops(model, name, arrays, given)
+        with calling(name):
+            return _allowed_by_loops(model, name, arrays, given)
 
     return otherwise
 
@@ -216,6 +217,7 @@ def _allowed_by_loops(model, function, arrays, options):
             f"{function} of a mechanism with loops decides about ranks on the CPU, in Python, and "
             f"cannot be traced; call it outside the kernel"
         )
+    DEFINITIONS[function].validate(model, list(arrays), list(arrays.values()), options)
     of_frame = {n: options[n] for n in ("name", "frame", "point", "relative_to")}
     rows = list(task_rows(options["rows"]))
 
