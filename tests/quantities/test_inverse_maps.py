@@ -119,3 +119,17 @@ def test_shapes_are_checked_with_loops_as_well():
     for wrong in (np.ones(6), np.ones((2, 1))):
         with pytest.raises(kt.ShapeError, match=r"^joint_velocity: velocity must have shape"):
             kt.joint_velocity(model, q, wrong, "plate", rows="linear")
+
+
+def test_points_of_a_batch_with_loops(rng):
+    """A point for each sample is that of the sample, as without loops."""
+    model = kt.samples.five_bar()
+    q = kt.loops.assemble(model)
+    points, rows = rng.standard_normal((3, 3)), ("ry", "x")
+    options = {"frame": "aligned", "rows": rows}
+    found = kt.joint_velocity(model, q, np.ones(2), "link2", point=points, **options)
+    for k, point in enumerate(points):
+        one = kt.joint_velocity(model, q, np.ones(2), "link2", point=point, **options)
+        assert_close(found[k], one, ulps=16)
+        V = kt.velocity(model, q, one, "link2", frame="aligned", point=point)
+        assert_close(V[list(task_rows(rows))], np.ones(2), condition=1e3)

@@ -203,6 +203,7 @@ def _with_loops(name):
         given.pop("model")
         _check(model, given)
         arrays = {n: given.pop(n) for n in defined.required}
+        arrays |= {n: given.pop(n) for n in ("point",) if given[n] is not None}
         with calling(name):
             return _allowed_by_loops(model, name, arrays, given)
 
@@ -218,22 +219,24 @@ def _allowed_by_loops(model, function, arrays, options):
             f"cannot be traced; call it outside the kernel"
         )
     DEFINITIONS[function].validate(model, list(arrays), list(arrays.values()), options)
-    of_frame = {n: options[n] for n in ("name", "frame", "point", "relative_to")}
-    rows = list(task_rows(options["rows"]))
+    fixed = {n: options[n] for n in ("name", "frame", "relative_to")}
+    rows, at_rest = list(task_rows(options["rows"])), "qd" not in arrays
 
-    def one(q, *rest):
-        qd = rest[0].real if len(rest) == 2 else np.zeros(model.nv)
-        q, wanted = q.real, rest[-1].real
+    def one(*sample):
+        given = dict(zip(arrays, (x.real for x in sample), strict=True))
+        q, qd = given["q"], given.get("qd", np.zeros(model.nv))
+        wanted = given["velocity" if at_rest else "acceleration"]
+        of_frame = fixed | {"point": given.get("point")}
         J = jacobian(model, q, **of_frame)[rows]
         c = constraint(model, q, qd)
-        moving = c.rate if len(rest) == 2 else 0 * c.rate  # at rest, time may move constraints
+        moving = 0 * c.rate if at_rest else c.rate  # at rest, time may move constraints
         check_constraints_hold(model, c._replace(rate=moving), CLOSURE_TOLERANCE)
         K = c.implicit.K
-        if len(rest) == 2:
+        if at_rest:
+            bias, k = velocity(model, q, qd, **of_frame), -loop_constraints(model, q, qd).rate
+        else:
             kind = "classical" if options["frame"] == "aligned" else "spatial"
             bias, k = bias_acceleration(model, q, qd, kind=kind, **of_frame), c.implicit.k
-        else:
-            bias, k = velocity(model, q, qd, **of_frame), -loop_constraints(model, q, qd).rate
         keep = kept_rows(model, K)
         K, k = (K, k) if keep is None else (K[keep], k[keep])
         U, s, Vt = np.linalg.svd(K)
