@@ -1,6 +1,7 @@
 """Attachments and states of bodies and joints when editing numbers and places them anew."""
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from kinetree.model.sensors import KINDS
 from kinetree.spatial import Plucker
 
 
-def transferred(model, number, X):
+def transferred(model, number, X) -> dict[str, Any]:
     """Frames, loops, couplings, geometry, actuators, tendons on new numbers, as fields of a model.
 
     Args:

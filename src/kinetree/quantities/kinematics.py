@@ -12,7 +12,7 @@ relative to that frame, in its coordinates.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -219,14 +219,14 @@ def _allowed_by_loops(model, function, arrays, options):
             f"cannot be traced; call it outside the kernel"
         )
     DEFINITIONS[function].validate(model, list(arrays), list(arrays.values()), options)
-    fixed = {n: options[n] for n in ("name", "frame", "relative_to")}
+    fixed: dict[str, Any] = {n: options[n] for n in ("name", "frame", "relative_to")}
     rows, at_rest = list(task_rows(options["rows"])), "qd" not in arrays
 
     def one(*sample):
         given = dict(zip(arrays, (x.real for x in sample), strict=True))
         q, qd = given["q"], given.get("qd", np.zeros(model.nv))
         wanted = given["velocity" if at_rest else "acceleration"]
-        of_frame = fixed | {"point": given.get("point")}
+        of_frame: dict[str, Any] = {**fixed, "point": given.get("point")}
         J = jacobian(model, q, **of_frame)[rows]
         c = constraint(model, q, qd)
         moving = 0 * c.rate if at_rest else c.rate  # at rest, time may move constraints
