@@ -129,8 +129,8 @@ def resistance(model, q, qd, controls, activation=None):
         inside = select(less(f, high), inside, 0) if np.isfinite(high) else inside
         for n in (1, 2):
             if a.gain[n] or a.bias[n]:
-                slope = -(a.gear[0] ** 2) * (a.gain[n] * u + a.bias[n])
-                found[n - 1, at] += inside * select(less(0, slope), slope, 0)
+                resists = -(a.gear[0] ** 2) * (a.gain[n] * u + a.bias[n])
+                found[n - 1, at] += inside * select(less(0, resists), resists, 0)
     return found
 
 

@@ -89,7 +89,7 @@ class _State:
 
     @cached_property
     def motion(self) -> tuple:
-        """``X``, ``v`` and ``a`` of the bodies, as far as they can be told; with ``a_0 = -a_g``."""
+        """``X``, ``v`` and ``a`` of the bodies, from what is given; with ``a_0 = -a_g``."""
         m = self.model
         if self.qdd is not None:
             return body_accelerations(m, self.q, self.qd, self.qdd, -m.a_g)

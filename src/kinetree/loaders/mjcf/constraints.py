@@ -130,8 +130,8 @@ def _coupling(name, left, right, polynomial, others):
             return why, "motion"
         c = left[joint]
         return _law(name, joint, right, tuple(p / c for p in polynomial))
-    constant, slope = (*polynomial, 0.0)[:2]
-    total = {j: left.get(j, 0.0) - slope * right.get(j, 0.0) for j in {**left, **right}}
+    constant, ratio = (*polynomial, 0.0)[:2]
+    total = {j: left.get(j, 0.0) - ratio * right.get(j, 0.0) for j in {**left, **right}}
     for law in ((constant, total), _in_leaders(constant, total, others)):
         constant, total = law[0], {j: c for j, c in law[1].items() if abs(c) > 1e-14}
         if not total:
@@ -151,10 +151,10 @@ def _in_leaders(constant, total, others):
     total, linear = dict(total), {c.joint: c for c in others if c.is_linear}
     while joint := next((j for j in total if j in linear), None):
         c, share = linear[joint], total.pop(joint)
-        first, slope = (*c.coefficients, 0.0)[:2]
+        first, ratio = (*c.coefficients, 0.0)[:2]
         constant = constant - share * first
         for j, w in zip(c.leaders, c.shares, strict=True):
-            total[j] = total.get(j, 0.0) + share * slope * w
+            total[j] = total.get(j, 0.0) + share * ratio * w
     return constant, total
 
 
