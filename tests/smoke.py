@@ -36,7 +36,7 @@ def every_function_single_and_batched():
         whole = leaves(function(MODEL, **given))
         if function is kt.task_freedom:  # of one configuration
             continue
-        first = converted(given, lambda x: np.ascontiguousarray(x[0]))
+        first = converted(given, lambda x: np.array(x[0], order="C"))
         for _ in range(2):  # the second call takes the lean path
             for part, one in zip(whole, leaves(function(MODEL, **first)), strict=True):
                 close(one, part[0], np.max(np.abs(part), initial=1.0))
