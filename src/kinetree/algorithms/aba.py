@@ -39,12 +39,12 @@ class ArticulatedBodies(NamedTuple):
 @refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes of Table 7.1 with their by-products."""
-    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
-    X, S, v, c, pA, U, D_inv, u, a = ([None] * (NB + 1) for _ in range(9))
-    IA, qdd = list(I), [model.zero_velocity[:0]] + [None] * NB
+    lam, X_T, I = model.parent, model.tree_transform, model.inertia
+    X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
+    IA, qdd = model.copied(I), model.table(model.zero_velocity[:0])
 
     v[0] = model.zero_motion
-    for i in range(1, NB + 1):
+    for i in model.outward():
         X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J
@@ -53,9 +53,10 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
 
     if f_ext is not None:
         fx = external_forces(model, X, f_ext)
-        pA[1:] = [pA[i] - fx[i] for i in range(1, NB + 1)]
+        for i in model.outward():
+            pA[i] = pA[i] - fx[i]
 
-    for i in range(NB, 0, -1):
+    for i in model.inward():
         U[i] = IA[i] @ S[i]
         D = armature.joint_inertia(model, i, S[i].T @ U[i])
         D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
@@ -68,11 +69,11 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
             pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
 
     a[0] = -model.a_g
-    for i in range(1, NB + 1):
+    for i in model.outward():
         a_ = X[i] @ a[lam[i]] + c[i]
         qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
         a[i] = a_ + S[i] @ qdd[i]
-    return ArticulatedBodies(np.concatenate(qdd), a, IA, pA, X, v, c)
+    return ArticulatedBodies(model.joined(qdd), a, IA, pA, X, v, c)
 
 
 @refuses("loops", use="implicit.forward_dynamics")

@@ -7,7 +7,7 @@ joint without armature.
 
 import numpy as np
 
-__all__ = ["forces", "inertia", "is_present", "joint_inertia", "power", "quadratic"]
+__all__ = ["force", "forces", "inertia", "is_present", "joint_inertia", "power", "quadratic"]
 
 
 def is_present(model, i) -> bool:
@@ -18,6 +18,12 @@ def is_present(model, i) -> bool:
 def forces(model, tau, qdd):
     """``tau + A qdd``: joint forces with those that accelerate the armature."""
     return tau + model.armature * qdd if model.armature_joints else tau
+
+
+def force(model, i, tau, qdd):
+    """``tau + A_i qdd_i``: the force of joint ``i`` with that which accelerates its armature."""
+    at = model.v_slice[i]
+    return tau + model.armature[at] * qdd[at] if is_present(model, i) else tau
 
 
 def inertia(model, H):

@@ -37,23 +37,23 @@ class CompositeBodies(NamedTuple):
 @for_all_joints(lambda result, at: result._replace(H=congruent(result.H, at)))
 def composite_bodies(model, q):
     """Table 6.2 with its by-products."""
-    lam, NB, at = model.parent, model.body_count, model.v_slice
+    lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
 
-    H = np.zeros((model.nv, model.nv), dtype=model.scalar_type(q))
-    IC = list(model.inertia)
-    for i in range(NB, 0, -1):
+    H, IC, F = model.matrix(q), model.copied(model.inertia), model.table()
+    for i in model.inward():
         if lam[i] != 0:
             IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
-        F = IC[i] @ S[i]
-        H[at[i], at[i]] = S[i].T @ F
-        j = i
-        while lam[j] != 0:
-            F = X[j].T @ F
-            j = lam[j]
-            H[at[i], at[j]] = F.T @ S[j]
+        F[i] = IC[i] @ S[i]
+        H[at[i], at[i]] = armature.joint_inertia(model, i, S[i].T @ F[i])
+        if lam[i] != 0:
+            F[i] = X[i].T @ F[i]
+        for j in model.above(i):
+            H[at[i], at[j]] = F[i].T @ S[j]
             H[at[j], at[i]] = H[at[i], at[j]].T
-    return CompositeBodies(armature.inertia(model, H), IC, S)
+            if lam[j] != 0:
+                F[i] = X[j].T @ F[i]
+    return CompositeBodies(H, IC, S)
 
 
 def joint_space_inertia(model, q):

@@ -18,14 +18,14 @@ __all__ = [
 
 
 def _chosen(model, bodies):
-    return range(1, model.body_count + 1) if bodies is None else bodies
+    return model.outward() if bodies is None else bodies
 
 
 @for_all_joints()
 def joint_transforms(model, q, bodies=None):
     """``X[i]`` from parent to body coordinates and ``S[i]``, for every body."""
-    NB, X_T = model.body_count, model.tree_transform
-    X, S = [None] * (NB + 1), [None] * (NB + 1)
+    X_T = model.tree_transform
+    X, S = model.table(), model.table()
     for i in _chosen(model, bodies):
         X_J, S[i], _, _ = model.jcalc(i, q, model.zero_velocity)
         X[i] = X_J @ X_T[i]
@@ -34,8 +34,7 @@ def joint_transforms(model, q, bodies=None):
 
 def base_transforms(model, X, bodies=None):
     """``X_0[i]`` from base to body coordinates — RBDA Example 4.3."""
-    lam, NB = model.parent, model.body_count
-    X_0 = [model.identity_transform] + [None] * NB
+    lam, X_0 = model.parent, model.table(model.identity_transform)
     for i in _chosen(model, bodies):
         X_0[i] = X[i] @ X_0[lam[i]] if lam[i] != 0 else X[i]
     return X_0
@@ -86,8 +85,10 @@ def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
 
 def external_forces(model, X, f_ext):
     """External forces, given in base coordinates, in body coordinates — RBDA (5.20)."""
-    X_0 = base_transforms(model, X)
-    return [None] + [X_0[i].star @ f_ext[i] for i in range(1, model.body_count + 1)]
+    X_0, f = base_transforms(model, X), model.table()
+    for i in model.outward():
+        f[i] = X_0[i].star @ f_ext[i]
+    return f
 
 
 def subspace_rate(model, i, q, qd, v):

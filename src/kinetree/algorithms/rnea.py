@@ -33,13 +33,13 @@ class NewtonEuler(NamedTuple):
 @for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
     """Both passes of Table 5.1 with their by-products."""
-    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
-    X, S, v, a, f = ([None] * (NB + 1) for _ in range(5))
-    tau = [model.zero_velocity[:0]] + [None] * NB
+    lam, X_T, I = model.parent, model.tree_transform, model.inertia
+    X, S, v, a, f = (model.table() for _ in range(5))
+    tau = model.table(model.zero_velocity[:0])
 
     v[0] = model.zero_motion
     a[0] = -model.a_g if gravity else model.zero_motion
-    for i in range(1, NB + 1):
+    for i in model.outward():
         X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J
@@ -48,13 +48,14 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
 
     if f_ext is not None:
         fx = external_forces(model, X, f_ext)
-        f[1:] = [f[i] - fx[i] for i in range(1, NB + 1)]
+        for i in model.outward():
+            f[i] = f[i] - fx[i]
 
-    for i in range(NB, 0, -1):
-        tau[i] = S[i].T @ f[i]
+    for i in model.inward():
+        tau[i] = armature.force(model, i, S[i].T @ f[i], qdd)
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return NewtonEuler(armature.forces(model, np.concatenate(tau), qdd), X, v, a, f)
+    return NewtonEuler(model.joined(tau), X, v, a, f)
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
@@ -88,14 +89,14 @@ def inertia_product(model, q, qdd):
 @for_all_joints(force)
 def _at_rest(model, q, qdd, a_0):
     """Both passes with no velocity anywhere, not even of prescribed joints: linear in ``qdd``."""
-    lam, NB, I = model.parent, model.body_count, model.inertia
+    lam, I = model.parent, model.inertia
     X, S = joint_transforms(model, q)
-    a, f, tau = [a_0] + [None] * NB, [None] * (NB + 1), [model.zero_velocity[:0]] + [None] * NB
-    for i in range(1, NB + 1):
+    a, f, tau = model.table(a_0), model.table(), model.table(model.zero_velocity[:0])
+    for i in model.outward():
         a[i] = X[i] @ a[lam[i]] + S[i] @ qdd[model.v_slice[i]]
         f[i] = I[i] @ a[i]
-    for i in range(NB, 0, -1):
-        tau[i] = S[i].T @ f[i]
+    for i in model.inward():
+        tau[i] = armature.force(model, i, S[i].T @ f[i], qdd)
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return armature.forces(model, np.concatenate(tau), qdd)
+    return model.joined(tau)

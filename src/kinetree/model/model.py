@@ -12,7 +12,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelWarning
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
-from kinetree.model import gearing, manifold, names, serialize, tree
+from kinetree.model import gearing, manifold, names, serialize, tree, walks
 from kinetree.model.actuator import fitted
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation, Tendon
@@ -291,6 +291,16 @@ class Model:
     expand_acceleration = gearing.expand_acceleration
     reduce = gearing.reduce
     reduce_velocity = gearing.reduce_velocity
+
+    # --- what algorithms walk over and keep per body ------------------------------------------
+
+    outward = walks.outward
+    inward = walks.inward
+    above = walks.above
+    table = walks.table
+    copied = walks.copied
+    joined = walks.joined
+    matrix = walks.matrix
 
     # --- joints ------------------------------------------------------------------------------
 

@@ -27,8 +27,17 @@ FIRST_RANK = _RECORDS + _RECORD.index("rank")
 
 def table(program, v, plan, staged):
     """``@kernel``: what the shared functions have to know."""
+    numbers = table_numbers(program, v, plan.slots, staged)
+    listed = ", ".join(f"i64 {n}" for n in numbers)
+    pointers = f"ptr @step, ptr {'@prepare' if staged else 'null'}, ptr @constants"
+    kind = f"{{ ptr, ptr, ptr, [{len(numbers)} x i64] }}"
+    return f"@kernel = internal constant {kind} {{ {pointers}, [{len(numbers)} x i64] [{listed}] }}"
+
+
+def table_numbers(program, v, slots, staged=()):
+    """The table but for the three pointers that it begins with."""
     arguments = (*program.inputs, *program.outputs)
-    workspace = -(-max(plan.slots, 1) * v.size * v.lanes // 64) * 64
+    workspace = -(-max(slots, 1) * v.size * v.lanes // 64) * 64
     records, shapes, home, strides = [], [], 0, len(arguments)
     first_shape = _RECORDS + len(_RECORD) * len(arguments)
     for k, a in enumerate(arguments):
@@ -38,11 +47,7 @@ def table(program, v, plan, staged):
         shapes += [*(a.shape or (1,)), *(_strides(a.shape, v.size) or (0,))]
         home += size * v.lanes
         strides += len(a.shape)
-    numbers = [len(arguments), len(program.inputs), workspace, home, *records, *shapes]
-    listed = ", ".join(f"i64 {n}" for n in numbers)
-    pointers = f"ptr @step, ptr {'@prepare' if staged else 'null'}, ptr @constants"
-    kind = f"{{ ptr, ptr, ptr, [{len(numbers)} x i64] }}"
-    return f"@kernel = internal constant {kind} {{ {pointers}, [{len(numbers)} x i64] [{listed}] }}"
+    return [len(arguments), len(program.inputs), workspace, home, *records, *shapes]
 
 
 def _strides(shape, step):
