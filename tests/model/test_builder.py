@@ -1,10 +1,13 @@
 """Building models body by body."""
 
+import time
+
 import pytest
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import Fixed, Revolute
 from kinetree.model import ModelBuilder
+from kinetree.model.shapes import sphere
 
 
 def test_bodies_may_come_before_their_parents():
@@ -80,3 +83,14 @@ def test_base_may_be_named():
 def test_messages(build, error, message):
     with pytest.raises(error, match=message):
         build(ModelBuilder()).build()
+
+
+def test_building_takes_time_in_proportion_to_the_bodies():
+    builder, link = ModelBuilder("chain"), sphere(0.1, mass=1)
+    for k in range(10_000):
+        on = f"b{k - 1}" if k else None
+        builder.body(f"b{k}", on=on, joint=Revolute("y"), at=(0.1, 0, 0), inertia=link)
+    start = time.process_time()
+    model = builder.build()
+    assert time.process_time() - start < 4  # 0.5 s; searching lists for names took 8
+    assert model.parent[-1] == 9999

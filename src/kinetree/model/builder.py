@@ -11,7 +11,7 @@ from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute
 from kinetree.model.attachments import Attachments
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.model import STANDARD_GRAVITY, Model
-from kinetree.model.names import number_of
+from kinetree.model.names import number_of, numbered
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.tree import check_parents, regular_order
 from kinetree.spatial import Inertia
@@ -131,25 +131,18 @@ class ModelBuilder(Attachments):
     def build(self, *, strict: bool = True) -> Model:
         """The finished, validated model."""
         names = [self._base_name, *(b["name"] for b in self._bodies)]
-        for name in names:
-            if names.count(name) > 1:
-                raise ModelError(
-                    f"body name {name!r} is used {names.count(name)} times; names must be unique"
-                )
-        parent = [-1] + [
-            _number(names, b["parent"], f"parent of body {b['name']!r}") for b in self._bodies
-        ]
+        given = numbered(names, "body")
+        parent = [-1] + [_number(given, b["parent"], b["name"]) for b in self._bodies]
         order = regular_order(parent)
         if len(order) < len(names):
             check_parents(parent, names)  # some bodies form a cycle: says which
-        new = {names[old]: i for i, old in enumerate(order)}
+        new = {old: i for i, old in enumerate(order)}
 
         def number(name, role):
-            return new[names[_number(names, name, role)]]
+            return 0 if name is None else new[number_of(name, names, role, "builder")]
 
         bodies = [
-            Body(**{**self._bodies[old - 1], "parent": new[names[parent[old]]]})
-            for old in order[1:]
+            Body(**{**self._bodies[old - 1], "parent": new[parent[old]]}) for old in order[1:]
         ]
         frames = [
             Frame(name, number(on, f"body of frame {name!r}"), at) for name, on, at in self._frames
@@ -184,8 +177,11 @@ class ModelBuilder(Attachments):
         )
 
 
-def _number(names, name, role):
-    return 0 if name is None else number_of(name, names, role, "builder")
+def _number(given, name, child):
+    if isinstance(name, str) and name in given:
+        return given[name]
+    role = f"parent of body {child!r}"
+    return 0 if name is None else number_of(name, list(given), role, "builder")
 
 
 def from_arrays(

@@ -226,6 +226,7 @@ class MechanismGraph(Attachments):
         tree = self.spanning_tree(tree_joints)
         described, forward = self.body_names, tree.forward
         names = [described[k] for k in tree.bodies]
+        new = {name: i for i, name in enumerate(names)}
         joints = [None, *(self._joints[k] for k in tree.joints[1:])]
         Y = [Plucker.identity()]  # from the frame a body was described in to its frame in the tree
         bodies, frames, loops = [], [], []
@@ -247,7 +248,7 @@ class MechanismGraph(Attachments):
 
         for name, on, at in self._frames:
             self._check_body(on, f"body of frame {name!r}")
-            i = names.index(on)
+            i = new[on]
             frames.append(Frame(name, i, at @ Y[i].inverse()))
         taken = {f.name for f in frames} | set(names)
         for i, name in enumerate(names):
@@ -256,7 +257,7 @@ class MechanismGraph(Attachments):
 
         def number(name, role):
             self._check_body(self.base_name if name is None else name, role)
-            i = 0 if name is None else names.index(name)
+            i = 0 if name is None else new[name]
             return i, None if is_identity(Y[i]) else Y[i]
 
         loop_names = [loop.name for loop in loops]
@@ -273,7 +274,8 @@ class MechanismGraph(Attachments):
         )
 
     def _check_body(self, name, role):
-        _check_known(name, self.body_names, role)
+        if not isinstance(name, str) or name not in self._bodies:
+            _check_known(name, self.body_names, role)
 
 
 def reversed_joint(joint):

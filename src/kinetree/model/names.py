@@ -12,6 +12,19 @@ from kinetree.model.parts import Frame
 from kinetree.spelling import OF_MODELS, did_you_mean, name_here
 
 
+def numbered(names, kind) -> dict[str, int]:
+    """Position of each name; raises ModelError for one that is used twice, or is not one."""
+    found: dict[str, int] = {}
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"{kind} name must be a non-empty string, got {name!r}")
+        if name in found:
+            count = names.count(name)
+            raise ModelError(f"{kind} name {name!r} is used {count} times; names must be unique")
+        found[name] = len(found)
+    return found
+
+
 def number_of(name, names, role, where) -> int:
     """Position of ``name`` among ``names``; the error says what ``role`` it was to play."""
     if name in names:

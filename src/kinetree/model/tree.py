@@ -106,7 +106,10 @@ def subtrees(parent):
 
 def depths(parent):
     """Number of joints between each body and the base."""
-    return tuple(len(kappa) for kappa in supports(parent))
+    found = [0]
+    for p in parent[1:]:
+        found.append(found[p] + 1)
+    return tuple(found)
 
 
 def support_matrix(parent):

@@ -13,7 +13,7 @@ from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
-from kinetree.model.names import Group, check_group
+from kinetree.model.names import Group, check_group, numbered
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.sensors import Sensor, check_sensors
 from kinetree.model.tree import check_parents
@@ -54,8 +54,8 @@ def check_model(model, *, strict):
     check_parents(model.parent, model.body_names)
     _check_names(model)
     _check_array(model.gravity, (3,), "gravity")
-    for body in model.bodies:
-        _check_body(body, strict)
+    for body, sound in zip(model.bodies, _are_sound(model.bodies), strict=True):
+        _check_body(body, strict, sound)
     for frame in model.frames:
         _check_body_number(model, frame.body, f"frame {frame.name!r}")
         _check_transform(frame.placement, f"placement of frame {frame.name!r}")
@@ -112,16 +112,7 @@ def _check_names(model):
         "group": tuple(g.name for g in model.groups),
     }
     for kind, names in kinds.items():
-        seen = set()
-        for name in names:
-            if not isinstance(name, str) or not name:
-                raise ModelError(f"{kind} name must be a non-empty string, got {name!r}")
-            if name in seen:
-                count = names.count(name)
-                raise ModelError(
-                    f"{kind} name {name!r} is used {count} times; names must be unique"
-                )
-            seen.add(name)
+        numbered(names, kind)
     shared = set(model.frame_names) & set(model.body_names)
     if shared:
         raise ModelError(
@@ -130,12 +121,45 @@ def _check_names(model):
         )
 
 
-def _check_body(body, strict):
+def _check_body(body, strict, sound):
     check_joint_type(body.joint, f"joint {body.joint_name!r}")
-    _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
-    _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
+    if not sound:
+        _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
+        _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
     check_limits(body.limits, body.joint, body.joint_name)
     check_dynamics(body.dynamics, body.joint, body.joint_name, strict)
+
+
+def _are_sound(bodies):
+    """Whether placement and inertia of each body are right beyond doubt: of all bodies at once.
+
+    The checks of single bodies, to half their tolerance; they find out what is wrong with others.
+    """
+    doubtful = np.zeros(len(bodies), dtype=bool)
+    if any(type(b.placement) is not Plucker or type(b.inertia) is not Inertia for b in bodies):
+        return doubtful
+    try:
+        E, r = (np.array([getattr(b.placement, n) for b in bodies]) for n in ("E", "r"))
+        names = ("mass", "first_moment", "rotational")
+        m, h, I = (np.array([getattr(b.inertia, n) for b in bodies]) for n in names)
+    except ValueError:  # of different shapes
+        return doubtful
+    shapes = {"E": (E, (3, 3)), "r": (r, (3,)), "m": (m, ()), "h": (h, (3,)), "I": (I, (3, 3))}
+    if any(x.dtype.kind not in "fi" or x.shape[1:] != shape for x, shape in shapes.values()):
+        return doubtful
+    with np.errstate(all="ignore"):
+        c = h / m[:, None]
+        around = np.sum(h * c, axis=1)[:, None, None] * np.eye(3) - h[:, :, None] * c[:, None, :]
+        size = 5e-10 * np.max(np.abs(I), axis=(1, 2), initial=1e-300)
+        sound = np.isfinite(r).all(axis=1) & np.isfinite(I - around).all(axis=(1, 2)) & (m > 0)
+        sound &= np.max(np.abs(E @ E.transpose(0, 2, 1) - np.eye(3)), axis=(1, 2), initial=0) < 5e-7
+        sound &= np.max(np.abs(I - I.transpose(0, 2, 1)), axis=(1, 2), initial=0) <= size
+        where = np.flatnonzero(sound)
+        sound[where] = np.linalg.det(E[where]) > 0
+        moments = np.linalg.eigvalsh((I - around)[where])
+        possible = moments[:, 0] >= -size[where]
+        sound[where] &= possible & (2 * moments[:, 2] <= moments.sum(axis=1) + size[where])
+    return sound
 
 
 def check_joint_type(joint, what):

@@ -24,7 +24,11 @@ def inward(model) -> Any:
 
 def above(model, i: int) -> Any:
     """The bodies between body ``i`` and the base, its parent first."""
-    return model.support[i][-2::-1]
+    found, p = [], model.parent[i]
+    while p:  # model.support has n²/2 numbers for a chain
+        found.append(p)
+        p = model.parent[p]
+    return found
 
 
 def table(model, base: Any = None) -> Any:
