@@ -297,9 +297,15 @@ class Model:
     outward = walks.outward
     inward = walks.inward
     above = walks.above
+    chain = walks.chain
     table = walks.table
     copied = walks.copied
+    filled = walks.filled
+    total = walks.total
     joined = walks.joined
+    stacked = walks.stacked
+    columns = walks.columns
+    zeros = walks.zeros
     matrix = walks.matrix
 
     # --- joints ------------------------------------------------------------------------------

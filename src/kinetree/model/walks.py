@@ -41,11 +41,59 @@ def copied(model, rows: Any) -> Any:
     return list(rows)
 
 
-def joined(model, rows: Any) -> Any:
-    """A table of arrays, one per joint, as one vector."""
+def filled(model, value: Any) -> Any:
+    """A table that begins with one value for all bodies."""
+    return [value] * (model.body_count + 1)
+
+
+def chain(model, i: int) -> Any:
+    """The bodies from the base to body ``i``, each after its parent; none for the base itself."""
+    return model.support[i]
+
+
+class Total:
+    """A sum over bodies: ``add`` in the walk, ``value`` after it."""
+
+    def __init__(self, zero: Any):
+        self.value = zero
+
+    def add(self, x: Any) -> None:
+        self.value = self.value + x
+
+
+def total(model, zero: Any = 0) -> Any:
+    """A sum that begins with ``zero``."""
+    return Total(zero)
+
+
+def joined(model, rows: Any, by: str = "v") -> Any:
+    """A table of arrays, one per joint, as one vector, by velocity or position variables."""
     return np.concatenate(rows)
+
+
+def stacked(model, rows: Any, *shape: int) -> Any:
+    """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
+    return np.array(rows[1:]).reshape(model.body_count, *shape)
+
+
+def columns(model, rows: Any, size: int, *like: Any) -> Any:
+    """A table of arrays (size, n_i) side by side, (size, nv): zeros for joints that have none."""
+    found = np.zeros((size, model.nv), dtype=model.scalar_type(*like))
+    for at, part in zip(model.v_slice, rows, strict=True):
+        if part is not None:
+            found[:, at] = part
+    return found
+
+
+def zeros(model, shape: tuple, *like: Any) -> Array:
+    """A result to be filled in block by block, in which axes are "nv", "body_count" or numbers.
+
+    Its type holds the model's numbers and those of ``like``.
+    """
+    sizes = [getattr(model, n) if isinstance(n, str) else n for n in shape]
+    return np.zeros(sizes, dtype=model.scalar_type(*like))
 
 
 def matrix(model, *like: Any) -> Array:
     """Zeros, (nv, nv), of a type that holds the model's numbers and those of ``like``."""
-    return np.zeros((model.nv, model.nv), dtype=model.scalar_type(*like))
+    return zeros(model, ("nv", "nv"), *like)
