@@ -12,17 +12,17 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 
 
-def outward(model) -> Any:
+def outward(model: Any) -> Any:
     """The bodies, each after its parent."""
     return range(1, model.body_count + 1)
 
 
-def inward(model) -> Any:
+def inward(model: Any) -> Any:
     """The bodies, each before its parent."""
     return range(model.body_count, 0, -1)
 
 
-def above(model, i: int) -> Any:
+def above(model: Any, i: int) -> Any:
     """The bodies between body ``i`` and the base, its parent first."""
     found, p = [], model.parent[i]
     while p:  # model.support has n²/2 numbers for a chain
@@ -31,22 +31,22 @@ def above(model, i: int) -> Any:
     return found
 
 
-def table(model, base: Any = None) -> Any:
+def table(model: Any, base: Any = None) -> Any:
     """One value per body, to be filled in; ``base`` is that of the fixed base."""
     return [base] + [None] * model.body_count
 
 
-def copied(model, rows: Any) -> Any:
+def copied(model: Any, rows: Any) -> Any:
     """A table that begins as a copy of another, for sums."""
     return list(rows)
 
 
-def filled(model, value: Any) -> Any:
+def filled(model: Any, value: Any) -> Any:
     """A table that begins with one value for all bodies."""
     return [value] * (model.body_count + 1)
 
 
-def chain(model, i: int) -> Any:
+def chain(model: Any, i: int) -> Any:
     """The bodies from the base to body ``i``, each after its parent; none for the base itself."""
     return model.support[i]
 
@@ -58,25 +58,26 @@ class Total:
         self.value = zero
 
     def add(self, x: Any) -> None:
+        """Add what one body has."""
         self.value = self.value + x
 
 
-def total(model, zero: Any = 0) -> Any:
+def total(model: Any, zero: Any = 0) -> Any:
     """A sum that begins with ``zero``."""
     return Total(zero)
 
 
-def joined(model, rows: Any, by: str = "v") -> Any:
+def joined(model: Any, rows: Any, by: str = "v") -> Any:
     """A table of arrays, one per joint, as one vector, by velocity or position variables."""
     return np.concatenate(rows)
 
 
-def stacked(model, rows: Any, *shape: int) -> Any:
+def stacked(model: Any, rows: Any, *shape: int) -> Any:
     """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
     return np.array(rows[1:]).reshape(model.body_count, *shape)
 
 
-def columns(model, rows: Any, size: int, *like: Any) -> Any:
+def columns(model: Any, rows: Any, size: int, *like: Any) -> Any:
     """A table of arrays (size, n_i) side by side, (size, nv): zeros for joints that have none."""
     found = np.zeros((size, model.nv), dtype=model.scalar_type(*like))
     for at, part in zip(model.v_slice, rows, strict=True):
@@ -85,7 +86,7 @@ def columns(model, rows: Any, size: int, *like: Any) -> Any:
     return found
 
 
-def zeros(model, shape: tuple, *like: Any) -> Array:
+def zeros(model: Any, shape: tuple, *like: Any) -> Array:
     """A result to be filled in block by block, in which axes are "nv", "body_count" or numbers.
 
     Its type holds the model's numbers and those of ``like``.
@@ -94,6 +95,6 @@ def zeros(model, shape: tuple, *like: Any) -> Array:
     return np.zeros(sizes, dtype=model.scalar_type(*like))
 
 
-def matrix(model, *like: Any) -> Array:
+def matrix(model: Any, *like: Any) -> Array:
     """Zeros, (nv, nv), of a type that holds the model's numbers and those of ``like``."""
     return zeros(model, ("nv", "nv"), *like)
