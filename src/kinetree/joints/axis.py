@@ -36,9 +36,28 @@ def as_axis(axis, what="joint axis"):
     return tuple(float(k) for k in unit)
 
 
+class AnyAxis(tuple):
+    """A direction by numbers that may be traced, with one that is perpendicular to it."""
+
+    def __new__(cls, values):
+        made = super().__new__(cls, tuple(values)[:3])
+        made.across = np.array(values[3:])
+        return made
+
+
+def axis_parameters(axis):
+    """Numbers of a direction, and of one across; none for a coordinate axis: that is structure."""
+    return () if index_of(axis) is not None else (*axis, *completed_basis(axis)[0])
+
+
+def axis_with(axis, values):
+    """An axis of the same kind by its parameters."""
+    return AnyAxis(values) if len(values) else axis
+
+
 def index_of(axis):
     """Index and sign of a coordinate axis, or None for a general direction."""
-    if sum(k != 0 for k in axis) != 1:
+    if isinstance(axis, AnyAxis) or sum(k != 0 for k in axis) != 1:
         return None
     k = next(k for k in range(3) if axis[k] != 0)
     return k, axis[k]
@@ -69,6 +88,8 @@ def completed_basis(axis):
         u[(k + 1) % 3], v[(k + 2) % 3] = 1, sign
         return u, v
     a = np.asarray(axis)
+    if isinstance(axis, AnyAxis):
+        return axis.across, cross(a, axis.across)
     u = np.cross(a, np.eye(3)[np.argmin(np.abs(a))])
     u /= np.linalg.norm(u)
     return u, np.cross(a, u)

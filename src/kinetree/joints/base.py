@@ -40,6 +40,7 @@ the inertia that can move across it. Files can name the class after ``kinetree.j
 import numbers
 import re
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import fields
 from typing import Any
 
@@ -266,6 +267,18 @@ class AbstractJoint(ABC):
         """
         return None
 
+    def parameters(self) -> tuple:
+        """Numbers that code for every robot reads where it runs, instead of being made for them.
+
+        None by default: joints of a class with other fields are then another kind, with code of
+        its own. A class that names some takes others, traced ones too, in ``with_parameters``.
+        """
+        return ()
+
+    def with_parameters(self, values: Any) -> "AbstractJoint":
+        """This joint with other ``parameters``, as many; all else about it is its kind."""
+        return self
+
     def at(self, t: Any) -> "AbstractJoint":
         """This joint at the time ``t`` [s], for joints that depend on it — RBDA §3.5."""
         return self
@@ -277,6 +290,14 @@ class AbstractJoint(ABC):
             return False
         _, _, v_J, c_J = self.jcalc(self.neutral(), np.zeros(self.nv, dtype=int))
         return bool(np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
+
+
+def with_fields(joint, /, **fields):
+    """A copy with other fields, which may be traced numbers and are not checked."""
+    made = copy(joint)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
 
 
 def unit_motions(*indices):

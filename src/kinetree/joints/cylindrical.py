@@ -10,14 +10,16 @@ from kinetree.joints.axis import (
     as_axis,
     axis_angle,
     axis_offset,
+    axis_parameters,
     axis_rotation,
     axis_tilt,
+    axis_with,
     completed_basis,
     forces,
     motions,
     rod_along,
 )
-from kinetree.joints.base import AbstractJoint
+from kinetree.joints.base import AbstractJoint, with_fields
 from kinetree.spatial import Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -42,6 +44,12 @@ class Cylindrical(AbstractJoint):
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
+
+    def parameters(self) -> tuple:
+        return axis_parameters(self.axis)
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        return with_fields(self, axis=axis_with(self.axis, values))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         a = np.array(self.axis)

@@ -1,7 +1,7 @@
 """Helical joint (screw, nut and bolt) — RBDA Table 4.1; 6-D guide 2, Fig. 4."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,14 +9,16 @@ from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
+    axis_parameters,
     axis_rotation,
+    axis_with,
     completed_basis,
     forces,
     mass_on,
     motions,
     rod_along,
 )
-from kinetree.joints.base import AbstractJoint, as_number
+from kinetree.joints.base import AbstractJoint, as_number, with_fields
 from kinetree.spatial import Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -46,6 +48,15 @@ class Helical(AbstractJoint):
         as_number(self.pitch, "pitch", " (a joint of infinite pitch is Prismatic)")
         if self.pitch == 0:
             object.__setattr__(self, "angles", (0,))
+
+    def parameters(self) -> tuple:
+        pitch = (self.pitch,) if self.pitch else ()  # without, it is another kind: see coordinates
+        return (*axis_parameters(self.axis), *pitch)
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        n = len(axis_parameters(self.axis))
+        pitch = values[n] if len(values) > n else self.pitch
+        return with_fields(self, axis=axis_with(self.axis, values[:n]), pitch=pitch)
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         a, h = np.array(self.axis), self.pitch

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
-from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions, with_fields
 
 if TYPE_CHECKING:
     from kinetree.spatial import Motion, Plucker
@@ -99,6 +99,15 @@ class PrescribedInstant(_WithoutFreedom):
         joint = table.joint()
         sizes = {"q": joint.nq, "qd": joint.nv, "qdd": joint.nv}
         return cls(joint, *(table.numbers(name, size) for name, size in sizes.items()))
+
+    def parameters(self) -> tuple:
+        return (*self.q, *self.qd, *self.qdd, *self.joint.parameters())
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        nq, nv = len(self.q), len(self.qd)
+        q, qd, qdd = (tuple(part) for part in np.split(values[: nq + 2 * nv], [nq, nq + nv]))
+        joint = self.joint.with_parameters(values[nq + 2 * nv :])
+        return with_fields(self, joint=joint, q=q, qd=qd, qdd=qdd)
 
     def jcalc(self, q, qd):
         X_J, S, v_J, c_J = self.joint.jcalc(np.array(self.q), np.array(self.qd))

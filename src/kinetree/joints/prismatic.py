@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.axis import as_axis, axis_offset, completed_basis, forces, motions
-from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.joints.axis import (
+    as_axis,
+    axis_offset,
+    axis_parameters,
+    axis_with,
+    completed_basis,
+    forces,
+    motions,
+)
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions, with_fields
 from kinetree.spatial import Inertia, Motion, displacement_velocity, xlt
 from kinetree.spatial.vector3 import ZERO3, identity3
 
@@ -29,6 +37,12 @@ class Prismatic(AbstractJoint):
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
+
+    def parameters(self) -> tuple:
+        return axis_parameters(self.axis)
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        return with_fields(self, axis=axis_with(self.axis, values))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         a = np.array(self.axis)

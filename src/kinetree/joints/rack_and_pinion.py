@@ -1,13 +1,13 @@
 """Rack-and-pinion joint — RBDA Example 4.6."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import axis_angle, forces, mass_on, motions, rod_along
-from kinetree.joints.base import AbstractJoint, as_number
+from kinetree.joints.base import AbstractJoint, as_number, with_fields
 from kinetree.spatial import Inertia, Motion, Plucker, rz
 from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.vector3 import ZERO3, identity3
@@ -38,6 +38,12 @@ class RackAndPinion(AbstractJoint):
 
     def __post_init__(self):
         as_number(self.radius, "pinion radius")
+
+    def parameters(self) -> tuple:
+        return (self.radius,)
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        return with_fields(self, radius=values[0])
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         R, c, s = self.radius, cos(q[0]), sin(q[0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
-from kinetree.joints.base import AbstractJoint
+from kinetree.joints.base import AbstractJoint, with_fields
 from kinetree.joints.free import Free
 from kinetree.joints.planar import Planar
 from kinetree.joints.rack_and_pinion import RackAndPinion
@@ -49,6 +49,12 @@ class Reversed(AbstractJoint):
             ("turns_over", self.joint.turns_over),
         ):
             object.__setattr__(self, name, value)
+
+    def parameters(self) -> tuple:
+        return self.joint.parameters()
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        return with_fields(self, joint=self.joint.with_parameters(values))
 
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         X_J, S, v_J, c_J = self.joint.jcalc(q, qd)

@@ -7,8 +7,8 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import JointError
-from kinetree.joints.axis import as_axis
-from kinetree.joints.base import AbstractJoint
+from kinetree.joints.axis import AnyAxis, as_axis, completed_basis
+from kinetree.joints.base import AbstractJoint, with_fields
 from kinetree.joints.helical import Helical
 from kinetree.joints.prismatic import Prismatic
 from kinetree.spatial import Inertia, Motion, xlt
@@ -63,6 +63,24 @@ class Screw(AbstractJoint):
             return cls((0, 0, 0, *a))
         return cls((*a, *(pitch * a - cross(a, p))))
 
+    def parameters(self) -> tuple:
+        inner, to_point = self._resolved()
+        first = () if isinstance(inner, Prismatic) else (*self.twist[:3], *to_point.r, inner.pitch)
+        axis = inner.axis
+        return (*first, *self.twist[3:], *completed_basis(axis)[0])
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        *values, ux, uy, uz = values
+        w = tuple(values[:3]) if len(values) > 3 else (0, 0, 0)
+        v = tuple(values[-3:])
+        made = with_fields(self, twist=(*w, *v))
+        if len(values) == 3:
+            inner = with_fields(Prismatic(), axis=AnyAxis((*v, ux, uy, uz)))
+            return with_fields(made, resolved=(inner, xlt(0, 0, 0)))
+        helix = Helical(pitch=1.0)
+        inner = with_fields(helix, axis=AnyAxis((*w, ux, uy, uz)), pitch=values[6])
+        return with_fields(made, resolved=(inner, xlt(np.array(values[3:6]))))
+
     def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         inner, to_point = self._resolved()
         X_J = to_point.inverse() @ inner.transform(q) @ to_point
@@ -90,6 +108,8 @@ class Screw(AbstractJoint):
 
     def _resolved(self):
         """A joint whose axis passes through its frame, and the transform to that frame."""
+        if "resolved" in self.__dict__:  # by numbers that may be traced
+            return self.__dict__["resolved"]
         w, v = np.array(self.twist[:3]), np.array(self.twist[3:])
         if not np.any(w):
             return Prismatic(self.twist[3:]), xlt(0, 0, 0)

@@ -1,12 +1,13 @@
 """Sphere-in-cylinder joint — the cure that RBDA §8.10 recommends for over-constrained loops."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.axis import as_axis, completed_basis, forces
-from kinetree.joints.base import AbstractJoint
+from kinetree.joints.axis import as_axis, axis_parameters, axis_with, completed_basis, forces
+from kinetree.joints.base import AbstractJoint, with_fields
 from kinetree.joints.spherical import Spherical, random_quaternion
 from kinetree.spatial import Force, Motion, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation, rotation_from_quaternion
@@ -39,6 +40,12 @@ class SphereInCylinder(AbstractJoint):
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "cylinder axis"))
+
+    def parameters(self) -> tuple:
+        return axis_parameters(self.axis)
+
+    def with_parameters(self, values: Any) -> AbstractJoint:
+        return with_fields(self, axis=axis_with(self.axis, values))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         E = rotation_from_quaternion(q[:4])

@@ -124,21 +124,22 @@ def is_plain(model) -> bool:
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
     parts += (*model.actuators, *model.postures, *model.constraints, *model.contact_pairs)
     parts += (*model.tendons, *model.gravity_compensation, *model.sensors, *model.groups)
-    return _is_plain(model.gravity) and all(map(_is_plain, parts))
+    return is_plain_value(model.gravity) and all(map(is_plain_value, parts))
 
 
-def _is_plain(x):
+def is_plain_value(x) -> bool:
+    """As ``is_plain``, of a part of a model or a number."""
     kind = type(x)
     if kind is np.ndarray:
-        return x.dtype.kind in "biufc" or all(map(_is_plain, x.ravel().tolist()))
+        return x.dtype.kind in "biufc" or all(map(is_plain_value, x.ravel().tolist()))
     if kind in (float, int, bool, str, bytes, complex, Fraction, type(None)):
         return True
     if kind in (tuple, list):
-        return all(map(_is_plain, x))
+        return all(map(is_plain_value, x))
     if isinstance(x, np.number):
         return True
     if not kind.__module__.startswith(("kinetree.joints", "kinetree.model", "kinetree.spatial")):
         return False
     names = _attributes(kind)
     values = vars(x).values() if names is None else [getattr(x, name) for name in names]
-    return all(map(_is_plain, values))
+    return all(map(is_plain_value, values))

@@ -1,0 +1,114 @@
+"""Kinds of bodies: what code for every robot is made for, and what it reads from tables.
+
+A body's kind is the class of its joint with all that decides the form of the equations (a
+coordinate axis, a sequence of Euler angles, the convention of a translation), whether it hangs on
+the base, and whether the joint has armature. The rest of a joint are numbers of the model, by the
+joint's own ``parameters`` and ``with_parameters``: a general axis, a pitch, the instant of a
+prescribed motion. A joint class of the user's is a kind like any other.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.fixed import Following
+from kinetree.joints.prescribed import Prescribed
+from kinetree.model.fingerprint import is_plain_value
+
+MOST_KINDS = 64
+"""Kinds of one robot up to which general code is worth having: each is compiled by itself."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What cases are told apart by.
+
+    Attributes:
+        joint: any joint of the kind, with placeholders for its parameters.
+        at_base: whether the parent is the fixed base.
+        armature: whether the joint has armature.
+    """
+
+    joint: AbstractJoint
+    at_base: bool
+    armature: bool
+
+    @cached_property
+    def count(self) -> int:
+        """How many numbers of the model the joint reads."""
+        return len(self.joint.parameters())
+
+    @cached_property
+    def key(self) -> str | None:
+        """The same for the same kind in every process; None where no text says what it does."""
+        if not is_plain_value(self.joint):  # a class or function of the user's
+            return None
+        flags = "base" * self.at_base + " armature" * self.armature
+        return f"{type(self.joint).__module__} {self.joint!r} {flags}"
+
+    def __hash__(self):
+        return self._hash
+
+    @cached_property
+    def _hash(self):
+        return hash((type(self.joint), self.joint, self.at_base, self.armature))
+
+
+@dataclass
+class Joints:
+    """The joints of a robot as kinds and numbers.
+
+    Attributes:
+        kinds: those of the robot, in the order in which they first come.
+        of_body: number of the kind of each body.
+        parameters: numbers of each joint.
+    """
+
+    kinds: list[Kind] = field(default_factory=list)
+    of_body: list[int] = field(default_factory=list)
+    parameters: list[tuple] = field(default_factory=list)
+
+
+def joints_of(model) -> Joints | None:
+    """Kinds and numbers of all joints of a robot; None where general code has no kind for one."""
+    found, numbers, known = Joints(), {}, {}
+    with_armature = frozenset(model.armature_joints)
+    try:
+        for i in range(1, model.body_count + 1):
+            joint = model.joint[i]
+            if joint not in known:
+                known[joint] = None if _is_special(joint) else _split(joint)
+            if known[joint] is None:
+                return None
+            template, parameters = known[joint]
+            kind = Kind(template, model.parent[i] == 0, i in with_armature)
+            k = numbers.setdefault(kind, len(numbers))
+            if k == len(found.kinds):
+                if k == MOST_KINDS:
+                    return None
+                found.kinds.append(kind)
+            found.of_body.append(k)
+            found.parameters.append(parameters)
+    except TypeError:  # a joint with fields that have no hash: nothing says that two are alike
+        return None
+    return found
+
+
+def _is_special(joint):
+    """Whether a joint has no motion of its own: it follows others, or waits for a time."""
+    return isinstance(joint, (Following, Prescribed))
+
+
+def _split(joint) -> tuple[AbstractJoint, tuple] | None:
+    """A joint as its kind and its numbers, which must be floats."""
+    parameters = joint.parameters()
+    if not all(isinstance(x, (int, float)) for x in parameters):
+        return None  # traced or exact
+    placeholders = tuple(float(k + 1) for k in range(len(parameters)))
+    return joint.with_parameters(placeholders), parameters
+
+
+def instance(kind: Kind, leaves: Any) -> AbstractJoint:
+    """The joint of a kind whose parameters are ``leaves``."""
+    return kind.joint.with_parameters(leaves) if kind.count else kind.joint
