@@ -76,35 +76,29 @@ def joints_of(model) -> Joints | None:
     with_armature = frozenset(model.armature_joints)
     try:
         for i in range(1, model.body_count + 1):
-            joint = model.joint[i]
-            if joint not in known:
-                known[joint] = None if _is_special(joint) else _split(joint)
-            if known[joint] is None:
-                return None
-            template, parameters = known[joint]
-            kind = Kind(template, model.parent[i] == 0, i in with_armature)
-            k = numbers.setdefault(kind, len(numbers))
-            if k == len(found.kinds):
-                if k == MOST_KINDS:
+            like = (model.joint[i], model.parent[i] == 0, i in with_armature)
+            if like not in known:
+                split = _split(model.joint[i])
+                if split is None:
                     return None
-                found.kinds.append(kind)
+                kind = Kind(split[0], *like[1:])
+                known[like] = numbers.setdefault(kind, len(numbers)), split[1]
+            k, parameters = known[like]
             found.of_body.append(k)
             found.parameters.append(parameters)
     except TypeError:  # a joint with fields that have no hash: nothing says that two are alike
         return None
-    return found
-
-
-def _is_special(joint):
-    """Whether a joint has no motion of its own: it follows others, or waits for a time."""
-    return isinstance(joint, (Following, Prescribed))
+    found.kinds = list(numbers)
+    return found if len(numbers) <= MOST_KINDS else None
 
 
 def _split(joint) -> tuple[AbstractJoint, tuple] | None:
-    """A joint as its kind and its numbers, which must be floats."""
+    """A joint as its kind and its numbers; None for one that cannot be one of a kind."""
+    if isinstance(joint, (Following, Prescribed)):  # has no motion by itself
+        return None
     parameters = joint.parameters()
-    if not all(isinstance(x, (int, float)) for x in parameters):
-        return None  # traced or exact
+    if not all(isinstance(x, (int, float)) for x in parameters):  # traced or exact
+        return None
     placeholders = tuple(float(k + 1) for k in range(len(parameters)))
     return joint.with_parameters(placeholders), parameters
 

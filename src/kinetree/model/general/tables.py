@@ -1,0 +1,86 @@
+"""One robot as data for code that serves every robot: columns of integers and tables of numbers.
+
+Another mass, placement, gravity or parameter of a joint is another number here; only another kind
+of joint needs other code.
+"""
+
+import numpy as np
+
+from kinetree.codegen.loops.data import SINGLE, Data, Rows
+from kinetree.model.define import kept
+from kinetree.model.general.kinds import joints_of
+
+BODIES = "bodies"
+
+COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b"}
+"""Columns of bodies, and what they refer to."""
+
+NUMBERS = {"placement": 12, "inertia": 10, "armature": 6}
+"""Numbers of a body; beside them ``"joint"`` has the parameters of its joint, if any."""
+
+
+def data_of(model) -> Data | None:
+    """A robot as data, kept with the model; None where general code cannot serve it."""
+    return kept(model, ("general.data_of",), lambda: (_data_of(model),))[0]
+
+
+def _data_of(model):
+    if model.couplings or model.scalar_type().kind not in "fi":
+        return None  # joints that follow others, numbers that are traced or exact
+    joints = joints_of(model)
+    if joints is None:
+        return None
+    n = model.body_count
+    columns = {
+        "parent": np.array(model.parent[1:], dtype=np.int64) - 1,  # NO_ROW for the base
+        "q": np.array([s.start for s in model.q_slice[1:]], dtype=np.int64),
+        "v": np.array([s.start for s in model.v_slice[1:]], dtype=np.int64),
+        "b": np.arange(n, dtype=np.int64),
+    }
+    kind = np.array(joints.of_body, dtype=np.int64)
+    bodies = Rows(n, columns, tuple(joints.kinds), kind)
+    numbers = {
+        "placement": _placements(model.tree_transform[1:]),
+        "inertia": _inertias(model.inertia[1:]),
+        "armature": _armature(model),
+        "joint": _ragged(joints.parameters),
+        "gravity": np.array([model.gravity], dtype=float),
+    }
+    extents = {"q": model.nq, "v": model.nv, "b": n}
+    return Data({BODIES: bodies, SINGLE: Rows(1)}, extents, numbers)
+
+
+def _placements(transforms):
+    """``E`` by rows, then ``r``."""
+    found = np.zeros((len(transforms), 12))
+    found[:, :9] = np.array([X.E for X in transforms], dtype=float).reshape(-1, 9)
+    found[:, 9:] = np.array([X.r for X in transforms], dtype=float).reshape(-1, 3)
+    return found
+
+
+def _inertias(inertias):
+    """As ``Inertia.parameters``: mass, first moment, and the moments of inertia."""
+    found = np.zeros((len(inertias), 10))
+    found[:, 0] = [I.mass for I in inertias]
+    found[:, 1:4] = np.array([I.first_moment for I in inertias], dtype=float).reshape(-1, 3)
+    moments = np.array([I.rotational for I in inertias], dtype=float).reshape(-1, 3, 3)
+    rows, columns = np.tril_indices(3)
+    found[:, 4:] = moments[:, rows, columns]
+    return found
+
+
+def _armature(model):
+    """Armature of each joint's variables, and zeros."""
+    found = np.zeros((model.body_count, NUMBERS["armature"]))
+    for i in model.armature_joints:
+        at = model.v_slice[i]
+        found[i - 1, : at.stop - at.start] = model.armature[at]
+    return found
+
+
+def _ragged(rows):
+    """Rows of different lengths, with zeros behind; at least one number, so that there are some."""
+    found = np.zeros((len(rows), max(1, max(map(len, rows), default=0))))
+    for k, row in enumerate(rows):
+        found[k, : len(row)] = row
+    return found
