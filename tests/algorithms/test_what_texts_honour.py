@@ -729,6 +729,9 @@ RULES = {
         @ f.state(f.q, f.qd, f.qdd)[1]
     ),
     "energy.kinetic_energy_rate": DerivativeRule(lambda f, _: [_energy_rate(f)]),
+    "coriolis.inertia_rate": DerivativeRule(
+        lambda f, _: [_rate(f, lambda Q, G: _inertia(f, Q, G))]
+    ),
     "energy.mass_matrix_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: _inertia(f, Q, G))]
     ),

@@ -9,18 +9,18 @@ recursion costs O(n d) like the composite-rigid-body algorithm (S. Echeandia and
 
 import numpy as np
 
-from kinetree.algorithms.coupled import for_all_joints
+from kinetree.algorithms.coupled import congruent, for_all_joints
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import body_velocities, joint_transforms, subspace_rate
-from kinetree.spatial import Force, crm, cross, skew
+from kinetree.spatial import Force, Plucker, crm, cross, skew
 from kinetree.spatial.arithmetic import rotate_general
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
 __all__ = [
     "BodyCoriolis", "christoffel", "coriolis_matrix", "coriolis_matrix_in_root_coordinates",
-    "coupled_coriolis", "half_inertia_rate",
+    "coupled_coriolis", "half_inertia_rate", "inertia_rate",
 ]  # fmt: skip
 
 
@@ -30,31 +30,53 @@ def coupled_coriolis(C, at):
     return at.G.T @ (C + joint_space_inertia(at.model, at.q) @ at.G_rate if at.second else C)
 
 
+def _coupled_rate(rate, at):
+    """``d(GᵀHG)/dt``."""
+    rate = congruent(rate, at)
+    if not at.second:
+        return rate
+    K = at.G.T @ joint_space_inertia(at.model, at.q) @ at.G_rate
+    return rate + K + K.T
+
+
+@for_all_joints(_coupled_rate)
+def inertia_rate(model, q, qd):
+    """``dH/dt = C + Cᵀ``, (nv, nv)."""
+    return _recursion(model, q, qd, lambda C_ij, C_ji: (C_ij + C_ji.T, C_ji + C_ij.T))
+
+
 @for_all_joints(coupled_coriolis)
 def half_inertia_rate(model, q, qd):
     """``C`` with ``dH/dt = C + Cᵀ``, (nv, nv): the sum of ``Jᵀ (I dJ/dt + B J)`` over bodies."""
-    lam, NB, I, at = model.parent, model.body_count, model.inertia, model.v_slice
+    return _recursion(model, q, qd, lambda C_ij, C_ji: (C_ij, C_ji))
+
+
+def _recursion(model, q, qd, blocks):
+    """A matrix of what ``blocks`` makes of ``C_ij`` and ``C_ji``."""
+    lam, I, at = model.parent, model.inertia, model.v_slice
     X, S = joint_transforms(model, q)
     _, v = body_velocities(model, q, qd)
-    Sd = [None, *(subspace_rate(model, i, q, qd, v[i]) for i in range(1, NB + 1))]
+    Sd, B, F, Fd, Ft = (model.table() for _ in range(5))
+    for i in model.outward():
+        Sd[i] = subspace_rate(model, i, q, qd, v[i])
+        B[i] = BodyCoriolis.of(I[i], v[i])
 
-    C = np.zeros((model.nv, model.nv), dtype=model.scalar_type(q, qd))
-    IC = list(I)
-    BC = [None, *(BodyCoriolis.of(I[i], v[i]) for i in range(1, NB + 1))]
-    for i in range(NB, 0, -1):
+    C, IC, BC = model.matrix(q, qd), model.copied(I), model.copied(B)
+    for i in model.inward():
         if lam[i] != 0:
             IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
             BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
-        F = IC[i] @ S[i]
-        Fd = IC[i] @ Sd[i] + BC[i] @ S[i]
-        Ft = BC[i].T @ S[i]
-        C[at[i], at[i]] = S[i].T @ Fd
-        j = i
-        while lam[j] != 0:
-            F, Fd, Ft = X[j].T @ F, X[j].T @ Fd, X[j].T @ Ft
-            j = lam[j]
-            C[at[j], at[i]] = S[j].T @ Fd
-            C[at[i], at[j]] = F.T @ Sd[j] + Ft.T @ S[j]
+        F[i], Ft[i] = IC[i] @ S[i], BC[i].T @ S[i]
+        Fd[i] = IC[i] @ Sd[i] + BC[i] @ S[i]
+        C_ii = S[i].T @ Fd[i]
+        C[at[i], at[i]], _ = blocks(C_ii, C_ii)
+        if lam[i] != 0:
+            F[i], Fd[i], Ft[i] = X[i].T @ F[i], X[i].T @ Fd[i], X[i].T @ Ft[i]
+        for j in model.above(i):
+            C_ij, C_ji = F[i].T @ Sd[j] + Ft[i].T @ S[j], S[j].T @ Fd[i]
+            C[at[i], at[j]], C[at[j], at[i]] = blocks(C_ij, C_ji)
+            if lam[j] != 0:
+                F[i], Fd[i], Ft[i] = X[j].T @ F[i], X[j].T @ Fd[i], X[j].T @ Ft[i]
     return C
 
 
@@ -146,27 +168,27 @@ def coriolis_matrix_in_root_coordinates(model, q, qd):
     every entry is a full scalar product. Joints must have constant axes and no prescribed motion,
     see ``rnea_derivatives.is_applicable``.
     """
-    lam, NB, at = model.parent, model.body_count, model.v_slice
+    lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
-    X_root, J, Jd, IC, BC = ([None] * (NB + 1) for _ in range(5))
-    v = [model.zero_motion] * (NB + 1)
-    for i in range(1, NB + 1):
+    X_root, J, Jd, I, B, F, Fd, Ft = (model.table() for _ in range(8))
+    v = model.table(model.zero_motion)
+    for i in model.outward():
         if lam[i] == 0:
-            J[i], IC[i] = S[i], model.inertia[i]
+            X_root[i], J[i], I[i] = Plucker.identity(), S[i], model.inertia[i]
         else:
-            X_root[i] = X[i] if X_root[lam[i]] is None else X[i] @ X_root[lam[i]]
-            J[i], IC[i] = X_root[i].inv_apply(S[i]), X_root[i].inv_apply(model.inertia[i])
+            X_root[i] = X[i] @ X_root[lam[i]]
+            J[i], I[i] = X_root[i].inv_apply(S[i]), X_root[i].inv_apply(model.inertia[i])
         v[i] = v[lam[i]] + J[i] @ qd[at[i]]
         Jd[i] = crm(v[lam[i]] if model.joint[i].nv == 1 else v[i], J[i])  # v_J × J = 0 for one axis
-        BC[i] = BodyCoriolis.of(IC[i], v[i])
+        B[i] = BodyCoriolis.of(I[i], v[i])
 
-    C = np.zeros((model.nv, model.nv), dtype=model.scalar_type(q, qd))
-    for i in range(NB, 0, -1):
+    C, IC, BC = model.matrix(q, qd), model.copied(I), model.copied(B)
+    for i in model.inward():
         if lam[i] != 0:
             IC[lam[i]], BC[lam[i]] = IC[lam[i]] + IC[i], BC[lam[i]] + BC[i]
-        F, Fd, Ft = IC[i] @ J[i], IC[i] @ Jd[i] + BC[i] @ J[i], BC[i].T @ J[i]
-        C[at[i], at[i]] = J[i].T @ Fd
-        for j in model.support[i][:-1]:
-            C[at[j], at[i]] = J[j].T @ Fd
-            C[at[i], at[j]] = F.T @ Jd[j] + Ft.T @ J[j]
+        F[i], Fd[i], Ft[i] = IC[i] @ J[i], IC[i] @ Jd[i] + BC[i] @ J[i], BC[i].T @ J[i]
+        C[at[i], at[i]] = J[i].T @ Fd[i]
+        for j in model.above(i):
+            C[at[j], at[i]] = J[j].T @ Fd[i]
+            C[at[i], at[j]] = F[i].T @ Jd[j] + Ft[i].T @ J[j]
     return C

@@ -11,7 +11,7 @@ import numpy as np
 from kinetree.algorithms import armature
 from kinetree.algorithms.centroidal import momentum
 from kinetree.algorithms.closed.forces import loop_joint_motion
-from kinetree.algorithms.coriolis import half_inertia_rate
+from kinetree.algorithms.coriolis import inertia_rate
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import (
     base_transforms,
@@ -110,14 +110,12 @@ def generalized_momentum(model, q, qd):
 
 def mass_matrix_rate(model, q, qd):
     """``dH/dt`` while the mechanism moves at ``qd``, (nv, nv)."""
-    C = half_inertia_rate(model, q, qd)
-    return C + C.T
+    return inertia_rate(model, q, qd)
 
 
 def mass_matrix_rate_by_axial_turns(model, q, qd):
     """``dH/dt`` in fewer operations."""
-    C = half_inertia_rate(axial_view(condensed(model)), q, qd)
-    return C + C.T
+    return inertia_rate(axial_view(condensed(model)), q, qd)
 
 
 @for_all_joints()

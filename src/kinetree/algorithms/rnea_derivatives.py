@@ -38,7 +38,7 @@ __all__ = [
     "CompositeBodies", "CompositeForces", "InverseDynamicsDerivatives", "composite_bodies",
     "composite_bodies_in_body_coordinates", "composite_forces", "force_derivatives",
     "inverse_dynamics_derivatives", "is_applicable", "joint_forces", "joint_space_inertia",
-    "require_applicable", "subtree_sums", "to_parent",
+    "require_applicable",
 ]  # fmt: skip
 
 
@@ -58,8 +58,8 @@ class CompositeBodies(NamedTuple):
 
     X_0: list
     """Transforms from base coordinates."""
-    X: list
-    """Transforms from the coordinates of the parent; None where they are the same."""
+    X: list | None
+    """Transforms from the coordinates of the parent; None if one frame serves all."""
     v: list
     """Velocities."""
     v_lam: list
@@ -87,26 +87,25 @@ def composite_bodies(model, q, qd):
     A child of the base and what hangs on it form a mechanism of their own. Its coordinates are
     those of the child, in which the axes of that joint, all six of a floating base, are constants.
     """
-    lam, NB, at = model.parent, model.body_count, model.v_slice
+    lam, at = model.parent, model.v_slice
     require_applicable(model)
-    X_0, X_root, v, v_lam, J, Jd, I, B = ([None] * (NB + 1) for _ in range(8))
-    for i in range(1, NB + 1):
+    X_0, X_root, v, v_lam, J, Jd, I, B = (model.table() for _ in range(8))
+    for i in model.outward():
         X_J, S, v_J, _ = model.jcalc(i, q, qd)
         X_i = X_J @ model.tree_transform[i]
         if lam[i] == 0:
             X_0[i], X_root[i] = X_i, Plucker.identity()
             v_lam[i], v[i], J[i], I[i] = model.zero_motion, v_J, S, model.inertia[i]
         else:
-            X_0[i] = X_0[lam[i]]
-            X_root[i] = X_i @ X_root[lam[i]] if lam[lam[i]] != 0 else X_i
+            X_0[i], X_root[i] = X_0[lam[i]], X_i @ X_root[lam[i]]
             J[i], I[i] = X_root[i].inv_apply(S), X_root[i].inv_apply(model.inertia[i])
             v_lam[i], v[i] = v[lam[i]], v[lam[i]] + J[i] @ qd[at[i]]
         Jd[i] = crm(v_lam[i], J[i])
         B[i] = BodyCoriolis.of(I[i], 2 * v[i])
-    X = [None] * (NB + 1)
-    IC, BC = subtree_sums(lam, X, I), subtree_sums(lam, X, B)
-    F = [None, *(IC[i] @ J[i] for i in range(1, NB + 1))]
-    return CompositeBodies(X_0, X, v, v_lam, J, Jd, I, B, IC, BC, F)
+    IC, BC, F = _subtree_sums(model, None, I), _subtree_sums(model, None, B), model.table()
+    for i in model.outward():
+        F[i] = IC[i] @ J[i]
+    return CompositeBodies(X_0, None, v, v_lam, J, Jd, I, B, IC, BC, F)
 
 
 @refuses("couplings", use="kinetree.differentiate")
@@ -137,96 +136,98 @@ class CompositeForces(NamedTuple):
 
 def composite_forces(model, bodies, qd, qdd, f_ext=None):
     """Accelerations and the forces that they take."""
-    lam, NB, at = model.parent, model.body_count, model.v_slice
+    lam, at = model.parent, model.v_slice
     X_0, X, v, v_lam, J, Jd, I, B, *_ = bodies
-    a, Jdd, f = ([None] * (NB + 1) for _ in range(3))
-    for i in range(1, NB + 1):
-        a_lam = X_0[i] @ -model.a_g if lam[i] == 0 else a[lam[i]]
-        if X[i] is not None:
+    a, Jdd, f = (model.table() for _ in range(3))
+    for i in model.outward():
+        a_lam = a[lam[i]] if lam[i] != 0 else X_0[i] @ -model.a_g
+        if lam[i] != 0 and X is not None:
             a_lam = X[i] @ a_lam
         Jdd[i] = crm(a_lam, J[i]) + crm(v_lam[i], Jd[i])
         a[i] = a_lam + J[i] @ qdd[at[i]] + Jd[i] @ qd[at[i]]  # v × v_J = v_λ × v_J
         f[i] = I[i] @ a[i] + B[i] @ (v[i] / 2)
     fx = None
     if f_ext is not None:
-        fx = subtree_sums(lam, X, [None, *(X_0[i].star @ f_ext[i] for i in range(1, NB + 1))])
-    return CompositeForces(Jdd, subtree_sums(lam, X, f), fx)
+        fx = model.table()
+        for i in model.outward():
+            fx[i] = X_0[i].star @ f_ext[i]
+        fx = _subtree_sums(model, X, fx)
+    return CompositeForces(Jdd, _subtree_sums(model, X, f), fx)
 
 
 def joint_forces(model, bodies, forces, qdd):
     """``tau``, from the same sums."""
     _, fC, fx = forces
-    total = fC if fx is None else [None, *(f - x for f, x in zip(fC[1:], fx[1:], strict=True))]
-    parts = [bodies.J[i].T @ total[i] for i in range(1, model.body_count + 1)]
-    return armature.forces(model, np.concatenate([model.zero_velocity[:0], *parts]), qdd)
+    tau = model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        f = fC[i] if fx is None else fC[i] - fx[i]
+        tau[i] = armature.force(model, i, bodies.J[i].T @ f, qdd)
+    return model.joined(tau)
 
 
 def joint_space_inertia(model, bodies):
     """``H``, with ``J_jᵀ IC_i J_i`` where joint ``j`` supports body ``i``."""
-    X, J, H = bodies.X, bodies.J, {}
-    for i in range(1, model.body_count + 1):
-        H[i, i], F = J[i].T @ bodies.F[i], bodies.F[i]
-        for below, j in _steps(model, i):
-            F = to_parent(X[below], F)
-            H[j, i] = J[j].T @ F
-            H[i, j] = H[j, i].T
-    return armature.inertia(model, _assembled(model, H))
+    at, X, J, H, F = model.v_slice, bodies.X, bodies.J, model.matrix(bodies.F), model.table()
+    for i in model.outward():
+        F[i] = bodies.F[i]
+        H[at[i], at[i]] = armature.joint_inertia(model, i, J[i].T @ F[i])
+        _carry(model, X, i, i, F)
+        for j in model.above(i):
+            H[at[j], at[i]] = J[j].T @ F[i]
+            H[at[i], at[j]] = H[at[j], at[i]].T
+            _carry(model, X, i, j, F)
+    return H
 
 
 def force_derivatives(model, bodies, forces):
     """``∂tau/∂q`` and ``∂tau/∂qd``, where one joint supports the other; the rest is zero."""
-    _, X, v, v_lam, J, Jd, _, _, IC, BC, _ = bodies
-    Jdd, fC, fx = forces
-    Jv, dq, dqd = [None] * len(J), {}, {}
-    for i in range(1, model.body_count + 1):
+    at, (_, X, v, v_lam, J, Jd, _, _, IC, BC, _), (Jdd, fC, fx) = model.v_slice, bodies, forces
+    like = (fC,) if fx is None else (fC, fx)
+    dq, dqd = model.matrix(*like), model.matrix(*like)
+    Jv, f_q, f_qd, F, M, turned = (model.table() for _ in range(6))
+    for i in model.outward():
         # (v_λ + v) × J, where v_J × J = 0 for a joint with one axis
         Jv[i] = 2 * Jd[i] if model.joint[i].nv == 1 else crm(v_lam[i] + v[i], J[i])
-        f_q, f_qd = IC[i] @ Jdd[i] + BC[i] @ Jd[i], IC[i] @ Jv[i] + BC[i] @ J[i]
-        dq[i, i], dqd[i, i] = J[i].T @ f_q, J[i].T @ f_qd
-        f_q = f_q + crf(J[i], fC[i])  # felt by all joints that do not turn along
-        F, M = bodies.F[i], BC[i].T @ J[i]
-        for below, j in _steps(model, i):
-            f_q, f_qd, F, M = (to_parent(X[below], f) for f in (f_q, f_qd, F, M))
-            dq[j, i], dqd[j, i] = J[j].T @ f_q, J[j].T @ f_qd
-            dq[i, j], dqd[i, j] = F.T @ Jdd[j] + M.T @ Jd[j], F.T @ Jv[j] + M.T @ J[j]
+        f_q[i], f_qd[i] = IC[i] @ Jdd[i] + BC[i] @ Jd[i], IC[i] @ Jv[i] + BC[i] @ J[i]
+        dq[at[i], at[i]], dqd[at[i], at[i]] = J[i].T @ f_q[i], J[i].T @ f_qd[i]
+        f_q[i] = f_q[i] + crf(J[i], fC[i])  # felt by all joints that do not turn along
+        F[i], M[i] = bodies.F[i], BC[i].T @ J[i]
+        _carry(model, X, i, i, f_q, f_qd, F, M)
         if fx is not None:  # external forces stay where they are while the axis turns
-            turned = crf(J[i], fx[i])
-            dq[i, i] = dq[i, i] - turned.T @ J[i]
-            for below, j in _steps(model, i):
-                turned = to_parent(X[below], turned)
-                dq[i, j] = dq[i, j] - turned.T @ J[j]
-    return _assembled(model, dq), _assembled(model, dqd)
+            turned[i] = crf(J[i], fx[i])
+            dq[at[i], at[i]] = dq[at[i], at[i]] - turned[i].T @ J[i]
+            _carry(model, X, i, i, turned)
+        for j in model.above(i):
+            dq[at[j], at[i]], dqd[at[j], at[i]] = J[j].T @ f_q[i], J[j].T @ f_qd[i]
+            dq[at[i], at[j]] = F[i].T @ Jdd[j] + M[i].T @ Jd[j]
+            dqd[at[i], at[j]] = F[i].T @ Jv[j] + M[i].T @ J[j]
+            _carry(model, X, i, j, f_q, f_qd, F, M)
+            if fx is not None:
+                dq[at[i], at[j]] = dq[at[i], at[j]] - turned[i].T @ J[j]
+                _carry(model, X, i, j, turned)
+    return dq, dqd
 
 
-def _steps(model, i):
-    """The way from body ``i`` to its root: pairs of a body and its parent."""
-    lam = model.parent
-    while lam[i] != 0:
-        yield i, lam[i]
-        i = lam[i]
+def _carry(model, X, i, j, *rows):
+    """Take rows ``i`` of tables from the coordinates of body ``j`` to those of its parent."""
+    if X is not None and model.parent[j] != 0:
+        for x in rows:
+            x[i] = X[j].inv_apply(x[i])
 
 
-def to_parent(X, x):
+def _to_parent(X, x):
     """``x`` of a body in the coordinates of its parent."""
-    return x if X is None else X.inv_apply(x)
+    return X.inv_apply(x)
 
 
-def subtree_sums(lam, X, x, to_parent=to_parent):
-    """Sums of ``x`` over subtrees."""
-    total = list(x)
-    for i in range(len(lam) - 1, 0, -1):
+def _subtree_sums(model, X, x, to_parent=_to_parent):
+    """Sums of ``x`` over subtrees; ``X`` as in ``CompositeBodies``."""
+    lam, total = model.parent, model.copied(x)
+    for i in model.inward():
         if lam[i] != 0:
-            total[lam[i]] = total[lam[i]] + to_parent(X[i], total[i])
+            x_i = total[i] if X is None else to_parent(X[i], total[i])
+            total[lam[i]] = total[lam[i]] + x_i
     return total
-
-
-def _assembled(model, blocks):
-    """A matrix from its blocks, by body numbers; zero where there is none."""
-    dtype = np.result_type(model.zero_velocity, *(b.dtype for b in blocks.values()))
-    matrix = np.zeros((model.nv, model.nv), dtype=dtype)
-    for (i, j), block in blocks.items():
-        matrix[model.v_slice[i], model.v_slice[j]] = block
-    return matrix
 
 
 def is_applicable(model) -> bool:
@@ -263,10 +264,10 @@ def composite_bodies_in_body_coordinates(model, q, qd):
     one frame for all where transforms are cheap (``model.views.axial_view``) and axes point in many
     directions, and more where most axes are parallel.
     """
-    lam, NB = model.parent, model.body_count
+    lam = model.parent
     require_applicable(model)
-    X_0, X, v, v_lam, S, Sd, B = ([None] * (NB + 1) for _ in range(7))
-    for i in range(1, NB + 1):
+    X_0, X, v, v_lam, S, Sd, I, B = (model.table() for _ in range(8))
+    for i in model.outward():
         X_J, S[i], v_J, _ = model.jcalc(i, q, qd)
         X_i = X_J @ model.tree_transform[i]
         if lam[i] == 0:
@@ -275,11 +276,13 @@ def composite_bodies_in_body_coordinates(model, q, qd):
             X[i], X_0[i] = X_i, ScrewProduct(X_i, X_0[lam[i]])
             v_lam[i] = X_i @ v[lam[i]]
         v[i] = v_lam[i] + v_J
-        Sd[i] = crm(v_lam[i], S[i])
-        B[i] = BodyCoriolis.of(model.inertia[i], 2 * v[i])
-    IC, BC = subtree_sums(lam, X, model.inertia), subtree_sums(lam, X, B, _coriolis_to_parent)
-    F = [None, *(IC[i] @ S[i] for i in range(1, NB + 1))]
-    return CompositeBodies(X_0, X, v, v_lam, S, Sd, list(model.inertia), B, IC, BC, F)
+        Sd[i], I[i] = crm(v_lam[i], S[i]), model.inertia[i]
+        B[i] = BodyCoriolis.of(I[i], 2 * v[i])
+    IC, BC = _subtree_sums(model, X, I), _subtree_sums(model, X, B, _coriolis_to_parent)
+    F = model.table()
+    for i in model.outward():
+        F[i] = IC[i] @ S[i]
+    return CompositeBodies(X_0, X, v, v_lam, S, Sd, I, B, IC, BC, F)
 
 
 def _coriolis_to_parent(X, B):

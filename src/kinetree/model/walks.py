@@ -89,10 +89,12 @@ def columns(model: Any, rows: Any, size: int, *like: Any) -> Any:
 def zeros(model: Any, shape: tuple, *like: Any) -> Array:
     """A result to be filled in block by block, in which axes are "nv", "body_count" or numbers.
 
-    Its type holds the model's numbers and those of ``like``.
+    Its type holds the model's numbers and those of ``like``: arrays, or tables.
     """
     sizes = [getattr(model, n) if isinstance(n, str) else n for n in shape]
-    return np.zeros(sizes, dtype=model.scalar_type(*like))
+    rows = (x for a in like for x in (a if isinstance(a, list) else (a,)) if x is not None)
+    numbers = (x.to_array() if hasattr(x, "to_array") else x for x in rows)
+    return np.zeros(sizes, dtype=model.scalar_type(*numbers))
 
 
 def matrix(model: Any, *like: Any) -> Array:
