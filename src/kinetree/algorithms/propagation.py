@@ -123,7 +123,7 @@ def has_full_inertia(I):
 
 def is_formula(I):
     """Whether an inertia is not made of plain numbers."""
-    return I.to_matrix().dtype == object
+    return I.parameters().dtype == object
 
 
 def singular_at(model, i):
