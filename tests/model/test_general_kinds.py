@@ -23,15 +23,19 @@ def test_a_robot_as_tables():
     data = tables.data_of(arm)
     bodies = data.domains["bodies"]
     assert bodies.count == arm.body_count
-    assert data.extents["v"] == arm.nv
+    assert data.lengths["v"] == arm.nv
     for i in range(1, arm.body_count + 1):
         kind, k = bodies.kinds[bodies.kind[i - 1]], bodies.kind[i - 1]
         assert kind.at_base == (arm.parent[i] == 0)
-        joint = kinds.instance(kind, data.numbers["joint"][i - 1][: kind.count])
+        joint = kinds.instance(kind, data.numbers["bodies"]["joint"][i - 1][: kind.count])
         assert type(joint) is type(arm.joint[i])
         assert bodies.kinds.index(kind) == k
         assert bodies.columns["parent"][i - 1] == arm.parent[i] - 1
         assert bodies.columns["v"][i - 1] == arm.v_slice[i].start
-        np.testing.assert_array_equal(data.numbers["inertia"][i - 1], arm.inertia[i].parameters())
-        np.testing.assert_array_equal(data.numbers["placement"][i - 1][9:], arm.tree_transform[i].r)
+        np.testing.assert_array_equal(
+            data.numbers["bodies"]["inertia"][i - 1], arm.inertia[i].parameters()
+        )
+        np.testing.assert_array_equal(
+            data.numbers["bodies"]["placement"][i - 1][9:], arm.tree_transform[i].r
+        )
     assert tables.data_of(arm) is data  # kept with the model

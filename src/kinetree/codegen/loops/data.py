@@ -1,6 +1,7 @@
 """What a ``LoopProgram`` is bound to: rows, columns, kinds and numbers of one robot."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -35,11 +36,27 @@ class Data:
     Attributes:
         domains: rows by name of the domain; ``SINGLE`` has one, where the program asks for columns
             that are the same for everything.
-        extents: lengths of axes by name: ``{"q": nq, "v": nv, "b": body_count}``.
-        numbers: by name of a table of the model, (rows, width); (1, width) for a single row. A
-            width may be larger than what one kind of row reads, and differ between robots.
+        lengths: of axes by name: ``{"q": nq, "v": nv, "b": body_count}``.
+        numbers: by domain and name of a table of the model, (count, width); the width is that of
+            the table's declaration.
     """
 
     domains: dict[str, Rows]
-    extents: dict[str, int]
-    numbers: dict[str, Array]
+    lengths: dict[str, int]
+    numbers: dict[str, dict[str, Array]]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Numbers of rows by domain."""
+        return {name: rows.count for name, rows in self.domains.items()}
+
+    @cached_property
+    def kinds(self) -> dict[str, list]:
+        """The kind of every row, by domain; of domains that have some."""
+        having = {name: rows for name, rows in self.domains.items() if len(rows.kind)}
+        return {name: [rows.kinds[k] for k in rows.kind] for name, rows in having.items()}
+
+    @cached_property
+    def integers(self) -> dict[str, dict[str, Array]]:
+        """Columns by domain and name."""
+        return {name: rows.columns for name, rows in self.domains.items()}

@@ -15,8 +15,8 @@ BODIES = "bodies"
 COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b"}
 """Columns of bodies, and what they refer to."""
 
-NUMBERS = {"placement": 12, "inertia": 10, "armature": 6}
-"""Numbers of a body; beside them ``"joint"`` has the parameters of its joint, if any."""
+NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20}
+"""Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, and of its joint."""
 
 
 def data_of(model) -> Data | None:
@@ -28,7 +28,7 @@ def _data_of(model):
     if model.couplings or model.scalar_type().kind not in "fi":
         return None  # joints that follow others, numbers that are traced or exact
     joints = joints_of(model)
-    if joints is None:
+    if joints is None or max(map(len, joints.parameters), default=0) > NUMBERS["joint"]:
         return None
     n = model.body_count
     columns = {
@@ -43,11 +43,11 @@ def _data_of(model):
         "placement": _placements(model.tree_transform[1:]),
         "inertia": _inertias(model.inertia[1:]),
         "armature": _armature(model),
-        "joint": _ragged(joints.parameters),
-        "gravity": np.array([model.gravity], dtype=float),
+        "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
     }
-    extents = {"q": model.nq, "v": model.nv, "b": n}
-    return Data({BODIES: bodies, SINGLE: Rows(1)}, extents, numbers)
+    world = {"gravity": np.array([model.gravity], dtype=float)}
+    lengths = {"q": model.nq, "v": model.nv, "b": n}
+    return Data({BODIES: bodies, SINGLE: Rows(1)}, lengths, {BODIES: numbers, SINGLE: world})
 
 
 def _placements(transforms):
@@ -78,9 +78,10 @@ def _armature(model):
     return found
 
 
-def _ragged(rows):
-    """Rows of different lengths, with zeros behind; at least one number, so that there are some."""
-    found = np.zeros((len(rows), max(1, max(map(len, rows), default=0))))
+def _filled_up(rows, size):
+    """Rows of different lengths, with zeros behind."""
+    found = np.zeros((len(rows), size))
     for k, row in enumerate(rows):
-        found[k, : len(row)] = row
+        if row:
+            found[k, : len(row)] = row
     return found
