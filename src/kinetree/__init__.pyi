@@ -28,6 +28,8 @@ from kinetree import viewer as viewer
 from kinetree import writers as writers
 from kinetree.codegen.runtime.threads import set_threads as set_threads
 from kinetree.codegen.runtime.threads import threads as threads
+from kinetree.codegen.tiers import set_tier as set_tier
+from kinetree.codegen.tiers import tier as tier
 from kinetree.control.linearization import linearize as linearize
 from kinetree.diagnosis import equivalence as equivalence
 from kinetree.diagnosis.costs import operation_counts as operation_counts
@@ -45,6 +47,7 @@ from kinetree.errors import SingularError as SingularError
 from kinetree.errors import UnknownNameError as UnknownNameError
 from kinetree.expr import counting as counting
 from kinetree.expr.repeat import repeat as repeat
+from kinetree.functional.ahead import tier_of as tier_of
 from kinetree.functional.compiled import compile as compile
 from kinetree.functional.differentiate import differentiate as differentiate
 from kinetree.functional.export import export_c as export_c

@@ -22,7 +22,7 @@ from kinetree.codegen.build import build
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
-from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.codegen.runtime.kernel import Kernel, Variant
 from kinetree.errors import CacheWarning
 from kinetree.model.define import kernel_of
 from kinetree.spatial import ops
@@ -138,7 +138,9 @@ def test_a_new_source_is_traced_again(monkeypatch):
 def test_kernels_share_the_functions_that_they_call(monkeypatch):
     compiled, compile_ = [], build_module.object_code
     monkeypatch.setattr(
-        build_module, "object_code", lambda text: compiled.append(text) or compile_(text)
+        build_module,
+        "object_code",
+        lambda text, *level: compiled.append(text) or compile_(text, *level),
     )
     assert_right(kernel())
     shared = [text for text in compiled if "@shared(" in text]
@@ -176,14 +178,14 @@ def test_another_processor_compiles_its_own(monkeypatch, folder):
     assert_right(kernel())
     count = len(open_store().entries())
     forget(monkeypatch)
-    monkeypatch.setattr(llvm, "host", lambda: "another processor")
+    monkeypatch.setattr(llvm, "host", lambda *level: f"another processor {level}")
     assert_right(kernel())
     assert len(open_store().entries()) == 2 * count
 
 
 def test_an_entry_that_came_from_another_machine_is_not_run(monkeypatch, folder):
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(llvm, "host", lambda: "another processor")
+        elsewhere.setattr(llvm, "host", lambda *level: f"another processor {level}")
         assert_right(kernel())
         foreign = {entry.path for entry in open_store().entries()}
     forget(monkeypatch)
@@ -200,13 +202,13 @@ def only_from(monkeypatch):
     """``load`` that accepts nothing but what this process compiled."""
     compiled, compile_, load = [], build_module.object_code, build_module.load
 
-    def object_code(text):
-        compiled.append(compile_(text))
+    def object_code(text, *level):
+        compiled.append(compile_(text, *level))
         return compiled[-1]
 
-    def checked(data):
+    def checked(data, *level):
         assert data in compiled, "code that was not compiled here was run"
-        return load(data)
+        return load(data, *level)
 
     monkeypatch.setattr(build_module, "object_code", object_code)
     return checked
@@ -234,7 +236,7 @@ def test_damaged_entries_are_not_run_and_are_replaced(monkeypatch, folder):
                 Path(other).write_bytes(b"\0" * 1000)
             forget(monkeypatch, shared=False)
             again = kernel()
-            assert_close(again.variant("float64", False).ufunc(X), EXPECTED, condition=4)
+            assert_close(Variant(again, "float64", False).ufunc(X), EXPECTED, condition=4)
             assert {p: Path(p).read_bytes() for p in whole} == whole
 
 
@@ -246,7 +248,7 @@ def test_damaged_shared_functions_are_not_run_and_are_replaced(monkeypatch, fold
         for path, content in whole.items():
             Path(path).write_bytes(damage(content))
         forget(monkeypatch)
-        assert_close(kernel().variant("float64", False).ufunc(X), EXPECTED, condition=4)
+        assert_close(Variant(kernel(), "float64", False).ufunc(X), EXPECTED, condition=4)
         assert {p: Path(p).read_bytes() for p in whole} == whole
 
 

@@ -17,7 +17,14 @@ import numpy as np
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen import nvrtc
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.machine_code import default_lanes, is_provided, load, object_code, provide
+from kinetree.codegen.machine_code import (
+    default_lanes,
+    is_provided,
+    load,
+    object_code,
+    optimization,
+    provide,
+)
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
@@ -118,75 +125,82 @@ _FEW_INPUTS = 32  # numbers: those of an arm, but not of a walking robot
 _FEW_NUMBERS = 64  # in and out: its torques, but not their derivatives
 
 
-def build(kernel, dtype, wide) -> Any:
-    """Machine code of a kernel for one precision, for batches or for single samples."""
+def build(kernel, dtype, wide, level=1) -> Any:
+    """Machine code of a kernel for one precision, for batches or for single samples.
+
+    Code of a higher level than the one asked for will do: it computes the same bits.
+    """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
     lanes = default_lanes(dtype, small) if wide else 1
-    request = request_key(kernel, dtype, lanes)
-    code = _requested(request) if request else None
+    level, code, request = optimization(level), None, None
+    for better in (1, 0)[: 2 - level]:
+        request = request_key(kernel, dtype, lanes, llvm.host(better))
+        code = _requested(request, better) if request else None
+        if code is not None:
+            break
     if code is None:
-        code = _compiled(kernel, dtype, lanes, request)
+        code = _compiled(kernel, dtype, lanes, request, level)
     if request:
         _loaded[request] = code
     _recent.append(code)
     return code
 
 
-def _requested(request):
+def _requested(request, level):
     """Code that was compiled for the same request, without tracing it again."""
     code = _loaded.get(request)
     if code is None:
         program = open_store().get(request)
-        code = program and _found(program.decode())
+        code = program and _found(program.decode(), level)
     return code
 
 
-def _compiled(kernel, dtype, lanes, request):
+def _compiled(kernel, dtype, lanes, request, level):
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
-    code, program = _code_of(render(kernel.program, dtype, lanes))
+    code, program = _code_of(render(kernel.program, dtype, lanes), level)
     if request:
         open_store().put(request, program.encode())
     return code
 
 
-def code_of(text) -> Any:
+def code_of(text, level=1) -> Any:
     """Machine code of the text of a program."""
-    return _code_of(text)[0]
+    return _code_of(text, optimization(level))[0]
 
 
-def _code_of(text):
+def _code_of(text, level):
     """The same, with the name of the program."""
     program = hashlib.sha256(text.encode()).hexdigest()
-    code = _found(program)
+    code = _found(program, level)
     if code is None:
         from kinetree.codegen.render.llvm_shared import shared_symbols
 
-        symbols = shared_symbols(text)
-        data = object_code(text)
-        open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
-        code = _linked(program, symbols, data)
+        symbols, key = shared_symbols(text), program_key(program, llvm.host(level))
+        data = object_code(text, level)
+        open_store().put(key, " ".join(symbols).encode() + b"\n" + data)
+        code = _linked(key, symbols, data, level)
     return code, program
 
 
-def _found(program):
+def _found(program, level):
     """Machine code of a program, from memory or disk, or None."""
-    key = program_key(program)
+    key = program_key(program, llvm.host(level))
     code = _loaded.get(key)
     if code is None:
         kept = open_store().get(key)
         if kept is not None:
             symbols, _, data = kept.partition(b"\n")
-            code = _linked(program, symbols.decode().split(), data)
+            code = _linked(key, symbols.decode().split(), data, level)
     return code
 
 
-def _linked(program, symbols, data):
+def _linked(key, symbols, data, level):
     """Machine code with the shared functions that it calls, or None where one is not to be had."""
     if not all(map(_provided, symbols)):
         return None
-    code = _loaded[program_key(program)] = load(data)
+    code = _loaded[key] = load(data, level)
     return code
 
 

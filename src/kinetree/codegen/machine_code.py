@@ -11,10 +11,14 @@ from threading import Lock
 
 
 class MachineCode:
-    """A loaded module; keeps it alive."""
+    """A loaded module; keeps it alive.
 
-    def __init__(self, engine):
-        self._engine, self._kept = engine, None
+    Attributes:
+        level: how much LLVM optimised it.
+    """
+
+    def __init__(self, engine, level=1):
+        self._engine, self._kept, self.level = engine, None, level
 
     def keeps(self, other):
         """Let other code live as long as this, which calls it."""
@@ -44,18 +48,21 @@ def _features():
     return _binding().get_host_cpu_features()
 
 
-def optimization() -> int:
-    """How much LLVM optimises, 0 or 1: the environment variable KINETREE_OPTIMIZATION.
+def optimization(wanted=1) -> int:
+    """How much LLVM optimises where ``wanted`` is asked for, 0 or 1.
 
     Code of level 0 compiles in a quarter of the time, runs slower and computes the same bits:
-    operations and their order are those of the text at both levels.
+    operations and their order are those of the text at both levels. The environment variable
+    KINETREE_OPTIMIZATION, 0 or 1, is the level of everything.
     """
-    return 0 if os.environ.get("KINETREE_OPTIMIZATION", "").strip() == "0" else 1
+    text = os.environ.get("KINETREE_OPTIMIZATION", "").strip()
+    return int(text) if text in ("0", "1") else wanted
 
 
-def host() -> str:
-    """Everything about compiler and processor that machine code depends on."""
-    return _host() if optimization() else f"{_host()}, level 0"
+def host(level=None) -> str:
+    """Everything about compiler and processor that machine code of a level depends on."""
+    level = optimization() if level is None else level
+    return _host() if level else f"{_host()}, level 0"
 
 
 @cache
@@ -70,22 +77,22 @@ def _host():
     )
 
 
-def _target_machine():
+def _target_machine(level=0):
     llvm = _binding()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        opt=optimization(),
+        opt=level,
         cpu=llvm.get_host_cpu_name(),
         features=_features().flatten(),
         jit=True,
     )
 
 
-def object_code(ir) -> bytes:
+def object_code(ir, level=None) -> bytes:
     """Object code of a module given as text."""
     llvm = _binding()
     with _compiling:
-        machine = _target_machine()
+        machine = _target_machine(optimization() if level is None else level)
         module = llvm.parse_assembly(ir)
         # The text is optimised already; passes over it take time and gain nothing.
         with _fewer_passes(llvm):
@@ -131,7 +138,7 @@ if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
     )
 
 
-def load(data) -> MachineCode:
+def load(data, level=1) -> MachineCode:
     """Machine code ready to run, from object code that this process or a trusted one compiled."""
     llvm = _binding()
     with _compiling:
@@ -142,7 +149,7 @@ def load(data) -> MachineCode:
         engine.remove_module(module)
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
-    return MachineCode(engine)
+    return MachineCode(engine, level)
 
 
 def is_provided(symbol) -> bool:

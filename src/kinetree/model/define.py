@@ -410,7 +410,7 @@ def is_public(function) -> bool:
 
 
 def kernel_for(
-    model, name, inputs, outputs, make_program, *, reference, validate, key=None
+    model, name, inputs, outputs, make_program, *, reference, validate, key=None, general_code=None
 ) -> Kernel:
     """A kernel for a model, or for none; arguments as in ``Kernel``.
 
@@ -420,8 +420,9 @@ def kernel_for(
     if key is not None:
         key = (code_key(model), key) if is_plain(model) else None
     return Kernel(
-        name, inputs, outputs, make_program, reference=reference, validate=validate, key=key
-    )
+        name, inputs, outputs, make_program, reference=reference, validate=validate, key=key,
+        general_code=general_code,
+    )  # fmt: skip
 
 
 class AtInstant:

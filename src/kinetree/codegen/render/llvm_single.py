@@ -28,6 +28,7 @@ HOST = (
     "alone",  # not null where this code computes single samples
     "loop",  # the loop over samples, or null
     "most",  # samples in a batch, beyond which threads and the interpreter lock matter
+    "left",  # samples that may go this way, see codegen.tiers
 )
 
 TYPE, DATA, NDIM, DIMENSIONS, DESCRIPTOR, FLAGS = 8, 16, 24, 32, 56, 64
@@ -127,7 +128,7 @@ def _inputs():
     return f"""argument:
   %k = phi i64 [0, %arguments_begin], [%k_next, %right]
   %more = icmp ult i64 %k, %inputs
-  br i1 %more, label %look, label %results
+  br i1 %more, label %look, label %counting
 look:
 {record("rank", "size", "shape", "strides")}
   %lengths = getelementptr i64, ptr %kernel, i64 %shape
@@ -192,8 +193,16 @@ def _outputs():
         .replace("%", "%o_")
         .replace("%o_kernel", "%kernel")
     )
-    return f"""results:
-  %o_k = phi i64 [%inputs, %argument], [%o_next, %have]
+    return f"""counting:
+  %left_before = ptrtoint ptr %left to i64
+  %left_after = sub i64 %left_before, %count
+  %may = icmp sge i64 %left_after, 0
+  br i1 %may, label %counted, label %general
+counted:
+  store i64 %left_after, ptr %left_at
+  br label %results
+results:
+  %o_k = phi i64 [%inputs, %counted], [%o_next, %have]
   %more_results = icmp ult i64 %o_k, %arguments
   br i1 %more_results, label %new, label %run
 new:

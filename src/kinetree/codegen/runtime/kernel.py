@@ -1,7 +1,8 @@
 """A program as a function of NumPy arrays: compiled when first needed, in the variant needed.
 
 One sample at a time goes through scalar code and the lean path; batches through SIMD code and, when
-large, through threads. Each variant is compiled (or found in the cache) on first use.
+large, through threads. Each variant is compiled (or found in the cache) on first use, and again
+when ``codegen.tiers`` says that better code pays.
 """
 
 import ctypes
@@ -16,10 +17,11 @@ from kinetree.arrays.batch import batch_of, of_sample
 from kinetree.arrays.device import Plans
 from kinetree.arrays.dispatch import foreign_call
 from kinetree.arrays.kinds import refuse_masked
+from kinetree.codegen import tiers
 from kinetree.codegen.build import build
 from kinetree.codegen.program import regrouped
 from kinetree.codegen.runtime import derived
-from kinetree.codegen.runtime.single import gufunc, single_call
+from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 
@@ -41,15 +43,28 @@ class Kernel:
         reference: computes the result of arrays without compiled code; takes any numbers.
         validate: raises for arrays that make no sense, naming what is wrong.
         key: what identifies the program before it is traced, or None.
+        general_code: makes a kernel of the same inputs and results whose code serves every robot,
+            or None where that cannot be had; None for a kernel that has no such code.
 
     Attributes:
         call: the fastest way in; takes the inputs in order.
         lean: the fastest way in for NumPy arrays.
+        samples: that were asked of it, when its code was last chosen.
+        tier, level: of the code chosen then; see ``codegen.tiers``.
+        is_settled: whether only specialised code will do, of the highest level.
+        task: within which the code was chosen, or None.
     """
 
-    def __init__(self, name, inputs, outputs, make_program, *, reference, validate, key=None):
+    def __init__(
+        self, name, inputs, outputs, make_program, *, reference, validate, key=None,
+        general_code=None,
+    ):  # fmt: skip
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
-        self.make_program, self.key = make_program, key
+        self.make_program, self.key, self.general_code = make_program, key, general_code
+        self.samples, self.tier, self.level = 0, "specialised", 0
+        self.is_settled, self.task = False, None
+        self._connected, self._budget = None, None  # what goes the lean path, and how far
+        self._left: Any = None
         self.reference, self.validate = reference, validate
         sizes = [a.size for a in (*self.inputs, *self.outputs)]
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
@@ -115,21 +130,73 @@ class Kernel:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def variant(self, dtype, wide):
-        """The compiled loop for one precision, for single samples or for batches."""
-        found = self._variants.get((dtype, wide))
-        if found is None:
-            found = self._variants[dtype, wide] = Variant(self, dtype, wide)
-            if dtype == "float64":
-                self._connect()
+    def variant(self, dtype, wide, samples=0):
+        """The compiled loop for one precision, for single samples or for batches.
+
+        Args:
+            dtype: the precision.
+            wide: whether it is for batches.
+            samples: that are about to be asked of it, for ``tiers`` to choose the code.
+        """
+        self._count()
+        tiers.decide(self, samples)
+        key = self.tier, dtype, wide
+        found, level = self._variants.get(key, (None, -1))
+        if found is None or level < self.level:
+            source = self._for_all if self.tier == "general" else self
+            found = source.make_variant(dtype, wide, self.level)
+            self._variants[key] = found, max(self.level, found.code.level)
+        self._connect()
         return found
+
+    def make_variant(self, dtype, wide, level) -> Any:
+        """Compile a loop, or find it in the cache."""
+        return Variant(self, dtype, wide, level)
+
+    @cached_property
+    def has_general_code(self) -> bool:
+        """Whether there is code that serves every robot; makes its kernel."""
+        self._for_all = None if self.general_code is None else self.general_code()
+        return self._for_all is not None
+
+    @property
+    def next_tier(self) -> Any:
+        """The tier of the code that the next sample takes."""
+        self._count()
+        return tiers.next_tier(self)
+
+    def settle(self):
+        """Let only specialised code of the highest level do from now on."""
+        self.is_settled = True
+        self.disconnect()
 
     def _connect(self):
         """Let calls go the lean path as far as there is machine code for it."""
-        alone, wide = (v and v.code for v in map(self._variants.get, _LEAN))
-        self.lean = single_call(self.name, "float64", self.general, alone, wide, self._most)
+        codes = tuple(v and v[0].code for v in (self._variants.get((self.tier, *k)) for k in _LEAN))
+        if codes == (None, None):
+            return
+        left = tiers.samples_left(self)
+        if codes != self._connected:
+            self.lean = single_call(self.name, "float64", self.general, *codes, self._most)
+            if not self._ways:
+                self.call = self.lean
+            self._connected, self._left = codes, left_of(*codes)
+            tiers.connected(self)
+        self._budget, self._left.value = left, ANY_NUMBER if left is None else left
+
+    def disconnect(self):
+        """Let the next call choose its code again."""
+        self._count()
+        self._connected, self._budget, self.lean = None, None, self.general
         if not self._ways:
             self.call = self.lean
+
+    def _count(self):
+        """Add what went the lean path since it was connected."""
+        if self._budget is not None:
+            left = self._left.value
+            self.samples += max(self._budget - left, 0)
+            self._budget = left
 
     def general(self, *arrays, out=None) -> Any:
         """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
@@ -206,7 +273,8 @@ class Kernel:
 
     def _run(self, arrays, batch, dtype, out) -> Any:
         try:
-            variant = self.variant(dtype, wide=prod(batch) > 1)
+            samples = prod(batch)
+            variant = self.variant(dtype, wide=samples > 1, samples=samples)
         except SingularError:  # in every configuration, so that tracing itself finds out
             self.validate(arrays)
             return self.reference(arrays)
@@ -244,7 +312,7 @@ class Kernel:
 
     def _is_good(self, sample):
         """Whether one sample passes all checks."""
-        variant = self.variant(str(sample[0].dtype), False)
+        variant = self.variant("float32" if sample[0].dtype.char == "f" else "float64", False)
         before = variant.status.value
         with np.errstate(all="ignore"):
             variant.ufunc(*sample)
@@ -284,7 +352,7 @@ def _copied(result, out):
 class Variant:
     """Machine code for one precision and one number of lanes."""
 
-    def __init__(self, kernel, dtype, wide):
-        self.code = build(kernel, dtype, wide)
+    def __init__(self, kernel, dtype, wide, level=1):
+        self.code = build(kernel, dtype, wide, level)
         self.status = ctypes.c_int64(0)
         self.ufunc = gufunc(kernel, dtype, self.code.address("loop"), self.status)

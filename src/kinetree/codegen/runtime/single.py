@@ -101,11 +101,15 @@ class _Module(str):
     """The module of a built-in function, which keeps what the function refers to.
 
     CPython releases it after it has looked at the function's definition for the last time. The code
-    itself lives as long as the kernel, ``general``.
+    is kept as well: a kernel may have changed to other code while someone calls this.
     """
 
     method: Any
     descriptor: Any
+    code: Any
+
+
+ANY_NUMBER = 2**62
 
 
 def single_call(name, dtype, general, alone=None, wide=None, most=0):
@@ -136,6 +140,7 @@ def single_call(name, dtype, general, alone=None, wide=None, most=0):
         "alone": None if alone is None else 1,
         "loop": None if wide is None else wide.address("loop"),
         "most": most,
+        "left": ANY_NUMBER,
     }
     host = (ctypes.c_void_p * len(HOST)).from_address(code.global_address("host"))
     for k, key in enumerate(HOST):
@@ -147,8 +152,14 @@ def single_call(name, dtype, general, alone=None, wide=None, most=0):
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     module = _Module(__name__)
-    module.method, module.descriptor = method, descriptor
+    module.method, module.descriptor, module.code = method, descriptor, (alone, wide)
     return new(ctypes.addressof(method), general, module)
+
+
+def left_of(alone, wide):
+    """The number of samples that still may go the lean path of this code, as a C variable."""
+    address = (alone or wide).global_address("host") + 8 * HOST.index("left")
+    return ctypes.c_int64.from_address(address)
 
 
 # --- Compiled loops as real NumPy generalised ufuncs ---------------------------------------------

@@ -142,7 +142,8 @@ class Run:
         if kernel.is_empty:  # nothing moves
             q[1:], qd[1:], work[1:] = q[0], qd[0], 0
             return
-        variant = kernel.variant(self.arrays.dtype, wide=self.arrays.total > 1)
+        samples, total = self.steps * self.arrays.size, self.arrays.total
+        variant = kernel.variant(self.arrays.dtype, wide=total > 1, samples=samples)
         before = variant.status.value
 
         def piece(part):

@@ -1,0 +1,174 @@
+"""Which code runs: *general* code, compiled once for every robot, or code *specialised* for one.
+
+General code is there at once. Specialised code has the robot's constants folded in and is several
+times faster, once it is compiled. ``"auto"`` goes by the amount of work:
+
+- A quantity of a model runs general code until more than ``MANY`` samples have been asked of it,
+  those of the present call included, and specialised code from then on.
+- What has no general code is specialised from the start, compiled without LLVM's optimisations
+  until more than ``SOME`` samples have been asked of it. Both compute the same bits.
+- A *task*, such as one call of ``simulate``, ``rollout`` or ``inverse_kinematics``, says at its
+  start how many samples it expects, which are counted once for every quantity that it needs. None
+  of these changes its tier within the task.
+- ``kt.compile`` and ``kt.warm_up`` ask for specialised code, from then on.
+
+So the choice is a function of the calls that were made so far, never of time or of what the cache
+holds, and the same program computes the same bits every time.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Literal, get_args
+from weakref import WeakSet
+
+from kinetree.errors import UnknownNameError
+
+Tier = Literal["auto", "general", "specialised"]
+DEFAULT: Tier = "specialised"
+MANY = 2**20  # samples that repay compiling for one robot
+SOME = 2**16  # samples that repay LLVM's optimisations
+
+
+class _State:
+    setting: Tier | None = None
+    task: "Task | None" = None
+    depth = 0  # tasks within tasks belong to the outermost
+
+
+_lock = Lock()
+_kernels: "WeakSet[Any]" = WeakSet()  # those with general code whose calls bypass the rule
+
+
+def setting() -> Tier:
+    """What was set, by ``set_tier`` or the environment variable KINETREE_TIER."""
+    if _State.setting is None:
+        text = os.environ.get("KINETREE_TIER", "").strip()
+        _State.setting = _checked(text, "KINETREE_TIER") if text else DEFAULT
+    return _State.setting
+
+
+def set_tier(tier: Tier) -> None:
+    """Choose the code that runs from now on, in the whole process.
+
+    Args:
+        tier: ``"general"``: code that is compiled once for every robot, where there is some;
+            ``"specialised"``: code for one robot alone; ``"auto"``: general code until the work
+            repays compiling, see docs/tiers.md.
+    """
+    _State.setting = _checked(tier, "tier")
+    for kernel in list(_kernels):
+        kernel.disconnect()
+
+
+@contextmanager
+def tier(tier: Tier) -> Iterator[None]:
+    """Choose the code that runs inside a ``with`` block; see ``set_tier``."""
+    before = setting()
+    set_tier(tier)
+    try:
+        yield
+    finally:
+        set_tier(before)
+
+
+def _checked(tier, name) -> Tier:
+    if not isinstance(tier, str) or tier not in get_args(Tier):
+        words = ", ".join(map(repr, get_args(Tier)))
+        raise UnknownNameError(f"{name} must be one of {words}, got {tier!r}")
+    return tier
+
+
+# --- the rule ------------------------------------------------------------------------------------
+
+
+class Task:
+    """Work that keeps its tier from its start to its end.
+
+    Attributes:
+        samples: that it expects to ask of a quantity.
+        kernels: those that have chosen their code in it.
+    """
+
+    def __init__(self, samples):
+        self.samples, self.kernels = samples, []
+
+    @property
+    def tier(self) -> str:
+        """``"general"`` if any of its quantities ran general code."""
+        return "general" if any(k.tier == "general" for k in self.kernels) else "specialised"
+
+
+@contextmanager
+def task(samples: int) -> Iterator[Task]:
+    """Run a task that asks so many samples of every quantity that it needs."""
+    with _lock:
+        if _State.task is None:
+            _State.task = Task(samples)
+            _disconnect(_kernels)
+        _State.depth += 1
+        running = _State.task
+    try:
+        yield running
+    finally:
+        with _lock:
+            _State.depth -= 1
+            if not _State.depth:
+                _State.task = None
+                for kernel in running.kernels:
+                    kernel.task = None
+                _disconnect(running.kernels)
+
+
+def _disconnect(kernels):
+    """Let the next calls of kernels that run general code pass the rule again."""
+    for kernel in list(kernels):
+        if kernel.tier == "general":
+            kernel.disconnect()
+
+
+def decide(kernel, samples: int) -> None:
+    """Count samples that are asked of a kernel, and choose its tier and level for them.
+
+    Args:
+        kernel: has ``samples``, ``task``, ``tier`` and ``level``, which are set here; and
+            ``has_general_code`` and ``is_settled``, which are read.
+        samples: how many are asked now.
+    """
+    running = _State.task
+    if running is None or kernel.task is not running:
+        kernel.samples += samples if running is None else max(samples, running.samples)
+        kernel.task, kernel.tier = running, _tier(kernel)
+        if running is not None:
+            running.kernels.append(kernel)
+    kernel.level = int(kernel.is_settled or kernel.samples > SOME)
+
+
+def _tier(kernel, samples=0):
+    if kernel.is_settled or not kernel.has_general_code:
+        return "specialised"
+    if setting() != "auto":
+        return setting()
+    return "specialised" if kernel.samples + samples > MANY else "general"
+
+
+def next_tier(kernel) -> str:
+    """What ``decide`` would choose for one sample more."""
+    kept = _State.task is not None and kernel.task is _State.task
+    return kernel.tier if kept else _tier(kernel, 1)
+
+
+def samples_left(kernel) -> int | None:
+    """Samples before a kernel has to ``decide`` again; None for any number."""
+    if kernel.task is not None or kernel.is_settled or kernel.samples > MANY:
+        return None
+    if kernel.samples <= SOME:
+        return SOME - kernel.samples
+    return MANY - kernel.samples if kernel.tier == "general" and setting() == "auto" else None
+
+
+def connected(kernel) -> None:
+    """Take note that calls of a kernel bypass the rule, as far as ``samples_left`` allows."""
+    if kernel.has_general_code:
+        _kernels.add(kernel)
