@@ -88,11 +88,11 @@ def stacked(model: Any, rows: Any, *shape: int) -> Any:
 
 
 def columns(model: Any, rows: Any, size: int, *like: Any) -> Any:
-    """A table of arrays (size, n_i) side by side, (size, nv): zeros for joints that have none."""
+    """A table of columns (size, n_i) side by side, (size, nv); zero for joints that have none."""
     found = np.zeros((size, model.nv), dtype=model.scalar_type(*like))
     for at, part in zip(model.v_slice, rows, strict=True):
         if part is not None:
-            found[:, at] = part
+            found[:, at] = part.to_array() if hasattr(part, "to_array") else part
     return found
 
 
