@@ -4,7 +4,6 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def sweep(
     if grid is not None and count is not None:
         raise SweepError("count= is for samples that a function draws; a grid has its own count")
     plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
-    work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
+    work = _work(model, run, tuple(plan.values), batched)
     size = _chunk_size(chunk, plan.count, work.batched)
     store, size, study = _open(folder, model, run, work, plan, size)
     numbers = range(-(-plan.count // size))
