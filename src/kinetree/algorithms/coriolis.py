@@ -131,6 +131,14 @@ class BodyCoriolis:
     def __matmul__(self, m):
         return Force(self.P @ m.angular, -cross(self.p, m.angular))
 
+    def arrays(self):
+        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        return [self.P, self.p]
+
+    def like(self, arrays):
+        """The same kind of value from other ``arrays``."""
+        return BodyCoriolis(*arrays)
+
     @property
     def T(self):
         """``Bᵀ``, for products with motions."""

@@ -146,6 +146,16 @@ class Inverse:
     def __rmatmul__(self, B):
         return (self @ np.transpose(B)).T
 
+    def arrays(self):
+        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        return [self.L]
+
+    def like(self, arrays):
+        """The same kind of value from other ``arrays``."""
+        made = object.__new__(Inverse)
+        made.lam, made.L = self.lam, arrays[0]
+        return made
+
 
 # --- products with a matrix or its factors — Table 6.5 -------------------------------------------
 

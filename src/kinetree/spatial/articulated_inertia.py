@@ -93,6 +93,16 @@ class ArticulatedInertia:
         Y = H + cross(r, M)
         return ArticulatedInertia(rotate_symmetric(Et, self.I) - _shift(r, H, Y), Y, M)
 
+    def arrays(self) -> list[Array]:
+        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        lower = np.tril_indices(3)
+        return [self.I[lower], self.H, self.M[lower]]
+
+    def like(self, arrays: list[Array]) -> "ArticulatedInertia":
+        """The same kind of value from other ``arrays``."""
+        I, H, M = arrays
+        return ArticulatedInertia(symmetric(*I), H, symmetric(*M))
+
     def __repr__(self):
         return f"ArticulatedInertia({self.to_matrix().tolist()})"
 

@@ -164,6 +164,14 @@ class Inertia:
         I = rotate_symmetric(X.E.T, self.rotational)
         return Inertia(m, y, I - _skew_product(r, h) - _skew_product(y, r))
 
+    def arrays(self) -> list[Array]:
+        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        return [self.parameters()]
+
+    def like(self, arrays: list[Array]) -> "Inertia":
+        """The same kind of value from other ``arrays``."""
+        return Inertia.from_parameters(arrays[0])
+
     def __repr__(self):
         h, I = self.first_moment.tolist(), self.rotational.tolist()
         return f"Inertia(mass={self.mass}, first_moment={h}, rotational={I})"

@@ -124,6 +124,14 @@ class Plucker(CoordinateTransform):
             f"motions (X @ m), forces (X.star @ f), inertias and dyadics (X.apply(I))"
         )
 
+    def arrays(self) -> list[Array]:
+        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        return [self.E, self.r]
+
+    def like(self, arrays: list[Array]) -> "Plucker":
+        """The same kind of value from other ``arrays``."""
+        return Plucker(*arrays)
+
     def __repr__(self):
         return f"Plucker(E={self.E.tolist()}, r={self.r.tolist()})"
 

@@ -123,6 +123,14 @@ class SpatialVector:
             )
         return type(self)(self.angular[:, columns], self.linear[:, columns])
 
+    def arrays(self) -> list[np.ndarray]:
+        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        return [self.angular, self.linear]
+
+    def like(self, arrays: list[np.ndarray]) -> Any:
+        """The same kind of value from other ``arrays``."""
+        return type(self)(*arrays)
+
     def __repr__(self):
         return f"{type(self).__name__}({self.angular.tolist()}, {self.linear.tolist()})"
 

@@ -1,0 +1,295 @@
+"""The meaning of loop programs: an interpreter, one case after the other, on NumPy arrays.
+
+All samples go together, as leading axes of the arrays, unless values decide which case runs next:
+then one after the other. It checks what compiled code relies on: that rows exist and are set
+before they are read, and that two paths of a case which name the same row do not get in each
+other's way.
+"""
+
+from functools import lru_cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.loops.data import SINGLE, Data
+from kinetree.codegen.loops.language import (
+    NO_ROW,
+    Chain,
+    Clear,
+    Code,
+    LoopProgram,
+    Place,
+    Repeat,
+    Until,
+    Walk,
+    When,
+    place_of,
+)  # fmt: skip
+from kinetree.codegen.program import Program
+from kinetree.errors import ShapeError, TraceError
+from kinetree.expr.interpret import evaluate
+
+__all__ = ["holds", "interpret"]
+
+
+def interpret(program: LoopProgram, data: Data, *arrays: Any) -> tuple:
+    """Results of a program for one robot, a tuple with one array per result."""
+    return _run(program, data, arrays)[0]
+
+
+def holds(program: LoopProgram, data: Data, *arrays: Any) -> Any:
+    """Whether everything that the program checks at run time is as it should be, per sample."""
+    return _run(program, data, arrays)[1]
+
+
+def _run(program, data, arrays):
+    if len(arrays) != len(program.arguments):
+        raise ShapeError(
+            f"{program.name} takes {len(program.arguments)} arrays "
+            f"({', '.join(program.arguments)}), got {len(arrays)}"
+        )
+    given, batches = {}, []
+    for name, array in zip(program.arguments, arrays, strict=True):
+        given[name] = np.asarray(array)
+        sizes = _sizes(program, data, name)
+        batches.append(given[name].shape[: given[name].ndim - len(sizes)])
+        if given[name].shape[len(batches[-1]) :] != sizes:
+            raise ShapeError(
+                f"{program.name}: {name} has shape {sizes} for this robot, got {given[name].shape}"
+            )
+    batch = np.broadcast_shapes(*batches)
+    if not program.by_values or not batch:
+        return _Run(program, data, given, batch).outcome()
+    each = {n: np.broadcast_to(a, (*batch, *_sizes(program, data, n))) for n, a in given.items()}
+    runs = [
+        _Run(program, data, {n: a[at] for n, a in each.items()}, ()).outcome()
+        for at in np.ndindex(batch)
+    ]
+    results = [
+        np.array(x).reshape(*batch, *x[0].shape) for x in zip(*(r for r, _ in runs), strict=True)
+    ]
+    return tuple(results), np.array([good for _, good in runs]).reshape(batch)
+
+
+def _sizes(program, data, name):
+    """Of an argument or result."""
+    axes = program.tables[name].axes
+    return tuple(data.extents[n] if isinstance(n, str) else n for n in axes)
+
+
+@lru_cache(maxsize=4096)
+def _accesses(case: Program):
+    """Places that a case loads, by the name of the input, and those that it stores."""
+    roots = [*case.roots, *(c for c, *_ in case.checks)]
+    loads: dict[str, list] = {}
+    for i in case.graph.reachable(roots):
+        node = case.graph.nodes[i]
+        if node[0] == "input":
+            loads.setdefault(node[1], []).append(place_of(node[1])._replace(index=node[2]))
+    return loads, [place_of(o.name) for o in case.outputs]
+
+
+class _Run:
+    """One run: the rows that are set, by table, row and number, and the results."""
+
+    def __init__(self, program, data, given, batch):
+        self.program, self.data, self.given, self.batch = program, data, given, batch
+        self.dtype = np.result_type(float, *given.values())
+        self.results = {
+            n: np.full((*batch, *_sizes(program, data, n)), np.nan, self.dtype)
+            for n in program.results
+        }
+        self.rows = {}
+        self.cleared = set()
+        self.lists = {d.name: [] for d in program.domains.values() if d.grows}
+        self.good = np.ones(batch, dtype=bool)
+
+    def outcome(self):
+        """Results, and whether all that is checked holds."""
+        self.run(self.program.body, {})
+        return tuple(self.results[n] for n in self.program.results), self.good
+
+    # --- regions ----------------------------------------------------------------------------
+
+    def run(self, body, at):
+        """Regions in order; ``at`` has domain and number of the row of each variable."""
+        for region in body:
+            if isinstance(region, Code):
+                self.code(region, at)
+            elif isinstance(region, Walk):
+                domain, rows = self.walked(region.over, at)
+                for row in reversed(rows) if region.backwards else rows:
+                    self.run(region.body, {**at, region.variable: (domain, row)})
+            elif isinstance(region, Repeat):
+                for _ in range(self.times(region.times)):
+                    self.run(region.body, at)
+            elif isinstance(region, Until):
+                for _ in range(self.times(region.most)):
+                    self.run(region.body, at)
+                    if self.code(region.condition, at)["holds@"]:
+                        break
+            elif isinstance(region, When):
+                if self.code(region.condition, at)["holds@"]:
+                    self.run(region.body, at)
+            else:
+                self.clear(region)
+
+    def walked(self, over, at):
+        """The domain and the rows of a walk."""
+        if not isinstance(over, Chain):
+            return over, list(range(self.count(over)))
+        domain, row = self.row(over.start, at)
+        rows = []
+        while row != NO_ROW:
+            rows.append(row)
+            row = self.column(domain, over.column, row)
+        return domain, rows
+
+    def times(self, times):
+        number = self.given[times.rstrip("@")] if isinstance(times, str) else times
+        return max(0, ceil(number))
+
+    def clear(self, region: Clear):
+        if region.table in self.lists:
+            self.lists[region.table] = []
+        elif region.table in self.results:
+            self.results[region.table][...] = 0
+        else:
+            self.rows = {k: x for k, x in self.rows.items() if k[0] != region.table}
+            self.cleared.add(region.table)
+
+    # --- cases ------------------------------------------------------------------------------
+
+    def code(self, code, at):
+        """Run the case for the rows in scope; values of its conditions."""
+        case = code.cases.get(tuple(self.kind(*row) for row in at.values()))
+        if case is None:
+            kinds = ", ".join(str(self.kind(*row)) for row in at.values())
+            raise TraceError(f"{self.program.name} has not been recorded for rows of kind {kinds}")
+        loads, stores = _accesses(case)
+        ends = {a.list: len(self.lists[a.list]) for a in code.appends}
+        self.check_aliases(loads, stores, at)
+        inputs = {}
+        for argument in case.inputs:
+            values = np.full((*self.batch, *argument.shape), np.nan, self.dtype)
+            for place in loads.get(argument.name, ()):
+                values[(..., *place.index)] = self.load(place, at)
+            inputs[argument.name] = values
+        nodes = (*case.roots, *(c for c, *_ in case.checks))
+        axes = {a.name: len(a.shape) for a in case.inputs}
+        values = evaluate(case.graph, nodes, inputs, axes=axes)
+        values = [np.broadcast_to(x, self.batch) for x in values]
+        for good in values[len(stores) :]:
+            self.good = self.good & good
+        conditions = {}
+        for place, output, x in zip(stores, case.outputs, values, strict=False):
+            if place.table in ("keep", "holds"):
+                conditions[output.name] = bool(x)
+            else:
+                self.store(place, x, at, ends)
+        for append in code.appends:
+            if conditions[f"keep@{append.list}"]:
+                columns = {c: self.row(path, at)[1] for c, path in append.columns.items()}
+                self.lists[append.list].append(columns)
+        return conditions
+
+    def check_aliases(self, loads, stores, at):
+        """Two paths to one row are in each other's way where one of them stores."""
+        seen = {}
+        places = [(p, False) for found in loads.values() for p in found[:1]]
+        for place, stored in [*places, *((p, True) for p in stores)]:
+            declared = self.program.tables.get(place.table)
+            if declared is None or declared.storage != "rows" or place.paths[0].endswith(".new"):
+                continue
+            path = place.paths[0]
+            key = place.table, self.row(path, at)[1] if path else 0
+            before, was_stored = seen.setdefault(key, (path, stored))
+            if before != path and (stored or was_stored):
+                raise TraceError(
+                    f"{self.program.name}: {before} and {path} are the same row of table "
+                    f"{place.table}, {key[1]}, and code that stores to one of them relies on their "
+                    f"being different rows"
+                )
+
+    def load(self, place: Place, at):
+        """The number at a place."""
+        declared = self.program.tables[place.table]
+        if declared.storage == "argument" or declared.storage == "result":
+            arrays = self.given if declared.storage == "argument" else self.results
+            return arrays[place.table][(..., *self.entry(place, at))]
+        row = self.row(place.paths[0], at)[1] if place.paths[0] else 0
+        self.check_row(place, declared.domain, row)
+        if declared.storage == "model":
+            return self.data.numbers[place.table][row, place.index[0]]
+        key = place.table, row, place.index[0]
+        if key not in self.rows and place.table not in self.cleared:
+            raise TraceError(
+                f"{self.program.name}: row {row} of table {place.table} is read "
+                f"({place.paths[0]}, number {place.index[0]}) before it is set"
+            )
+        return self.rows.get(key, 0.0)
+
+    def store(self, place: Place, x, at, ends):
+        """Set a place, or add to it."""
+        declared = self.program.tables[place.table]
+        if declared.storage == "result":
+            where = (..., *self.entry(place, at))
+            array = self.results[place.table]
+            array[where] = array[where] + x if place.adds else x
+            return
+        path = place.paths[0]
+        if path.endswith(".new"):
+            row = ends[path[: -len(".new")]]
+        else:
+            row = self.row(path, at)[1] if path else 0
+            self.check_row(place, declared.domain, row)
+        key = place.table, row, place.index[0]
+        self.rows[key] = self.load(place, at) + x if place.adds else x
+
+    # --- rows -------------------------------------------------------------------------------
+
+    def row(self, path, at):
+        """Domain and number of the row that a path names."""
+        variable, *columns = path.split(".")
+        domain, row = (SINGLE, 0) if variable == "world" else at[variable]
+        for column in columns:
+            domain, row = (
+                self.program.domains[domain].columns[column],
+                self.column(domain, column, row),
+            )
+        return domain, row
+
+    def column(self, domain, column, row):
+        if domain in self.lists:
+            return self.lists[domain][row][column]
+        return int(self.data.domains[domain].columns[column][row])
+
+    def count(self, domain):
+        return len(self.lists[domain]) if domain in self.lists else self.data.domains[domain].count
+
+    def kind(self, domain, row):
+        if domain in self.lists:
+            return ""
+        rows = self.data.domains[domain]
+        return rows.kinds[rows.kind[row]] if len(rows.kind) else rows.kinds[0]
+
+    def check_row(self, place, domain, row):
+        count = 1 if domain == SINGLE else self.count(domain)
+        if not 0 <= row < count:
+            raise TraceError(
+                f"{self.program.name}: {place.table}@{place.paths[0]} is row {row} of {count}"
+            )
+
+    def entry(self, place, at):
+        """Index into an array."""
+        found = []
+        sizes = _sizes(self.program, self.data, place.table)
+        for path, k, n in zip(place.paths, place.index, sizes, strict=True) if sizes else ():
+            at_row = self.row(path, at)[1] if path else 0
+            found.append(at_row + k)
+            if not 0 <= found[-1] < n:
+                raise TraceError(
+                    f"{self.program.name}: entry {found[-1]} of {place.table} along an axis of {n}"
+                )
+        return tuple(found)

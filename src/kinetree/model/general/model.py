@@ -1,0 +1,235 @@
+"""A model that stands for every robot: texts run on it once and leave loops over tables.
+
+Texts walk over ``model.outward()`` and ``model.inward()`` and keep what they compute per body in
+``model.table()``. Of one robot these are ranges and lists: see ``model.walks``. Of a
+``GeneralModel`` a walk yields one row for each kind of body, and what the loop's body does with it
+is recorded as one case: see ``codegen.loops``.
+
+The parent of a body on the base is 0, as it is for one robot, so ``if lam[i] != 0`` works as it
+stands, the base's values fold, and the base needs no row.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.loops.assembly import assembled, outline_of
+from kinetree.codegen.loops.language import Chain, Domain, LoopProgram
+from kinetree.codegen.loops.outline import Outline
+from kinetree.codegen.loops.recording import ANY, Array, Recorder, Row
+from kinetree.errors import TraceError
+from kinetree.joints import Revolute
+from kinetree.model.general.kinds import Kind, instance
+from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS
+from kinetree.spatial import Force, Inertia, Motion, Plucker
+from kinetree.spatial.vector3 import ZERO3
+
+REPRESENTATIVES = (Kind(Revolute("z"), False, False),)
+"""Kinds that show what a text does to other bodies."""
+
+EXTENTS = {"nq": "q", "nv": "v", "body_count": "b"}
+
+
+class _PerBody:
+    """What is asked of a body by its index."""
+
+    def __init__(self, get):
+        self._get = get
+
+    def __getitem__(self, i):
+        return self._get(i)
+
+
+class _Zeros:
+    """A vector of zeros with entries for every joint."""
+
+    def __getitem__(self, at):
+        return np.zeros(0 if isinstance(at, slice) else at.size, dtype=int)
+
+
+class _Forces:
+    """An argument with a force for every body."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __getitem__(self, i):
+        return Force.from_array(self._array[i.span("b", 1), :][0])
+
+
+class _Armature:
+    """The joints that have armature."""
+
+    def __contains__(self, i):
+        return i.kind.armature
+
+
+class GeneralModel:
+    """What texts ask of a model, for a body of any robot."""
+
+    loops = couplings = constraints = ()
+    name = "any robot"
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.zero_motion, self.identity_transform = Motion.zero(), Plucker.identity()
+        self.parent = _PerBody(self._parent)
+        self.joint = _PerBody(self._joint)
+        self.q_slice = _PerBody(lambda i: i.span("q", _kind(i).joint.nq))
+        self.v_slice = _PerBody(lambda i: i.span("v", _kind(i).joint.nv))
+        self.tree_transform = _PerBody(self._placement)
+        self.inertia = _PerBody(lambda i: Inertia.from_parameters(self._numbers("inertia", i)))
+        self.armature = _PerBody(lambda at: self._numbers("armature", at.row, at.size))
+        self.zero_velocity, self.armature_joints = _Zeros(), _Armature()
+
+    @property
+    def a_g(self) -> Motion:
+        """The acceleration of gravity."""
+        return Motion(ZERO3, self.recorder.numbers("gravity", 3))
+
+    def jcalc(self, i: Row, q: Any, qd: Any) -> tuple:
+        """``X_J, S, v_J, c_J`` of joint ``i``."""
+        return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
+
+    def _parent(self, i):
+        return 0 if _kind(i).at_base else i.column("parent")
+
+    def _joint(self, i):
+        kind = _kind(i)
+        return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
+
+    def _placement(self, i):
+        numbers = self._numbers("placement", i)
+        return Plucker(numbers[:9].reshape(3, 3), numbers[9:])
+
+    def _numbers(self, name, i, size=None):
+        return self.recorder.numbers(name, NUMBERS[name] if size is None else size, i)
+
+    # --- walks and tables: as ``model.walks`` has them for one robot ------------------------------
+
+    def outward(self) -> Iterable:
+        """The bodies, each after its parent."""
+        return self.recorder.walk(BODIES)
+
+    def inward(self) -> Iterable:
+        """The bodies, each before its parent."""
+        return self.recorder.walk(BODIES, backwards=True)
+
+    def _again(self):
+        """The bodies in the direction of the last walk, with which this one can be one."""
+        return self.recorder.walk(BODIES, self.recorder.goes_backwards)
+
+    def above(self, i: Row) -> Iterable:
+        """The bodies between body ``i`` and the base, its parent first."""
+        chain = Chain(f"{i.path}.parent", "parent")
+        return self.recorder.walk(chain, kinds=() if _kind(i).at_base else None)
+
+    def table(self, base: Any = None) -> Any:
+        """One value per body, to be filled in."""
+        return self.recorder.table(BODIES, base)
+
+    def copied(self, rows: Any) -> Any:
+        """A table that begins as a copy of another, for sums."""
+        table = self.table(getattr(rows, "base", None))
+        for i in self._again():
+            table[i] = rows[i]
+        return table
+
+    def filled(self, value: Any) -> Any:
+        """A table that begins with one value for all bodies."""
+        table = self.table(value)
+        for i in self._again():
+            table[i] = value
+        return table
+
+    def total(self, zero: Any = 0) -> Any:
+        """A sum over bodies that begins with ``zero``."""
+        return self.recorder.total(zero)
+
+    def joined(self, rows: Any, by: str = "v") -> Array:
+        """A table of arrays, one per joint, as one vector."""
+        result = self.recorder.result((by,), rows, zeros=False)
+        at = self.v_slice if by == "v" else self.q_slice
+        for i in self._again():
+            result[at[i]] = rows[i]
+        return result
+
+    def stacked(self, rows: Any, *shape: int) -> Array:
+        """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
+        result = self.recorder.result(("b", *shape), zeros=False)
+        for i in self._again():
+            result[(i.span("b", 1), *[slice(None)] * len(shape))] = np.asarray(rows[i])[None]
+        return result
+
+    def columns(self, rows: Any, size: int, *like: Any) -> Array:
+        """A table of arrays (size, n_i) side by side, (size, nv)."""
+        result = self.recorder.result((size, "v"), zeros=False)
+        for i in self._again():
+            result[:, self.v_slice[i]] = rows[i]
+        return result
+
+    def zeros(self, shape: tuple, *like: Any) -> Array:
+        """A result to be filled in block by block."""
+        return self.recorder.result(tuple(EXTENTS.get(n, n) for n in shape))
+
+    def matrix(self, *like: Any) -> Array:
+        """Zeros, (nv, nv)."""
+        return self.zeros(("nv", "nv"))
+
+
+def _kind(i) -> Kind:
+    if i.kind is ANY:
+        raise TraceError(
+            f"what kind of body {i.path} is cannot be known where the code is made: only body i "
+            f"of a walk and its own parent can be asked for, not the parent's joint or parent"
+        )
+    return i.kind
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+AXES = {
+    "q": ("q",), "qd": ("v",), "qdd": ("v",), "tau": ("v",), "f_ext": ("b", 6),
+}  # fmt: skip
+"""Axes of arguments by name."""
+
+
+def record(
+    text: Callable, arguments: Iterable[str], kinds: Iterable[Kind], name: str = "",
+    outline: Outline | None = None, pairs: Any = None,
+) -> LoopProgram:  # fmt: skip
+    """The loops that a text consists of.
+
+    Args:
+        text: function of a model and arguments.
+        arguments: their names.
+        kinds: of bodies to record.
+        name: of the program.
+        outline: of the text, ``outlined``; found here if it is not given.
+        pairs: kinds of nested walks to record; all by default.
+    """
+    arguments = tuple(arguments)
+    outline = outlined(text, arguments) if outline is None else outline
+    recorder, results = _recorded(text, arguments, tuple(kinds), outline, pairs)
+    return assembled(recorder, name or text.__name__, arguments, results)
+
+
+def outlined(text: Callable, arguments: Iterable[str]) -> Outline:
+    """What the recording of single kinds of bodies needs to know of a text."""
+    outline = None
+    for _ in range(2):
+        outline = outline_of(*_recorded(text, tuple(arguments), REPRESENTATIVES, outline))
+    return outline
+
+
+def _recorded(text, arguments, kinds, outline=None, pairs=None):
+    """A recorder that has heard the text, and the names of its results."""
+    recorder = Recorder([Domain(BODIES, COLUMNS)], {BODIES: kinds}, outline, pairs)
+    given = []
+    for name in arguments:
+        array = recorder.argument(name, AXES[name])
+        given.append(_Forces(array) if name == "f_ext" else array)
+    found = text(GeneralModel(recorder), *given)
+    found = found if isinstance(found, tuple) else (found,)
+    return recorder, tuple(recorder.given_back(x) for x in found)
