@@ -603,6 +603,9 @@ RULES = {
     "aba_derivatives.forward_dynamics_derivatives": DerivativeRule(
         lambda f, _: derivatives(lambda q, qd, tau: f.accelerations(tau, q, qd), f.q, f.qd, f.tau)
     ),
+    "aba_derivatives.forward_dynamics_derivatives_by_articulated_bodies": DerivativeRule(
+        lambda f, _: derivatives(lambda q, qd, tau: f.accelerations(tau, q, qd), f.q, f.qd, f.tau)
+    ),
     "aba_variants.body_response": Rule(
         lambda f, _: _handle_in_base(f), lambda x: [x.Phi, x.b]
     ),
@@ -692,6 +695,7 @@ RULES = {
     ),
     "hybrid.hybrid_dynamics": Rule(hybrid, free=FREE),
     "hybrid.response": Rule(response, free=FREE),
+    "hybrid.response_by_articulated_bodies": Rule(response, free=FREE),
     "hybrid.hybrid_dynamics_by_articulated_bodies": Rule(hybrid, free=FREE),
     "joint_space.forward_dynamics": QDD_RULE,
     "joint_space.solution": Rule(QDD_RULE.expected, lambda x: x.qdd),
@@ -744,6 +748,7 @@ RULES = {
     "maximal.forward_dynamics": QDD_RULE,
     "maximal.solution": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "minv.inverse_mass_matrix": INVERSE_RULE,
+    "minv.inverse_mass_matrix_by_columns": INVERSE_RULE,
     "minv.inverse_mass_matrix_by_factors": INVERSE_RULE,
     "centroidal.center_of_mass": Rule(at_rest),
     "centroidal.momentum": Rule(bodies),
@@ -774,6 +779,7 @@ RULES = {
     "regressors.potential_energy_regressor": RegressorRule(lambda f, _: [_potential(f, f.q)]),
     "regressors.regressor": RegressorRule(TAU_RULE.expected),
     "regressors.regressor_by_axial_turns": RegressorRule(TAU_RULE.expected),
+    "regressors.regressor_in_base_coordinates": RegressorRule(TAU_RULE.expected),
     "rnea.bias_force": C_RULE,
     "rnea.coriolis_force": VELOCITY_RULE,
     "rnea.gravity_force": G_RULE,
@@ -832,6 +838,7 @@ PARTS = {
     "forward_dynamics.is_closed",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
+    "minv.articulated_joints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",
     "propagation.require_regular_variables", "reactions.joint_reactions", "reactions.multipliers",
     "reactions.pushed", "reactions.with_loop_forces", "sensors.readings",

@@ -120,6 +120,20 @@ def test_a_task_counts_once_and_keeps_its_tier():
         assert task.tier == "specialised"
 
 
+def test_after_a_task_samples_count_again():
+    k = kernel(general=False)
+    with tiers.task(9):
+        for _ in range(40):
+            ran(k), ran(k, 2)
+    assert (k.samples, k.level) == (9, 0)
+    ran(k), ran(k)
+    assert (k.samples, k.level) == (11, 1)
+    connected = k.lean
+    with tiers.task(9):
+        ran(k)
+    assert k.lean is connected
+
+
 def test_a_settled_kernel_is_specialised_and_optimised_at_once():
     k = kernel()
     assert ran(k) == "general"

@@ -818,7 +818,7 @@ not_of_a_model("makes a model", "from_arrays", "from_dh", "from_poe", "load", "l
                "model.dh_from_axes")  # fmt: skip
 not_of_a_model("of numbers or arrays", "repeat", "rotx", "roty", "rotz", "xlt", "select",
                "support_margin", "symbolic.lagrange_equations")  # fmt: skip
-not_of_a_model("a setting", "set_threads", "threads")
+not_of_a_model("a setting", "set_threads", "set_tier", "threads", "tier")
 not_of_a_model("draws; tests/viewer", "view")
 not_of_a_model(
     "of contacts or shapes, whatever they belong to", "contact.body_contact",

@@ -12,9 +12,22 @@ from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, sing
 from kinetree.spatial import crf, crm, dyadic
 
 __all__ = [
-    "ArticulatedBodies", "articulated_bodies", "forward_dynamics", "joint_forces",
-    "true_accelerations",
+    "ArticulatedBodies", "ArticulatedJoints", "articulated_bodies", "forward_dynamics",
+    "joint_forces", "true_accelerations",
 ]  # fmt: skip
+
+
+class ArticulatedJoints(NamedTuple):
+    """How joints answer to forces: all that ``H⁻¹`` needs, per body and in body coordinates."""
+
+    X: list
+    """Transforms from parent to body."""
+    S: list
+    """Motion subspaces."""
+    U: list
+    """``IA S``."""
+    D_inv: list
+    """``(Sᵀ IA S)⁻¹``, armature included."""
 
 
 class ArticulatedBodies(NamedTuple):
@@ -34,6 +47,8 @@ class ArticulatedBodies(NamedTuple):
     """Body velocities."""
     c: list
     """Velocity-product accelerations of the joints, ``c_J + v × v_J``."""
+    joints: ArticulatedJoints
+    """How the joints answer to forces."""
 
 
 @refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")
@@ -73,7 +88,8 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
         a_ = X[i] @ a[lam[i]] + c[i]
         qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
         a[i] = a_ + S[i] @ qdd[i]
-    return ArticulatedBodies(model.joined(qdd), a, IA, pA, X, v, c)
+    joints = ArticulatedJoints(X, S, U, D_inv)
+    return ArticulatedBodies(model.joined(qdd), a, IA, pA, X, v, c, joints)
 
 
 @refuses("loops", use="implicit.forward_dynamics")

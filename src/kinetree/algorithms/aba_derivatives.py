@@ -14,18 +14,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import armature, ltl, rnea_derivatives
+from kinetree.algorithms import aba, armature, ltl, minv, rnea_derivatives
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.propagation import moves_no_inertia
 from kinetree.algorithms.rnea_derivatives import (
     composite_forces,
     force_derivatives,
+    inverse_dynamics_derivatives,
     joint_forces,
     joint_space_inertia,
 )
 from kinetree.spatial import crm
 
-__all__ = ["ForwardDynamicsDerivatives", "forward_dynamics_derivatives"]
+__all__ = [
+    "ForwardDynamicsDerivatives", "forward_dynamics_derivatives",
+    "forward_dynamics_derivatives_by_articulated_bodies",
+]  # fmt: skip
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -64,6 +68,18 @@ def forward_dynamics_derivatives(
     known_q, known_qd = _free_root_columns(model, bodies, forces)
     dq, dqd = _solved(L, lam, (dq, dqd), (known_q, known_qd))
     return ForwardDynamicsDerivatives(dq, dqd, ltl.inverse_ltdl(L, lam))
+
+
+@refuses("loops", "couplings", use="kinetree.differentiate")
+def forward_dynamics_derivatives_by_articulated_bodies(model, q, qd, tau, f_ext=None):
+    """The same: ``H⁻¹`` acts through articulated bodies, on one column after the other."""
+    at, bodies = model.v_slice, aba.articulated_bodies(model, q, qd, tau, f_ext)
+    dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, bodies.qdd, f_ext)
+    dtau = model.matrix(q)
+    for i in model.outward():
+        dtau[at[i], at[i]] = np.eye(model.joint[i].nv, dtype=int)
+    minv.solve_columns(model, bodies.joints, (-1, dq), (-1, dqd), (1, dtau))
+    return ForwardDynamicsDerivatives(dq, dqd, dtau)
 
 
 def _free_root_columns(model, bodies, forces):

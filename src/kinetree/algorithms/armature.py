@@ -7,7 +7,7 @@ joint without armature.
 
 import numpy as np
 
-__all__ = ["force", "forces", "inertia", "is_present", "joint_inertia", "power", "quadratic"]
+__all__ = ["force", "forces", "inertia", "is_present", "joint_inertia", "power"]
 
 
 def is_present(model, i) -> bool:
@@ -42,11 +42,7 @@ def joint_inertia(model, i, D):
     return D + np.diag(model.armature[model.v_slice[i]]) if is_present(model, i) else D
 
 
-def power(model, qd, qdd):
-    """``qdᵀ A qdd``, the rate of the kinetic energy of the armature."""
-    return qd @ (model.armature * qdd) if model.armature_joints else 0
-
-
-def quadratic(model, qd):
-    """``qdᵀ A qd``, twice the kinetic energy of the armature."""
-    return qd @ (model.armature * qd) if model.armature_joints else 0
+def power(model, i, P, qd, qdd):
+    """``P + qd_iᵀ A_i qdd_i``: a power of bodies with that which armature ``i`` takes."""
+    at = model.v_slice[i]
+    return P + qd[at] @ (model.armature[at] * qdd[at]) if is_present(model, i) else P

@@ -41,10 +41,12 @@ def momentum(model, q, qd):
     Its angular part is about the origin of the base [N·m·s], its linear part [N·s] is the total
     mass times the velocity of the mass centre. Armature has no part in it.
     """
-    lam, NB, I = model.parent, model.body_count, model.inertia
+    lam, I = model.parent, model.inertia
     X, v = body_velocities(model, q, qd)
-    h = [Force.zero(), *(I[i] @ v[i] for i in range(1, NB + 1))]
-    for i in range(NB, 0, -1):
+    h = model.table(Force.zero())
+    for i in model.outward():
+        h[i] = I[i] @ v[i]
+    for i in model.inward():
         h[lam[i]] = h[lam[i]] + X[i].T @ h[i]
     return h[0]
 
@@ -56,20 +58,20 @@ def total_momentum(model, q, qd):
 
 def total_mass(model):
     """Mass of all moving bodies together [kg]."""
-    return sum(I.mass for I in model.inertia[1:])
+    mass = model.total()
+    for i in model.outward():
+        mass.add(model.inertia[i].mass)
+    return mass.value
 
 
 def center_of_mass(model, q):
     """Mass centre of all moving bodies [m], in base coordinates, (3,)."""
-    mass = check_pivot(
-        total_mass(model), 0, lambda: f"model {model.name!r} has no mass, hence no mass centre"
-    )
+    mass, moment = _mass(model), model.total()
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
-    moment = sum(
-        I.mass * X.r + X.E.T @ I.first_moment
-        for I, X in zip(model.inertia[1:], X_0[1:], strict=True)
-    )
-    return moment / mass
+    for i in model.outward():
+        I = model.inertia[i]
+        moment.add(I.mass * X_0[i].r + X_0[i].E.T @ I.first_moment)
+    return moment.value / mass
 
 
 # --- about the origin of the base, or the mass centre --------------------------------------------
@@ -81,11 +83,18 @@ def momentum_matrix(model, q, *, centroidal=False):
 
     With ``centroidal`` they are about the mass centre.
     """
+    return Force.from_array(model.columns(_momentum_columns(model, q, centroidal), 6, q))
+
+
+def _momentum_columns(model, q, centroidal=False):
+    """The columns of each joint: the momentum of what is beyond it, as one rigid body."""
     light = condensed(model)  # what it moves to the base has no momentum, only inertia
     X_0 = _to_bodies(model, joint_transforms(light, q)[0], centroidal)
     IC, S = _composites(axial_view(light), q)
-    bodies = range(1, model.body_count + 1)
-    return _columns(model, (q,), {i: X_0[i].inv_apply(IC[i] @ S[i]) for i in bodies})
+    A = model.table()
+    for i in model.outward():
+        A[i] = X_0[i].inv_apply(IC[i] @ S[i])
+    return A
 
 
 def _coupled_rate(rate, at):
@@ -98,22 +107,29 @@ def _coupled_rate(rate, at):
 
 @for_all_joints(_coupled_rate)
 def momentum_matrix_rate(model, q, qd, *, centroidal=False):
-    """``dA/dt``, the columns ``IC dS/dt + dIC/dt S`` in base coordinates; ``dI/dt = B + Bᵀ``.
+    """``dA/dt``, force columns as those of ``momentum_matrix``.
 
-    With ``centroidal`` they are about the point where the mass centre is, and which stays there.
+    With ``centroidal`` moments are about the point where the mass centre is, and which stays there.
     """
-    lam, NB = model.parent, model.body_count
+    rates = _momentum_column_rates(model, q, qd, centroidal)
+    return Force.from_array(model.columns(rates, 6, q, qd))
+
+
+def _momentum_column_rates(model, q, qd, centroidal=False):
+    """The columns ``IC dS/dt + dIC/dt S`` of each joint in base coordinates; ``dI/dt = B + Bᵀ``."""
+    lam = model.parent
     X, v = body_velocities(model, q, qd)
     X_0 = _to_bodies(model, X, centroidal)
     IC, S = _composites(model, q)
-    BC = [None, *(BodyCoriolis.of(model.inertia[i], v[i]) for i in range(1, NB + 1))]
-    rates = {}
-    for i in range(NB, 0, -1):
+    BC, rates = model.table(), model.table()
+    for i in model.outward():
+        BC[i] = BodyCoriolis.of(model.inertia[i], v[i])
+    for i in model.inward():
         if lam[i] != 0:
             BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
         Sd = subspace_rate(model, i, q, qd, v[i])
         rates[i] = X_0[i].inv_apply(IC[i] @ Sd + BC[i] @ S[i] + BC[i].T @ S[i])
-    return _columns(model, (q, qd), rates)
+    return rates
 
 
 def _to_bodies(model, X, centroidal):
@@ -122,10 +138,12 @@ def _to_bodies(model, X, centroidal):
 
 def momentum_rate(model, q, qd, qdd):
     """``dh/dt``: the force that gives all bodies their accelerations, gravity included in it."""
-    lam, NB, I = model.parent, model.body_count, model.inertia
+    lam, I = model.parent, model.inertia
     X, v, a = body_accelerations(model, q, qd, qdd)
-    f = [Force.zero(), *(I[i] @ a[i] + crf(v[i], I[i] @ v[i]) for i in range(1, NB + 1))]
-    for i in range(NB, 0, -1):
+    f = model.table(Force.zero())
+    for i in model.outward():
+        f[i] = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
+    for i in model.inward():
         f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
     return f[0]
 
@@ -137,21 +155,13 @@ def total_inertia(model, q):
 
 def _composites(model, q):
     """``IC[i]`` in body coordinates and ``S[i]``; ``IC[0]`` is the whole mechanism."""
-    lam, NB = model.parent, model.body_count
+    lam = model.parent
     X, S = joint_transforms(model, q)
-    IC: list[Inertia] = list(model.inertia)
+    IC = model.copied(model.inertia)
     IC[0] = Inertia.zero() if IC[0] is None else IC[0]
-    for i in range(NB, 0, -1):
+    for i in model.inward():
         IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
     return IC, S
-
-
-def _columns(model, arrays, parts):
-    A = Force(*(np.zeros((3, model.nv), dtype=model.scalar_type(*arrays)) for _ in range(2)))
-    for i, part in parts.items():
-        A.angular[:, model.v_slice[i]] = part.angular
-        A.linear[:, model.v_slice[i]] = part.linear
-    return A
 
 
 # --- about the mass centre -----------------------------------------------------------------------
@@ -268,9 +278,13 @@ def center_of_mass_acceleration(model, q, qd, qdd):
     return momentum_rate(model, q, qd, qdd).linear / _mass(model)
 
 
+@for_all_joints(columns)
 def center_of_mass_jacobian(model, q):
     """``J`` with ``J qd`` the velocity of the mass centre, (3, nv)."""
-    return momentum_matrix(model, q).linear / _mass(model)
+    A, J, mass = _momentum_columns(model, q), model.table(), _mass(model)
+    for i in model.outward():
+        J[i] = A[i].linear / mass
+    return model.columns(J, 3, q)
 
 
 def center_of_mass_jacobian_rate(model, q, qd):

@@ -22,7 +22,7 @@ from kinetree.algorithms.kinematics import (
 from kinetree.algorithms.passive import stretch, tendon_stretch, tendon_variables
 from kinetree.model.limits import has_dynamics
 from kinetree.model.views import axial_view, condensed
-from kinetree.spatial import Force, crf
+from kinetree.spatial import crf
 
 __all__ = [
     "elastic_energy", "generalized_force", "generalized_momentum", "kinetic_energy",
@@ -35,19 +35,21 @@ __all__ = [
 def kinetic_energy(model, q, qd):
     """``½ Σ v·Iv`` over the bodies, and that of the armature [J]; equal to ``½ qdᵀ H qd``."""
     _, v = body_velocities(model, q, qd)
-    bodies = sum(v[i].dot(model.inertia[i] @ v[i]) for i in range(1, model.body_count + 1))
-    return (bodies + armature.quadratic(model, qd)) / 2
+    T = model.total()
+    for i in model.outward():
+        T.add(armature.power(model, i, v[i].dot(model.inertia[i] @ v[i]), qd, qd))
+    return T.value / 2
 
 
 def potential_energy(model, q):
     """``-Σ m g·c`` over the bodies [J]; zero for a mass at the origin of the base."""
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
-    U = 0
-    for i in range(1, model.body_count + 1):
+    U = model.total()
+    for i in model.outward():
         I = model.inertia[i]
         moment = I.mass * X_0[i].r + X_0[i].E.T @ I.first_moment
-        U = U - model.gravity @ moment
-    return U
+        U.add(-(model.gravity @ moment))
+    return U.value
 
 
 @for_all_joints()
@@ -97,15 +99,17 @@ def total_energy(model, q, qd):
 @for_all_joints(force)
 def generalized_momentum(model, q, qd):
     """``p = H qd``, with what prescribed joints move, in O(n): ``∂T/∂qd``, (nv,)."""
-    lam, NB, I = model.parent, model.body_count, model.inertia
+    lam, I = model.parent, model.inertia
     X, v = body_velocities(model, q, qd)
     _, S = joint_transforms(model, q)
-    h = [Force.zero(), *(I[i] @ v[i] for i in range(1, NB + 1))]
-    p = [model.zero_velocity[:0]] + [None] * NB
-    for i in range(NB, 0, -1):
-        p[i] = S[i].T @ h[i]
-        h[lam[i]] = h[lam[i]] + X[i].T @ h[i]
-    return armature.forces(model, np.concatenate(p), qd)
+    h, p = model.table(), model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        h[i] = I[i] @ v[i]
+    for i in model.inward():
+        p[i] = armature.force(model, i, S[i].T @ h[i], qd)
+        if lam[i] != 0:
+            h[lam[i]] = h[lam[i]] + X[i].T @ h[i]
+    return model.joined(p)
 
 
 def mass_matrix_rate(model, q, qd):
@@ -121,10 +125,12 @@ def mass_matrix_rate_by_axial_turns(model, q, qd):
 @for_all_joints()
 def kinetic_energy_rate(model, q, qd, qdd):
     """``dT/dt = Σ v·(I a + v ×* I v)`` over the bodies [W]."""
-    I = model.inertia
+    I, T_rate = model.inertia, model.total()
     _, v, a = body_accelerations(model, q, qd, qdd)
-    forces = (I[i] @ a[i] + crf(v[i], I[i] @ v[i]) for i in range(1, model.body_count + 1))
-    return sum(v[i].dot(f) for i, f in enumerate(forces, start=1)) + armature.power(model, qd, qdd)
+    for i in model.outward():
+        f = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
+        T_rate.add(armature.power(model, i, v[i].dot(f), qd, qdd))
+    return T_rate.value
 
 
 def potential_energy_rate(model, q, qd):
@@ -135,12 +141,12 @@ def potential_energy_rate(model, q, qd):
 @for_all_joints(force)
 def generalized_force(model, q, f_ext):
     """``Q = Σ J_iᵀ f_i``, (nv,), of forces on the bodies in base coordinates; entry 0 unused."""
-    lam, NB = model.parent, model.body_count
+    lam = model.parent
     X, S = joint_transforms(model, q)
     X_0 = base_transforms(model, X)
-    f = [Force.zero(), *f_ext[1:]]
-    Q = [model.zero_velocity[:0]] + [None] * NB
-    for i in range(NB, 0, -1):
+    f, Q = model.copied(f_ext), model.table(model.zero_velocity[:0])
+    for i in model.inward():
         Q[i] = S[i].T @ (X_0[i].star @ f[i])
-        f[lam[i]] = f[lam[i]] + f[i]
-    return np.concatenate(Q)
+        if lam[i] != 0:
+            f[lam[i]] = f[lam[i]] + f[i]
+    return model.joined(Q)

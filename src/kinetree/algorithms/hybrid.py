@@ -18,12 +18,12 @@ from kinetree.algorithms.propagation import (
 )
 from kinetree.model import tree
 from kinetree.model.gearing import elimination_tree, inertia_pattern
-from kinetree.spatial import crf, crm, dyadic
+from kinetree.spatial import Force, crf, crm, dyadic
 
 __all__ = [
     "closed_hybrid_dynamics", "closed_response", "expanded_reduced_parent", "free_joint_inertia",
     "given_forces_and_accelerations", "hybrid_dynamics", "hybrid_dynamics_by_articulated_bodies",
-    "moved_bodies", "reduced_parent", "response", "variables",
+    "moved_bodies", "reduced_parent", "response", "response_by_articulated_bodies", "variables",
 ]  # fmt: skip
 
 
@@ -242,33 +242,33 @@ def _at_free(model, qdd_free, at):
 @instead(hybrid_dynamics)
 def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *, free):
     """The same as ``hybrid_dynamics``, by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
-    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
-    X, S, v, c, pA, U, D_inv, u, a = ([None] * (NB + 1) for _ in range(9))
-    IA = list(I)
-    tau = [model.zero_velocity[:0]] + [tau[model.v_slice[i]] for i in range(1, NB + 1)]
-    qdd = [model.zero_velocity[:0]] + [qdd[model.v_slice[i]] for i in range(1, NB + 1)]
+    lam, at, X_T, I = model.parent, model.v_slice, model.tree_transform, model.inertia
+    X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
+    IA = model.copied(I)
+    both = model.zeros((2, "nv"), q, qd, tau, qdd, *([] if f_ext is None else [f_ext]))
 
     v[0] = model.zero_motion
-    for i in range(1, NB + 1):
+    for i in model.outward():
         X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J
         c[i] = c_J + crm(v[i], v_J)
         if i not in free:
-            c[i] = c[i] + S[i] @ qdd[i]
+            c[i] = c[i] + S[i] @ qdd[at[i]]
         pA[i] = crf(v[i], I[i] @ v[i])
 
     if f_ext is not None:
         fx = external_forces(model, X, f_ext)
-        pA[1:] = [pA[i] - fx[i] for i in range(1, NB + 1)]
+        for i in model.outward():
+            pA[i] = pA[i] - fx[i]
 
-    for i in range(NB, 0, -1):
+    for i in model.inward():
         Ia = IA[i]
         if i in free:
             U[i] = IA[i] @ S[i]
             D = armature.joint_inertia(model, i, S[i].T @ U[i])
             D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
-            u[i] = tau[i] - S[i].T @ pA[i]
+            u[i] = tau[at[i]] - S[i].T @ pA[i]
             Ia = IA[i] - dyadic(U[i], D_inv[i])
             Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
         if lam[i] != 0:
@@ -279,13 +279,64 @@ def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *,
             pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
 
     a[0] = -model.a_g
-    for i in range(1, NB + 1):
+    for i in model.outward():
         a[i] = X[i] @ a[lam[i]] + c[i]
         if i in free:
-            qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a[i])
-            a[i] = a[i] + S[i] @ qdd[i]
+            qdd_i = D_inv[i] @ (u[i] - U[i].T @ a[i])
+            a[i] = a[i] + S[i] @ qdd_i
+            both[0, at[i]], both[1, at[i]] = tau[at[i]], qdd_i
         else:
-            tau[i] = S[i].T @ (IA[i] @ a[i] + pA[i])
-            if armature.is_present(model, i):
-                tau[i] = tau[i] + model.armature[model.v_slice[i]] * qdd[i]
-    return np.stack([np.concatenate(tau), np.concatenate(qdd)])
+            tau_i = S[i].T @ (IA[i] @ a[i] + pA[i])
+            both[0, at[i]] = armature.force(model, i, tau_i, qdd)
+            both[1, at[i]] = qdd[at[i]]
+    return both
+
+
+def _response_by_solves(model, q, *, free):
+    """For models with couplings."""
+    return response(model, q, free)
+
+
+@instead(_response_by_solves)
+def response_by_articulated_bodies(model, q, *, free):
+    """The same as ``response``: each column by two passes over bodies at rest, without gravity."""
+    lam, at = model.parent, model.v_slice
+    X, S = joint_transforms(model, q)
+    R, IA = model.matrix(q), model.copied(model.inertia)
+    U, D_inv, u, c, p, a = (model.table() for _ in range(6))
+    Ia = model.table()
+    for i in model.inward():
+        Ia[i] = IA[i]
+        if i in free:
+            U[i] = IA[i] @ S[i]
+            D = armature.joint_inertia(model, i, S[i].T @ U[i])
+            D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+            Ia[i] = IA[i] - dyadic(U[i], D_inv[i])
+            Ia[i] = Ia[i] if armature.is_present(model, i) else cleared(Ia[i], S[i])
+        if lam[i] != 0:
+            IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia[i] @ X[i]
+        R[at[i], at[i]], p[i] = np.eye(model.joint[i].nv, dtype=int), Force.zero()
+
+    for k in model.variables():  # a force if its joint is free, else an acceleration
+        for i in model.inward():
+            if i in free:
+                u[i] = R[at[i], k] - S[i].T @ p[i]
+                pa = p[i] + U[i] @ (D_inv[i] @ u[i])
+            else:
+                c[i] = S[i] @ R[at[i], k]
+                pa = p[i] + Ia[i] @ c[i]
+            if lam[i] != 0:
+                p[lam[i]] = p[lam[i]] + X[i].T @ pa
+        for i in model.outward():
+            a[i] = X[i] @ a[lam[i]] if lam[i] != 0 else model.zero_motion
+            if i in free:
+                R[at[i], k] = D_inv[i] @ (u[i] - U[i].T @ a[i])
+                a[i] = a[i] + S[i] @ R[at[i], k]
+            else:
+                a[i] = a[i] + c[i]
+                tau_i = S[i].T @ (IA[i] @ a[i] + p[i])
+                if armature.is_present(model, i):
+                    tau_i = tau_i + model.armature[at[i]] * R[at[i], k]
+                R[at[i], k] = tau_i
+            p[i] = Force.zero()
+    return R

@@ -23,6 +23,7 @@ from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
     body_velocities,
+    joint_subspace_rate,
     joint_transforms,
     subspace_rate,
 )
@@ -45,6 +46,7 @@ class RelativeFrame:
         root: the nearest body that carries both frames; it counts as at rest.
         near: bodies from there to the frame, parents first.
         far: bodies from there to the observer, parents first.
+        up, down: of every body, from its coordinates to the reference coordinates, or back.
     """
 
     def __init__(self, model, frame, reference="world", point=None, observer=None):
@@ -61,73 +63,97 @@ class RelativeFrame:
         self.placement = frame.placement
         if point is not None:
             self.placement = xlt(as_vector3(point, "the point")) @ frame.placement
-        ours, theirs = model.support[frame.body], model.support[observer.body] if observer else ()
-        shared = [i for i in ours if i in theirs]
-        self.root = shared[-1] if shared else 0
-        self.near = tuple(i for i in ours if i not in shared)
-        self.far = tuple(i for i in theirs if i not in shared)
+        self.root, self.near, self.far = 0, model.chain(frame.body), ()
+        if observer is not None:
+            theirs = model.chain(observer.body)
+            shared = [i for i in self.near if i in theirs]
+            self.root = shared[-1] if shared else 0
+            self.near = tuple(i for i in self.near if i not in shared)
+            self.far = tuple(i for i in theirs if i not in shared)
+        self.up, self.down, self.center = model.table(), model.table(), None
 
     @property
     def bodies(self):
         """All bodies that move one frame against the other, parents first."""
-        return (*self.near, *self.far)
+        return (*self.near, *self.far) if self.far else self.near
 
-    def signs(self):
-        """Of every such body, whether its joint moves the frame (+1) or the observer (-1)."""
-        return dict.fromkeys(self.near, 1) | dict.fromkeys(self.far, -1)
+    def before(self, i):
+        """Those of ``bodies`` that come before body ``i``."""
+        if self.observer is None:
+            return self.model.above(i)
+        return self.bodies[: self.bodies.index(i)]
 
-    def carriers(self, X):
-        """For every body, the map of motions from its coordinates to the reference coordinates.
+    def carries(self, j, i):
+        """Whether body ``i`` moves with joint ``j``, which comes before it."""
+        return self.observer is None or j in self.model.support[i]
+
+    def is_near(self, i):
+        """Whether joint ``i`` moves the frame; if not, it moves the observer."""
+        return self.observer is None or i in self.near
+
+    def place(self, X):
+        """Place the bodies in reference coordinates.
 
         Args:
             X: transforms from parent to body, for ``bodies``.
         """
         if self.reference == "body":
-            up, down = self._transforms(X, self.placement, self.near, self.far)
+            self._place(X, self.frame.body, self.placement, self.near, self.far)
         else:
-            up, down = self._from_observer(X)
-        if self.reference == "aligned":
-            origin = self._from_to(up, down).r
-            up = {i: xlt(origin) @ X_i for i, X_i in up.items()}
-            down = {i: Plucker(X_i.E, X_i.r - origin) for i, X_i in down.items()}
-        carry = {i: X_i.inv_apply for i, X_i in down.items()}
-        return carry | {i: X_i.apply for i, X_i in up.items()}
+            p = self.transform(X).r
+            self.center = p if self.reference == "aligned" else None
+
+    def carry(self, i, x):
+        """A motion in coordinates of body ``i``, in reference coordinates."""
+        goes_up = i != self.root and self.is_near(i) == (self.reference == "body")
+        X_i = self.up[i] if goes_up else self.down[i]
+        if self.center is not None:
+            X_i = xlt(self.center) @ X_i if goes_up else Plucker(X_i.E, X_i.r - self.center)
+        return X_i.apply(x) if goes_up else X_i.inv_apply(x)
+
+    def column(self, i, s):
+        """What joint ``i`` with axes ``s`` gives the frame: ``carry``, or against the observer."""
+        return self.signed(i, self.carry(i, s))
+
+    def signed(self, i, x):
+        """``x`` if joint ``i`` moves the frame, ``-x`` if it moves the observer."""
+        return x if self.is_near(i) else -x
 
     def transform(self, X):
         """From observer to frame coordinates."""
-        return self._from_to(*self._from_observer(X))
+        if self.observer is None:
+            self._place(X, 0, Plucker.identity(), self.far, self.near)
+        else:
+            self._place(X, self.observer.body, self.observer.placement, self.far, self.near)
+        return self.placement @ self.down[self.frame.body]
 
-    def coordinate_velocity(self, carry, v):
+    def coordinate_velocity(self, v):
         """Velocity of the reference coordinates when the bodies have velocities ``v``."""
+        of_frame, of_observer = self.motions(v)
         if self.reference == "body":
-            return carry[self.frame.body](v[self.frame.body])
-        turning = (
-            Motion.zero()
-            if self.observer is None
-            else carry[self.observer.body](v[self.observer.body])
-        )
+            return of_frame
         if self.reference == "world":
-            return turning
-        return Motion(turning.angular, carry[self.frame.body](v[self.frame.body]).linear)
+            return of_observer
+        return Motion(of_observer.angular, of_frame.linear)
 
-    def _from_observer(self, X):
-        placement = Plucker.identity() if self.observer is None else self.observer.placement
-        return self._transforms(X, placement, self.far, self.near)
+    def motions(self, v):
+        """Motions of frame and observer in reference coordinates."""
+        here, there = self.frame.body, self.observer
+        still = Motion.zero() if there is None else self.carry(there.body, v[there.body])
+        return self.carry(here, v[here]), still
 
-    def _from_to(self, up, down):
-        b = self.frame.body
-        return self.placement @ (down[b] if b in down else up[b].inverse())
-
-    def _transforms(self, X, placement, here, there):
+    def _place(self, X, end, placement, here, there):
         """From bodies on the way up to the coordinates of one end; from these to the others."""
-        up, C_X_i = {}, placement
+        lam, up, down, root = self.model.parent, self.up, self.down, self.root
+        reaches_root = end == root or self.observer is not None
+        up[end] = placement
         for i in reversed(here):
-            up[i] = C_X_i
-            C_X_i = C_X_i @ X[i]
-        down = {self.root: C_X_i.inverse()}
+            if reaches_root or lam[i] != root:
+                up[lam[i]] = up[i] @ X[i]
+        if reaches_root:
+            down[root] = up[root].inverse()
         for i in there:
-            down[i] = X[i] @ down[self.model.parent[i]]
-        return up, down
+            down[i] = X[i] @ down[lam[i]]
 
 
 def frame_pose(model, q, frame, observer=None):
@@ -140,34 +166,41 @@ def frame_pose(model, q, frame, observer=None):
 def all_poses(model, q):
     """The poses of all moving bodies, (body_count, 4, 4)."""
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
-    poses = [X_0[i].to_pose() for i in range(1, model.body_count + 1)]
-    return np.array(poses).reshape(-1, 4, 4)
+    T = model.table()
+    for i in model.outward():
+        T[i] = X_0[i].to_pose()
+    return model.stacked(T, 4, 4)
 
 
 @for_all_joints(columns)
 def body_jacobian(model, q, i):
     """``J_i``, motion columns in base coordinates with ``J_i qd = v_i`` — RBDA (4.6)."""
-    kappa = model.support[i]
+    kappa, J = model.chain(i), model.table()
     X, S = joint_transforms(model, q, kappa)
     X_0 = base_transforms(model, X, kappa)
-    return _columns(model, model.scalar_type(q), {j: X_0[j].inv_apply(S[j]) for j in kappa})
+    for j in kappa:
+        J[j] = X_0[j].inv_apply(S[j])
+    return Motion.from_array(model.columns(J, 6, q))
 
 
 @for_all_joints(columns)
 def all_jacobians(model, q, reference="world"):
     """Jacobians of all moving bodies, (body_count, 6, nv), tutorial (60)."""
+    lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
-    X_0 = base_transforms(model, X)
-    J_0 = [None] + [X_0[j].inv_apply(S[j]) for j in range(1, model.body_count + 1)]
-    J = np.zeros((model.body_count, 6, model.nv), dtype=model.scalar_type(q))
-    columns: list = [{}]
-    for i in range(1, model.body_count + 1):
+    X_0, J_0 = base_transforms(model, X), model.table()
+    J = model.zeros(("body_count", 6, "nv"), q)
+    for i in model.outward():
         if reference == "body":
-            columns.append({j: X[i] @ s for j, s in columns[model.parent[i]].items()} | {i: S[i]})
-        else:
-            origin = Plucker(np.eye(3, dtype=int), X_0[i].r if reference == "aligned" else ZERO3)
-            columns.append({j: origin @ J_0[j] for j in model.support[i]})
-        J[i - 1] = _columns(model, J.dtype, columns[i]).to_array()
+            J[i - 1, :, at[i]] = S[i].to_array()
+            for j in model.above(i):
+                J[i - 1, :, at[j]] = (X[i] @ Motion.from_array(J[lam[i] - 1, :, at[j]])).to_array()
+            continue
+        p = Plucker(np.eye(3, dtype=int), X_0[i].r if reference == "aligned" else ZERO3)
+        J_0[i] = X_0[i].inv_apply(S[i])
+        J[i - 1, :, at[i]] = (p @ J_0[i]).to_array()
+        for j in model.above(i):
+            J[i - 1, :, at[j]] = (p @ J_0[j]).to_array()
     return J
 
 
@@ -183,26 +216,26 @@ def frame_jacobian(model, q, frame, reference="world", point=None, observer=None
         point: a point of the frame to use in place of its origin [m], (3,).
         observer: a ``Frame`` to use in place of the base.
     """
-    seen = RelativeFrame(model, frame, reference, point, observer)
+    seen, J = RelativeFrame(model, frame, reference, point, observer), model.table()
     X, S = joint_transforms(model, q, seen.bodies)
-    carry = seen.carriers(X)
-    parts = {i: _signed(sign, carry[i](S[i])) for i, sign in seen.signs().items()}
-    return _columns(model, model.scalar_type(q), parts).to_array()
+    seen.place(X)
+    for i in seen.bodies:
+        J[i] = seen.column(i, S[i])
+    return model.columns(J, 6, q)
 
 
 @for_all_joints(rates_of(frame_jacobian))
 def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, observer=None):
     """Time derivative of the entries of ``frame_jacobian``, (6, nv)."""
-    seen = RelativeFrame(model, frame, reference, point, observer)
+    seen, rate = RelativeFrame(model, frame, reference, point, observer), model.table()
     X, v = body_velocities(model, q, qd, seen.bodies)
     _, S = joint_transforms(model, q, seen.bodies)
-    carry = seen.carriers(X)
-    u = seen.coordinate_velocity(carry, v)
-    rates = {}
-    for i, sign in seen.signs().items():
+    seen.place(X)
+    u = seen.coordinate_velocity(v)
+    for i in seen.bodies:
         Sd = subspace_rate(model, i, q, qd, v[i])
-        rates[i] = _signed(sign, carry[i](Sd) - crm(u, carry[i](S[i])))  # RBDA (2.44)
-    return _columns(model, model.scalar_type(q, qd), rates).to_array()
+        rate[i] = seen.column(i, Sd) - crm(u, seen.column(i, S[i]))  # RBDA (2.44)
+    return model.columns(rate, 6, q, qd)
 
 
 @for_all_joints(curved(frame_jacobian))
@@ -212,44 +245,57 @@ def frame_hessian(model, q, frame, reference="world", point=None, observer=None)
     A joint carries the axes of those beyond it along, ``∂J_j/∂q_k = J_k × J_j``; and it moves the
     reference coordinates. The result has the shape (6, nv, nv).
     """
-    seen = RelativeFrame(model, frame, reference, point, observer)
+    seen, at = RelativeFrame(model, frame, reference, point, observer), model.v_slice
     X, S = joint_transforms(model, q, seen.bodies)
-    carry, at = seen.carriers(X), model.v_slice
-    J = {i: carry[i](S[i]) for i in seen.bodies}
-    second = np.zeros((6, model.nv, model.nv), dtype=model.scalar_type(q))
-    for k, joint_k in _variables(model, seen.bodies):
-        e_k = np.zeros(model.nv, dtype=int)
-        e_k[k] = 1
-        J_k = J[joint_k] @ e_k[at[joint_k]]
-        u = _coordinate_motion(seen, joint_k, J_k)
-        for i, sign in seen.signs().items():
-            part = crm(J_k - u if joint_k in model.support[i] else -u, J[i])
-            if joint_k == i:  # and its own axes, if they move in the body
-                part = part + carry[i](subspace_rate(model, i, q, e_k, model.zero_motion))
-            second[:, at[i], k] = _signed(sign, part).to_array()
+    J, second = model.table(), model.zeros((6, "nv", "nv"), q)
+    seen.place(X)
+    for i in seen.bodies:
+        J[i] = seen.carry(i, S[i])
+    for i in seen.bodies:
+        second[:, at[i], at[i]] = seen.signed(i, _own_rates(model, q, seen, i, J[i]))
+        for j in seen.before(i):
+            u = _coordinate_motion(seen, j, J[j])
+            moving = J[j] - u if seen.carries(j, i) else -u
+            second[:, at[i], at[j]] = seen.signed(i, _crossed(moving, J[i]))
+            u = _coordinate_motion(seen, i, J[i])
+            second[:, at[j], at[i]] = seen.signed(j, _crossed(-u, J[j]))
     return second
 
 
-def _variables(model, bodies):
-    """Velocity variables of the joints of some bodies, each with the body."""
-    return [(k, i) for i in bodies for k in range(model.nv)[model.v_slice[i]]]
+def _crossed(u, J):
+    """``u_k × J_j`` of all pairs of columns, (6, j, k)."""
+    return _by_variable(u.angular.shape[1], J, lambda e_k: crm(u @ e_k, J))
+
+
+def _by_variable(n, J, motion):
+    """Motions for each of ``n`` unit vectors, (6, j, k)."""
+    parts = [motion(e_k).to_array() for e_k in np.eye(n, dtype=int)]
+    return np.stack(parts, axis=-1) if parts else 0 * J.to_array()[..., None][..., :0]
+
+
+def _own_rates(model, q, seen, i, J):
+    """Rates of the columns of a joint along its own variables: its axes may move in the body."""
+    crossed = _crossed(J - _coordinate_motion(seen, i, J), J)
+    joint, q_i, still = model.joint[i], q[model.q_slice[i]], model.zero_motion
+    return crossed + _by_variable(
+        joint.nv, J, lambda e_k: seen.carry(i, joint_subspace_rate(joint, q_i, e_k, still))
+    )
 
 
 def _coordinate_motion(seen, i, J_k):
-    """Velocity of the reference coordinates when a variable of joint ``i`` alone moves."""
-    near, still = i in seen.near, Motion.zero()
-    if seen.reference == "body":
-        return J_k if near else still
-    if seen.reference == "world":
-        return still if near else J_k
-    return Motion(ZERO3, J_k.linear) if near else Motion(J_k.angular, ZERO3)
+    """Velocities of the reference coordinates when variables of joint ``i`` alone move."""
+    near, none = seen.is_near(i), 0 * J_k.angular
+    if seen.reference == "aligned":
+        return Motion(none, J_k.linear) if near else Motion(J_k.angular, none)
+    return J_k if near == (seen.reference == "body") else Motion(none, none)
 
 
 def frame_velocity(model, q, qd, frame, reference="world", point=None, observer=None):
     """Velocity of a frame, (6,), in the coordinates that ``reference`` names."""
     seen = RelativeFrame(model, frame, reference, point, observer)
     X, v = body_velocities(model, q, qd, seen.bodies)
-    v, v_observer = _both(seen, seen.carriers(X), v)
+    seen.place(X)
+    v, v_observer = seen.motions(v)
     return (v - v_observer).to_array()
 
 
@@ -276,8 +322,8 @@ def frame_acceleration(
         raise UnknownNameError(f"kind must be 'spatial' or 'classical', got {kind!r}")
     seen = RelativeFrame(model, frame, reference, point, observer)
     X, v, a = body_accelerations(model, q, qd, qdd, bodies=seen.bodies)
-    carry = seen.carriers(X)
-    (v, v_observer), (a, a_observer) = _both(seen, carry, v), _both(seen, carry, a)
+    seen.place(X)
+    (v, v_observer), (a, a_observer) = seen.motions(v), seen.motions(a)
     v, a = v - v_observer, a - a_observer - crm(v_observer, v)
     if kind == "classical":
         a = Motion(a.angular, a.linear + cross(v.angular, v.linear))
@@ -357,23 +403,3 @@ def singular_jacobian(model, frame):
         f"dynamically_consistent_inverse with damping=...; task_freedom tells which directions "
         f"are blocked"
     )
-
-
-def _both(seen, carry, motions):
-    """Motions of frame and observer in reference coordinates."""
-    here, there = seen.frame.body, seen.observer
-    still = Motion.zero() if there is None else carry[there.body](motions[there.body])
-    return carry[here](motions[here]), still
-
-
-def _signed(sign, x):
-    return x if sign > 0 else -x
-
-
-def _columns(model, dtype, parts):
-    """Motion columns for all velocity variables, zero for joints that do not support the body."""
-    J = Motion(*(np.zeros((3, model.nv), dtype=dtype) for _ in range(2)))
-    for i, part in parts.items():
-        J.angular[:, model.v_slice[i]] = part.angular
-        J.linear[:, model.v_slice[i]] = part.linear
-    return J

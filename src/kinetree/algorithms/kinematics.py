@@ -13,7 +13,7 @@ from kinetree.spatial import Motion, crm
 
 __all__ = [
     "base_transforms", "base_velocities", "body_accelerations", "body_velocities",
-    "external_forces", "joint_transforms", "subspace_rate",
+    "external_forces", "joint_subspace_rate", "joint_transforms", "subspace_rate",
 ]  # fmt: skip
 
 
@@ -43,10 +43,9 @@ def base_transforms(model, X, bodies=None):
 @for_all_joints()
 def base_velocities(model, q, qd):
     """``X_0[i]`` and the spatial velocity ``v[i]`` in base coordinates — RBDA Example 4.4."""
-    lam, NB, X_T = model.parent, model.body_count, model.tree_transform
-    X_0, v = [model.identity_transform] + [None] * NB, [None] * (NB + 1)
-    v[0] = model.zero_motion
-    for i in range(1, NB + 1):
+    lam, X_T = model.parent, model.tree_transform
+    X_0, v = model.table(model.identity_transform), model.table(model.zero_motion)
+    for i in model.outward():
         X_J, _, v_J, _ = model.jcalc(i, q, qd)
         X = X_J @ X_T[i]
         X_0[i] = X @ X_0[lam[i]] if lam[i] != 0 else X
@@ -57,8 +56,8 @@ def base_velocities(model, q, qd):
 @for_all_joints()
 def body_velocities(model, q, qd, bodies=None):
     """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
-    lam, NB, X_T = model.parent, model.body_count, model.tree_transform
-    X, v = [None] * (NB + 1), [model.zero_motion] * (NB + 1)
+    lam, X_T = model.parent, model.tree_transform
+    X, v = model.table(), model.filled(model.zero_motion)
     for i in _chosen(model, bodies):
         X_J, _, v_J, _ = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
@@ -72,9 +71,9 @@ def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
 
     ``qdd = 0`` gives the velocity-product accelerations; ``a_0 = -a_g`` the gravity trick.
     """
-    lam, NB, X_T = model.parent, model.body_count, model.tree_transform
-    X, v, a = [None] * (NB + 1), [model.zero_motion] * (NB + 1), [model.zero_motion] * (NB + 1)
-    a[0] = model.zero_motion if a_0 is None else a_0
+    lam, X_T, zero = model.parent, model.tree_transform, model.zero_motion
+    X, v, a = model.table(), model.filled(zero), model.filled(zero)
+    a[0] = zero if a_0 is None else a_0
     for i in _chosen(model, bodies):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
@@ -96,7 +95,11 @@ def subspace_rate(model, i, q, qd, v):
 
     In body coordinates; ``S°`` is the rate of the coordinates of ``S`` — RBDA §3.5.
     """
-    joint, q_i, qd_i = model.joint[i], q[model.q_slice[i]], qd[model.v_slice[i]]
+    return joint_subspace_rate(model.joint[i], q[model.q_slice[i]], qd[model.v_slice[i]], v)
+
+
+def joint_subspace_rate(joint, q_i, qd_i, v):
+    """``subspace_rate`` of a joint with its own variables."""
     S = joint.motion_subspace(q_i)
     if joint.constant_subspace:
         return crm(v, S)

@@ -4,12 +4,13 @@ Column ``k`` of ``H⁻¹`` is the acceleration that a unit force at variable ``k
 mechanism at rest without gravity. So the articulated-body algorithm finds all of them in one go,
 with the identity in place of ``tau`` and O(n²) work (Carpentier and Mansard 2018). The way
 through the sparse factors of ``H`` (RBDA §6.5) gives the same matrix, with fewer operations unless
-the tree is deep.
+the tree is deep. Code for every robot finds one column after the other, and any other ``H⁻¹ b``.
 """
 
 import numpy as np
 
 from kinetree.algorithms import armature, ltl
+from kinetree.algorithms.aba import ArticulatedJoints
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.honours import refuses
@@ -17,7 +18,10 @@ from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import Force, Motion, dyadic
 
-__all__ = ["inverse_mass_matrix", "inverse_mass_matrix_by_factors"]
+__all__ = [
+    "articulated_joints", "inverse_mass_matrix", "inverse_mass_matrix_by_columns",
+    "inverse_mass_matrix_by_factors", "solve_columns",
+]  # fmt: skip
 
 
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
@@ -60,3 +64,69 @@ def inverse_mass_matrix(model, q):
         H_inv[at[i], here] = qdd
         H_inv[here, at[i]] = qdd.T
     return H_inv
+
+
+# --- one column after the other ------------------------------------------------------------------
+
+
+@refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
+@instead(inverse_mass_matrix_by_factors)
+def inverse_mass_matrix_by_columns(model, q):
+    """``H⁻¹`` (nv, nv), each column by a recursion of its own."""
+    at, H_inv = model.v_slice, model.matrix(q)
+    joints = articulated_joints(model, q)
+    for i in model.outward():
+        H_inv[at[i], at[i]] = np.eye(model.joint[i].nv, dtype=int)
+    solve_columns(model, joints, (1, H_inv))
+    return H_inv
+
+
+@refuses("loops", "couplings", use="crba.inertia_factors")
+def articulated_joints(model, q):
+    """How the joints answer to forces, by the inward pass of Table 7.1."""
+    lam = model.parent
+    X, S = joint_transforms(model, q)
+    U, D_inv, IA = model.table(), model.table(), model.copied(model.inertia)
+    for i in model.inward():
+        U[i] = IA[i] @ S[i]
+        D = armature.joint_inertia(model, i, S[i].T @ U[i])
+        D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+        if lam[i] != 0:
+            Ia = IA[i] - dyadic(U[i], D_inv[i])
+            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+            IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
+    return ArticulatedJoints(X, S, U, D_inv)
+
+
+def solve_columns(model, joints, *matrices):
+    """Replace each column ``b`` of matrices by ``± H⁻¹ b``.
+
+    This is the acceleration that joint forces ``± b`` cause in the mechanism at rest, without
+    gravity: two passes over the bodies, side by side for all matrices.
+
+    Args:
+        model: the mechanism.
+        joints: as ``articulated_joints`` returns them.
+        *matrices: pairs of a sign and a matrix, (nv, nv).
+    """
+    lam, at, (X, S, U, D_inv) = model.parent, model.v_slice, joints
+    columns = [(sign, B, *(model.table() for _ in range(3))) for sign, B in matrices]
+    for *_, pA in columns:
+        for i in model.outward():
+            pA[i] = Force.zero()
+    for k in model.variables():
+        for i in model.inward():
+            for sign, B, u, _, pA in columns:
+                u[i] = sign * B[at[i], k] - S[i].T @ pA[i]
+                if lam[i] != 0:
+                    pA[lam[i]] = pA[lam[i]] + X[i].T @ (pA[i] + U[i] @ (D_inv[i] @ u[i]))
+                pA[i] = Force.zero()
+        for i in model.outward():
+            for _, B, u, a, _ in columns:
+                if lam[i] == 0:
+                    B[at[i], k] = D_inv[i] @ u[i]
+                    a[i] = S[i] @ B[at[i], k]
+                else:
+                    a_ = X[i] @ a[lam[i]]
+                    B[at[i], k] = D_inv[i] @ (u[i] - U[i].T @ a_)
+                    a[i] = a_ + S[i] @ B[at[i], k]

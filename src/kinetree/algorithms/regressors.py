@@ -26,7 +26,24 @@ __all__ = [
     "energy_regressor", "force_columns", "joint_columns", "joint_effects",
     "kinetic_energy_regressor", "momentum_columns", "momentum_regressor",
     "potential_energy_regressor", "regressor", "regressor_by_axial_turns",
+    "regressor_in_base_coordinates",
 ]  # fmt: skip
+
+
+@for_all_joints(force)
+def regressor_in_base_coordinates(model, q, qd, qdd):
+    """``Y`` with ``tau = Y p``, (nv, 10 body_count), from axes and forces in base coordinates."""
+    at, J, A = model.v_slice, model.table(), model.table()
+    _, S = joint_transforms(model, q)
+    X, v, a = body_accelerations(model, q, qd, qdd, a_0=-model.a_g)
+    X_0, Y = base_transforms(model, X), model.zeros(("nv", "parameters"), q, qd, qdd)
+    for i in model.outward():
+        J[i] = X_0[i].inv_apply(S[i])
+        A[i] = X_0[i].T @ force_columns(v[i], a[i])
+        Y[at[i], model.parameter_slice(i)] = J[i].T @ A[i]
+        for j in model.above(i):
+            Y[at[j], model.parameter_slice(i)] = J[j].T @ A[i]
+    return Y
 
 
 @for_all_joints(force)
@@ -123,15 +140,18 @@ def _rotational_columns(w):
 def momentum_regressor(model, q, qd):
     """``Y`` with ``Y p`` the momentum about the base origin, (6, 10 body_count)."""
     X, v = body_velocities(model, q, qd)
-    X_0 = base_transforms(model, X)
-    bodies = range(1, model.body_count + 1)
-    return _beside([(X_0[i].T @ momentum_columns(v[i])).to_array() for i in bodies], (6, 0))
+    X_0, Y = base_transforms(model, X), model.zeros((6, "parameters"), q, qd)
+    for i in model.outward():
+        Y[:, model.parameter_slice(i)] = (X_0[i].T @ momentum_columns(v[i])).to_array()
+    return Y
 
 
 def kinetic_energy_regressor(model, q, qd):
     """``y`` with ``y p`` the kinetic energy, (10 body_count,)."""
-    _, v = body_velocities(model, q, qd)
-    return _beside([_kinetic(v[i]) for i in range(1, model.body_count + 1)], (0,))
+    (_, v), y = body_velocities(model, q, qd), model.zeros(("parameters",), q, qd)
+    for i in model.outward():
+        y[model.parameter_slice(i)] = _kinetic(v[i])
+    return y
 
 
 def _kinetic(v: Motion):
@@ -142,17 +162,23 @@ def _kinetic(v: Motion):
 
 
 def potential_energy_regressor(model, q):
-    """``y`` with ``y p`` the potential energy, (10 body_count,): ``-g·(m r + Eᵀ h)`` per body."""
-    X_0, g = base_transforms(model, joint_transforms(model, q)[0]), model.gravity
-    still = np.zeros(6, dtype=int)
-    parts = [np.array([-(g @ X.r), *(-(X.E @ g)), *still]) for X in X_0[1:]]
-    return _beside(parts, (0,))
+    """``y`` with ``y p`` the potential energy, (10 body_count,)."""
+    X_0 = base_transforms(model, joint_transforms(model, q)[0])
+    y = model.zeros(("parameters",), q)
+    for i in model.outward():
+        y[model.parameter_slice(i)] = _potential(X_0[i], model.gravity)
+    return y
+
+
+def _potential(X_0, g):
+    """``-g·(m r + Eᵀ h)`` by its coefficients."""
+    return np.array([-(g @ X_0.r), *(-(X_0.E @ g)), *np.zeros(6, dtype=int)])
 
 
 def energy_regressor(model, q, qd):
     """``y`` with ``y p`` the sum of kinetic and potential energy, (10 body_count,)."""
-    return kinetic_energy_regressor(model, q, qd) + potential_energy_regressor(model, q)
-
-
-def _beside(parts, empty):
-    return np.concatenate([np.zeros(empty, dtype=int), *parts], axis=-1)
+    X, v = body_velocities(model, q, qd)
+    X_0, y = base_transforms(model, X), model.zeros(("parameters",), q, qd)
+    for i in model.outward():
+        y[model.parameter_slice(i)] = _kinetic(v[i]) + _potential(X_0[i], model.gravity)
+    return y

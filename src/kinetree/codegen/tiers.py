@@ -8,8 +8,8 @@ times faster, once it is compiled. ``"auto"`` goes by the amount of work:
 - What has no general code is specialised from the start, compiled without LLVM's optimisations
   until more than ``SOME`` samples have been asked of it. Both compute the same bits.
 - A *task*, such as one call of ``simulate``, ``rollout`` or ``inverse_kinematics``, says at its
-  start how many samples it expects, which are counted once for every quantity that it needs. None
-  of these changes its tier within the task.
+  start how many samples it expects, steps × worlds, which are counted once for every quantity that
+  it needs. None of these changes its tier within the task.
 - ``kt.compile`` and ``kt.warm_up`` ask for specialised code, from then on.
 
 So the choice is a function of the calls that were made so far, never of time or of what the cache
@@ -88,11 +88,12 @@ class Task:
 
     Attributes:
         samples: that it expects to ask of a quantity.
+        alone: whether these alone count, not what was asked before.
         kernels: those that have chosen their code in it.
     """
 
-    def __init__(self, samples):
-        self.samples, self.kernels = samples, []
+    def __init__(self, samples, alone):
+        self.samples, self.alone, self.kernels = samples, alone, []
 
     @property
     def tier(self) -> str:
@@ -101,12 +102,20 @@ class Task:
 
 
 @contextmanager
-def task(samples: int) -> Iterator[Task]:
-    """Run a task that asks so many samples of every quantity that it needs."""
+def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
+    """Run a task that asks so many samples of every quantity that it needs.
+
+    Args:
+        samples: how many.
+        alone: whether these alone count, not what was asked before, and not for later: for parts
+            of a larger task that must not depend on the order in which they are done.
+    """
     with _lock:
         if _State.task is None:
-            _State.task = Task(samples)
-            _disconnect(_kernels)
+            _State.task = Task(samples, alone)
+            for kernel in list(_kernels):
+                if kernel.tier == "general":
+                    kernel.disconnect()
         _State.depth += 1
         running = _State.task
     try:
@@ -118,14 +127,8 @@ def task(samples: int) -> Iterator[Task]:
                 _State.task = None
                 for kernel in running.kernels:
                     kernel.task = None
-                _disconnect(running.kernels)
-
-
-def _disconnect(kernels):
-    """Let the next calls of kernels that run general code pass the rule again."""
-    for kernel in list(kernels):
-        if kernel.tier == "general":
-            kernel.disconnect()
+                    if samples_left(kernel) is not None or kernel.tier == "general":
+                        kernel.disconnect()
 
 
 def decide(kernel, samples: int) -> None:
@@ -138,29 +141,31 @@ def decide(kernel, samples: int) -> None:
     """
     running = _State.task
     if running is None or kernel.task is not running:
-        kernel.samples += samples if running is None else max(samples, running.samples)
-        kernel.task, kernel.tier = running, _tier(kernel)
+        asked = samples if running is None else max(samples, running.samples)
+        if running is None or not running.alone:
+            asked = kernel.samples = kernel.samples + asked
+        kernel.task, kernel.tier = running, _tier(kernel, asked)
         if running is not None:
             running.kernels.append(kernel)
     kernel.level = int(kernel.is_settled or kernel.samples > SOME)
 
 
-def _tier(kernel, samples=0):
+def _tier(kernel, asked):
     if kernel.is_settled or not kernel.has_general_code:
         return "specialised"
     if setting() != "auto":
         return setting()
-    return "specialised" if kernel.samples + samples > MANY else "general"
+    return "specialised" if asked > MANY else "general"
 
 
 def next_tier(kernel) -> str:
     """What ``decide`` would choose for one sample more."""
     kept = _State.task is not None and kernel.task is _State.task
-    return kernel.tier if kept else _tier(kernel, 1)
+    return kernel.tier if kept else _tier(kernel, kernel.samples + 1)
 
 
 def samples_left(kernel) -> int | None:
-    """Samples before a kernel has to ``decide`` again; None for any number."""
+    """Samples before a kernel has to ``decide`` again; None: any number."""
     if kernel.task is not None or kernel.is_settled or kernel.samples > MANY:
         return None
     if kernel.samples <= SOME:

@@ -12,6 +12,7 @@ from kinetree.arrays.batch import batch_shape
 from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen import tiers
 from kinetree.errors import ShapeError, UnreachableError
 from kinetree.ik.problem import Problem
 from kinetree.ik.search import CLOSED, reasons, search, settle
@@ -149,12 +150,13 @@ def inverse_kinematics(
     ]
     numbers, q = np.concatenate(rows[: len(tasks)], axis=1), rows[len(tasks)].copy()
     q[:, problem.q_moving] = bounds.clip(q)[:, problem.q_moving]
-    q = _with_other_loops_closed(problem, q)
     options = {"iterations": iterations, "tolerance": tolerance, "wide": len(q) > 1}
-    found = search(problem, q, numbers, bounds, restarts, seed, **options)
-    if posture is not None:
-        settle(problem, found, numbers, rows[-1], bounds, tolerance)
-    return _result(problem, found, numbers, bounds, restarts, batch, options)
+    with tiers.task(iterations * len(q)):
+        q = _with_other_loops_closed(problem, q)
+        found = search(problem, q, numbers, bounds, restarts, seed, **options)
+        if posture is not None:
+            settle(problem, found, numbers, rows[-1], bounds, tolerance)
+        return _result(problem, found, numbers, bounds, restarts, batch, options)
 
 
 def _tasks(frame, target):

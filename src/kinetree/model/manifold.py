@@ -57,35 +57,42 @@ def _draw_many(joint, limits, rng, count):
     return np.array([_draw(joint, limits, rng) for _ in range(count)]).reshape(count, joint.nq)
 
 
-def _by_joint(model, operation, a, b, a_at, b_at):
-    """What an operation of every joint gives for its parts of two vectors."""
-    return _join(model, lambda i: getattr(model.joint[i], operation)(a[a_at[i]], b[b_at[i]]))
-
-
 @quantity(("nq",), public=False)
 def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
     """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
-    return _by_joint(model, "integrate", q, dv, model.q_slice, model.v_slice)
+    moved, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
+    for i in model.outward():
+        moved[i] = model.joint[i].integrate(q[q_at[i]], dv[v_at[i]])
+    return model.joined(moved, by="q")
 
 
 @quantity(("nv",), public=False)
 def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
     """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
-    return _by_joint(model, "difference", q0, q1, model.q_slice, model.q_slice)
+    dv, at = model.table(q0[:0]), model.q_slice
+    for i in model.outward():
+        dv[i] = model.joint[i].difference(q0[at[i]], q1[at[i]])
+    return model.joined(dv)
 
 
 @quantity(("nq",), public=False)
 def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
     """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
-    return _by_joint(model, "configuration_rate", q, qd, model.q_slice, model.v_slice)
+    rate, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
+    for i in model.outward():
+        rate[i] = model.joint[i].configuration_rate(q[q_at[i]], qd[v_at[i]])
+    return model.joined(rate, by="q")
 
 
 @quantity(("nq",), arrays={"q": POSITION}, public=False)
 def normalize(model: "Model", q: ArrayLike) -> Array:
     """``q`` with its quaternions put back to unit length."""
+    unit = model.table(q[:0])
     with np.errstate(all="ignore"):
-        parts = _join(model, lambda i: model.joint[i].normalize(q[model.q_slice[i]]))
-    if parts.dtype != object and not np.all(np.isfinite(parts)):
+        for i in model.outward():
+            unit[i] = model.joint[i].normalize(q[model.q_slice[i]])
+    parts = model.joined(unit, by="q")
+    if isinstance(parts, np.ndarray) and parts.dtype != object and not np.isfinite(parts).all():
         raise ShapeError(
             "q has a quaternion of length zero, which points nowhere; start from model.neutral()"
         )

@@ -298,6 +298,8 @@ class Model:
     inward = walks.inward
     above = walks.above
     chain = walks.chain
+    variables = walks.variables
+    parameter_slice = walks.parameter_slice
     table = walks.table
     copied = walks.copied
     filled = walks.filled

@@ -31,6 +31,16 @@ def above(model: Any, i: int) -> Any:
     return found
 
 
+def variables(model: Any) -> Any:
+    """The velocity variables, one after the other: columns of a matrix."""
+    return range(model.nv)
+
+
+def parameter_slice(model: Any, i: int) -> slice:
+    """Where the ten inertial parameters of body ``i`` are among those of all."""
+    return slice(10 * i - 10, 10 * i)
+
+
 def table(model: Any, base: Any = None) -> Any:
     """One value per body, to be filled in; ``base`` is that of the fixed base."""
     return [base] + [None] * model.body_count
@@ -78,20 +88,21 @@ def stacked(model: Any, rows: Any, *shape: int) -> Any:
 
 
 def columns(model: Any, rows: Any, size: int, *like: Any) -> Any:
-    """A table of arrays (size, n_i) side by side, (size, nv): zeros for joints that have none."""
+    """A table of columns (size, n_i) side by side, (size, nv); zero for joints that have none."""
     found = np.zeros((size, model.nv), dtype=model.scalar_type(*like))
     for at, part in zip(model.v_slice, rows, strict=True):
         if part is not None:
-            found[:, at] = part
+            found[:, at] = part.to_array() if hasattr(part, "to_array") else part
     return found
 
 
 def zeros(model: Any, shape: tuple, *like: Any) -> Array:
-    """A result to be filled in block by block, in which axes are "nv", "body_count" or numbers.
+    """A result to be filled in by blocks: axes are "nv", "body_count", "parameters" or numbers.
 
     Its type holds the model's numbers and those of ``like``: arrays, or tables.
     """
-    sizes = [getattr(model, n) if isinstance(n, str) else n for n in shape]
+    named = {"nv": model.nv, "body_count": model.body_count, "parameters": 10 * model.body_count}
+    sizes = [named[n] if isinstance(n, str) else n for n in shape]
     rows = (x for a in like for x in (a if isinstance(a, list) else (a,)) if x is not None)
     numbers = (x.to_array() if hasattr(x, "to_array") else x for x in rows)
     return np.zeros(sizes, dtype=model.scalar_type(*numbers))

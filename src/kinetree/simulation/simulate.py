@@ -1,11 +1,13 @@
 """``simulate``: from a model and a state to a motion."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen import tiers
 from kinetree.contact.attached import warn_of_ground
 from kinetree.errors import ShapeError
 from kinetree.integration.events import Event
@@ -119,53 +121,62 @@ def simulate(
     if turns_over(model):
         q, qd = settled(model, q, qd)
     hooks, clock = _as_hooks(hooks), _clock(t0, duration, dt, store_every)
-    adaptive = rtol is not None or atol is not None
-    setup = composed(
-        "simulate", model, integrator=integrator, constraints=constraints, contact=contact,
-        forces=forces, friction=friction, limits=limits, motors=motors, prescribed=prescribed,
-        t0=clock.start, adaptive=adaptive, batch=q.shape[:-1],
-        servos=None if controls is None else servos_of(model),
-    )  # fmt: skip
-    refuse_conflicts(setup)
-    prescription = setup.prescription
-    if prescription is not None:
-        q, qd = prescribed_start(prescription, model, clock.start, q, qd, at_rest=qd0 is None)
-        check_rates(prescription, model, clock.start, clock.end, clock.dt)
-        if events:  # whose actions might move prescribed joints
-            hooks = (*hooks, require_untouched(prescription, model))
-    if limits is not None and setup.effects.limits is None:  # rigid stops refuse it
-        warn_outside(model, q)
-    warn_of_ground(model, contact, setup.forces)
-    setup = suited(setup, integrator, q, clock.dt)
-    stepper, watchers = setup.stepper(q, qd, events, clock.dt)
-    control = as_controller(controller, model, qd.shape, controls, setup.servos)
-    hooks = (*at_instants(control), *watchers, *hooks)
-    motion = Motion(
-        q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
-    )
-    report_time = progress or (lambda t: None)
-    if adaptive:
-        tolerance = _tolerance(rtol, atol, max_step)
-        record = run_adaptive_steps(stepper, clock, motion, store_every, report_time, tolerance)
-    else:
-        record = run_equal_steps(stepper, clock, motion, store_every, report_time)
-    arrays = record.arrays()
-    arrays |= driven_motion(stepper, setup.servos, arrays)
-    record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
-    seen = observe(model, arrays["q"], arrays["qd"])
-    open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
-    return Trajectory(
-        model,
-        energy=seen.kinetic + seen.gravity + seen.elastic,
-        loop_error=open_by[0],
-        events=tuple(record.events),
-        report=check_result(
-            model, stepper, record, arrays, seen, open_by, adaptive=adaptive, reason=setup.reason
-        ),
-        contact=None if record.notes is None else record.notes.history(),
-        acted=stepper,
-        **arrays,
-    )
+    with tiers.task(clock.count * prod(q.shape[:-1])) as task:
+        adaptive = rtol is not None or atol is not None
+        setup = composed(
+            "simulate", model, integrator=integrator, constraints=constraints, contact=contact,
+            forces=forces, friction=friction, limits=limits, motors=motors, prescribed=prescribed,
+            t0=clock.start, adaptive=adaptive, batch=q.shape[:-1],
+            servos=None if controls is None else servos_of(model),
+        )  # fmt: skip
+        refuse_conflicts(setup)
+        prescription = setup.prescription
+        if prescription is not None:
+            q, qd = prescribed_start(prescription, model, clock.start, q, qd, at_rest=qd0 is None)
+            check_rates(prescription, model, clock.start, clock.end, clock.dt)
+            if events:  # whose actions might move prescribed joints
+                hooks = (*hooks, require_untouched(prescription, model))
+        if limits is not None and setup.effects.limits is None:  # rigid stops refuse it
+            warn_outside(model, q)
+        warn_of_ground(model, contact, setup.forces)
+        setup = suited(setup, integrator, q, clock.dt)
+        stepper, watchers = setup.stepper(q, qd, events, clock.dt)
+        control = as_controller(controller, model, qd.shape, controls, setup.servos)
+        hooks = (*at_instants(control), *watchers, *hooks)
+        motion = Motion(
+            q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
+        )
+        report_time = progress or (lambda t: None)
+        if adaptive:
+            tolerance = _tolerance(rtol, atol, max_step)
+            record = run_adaptive_steps(stepper, clock, motion, store_every, report_time, tolerance)
+        else:
+            record = run_equal_steps(stepper, clock, motion, store_every, report_time)
+        arrays = record.arrays()
+        arrays |= driven_motion(stepper, setup.servos, arrays)
+        record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
+        seen = observe(model, arrays["q"], arrays["qd"])
+        open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
+        return Trajectory(
+            model,
+            energy=seen.kinetic + seen.gravity + seen.elastic,
+            loop_error=open_by[0],
+            events=tuple(record.events),
+            report=check_result(
+                model,
+                stepper,
+                record,
+                arrays,
+                seen,
+                open_by,
+                adaptive=adaptive,
+                reason=setup.reason,
+                tier=task.tier,
+            ),
+            contact=None if record.notes is None else record.notes.history(),
+            acted=stepper,
+            **arrays,
+        )
 
 
 # --- inputs --------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ class Kernel:
         self.is_settled, self.task = False, None
         self._connected, self._budget = None, None  # what goes the lean path, and how far
         self._left: Any = None
+        self._lasting: dict = {}  # variants that need not be chosen again
         self.reference, self.validate = reference, validate
         sizes = [a.size for a in (*self.inputs, *self.outputs)]
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
@@ -138,6 +139,9 @@ class Kernel:
             wide: whether it is for batches.
             samples: that are about to be asked of it, for ``tiers`` to choose the code.
         """
+        found = self._lasting.get((dtype, wide))
+        if found is not None:
+            return found
         self._count()
         tiers.decide(self, samples)
         key = self.tier, dtype, wide
@@ -147,6 +151,8 @@ class Kernel:
             found = source.make_variant(dtype, wide, self.level)
             self._variants[key] = found, max(self.level, found.code.level)
         self._connect()
+        if tiers.samples_left(self) is None:
+            self._lasting[dtype, wide] = found
         return found
 
     def make_variant(self, dtype, wide, level) -> Any:
@@ -188,6 +194,7 @@ class Kernel:
         """Let the next call choose its code again."""
         self._count()
         self._connected, self._budget, self.lean = None, None, self.general
+        self._lasting.clear()
         if not self._ways:
             self.call = self.lean
 

@@ -53,6 +53,7 @@ class Report:
         contact: residuals of contact, ``kinetree.contact.Residuals``, or None without.
         warnings: what is wrong with these numbers.
         integrator_reason: why ``integrator="auto"`` took an implicit one; "" where it did not.
+        tier: of the code that ran, ``"general"`` if any of it serves every robot; docs/tiers.md.
     """
 
     integrator: str
@@ -73,6 +74,7 @@ class Report:
     contact: Any = None
     warnings: tuple[str, ...] = ()
     integrator_reason: str = ""
+    tier: str = "specialised"
 
     @property
     def trusted(self) -> bool:
@@ -119,7 +121,7 @@ _SAMPLES = 64  # instants at which the inertia matrix is looked at
 
 
 def check_result(
-    model, stepper, record, arrays, seen, loop_error, *, adaptive, reason=""
+    model, stepper, record, arrays, seen, loop_error, *, adaptive, reason="", tier="specialised"
 ) -> Report:
     """The report; its warnings are issued as well.
 
@@ -132,6 +134,7 @@ def check_result(
         loop_error: position and velocity errors of loops at the stored states.
         adaptive: whether steps were as long as their error allowed.
         reason: why the integrator is an implicit one.
+        tier: of the code that ran.
     """
     chosen = getattr(stepper.field, "chosen", None)
     H = _inertia_matrices(model, arrays["q"], chosen)
@@ -158,6 +161,7 @@ def check_result(
         singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
         contact=contact,
         integrator_reason=reason,
+        tier=tier,
     )
     inside = getattr(stepper, "inside", "")
     found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside))

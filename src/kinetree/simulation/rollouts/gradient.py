@@ -110,17 +110,18 @@ def rollout_gradient(
         _check_terminal(terminal, options.get("inputs"))
     costs, name = (running, terminal), "rollout_gradient"
     run = run_of(model, q0, qd0, tau, costs=costs, function=name, **options)
-    adjoint = Adjoint(run, running)
+    with run.task():
+        adjoint = Adjoint(run, running)
 
-    def piece(part):
-        q, qd = adjoint.forward(part)
-        adjoint.backward(part, q, qd, *adjoint.end_cost(terminal, part, q[-1], qd[-1]))
+        def piece(part):
+            q, qd = adjoint.forward(part)
+            adjoint.backward(part, q, qd, *adjoint.end_cost(terminal, part, q[-1], qd[-1]))
 
-    over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
-    adjoint.check()
-    start = along_tangents(model, run.arrays.q0, adjoint.q)
-    value, by_q0, by_qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
-    return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped())
+        over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
+        adjoint.check()
+        start = along_tangents(model, run.arrays.q0, adjoint.q)
+        value, by_q0, by_qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
+        return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped())
 
 
 @on_host
@@ -141,23 +142,26 @@ def final_state_derivatives(
     """
     run = run_of(model, q0, qd0, tau, function="final_state_derivatives", **options)
     n, size, dtype = model.nv, run.arrays.size, run.arrays.dtype
-    adjoint = Adjoint(run, None, (2 * n,))
-    ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)
+    with run.task():
+        adjoint = Adjoint(run, None, (2 * n,))
+        ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)
 
-    def piece(part):
-        q, qd = adjoint.forward(part)
-        ends[0][part], ends[1][part] = q[-1], qd[-1]
-        p_q, p_qd = (np.zeros((2 * n, *x[-1].shape), dtype) for x in (q, qd))
-        rates: Any = inverse_rates(model, q[-1])
-        p_q[:n] = np.moveaxis(rates, -2, 0)
-        p_qd[n:] = np.eye(n)[:, np.newaxis]
-        adjoint.backward(part, q, qd, p_q, p_qd)
+        def piece(part):
+            q, qd = adjoint.forward(part)
+            ends[0][part], ends[1][part] = q[-1], qd[-1]
+            p_q, p_qd = (np.zeros((2 * n, *x[-1].shape), dtype) for x in (q, qd))
+            rates: Any = inverse_rates(model, q[-1])
+            p_q[:n] = np.moveaxis(rates, -2, 0)
+            p_qd[n:] = np.eye(n)[:, np.newaxis]
+            adjoint.backward(part, q, qd, p_q, p_qd)
 
-    over_chunks(piece, size, adjoint.numbers, run.steps)
-    adjoint.check()
-    start = np.concatenate([along_tangents(model, run.arrays.q0, adjoint.q), adjoint.qd], axis=-1)
-    q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
-    return FinalState(q, qd, adjoint.batched(start), **adjoint.shaped())
+        over_chunks(piece, size, adjoint.numbers, run.steps)
+        adjoint.check()
+        start = np.concatenate(
+            [along_tangents(model, run.arrays.q0, adjoint.q), adjoint.qd], axis=-1
+        )
+        q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
+        return FinalState(q, qd, adjoint.batched(start), **adjoint.shaped())
 
 
 def _check_terminal(terminal, inputs):

@@ -111,7 +111,8 @@ def rollout(
             _warn_of_effort(model, given, run)
     marks = run.marks(store_every)
     q, qd, work = new_arrays(run, len(marks), out)
-    run.fill(marks, q, qd, work)
+    with run.task():
+        run.fill(marks, q, qd, work)
     return Rollout(run, marks, q, qd, work)
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from kinetree.algorithms.energy import elastic_energy
+from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning
 from kinetree.functional.parameters import with_parameters
@@ -30,12 +31,14 @@ class Rollout:
         qd: joint velocities, (T, ..., nv).
         work: of all joint forces since the start [J], (T, ...).
         integrator: name of the method that took the steps.
+        tier: of the code that took them, see docs/tiers.md.
     """
 
     def __init__(self, run, marks, q, qd, work):
         self._run, self._marks, self._flat = run, marks, (q, qd, work)
         self.model, self.batch = run.model, run.arrays.batch
         self.t, self.integrator = run.time(marks), run.transition.method.name
+        self.tier = run.tier
         self.q, self.qd, self.work = map(self._shaped, (q, qd, work))
 
     def __len__(self):
@@ -107,7 +110,10 @@ class Run:
         arrays: what goes in, with one batch axis.
         steps, dt, t0: times.
         whole: the run that this one is a part of, or None.
+        tier: of the code that took the steps.
     """
+
+    tier = "specialised"
 
     def __init__(self, transition, arrays, steps, dt, t0, whole=None):
         self.transition, self.arrays, self.whole = transition, arrays, whole
@@ -123,6 +129,10 @@ class Run:
         """The same for a part of the batch."""
         arrays = self.arrays.part(part)
         return Run(self.transition, arrays, self.steps, self.dt, self.t0, whole=self)
+
+    def task(self):
+        """The steps as a task, whose code does not change within."""
+        return tiers.task(self.steps * self.arrays.size)
 
     def marks(self, store_every):
         """Numbers of the steps before which the state is stored; and that after the last."""
@@ -144,6 +154,7 @@ class Run:
             return
         samples, total = self.steps * self.arrays.size, self.arrays.total
         variant = kernel.variant(self.arrays.dtype, wide=total > 1, samples=samples)
+        self.tier = kernel.tier
         before = variant.status.value
 
         def piece(part):

@@ -4,6 +4,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def sweep(
     if grid is not None and count is not None:
         raise SweepError("count= is for samples that a function draws; a grid has its own count")
     plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
-    work = _work(model, run, tuple(plan.values), batched)
+    work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
     size = _chunk_size(chunk, plan.count, work.batched)
     store, size, study = _open(folder, model, run, work, plan, size)
     numbers = range(-(-plan.count // size))

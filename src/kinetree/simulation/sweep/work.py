@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen import tiers
 from kinetree.errors import SweepError
 from kinetree.functional.parameters import is_parameter, parameter, with_parameters
 
 _EXTRAS = ("seed", "rng")
+_STEPS = 1000  # that a run takes, for want of better knowledge
 
 
 @dataclass
@@ -62,6 +64,7 @@ class Work:
         extras: which of ``seed`` and ``rng`` it takes.
         changes: names of values that change the model instead of going to the function.
         label: what messages and manifests call it.
+        count: how many runs there are in all.
     """
 
     model: Any
@@ -70,9 +73,17 @@ class Work:
     extras: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     label: str = "run"
+    count: int = 1
 
     def __call__(self, ids, seeds, values) -> Chunk:
-        """Do some runs; one that fails is recorded, with the reason."""
+        """Do some runs; one that fails is recorded, with the reason.
+
+        Which code runs must not depend on what else was done here, or before.
+        """
+        with tiers.task(_STEPS * (1 if self.changes else self.count), alone=True):
+            return self._runs(ids, seeds, values)
+
+    def _runs(self, ids, seeds, values):
         chunk = Chunk(np.asarray(ids), np.asarray(seeds))
         if self.batched:
             try:
