@@ -6,7 +6,6 @@ about the mass centre, axes are those of the base, angular parts come first. D. 
 S.-H. Lee, "Centroidal dynamics of a humanoid robot", 2013.
 """
 
-
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.algorithms.coupled import columns, for_all_joints, rates_of
 from kinetree.algorithms.honours import timed_joints
