@@ -161,7 +161,7 @@ def _launched(launches, work, program, dtype, arrays, threads, robot=()):
     return tuple(results)
 
 
-# --- programs with loops over tables ---------------------------------------------------------------
+# --- programs with loops over tables --------------------------------------------------------------
 
 
 def loops_in_c(folder, program, data, dtype="float64"):
@@ -204,7 +204,7 @@ def _as_arguments(program, data):
 
     def argument(name):
         axes = program.tables[name].axes
-        return Argument(name, tuple(data.extents[a] if isinstance(a, str) else a for a in axes))
+        return Argument(name, tuple(data.lengths[a] if isinstance(a, str) else a for a in axes))
 
     return SimpleNamespace(
         inputs=[argument(n) for n in program.arguments],

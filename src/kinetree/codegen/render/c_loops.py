@@ -35,12 +35,13 @@ def render(program, data, dtype="float64", *, name=None) -> str:
             if side == "in":
                 count = 1
                 for a in program.tables[table].axes:
-                    count *= data.extents[a] if isinstance(a, str) else a
+                    count *= data.lengths[a] if isinstance(a, str) else a
                 checks += [
                     f"for (int n = 0; n < {count}; n++)",
                     f"    if (!isfinite({own}[n])) status |= {NOT_FINITE};",
                 ]
-    lines = [f"{c.real} rows[{max(size, 1)}];", "int status = 0;", "(void)rows;", *checks, *body]
+    unused = f"(void)rows; (void)ints; (void){name}_numbers;"
+    lines = [f"{c.real} rows[{max(size, 1)}];", "int status = 0;", unused, *checks, *body]
     return "\n".join(
         [
             _array(f"{name}_ints", "int", map(str, ints)),

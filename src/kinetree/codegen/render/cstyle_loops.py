@@ -21,8 +21,15 @@ from functools import cached_property
 import numpy as np
 
 from kinetree.codegen.loops.language import (
-    Chain, Clear, Code, Repeat, Until, Walk, When, place_of,
-)  # fmt: skip
+    Chain,
+    Clear,
+    Code,
+    Repeat,
+    Until,
+    Walk,
+    When,
+    place_of,
+)
 from kinetree.codegen.order import fewest_waiting
 from kinetree.codegen.program import Argument, regrouped
 from kinetree.codegen.render.cstyle import assignments, identifier
@@ -42,8 +49,8 @@ class Plan:
     Attributes:
         columns: for each domain its columns: name -> what it refers to, and its first word.
         numbers: for each domain its tables of the model: name -> where it begins, how many.
-        kinds: of the rows of each domain that the text has cases for, in order.
-        widths: numbers of a row in the workspace, by domain and kind.
+        kinds: names of the kinds of each domain that the text has cases for, in order.
+        widths: for each domain the numbers of a row in the workspace, kind after kind.
         extents: names of lengths that the robot has.
     """
 
@@ -51,7 +58,7 @@ class Plan:
     numbers: dict
     kinds: dict
     widths: dict
-    extents: tuple
+    extents: list
 
     @cached_property
     def header(self) -> dict:
@@ -60,6 +67,15 @@ class Plan:
         for domain in self.columns:
             names += [f"count of {domain}", f"records of {domain}"]
         return {name: k for k, name in enumerate(names)}
+
+    def written(self) -> dict:
+        """The plan as plain data."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def read(cls, written) -> "Plan":
+        """The plan of plain data."""
+        return cls(**written)
 
     def size(self, domain) -> int:
         """Words of a record."""
@@ -87,16 +103,23 @@ def plan_of(program) -> Plan:
         domains = [over(program, walks, k) for k in range(len(walks))]
         for key in code.cases:
             for domain, kind in zip(domains, key, strict=True):
-                if kind not in kinds[domain]:
-                    kinds[domain].append(kind)
+                if name_of(kind) not in kinds[domain]:
+                    kinds[domain].append(name_of(kind))
     arrays = [program.tables[name] for name in (*program.arguments, *program.results)]
     extents = sorted({a for t in arrays for a in t.axes if isinstance(a, str)})
+    rows = {(d, name_of(k)): len(row) for (d, k), row in program.rows.items()}
     widths = {
-        (d, k): len(program.rows.get((d, k), program.shared.get(d, ())))
+        d: [rows.get((d, k), len(program.shared.get(d, ()))) for k in found]
         for d, found in kinds.items()
-        for k in found
     }
-    return Plan(columns, numbers, kinds, widths, tuple(extents))
+    return Plan(columns, numbers, kinds, widths, extents)
+
+
+def name_of(kind) -> str:
+    """A name for a kind of row, the same in every process where that is possible."""
+    if isinstance(kind, str):
+        return kind
+    return kind.key or f"{type(kind).__name__} {hash(kind)}"
 
 
 def tables(plan, data):
@@ -107,18 +130,19 @@ def tables(plan, data):
         data: the robot, a ``loops.data.Data``.
 
     Raises:
-        KeyError: the program has no case for a kind of row that the robot has.
+        ValueError: the program has no case for a kind of row that the robot has.
     """
     ints, numbers = [np.zeros(len(plan.header), dtype=np.int64)], []
     rows, total, at, placed = {}, 0, len(plan.header), 0
     head = ints[0]
     for e in plan.extents:
-        head[plan.header[f"length of {e}"]] = data.extents[e]
+        head[plan.header[f"length of {e}"]] = data.lengths[e]
     for domain in plan.columns:
         found = data.domains[domain]
-        kinds = [plan.kinds[domain].index(k) for k in found.kinds] if found.count else []
+        known = plan.kinds[domain] or [""]
+        kinds = [known.index(name_of(k)) for k in found.kinds] if found.count else []
         kind = np.array(kinds, dtype=np.int64)[_kind(found)]
-        widths = np.array([plan.widths[domain, k] for k in plan.kinds[domain]], dtype=np.int64)[kind]
+        widths = np.array(plan.widths[domain] or [0], dtype=np.int64)[kind]
         rows[domain] = kind, total + np.cumsum(widths) - widths
         total += int(widths.sum())
     for domain, columns in plan.columns.items():
@@ -137,8 +161,7 @@ def tables(plan, data):
                 record[:, word + 1] = np.append(rows[target][1], 0)[found.columns[name]]
         block = np.zeros((found.count, width))
         for name, (first, size) in known.items():
-            given = np.asarray(data.numbers[name], dtype=float).reshape(found.count, -1)[:, :size]
-            block[:, first : first + given.shape[1]] = given
+            block[:, first : first + size] = data.numbers[domain][name]
         head[plan.header[f"count of {domain}"]] = found.count
         head[plan.header[f"records of {domain}"]] = at
         at, placed = at + record.size, placed + block.size
@@ -246,8 +269,9 @@ class LoopWriter:
             name = identifier(f"out_{table.name}")
             return [f"for (int {n} = 0; {n} < {size}; {n}++) ENTRY({name}, {n}) = {self.zero};"]
         lines = []
+        every = {name_of(k): row for (d, k), row in self.program.rows.items() if d == table.domain}
         for k, kind in enumerate(self.plan.kinds[table.domain]):
-            row = self.program.rows[table.domain, kind]
+            row = every.get(kind, ())
             places = [p for p, (name, _) in enumerate(row) if name == table.name]
             stores = " ".join(f"ROW(own, {p}) = {self.zero};" for p in places)
             lines.append(f"        case {k}: {stores} break;")
@@ -304,7 +328,7 @@ class LoopWriter:
             number = 0
             for domain, kind in zip(scope.values(), key, strict=True):
                 known = self.plan.kinds[domain]
-                number = number * len(known) + known.index(kind)
+                number = number * len(known) + known.index(name_of(kind))
             variables = {v: (d, k) for (v, d), k in zip(scope.items(), key, strict=True)}
             texts.setdefault(tuple(self._case(case, variables, held)), []).append(number)
         if len(texts) == 1:

@@ -235,7 +235,7 @@ def _run(program, plan, writer, body, dtype, resident):
         f"const int entries_of_a_sample = {' + '.join(total) or '0'};",
         f"const int rows_of_a_sample = ints[{plan.header['rows of a sample']}];",
         "#if ROWS_SHARED",
-        f"real *const rows_of_a_warp = (real *)shared + warp * SHARED_NUMBERS;",
+        "real *const rows_of_a_warp = (real *)shared + warp * SHARED_NUMBERS;",
         f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample, *const tile = 0;",
         "#elif ENTRIES_SHARED",
         "real *const rows_of_a_warp = work + first * rows_of_a_sample;",
