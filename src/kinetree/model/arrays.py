@@ -61,7 +61,7 @@ def as_configuration(model, q, name="q"):
 
 def require_unit_parts(model, q):
     """Make the compiled code check that quaternions in a traced ``q`` have unit length."""
-    for i in range(1, model.body_count + 1):
+    for i in model.outward():
         for part in model.joint[i].unit_parts:
             p = q[model.q_slice[i]][part]
             deviation = p @ p - 1

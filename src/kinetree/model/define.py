@@ -148,6 +148,8 @@ class Quantity:
         selects: arguments that choose a way other than this one, unless they are None.
         suits: whether an algorithm is worth tracing for a model.
         inverts_inertia: whether it is undefined where the inertia matrix is singular.
+        general: whether the first algorithm can be recorded once for every robot, see
+            ``kinetree.model.general``.
         called: what messages call it, if not by its name.
     """
 
@@ -162,6 +164,7 @@ class Quantity:
     selects: tuple[str, ...] = ()
     suits: Callable[[Any, Callable], bool] = lambda model, algorithm: True
     inverts_inertia: bool = False
+    general: bool = False
     called: str = ""
 
     def __post_init__(self):
@@ -233,8 +236,11 @@ class Quantity:
             need(model, self.called)
         inputs, shape = self.inputs(model, extra, options), self.shape_of(model, options)
         names = [i.name for i in inputs]
-        candidates = [a for a in self.algorithms if self.suits(model, a)]
-        algorithms = [self._bound(model, a, names, options) for a in candidates]
+
+        @functools.cache
+        def algorithms():
+            suitable = [a for a in self.algorithms if self.suits(model, a)]
+            return [self._bound(model, a, names, options) for a in suitable]
 
         def by(algorithm, arrays):
             core = [len(i.shape) for i in inputs]
@@ -243,10 +249,10 @@ class Quantity:
 
         def reference(arrays):
             graph = trace_of(arrays)
-            if graph is None or len(algorithms) == 1 or _BY_THE_BOOK.get():
-                return by(algorithms[0], arrays)
+            if graph is None or len(algorithms()) == 1 or _BY_THE_BOOK.get():
+                return by(algorithms()[0], arrays)
             if model.scalar_type().kind == "O":  # parameters of the model are traced, too
-                return shortest([functools.partial(by, a, arrays) for a in algorithms], graph)
+                return shortest([functools.partial(by, a, arrays) for a in algorithms()], graph)
             return evaluated(kernel.program, arrays)
 
         def checked(algorithm):
@@ -258,15 +264,27 @@ class Quantity:
 
             return with_checks
 
+        def validate(arrays):
+            self.validate(model, names, arrays, options)
+
+        def general_code():
+            from kinetree.model.general.kernels import general_kernel
+
+            return general_kernel(
+                self, model, inputs, outputs, options, reference=reference, validate=validate
+            )
+
+        outputs = [Argument("out0", shape)]
         kernel = kernel_for(
             model,
             self.called,
             inputs,
-            [Argument("out0", shape)],
-            lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms]),
+            outputs,
+            lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms()]),
             reference=reference,
-            validate=lambda arrays: self.validate(model, names, arrays, options),
+            validate=validate,
             key=key,
+            general_code=general_code if self.general else None,
         )
         return kernel
 
@@ -417,11 +435,13 @@ def kernel_for(
     Machine code is kept on disk under ``key`` and the content of the model, where that says all
     there is to say about it.
     """
-    if key is not None:
-        key = (code_key(model), key) if is_plain(model) else None
+
+    def full_key():  # not needed where code serves every robot
+        return (code_key(model), key) if is_plain(model) else None
+
     return Kernel(
-        name, inputs, outputs, make_program, reference=reference, validate=validate, key=key,
-        general_code=general_code,
+        name, inputs, outputs, make_program, reference=reference, validate=validate,
+        key=None if key is None else full_key, general_code=general_code,
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def _run(program, data, arrays):
 def _sizes(program, data, name):
     """Of an argument or result."""
     axes = program.tables[name].axes
-    return tuple(data.extents[n] if isinstance(n, str) else n for n in axes)
+    return tuple(data.lengths[n] if isinstance(n, str) else n for n in axes)
 
 
 @lru_cache(maxsize=4096)
@@ -221,7 +221,7 @@ class _Run:
         row = self.row(place.paths[0], at)[1] if place.paths[0] else 0
         self.check_row(place, declared.domain, row)
         if declared.storage == "model":
-            return self.data.numbers[place.table][row, place.index[0]]
+            return self.data.numbers[declared.domain][place.table][row, place.index[0]]
         key = place.table, row, place.index[0]
         if key not in self.rows and place.table not in self.cleared:
             raise TraceError(

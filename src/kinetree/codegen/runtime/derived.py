@@ -6,6 +6,7 @@ of tangent spaces.) What they return are kernels again, so derivatives of any or
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -21,86 +22,96 @@ def rates(kernel, wrt):
         kernel: the kernel.
         wrt: numbers of inputs, a tuple.
     """
+    more = [_renamed("rate of", kernel.inputs[k], kernel) for k in wrt]
 
-    def differentiate(graph, program, symbols, results):
-        more = [_renamed("rate of", program.inputs[k], program) for k in wrt]
+    def differentiate(graph, symbols, results):
         direction = {}
         for k, argument in zip(wrt, more, strict=True):
             given = _symbols(graph, argument)
             direction.update(zip(_numbers(symbols[k]), given.ravel(), strict=True))
         flat = np.concatenate([r.ravel() for r in results])
-        found = jacobian(graph, flat, [direction], "forward")[:, 0]
-        return more, program.outputs, found
+        return jacobian(graph, flat, [direction], "forward")[:, 0]
 
-    return _build(kernel, ("rates", wrt), differentiate)
+    return _derived(kernel, ("rates", wrt), more, kernel.outputs, differentiate)
 
 
-def gradients(kernel, wrt):
+def gradients(kernel, wrt, way="gradients"):
     """Gradients of a weighted sum of the results: it takes the inputs, then the weights.
 
     Args:
         kernel: the kernel.
         wrt: numbers of the inputs with respect to which, a tuple; one result for each.
+        way: ``"transposed"`` for a kernel that is linear in these inputs and need not see them.
     """
-    return _build(kernel, ("gradients", wrt), lambda *parts: _backward(wrt, *parts))
+    more = [_renamed("weight of", output, kernel) for output in kernel.outputs]
+
+    def differentiate(graph, symbols, results):
+        total = 0
+        for result, argument in zip(results, more, strict=True):
+            total = total + result.ravel() @ _symbols(graph, argument).ravel()
+        directions = [{i: 1} for k in wrt for i in _numbers(symbols[k])]
+        return jacobian(graph, np.array([total]), directions)[0]
+
+    dropped = wrt if way == "transposed" else ()
+    outputs = [kernel.inputs[k] for k in wrt]
+    return _derived(kernel, (way, wrt), more, outputs, differentiate, dropped)
 
 
 def transposed(kernel, wrt):
     """As ``gradients``, of a kernel that is linear in the inputs ``wrt`` and need not see them."""
-    return _build(kernel, ("transposed", wrt), lambda *parts: _backward(wrt, *parts), dropped=wrt)
+    return gradients(kernel, wrt, "transposed")
 
 
-def _backward(wrt, graph, program, symbols, results):
-    more = [_renamed("weight of", output, program) for output in program.outputs]
-    total = 0
-    for result, argument in zip(results, more, strict=True):
-        total = total + result.ravel() @ _symbols(graph, argument).ravel()
-    directions = [{i: 1} for k in wrt for i in _numbers(symbols[k])]
-    found = jacobian(graph, np.array([total]), directions)[0]
-    return more, [program.inputs[k] for k in wrt], found
+def _derived(kernel, key, more, outputs, differentiate, dropped=()):
+    """The kernel of what ``differentiate`` finds; nothing is traced before it is needed."""
+    own = [i for k, i in enumerate(kernel.inputs) if k not in dropped]
+    inputs, count = (*own, *more), len(own)
+    outputs = tuple(Argument(f"out{k}", o.shape) for k, o in enumerate(outputs))
 
-
-def _build(kernel, key, differentiate, dropped=()):
-    program = compact(kernel.program)  # a graph of our own to write to
-    graph = program.graph
-    symbols = [_symbols(graph, i) for i in program.inputs]
-    results, at = [], 0
-    for output in program.outputs:
-        roots = program.roots[at : at + output.size]
-        results.append(np.array([graph.expr(i) for i in roots], dtype=object))
-        at += output.size
-    more, outputs, found = differentiate(graph, program, symbols, results)
-    own = [i for k, i in enumerate(program.inputs) if k not in dropped]
-    changed = compact(
-        replace(
-            program,
-            name=f"{key[0]} of {program.name}",
-            inputs=(*own, *more),
-            outputs=tuple(Argument(f"out{k}", o.shape) for k, o in enumerate(outputs)),
-            roots=tuple(graph.number(x) for x in found),
-            checks=() if dropped else program.checks,
+    @cache
+    def changed():
+        program = compact(kernel.program)  # a graph of our own to write to
+        graph = program.graph
+        symbols = [_symbols(graph, i) for i in program.inputs]
+        results, at = [], 0
+        for output in program.outputs:
+            roots = program.roots[at : at + output.size]
+            results.append(np.array([graph.expr(i) for i in roots], dtype=object))
+            at += output.size
+        found = differentiate(graph, symbols, results)
+        return compact(
+            replace(
+                program,
+                name=f"{key[0]} of {program.name}",
+                inputs=inputs,
+                outputs=outputs,
+                roots=tuple(graph.number(x) for x in found),
+                checks=() if dropped else program.checks,
+            )
         )
-    )
-    count = len(own)
 
     def validate(arrays):
         if not dropped:
             kernel.validate(arrays[:count])
 
+    def general_code():
+        return getattr(kernel.for_all, key[0])(key[1]) if kernel.has_general_code else None
+
     return type(kernel)(
-        changed.name,
-        changed.inputs,
-        changed.outputs,
-        lambda: changed,
-        reference=lambda arrays: evaluated(changed, arrays),
+        f"{key[0]} of {kernel.name}",
+        inputs,
+        outputs,
+        changed,
+        reference=lambda arrays: evaluated(changed(), arrays),
         validate=validate,
-        key=None if kernel.key is None else (kernel.key, *key),
+        key=lambda: None if kernel.key is None else (kernel.key, *key),
+        general_code=general_code,
     )
 
 
-def _renamed(what, argument, program):
-    """An argument of that shape, with a name that the program does not have yet."""
-    name, taken = f"{what} {argument.name}", {i.name for i in program.inputs}
+def _renamed(what, argument, kernel):
+    """An argument of that shape, with a name that the kernel does not have yet."""
+    name, taken = f"{what} {argument.name}", {i.name for i in kernel.inputs}
     while name in taken:
         name += "'"
     return Argument(name, argument.shape)

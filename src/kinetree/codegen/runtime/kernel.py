@@ -42,7 +42,7 @@ class Kernel:
         make_program: traces the program; called at most once, and not at all on a cache hit.
         reference: computes the result of arrays without compiled code; takes any numbers.
         validate: raises for arrays that make no sense, naming what is wrong.
-        key: what identifies the program before it is traced, or None.
+        key: what identifies the program before it is traced, or None; or a function that says so.
         general_code: makes a kernel of the same inputs and results whose code serves every robot,
             or None where that cannot be had; None for a kernel that has no such code.
 
@@ -60,7 +60,7 @@ class Kernel:
         general_code=None,
     ):  # fmt: skip
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
-        self.make_program, self.key, self.general_code = make_program, key, general_code
+        self.make_program, self._key, self.general_code = make_program, key, general_code
         self.samples, self.tier, self.level = 0, "specialised", 0
         self.is_settled, self.task = False, None
         self._connected, self._budget = None, None  # what goes the lean path, and how far
@@ -75,6 +75,11 @@ class Kernel:
         self.lean: Callable[..., Any] = self.general
         self._variants, self._derived, self._ways = {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
+
+    @cached_property
+    def key(self) -> Any:
+        """What identifies the program before it is traced, or None."""
+        return self._key() if callable(self._key) else self._key
 
     @cached_property
     def program(self):
@@ -147,7 +152,7 @@ class Kernel:
         key = self.tier, dtype, wide
         found, level = self._variants.get(key, (None, -1))
         if found is None or level < self.level:
-            source = self._for_all if self.tier == "general" else self
+            source = self.for_all if self.tier == "general" else self
             found = source.make_variant(dtype, wide, self.level)
             self._variants[key] = found, max(self.level, found.code.level)
         self._connect()
@@ -160,10 +165,14 @@ class Kernel:
         return Variant(self, dtype, wide, level)
 
     @cached_property
+    def for_all(self) -> "Kernel | None":
+        """The same by code that serves every robot, where there is some."""
+        return None if self.general_code is None else self.general_code()
+
+    @property
     def has_general_code(self) -> bool:
-        """Whether there is code that serves every robot; makes its kernel."""
-        self._for_all = None if self.general_code is None else self.general_code()
-        return self._for_all is not None
+        """Whether there is code that serves every robot."""
+        return self.for_all is not None
 
     @property
     def next_tier(self) -> Any:

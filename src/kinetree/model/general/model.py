@@ -10,18 +10,20 @@ stands, the base's values fold, and the base needs no row.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.codegen.loops.assembly import assembled, outline_of
-from kinetree.codegen.loops.language import Chain, Domain, LoopProgram
+from kinetree.codegen.loops.language import Chain, Declaration, Domain, LoopProgram
 from kinetree.codegen.loops.outline import Outline
 from kinetree.codegen.loops.recording import ANY, Array, Recorder, Row
 from kinetree.errors import TraceError
 from kinetree.joints import Revolute
+from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
-from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS
+from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, WORLD
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -65,14 +67,32 @@ class _Armature:
         return i.kind.armature
 
 
-class GeneralModel:
-    """What texts ask of a model, for a body of any robot."""
+class GeneralFrame(NamedTuple):
+    """A frame that the robot will have; ``body`` is a row, or 0 for the base."""
 
-    loops = couplings = constraints = ()
+    name: str
+    body: Any
+    placement: Plucker
+
+
+class GeneralModel:
+    """What texts ask of a model, for a body of any robot.
+
+    Args:
+        recorder: what texts do is recorded there.
+        frames: names that stand for frames of the robot, and whether each is fixed to the base.
+    """
+
+    loops = couplings = constraints = tendons = ()
+    is_constrained = False
     name = "any robot"
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, recorder: Recorder, frames: dict[str, bool] | None = None):
+        self.recorder, self.frames = recorder, frames or {}
+        for name, size in NUMBERS.items():  # all of them, whatever the kinds recorded now read
+            recorder.declared[name] = Declaration(name, "model", BODIES, (size,))
+        for name, size in (*WORLD.items(), *((name, 12) for name in self.frames)):
+            recorder.declared[name] = Declaration(name, "model", "", (size,))
         self.zero_motion, self.identity_transform = Motion.zero(), Plucker.identity()
         self.parent = _PerBody(self._parent)
         self.joint = _PerBody(self._joint)
@@ -83,10 +103,34 @@ class GeneralModel:
         self.armature = _PerBody(lambda at: self._numbers("armature", at.row, at.size))
         self.zero_velocity, self.armature_joints = _Zeros(), _Armature()
 
+    def __getattr__(self, name):
+        raise TraceError(f"a model that stands for every robot has no {name!r}")
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """The acceleration of gravity, (3,)."""
+        return self.recorder.numbers("gravity", 3)
+
     @property
     def a_g(self) -> Motion:
         """The acceleration of gravity."""
-        return Motion(ZERO3, self.recorder.numbers("gravity", 3))
+        return Motion(ZERO3, self.gravity)
+
+    @property
+    def uncoupled(self) -> "GeneralModel":
+        """Itself: all joints are free of each other."""
+        return self
+
+    spanning_tree = uncoupled
+
+    def scalar_type(self, *arrays: Any) -> np.dtype:
+        """That of traced numbers."""
+        return np.dtype(object)
+
+    def frame(self, name: str) -> GeneralFrame:
+        """A frame by a name that stands for it."""
+        body = 0 if self.frames[name] else Row(self.recorder, BODIES, f"world.{name}", ANY)
+        return GeneralFrame(name, body, _transform(self.recorder.numbers(name, 12)))
 
     def jcalc(self, i: Row, q: Any, qd: Any) -> tuple:
         """``X_J, S, v_J, c_J`` of joint ``i``."""
@@ -100,8 +144,7 @@ class GeneralModel:
         return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
 
     def _placement(self, i):
-        numbers = self._numbers("placement", i)
-        return Plucker(numbers[:9].reshape(3, 3), numbers[9:])
+        return _transform(self._numbers("placement", i))
 
     def _numbers(self, name, i, size=None):
         return self.recorder.numbers(name, NUMBERS[name] if size is None else size, i)
@@ -124,6 +167,12 @@ class GeneralModel:
         """The bodies between body ``i`` and the base, its parent first."""
         chain = Chain(f"{i.path}.parent", "parent")
         return self.recorder.walk(chain, kinds=() if _kind(i).at_base else None)
+
+    def chain(self, i: Any) -> Iterable:
+        """The bodies from the base to body ``i``, each after its parent; none for the base."""
+        if not isinstance(i, Row):
+            return ()
+        return self.recorder.walk(Chain(i.path, "parent"), backwards=True)
 
     def table(self, base: Any = None) -> Any:
         """One value per body, to be filled in."""
@@ -178,6 +227,10 @@ class GeneralModel:
         return self.zeros(("nv", "nv"))
 
 
+def _transform(p):
+    return Plucker(p[:9].reshape(3, 3), p[9:])
+
+
 def _kind(i) -> Kind:
     if i.kind is ANY:
         raise TraceError(
@@ -189,47 +242,68 @@ def _kind(i) -> Kind:
 
 # --- recording -----------------------------------------------------------------------------------
 
-AXES = {
-    "q": ("q",), "qd": ("v",), "qdd": ("v",), "tau": ("v",), "f_ext": ("b", 6),
-}  # fmt: skip
+AXES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "tau": ("nv",), "f_ext": ("body_count", 6)}
 """Axes of arguments by name."""
+
+
+class Source:
+    """A text that can be recorded for any kinds of bodies.
+
+    Args:
+        text: function of a model and arrays.
+        arguments: shapes of the arrays by name, as in ``kinetree.model.define.Array``.
+        name: of the program.
+        configurations: names of the arrays with quaternions whose lengths are checked.
+        frames: as of ``GeneralModel``.
+    """
+
+    def __init__(
+        self, text: Callable, arguments: dict[str, tuple], name: str = "",
+        configurations: Iterable[str] = (), frames: dict[str, bool] | None = None,
+    ):  # fmt: skip
+        self.text, self.name = text, name or text.__name__
+        self.arguments = {n: tuple(EXTENTS.get(k, k) for k in a) for n, a in arguments.items()}
+        self.configurations, self.frames = tuple(configurations), frames or {}
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What the recording of single kinds of bodies needs to know of the text."""
+        outline = None
+        for _ in range(2):
+            outline = outline_of(*self._recorded(REPRESENTATIVES, outline))
+        return outline
+
+    def program(self, kinds: Iterable[Kind], pairs: Any = None) -> LoopProgram:
+        """The loops, with cases for some kinds; of nested walks for all pairs, or those given."""
+        recorder, results = self._recorded(tuple(kinds), self.outline, pairs)
+        return assembled(recorder, self.name, tuple(self.arguments), results)
+
+    def _recorded(self, kinds, outline=None, pairs=None):
+        """A recorder that has heard the text, and the names of its results."""
+        frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
+        domains = [Domain(BODIES, COLUMNS), Domain("", frames)]
+        recorder = Recorder(domains, {BODIES: kinds}, outline, pairs)
+        model = GeneralModel(recorder, self.frames)
+        given = {name: recorder.argument(name, axes) for name, axes in self.arguments.items()}
+        for name in self.configurations:
+            require_unit_parts(model, given[name])
+        arrays = [_Forces(a) if n == "f_ext" else a for n, a in given.items()]
+        found = self.text(model, *arrays)
+        found = found if isinstance(found, tuple) else (found,)
+        return recorder, tuple(recorder.given_back(x) for x in found)
 
 
 def record(
     text: Callable, arguments: Iterable[str], kinds: Iterable[Kind], name: str = "",
     outline: Outline | None = None, pairs: Any = None,
 ) -> LoopProgram:  # fmt: skip
-    """The loops that a text consists of.
-
-    Args:
-        text: function of a model and arguments.
-        arguments: their names.
-        kinds: of bodies to record.
-        name: of the program.
-        outline: of the text, ``outlined``; found here if it is not given.
-        pairs: kinds of nested walks to record; all by default.
-    """
-    arguments = tuple(arguments)
-    outline = outlined(text, arguments) if outline is None else outline
-    recorder, results = _recorded(text, arguments, tuple(kinds), outline, pairs)
-    return assembled(recorder, name or text.__name__, arguments, results)
+    """The loops that a text of the usual arguments consists of; see ``Source``."""
+    source = Source(text, {n: AXES[n] for n in arguments}, name)
+    if outline is not None:
+        source.__dict__["outline"] = outline
+    return source.program(kinds, pairs)
 
 
 def outlined(text: Callable, arguments: Iterable[str]) -> Outline:
     """What the recording of single kinds of bodies needs to know of a text."""
-    outline = None
-    for _ in range(2):
-        outline = outline_of(*_recorded(text, tuple(arguments), REPRESENTATIVES, outline))
-    return outline
-
-
-def _recorded(text, arguments, kinds, outline=None, pairs=None):
-    """A recorder that has heard the text, and the names of its results."""
-    recorder = Recorder([Domain(BODIES, COLUMNS)], {BODIES: kinds}, outline, pairs)
-    given = []
-    for name in arguments:
-        array = recorder.argument(name, AXES[name])
-        given.append(_Forces(array) if name == "f_ext" else array)
-    found = text(GeneralModel(recorder), *given)
-    found = found if isinstance(found, tuple) else (found,)
-    return recorder, tuple(recorder.given_back(x) for x in found)
+    return Source(text, {n: AXES[n] for n in arguments}).outline

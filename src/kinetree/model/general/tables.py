@@ -6,6 +6,7 @@ of joint needs other code.
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.codegen.loops.data import SINGLE, Data, Rows
 from kinetree.model.define import kept
 from kinetree.model.general.kinds import joints_of
@@ -19,13 +20,17 @@ NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20}
 """Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, and of its joint."""
 
 
+WORLD = {"gravity": 3}
+"""Numbers that all bodies share."""
+
+
 def data_of(model) -> Data | None:
     """A robot as data, kept with the model; None where general code cannot serve it."""
     return kept(model, ("general.data_of",), lambda: (_data_of(model),))[0]
 
 
 def _data_of(model):
-    if model.couplings or model.scalar_type().kind not in "fi":
+    if not model.bodies or model.couplings or model.scalar_type().kind not in "fi":
         return None  # joints that follow others, numbers that are traced or exact
     joints = joints_of(model)
     if joints is None or max(map(len, joints.parameters), default=0) > NUMBERS["joint"]:
@@ -40,7 +45,7 @@ def _data_of(model):
     kind = np.array(joints.of_body, dtype=np.int64)
     bodies = Rows(n, columns, tuple(joints.kinds), kind)
     numbers = {
-        "placement": _placements(model.tree_transform[1:]),
+        "placement": placements(model.tree_transform[1:]),
         "inertia": _inertias(model.inertia[1:]),
         "armature": _armature(model),
         "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
@@ -50,8 +55,8 @@ def _data_of(model):
     return Data({BODIES: bodies, SINGLE: Rows(1)}, lengths, {BODIES: numbers, SINGLE: world})
 
 
-def _placements(transforms):
-    """``E`` by rows, then ``r``."""
+def placements(transforms) -> Array:
+    """Transforms as rows: ``E`` by rows, then ``r``."""
     found = np.zeros((len(transforms), 12))
     found[:, :9] = np.array([X.E for X in transforms], dtype=float).reshape(-1, 9)
     found[:, 9:] = np.array([X.r for X in transforms], dtype=float).reshape(-1, 3)
