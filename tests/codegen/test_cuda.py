@@ -1,8 +1,5 @@
 """CUDA C, run on the CPU by threads that take turns, and compiled for GPUs by NVRTC."""
 
-import ctypes
-from importlib import resources
-
 import numpy as np
 import pytest
 from support.backends import cuda_on_cpu
@@ -151,37 +148,15 @@ def test_slices_are_aligned_where_they_can_be(start):
 # --- NVRTC ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def nvrtc():
-    folder = resources.files("nvidia.cu13").joinpath("lib")
-    name = next(f for f in folder.iterdir() if f.name.startswith("libnvrtc.so"))
-    return ctypes.CDLL(str(name))
-
-
-def machine_code(nvrtc, text, architecture):
-    """Size of the machine code; the compiler's words when there is none."""
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
-    options = [b"--std=c++17", f"-arch={architecture}".encode()]
-    failed = nvrtc.nvrtcCompileProgram(program, 2, (ctypes.c_char_p * 2)(*options))
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    words = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetProgramLog(program, words)
-    assert not failed, words.value.decode()
-    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return size.value
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
 def test_nvrtc_compiles_for_several_architectures(nvrtc, architecture, dtype):
     program = kernel_of(kt.samples.double_pendulum(), "forward_dynamics").program
-    assert machine_code(nvrtc, render(program, dtype).text, architecture) > 1000
+    assert nvrtc(render(program, dtype).text, architecture) > 1000
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_nvrtc_knows_every_function(nvrtc, dtype):
     program = next(cases(dtype)).program
     assert {"exp", "log", "tanh", "sqrt"} <= {a.name for a in program.outputs}
-    assert machine_code(nvrtc, render(program, dtype).text, "sm_90") > 1000
+    assert nvrtc(render(program, dtype).text, "sm_90") > 1000

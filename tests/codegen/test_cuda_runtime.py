@@ -6,10 +6,14 @@ import sys
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
+from support.walks import KINDS, PROGRAM
 
 import kinetree as kt
 from kinetree.codegen import nvrtc
+from kinetree.codegen.loops.data import SINGLE, Data, Rows
+from kinetree.codegen.program import Argument
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
 from kinetree.errors import BackendError, DeviceMemoryError, MissingPackageError
@@ -47,6 +51,7 @@ class Device:
 
     def modules(self):
         cupy, backends = ModuleType("cupy"), {}
+        cupy.asarray = lambda x: SimpleNamespace(data=SimpleNamespace(ptr=x.ctypes.data), array=x)
         device = SimpleNamespace(compute_capability="90", attributes=ATTRIBUTES)
         cupy.cuda = SimpleNamespace(
             Device=lambda number: device,
@@ -137,6 +142,47 @@ def test_parts_share_a_workspace_and_take_turns_where_it_is_small(device):
     device.is_full = True
     with pytest.raises(DeviceMemoryError, match=r"workspace of 1 MiB; free memory"):
         compiled.launch([0], [6], [16], at_a_time + 5, 3)
+
+
+def robot_of(count):
+    """A kernel of loops over so many bodies in a chain, whose rows have two numbers."""
+    parent = np.arange(count) - 1
+    columns = {"parent": parent, "q": np.arange(count), "v": np.arange(count)}
+    rows = Rows(count, columns, KINDS, (parent >= 0).astype(int))
+    numbers = {"bodies": {"m": np.ones((count, 1))}, SINGLE: {"g": np.ones((1, 3))}}
+    data = Data({"bodies": rows, SINGLE: Rows(1)}, {"q": count, "v": count}, numbers)
+    shapes = ("q", (count,)), ("tau", (count,)), ("H", (count, count))
+    q, tau, H = (Argument(*shape) for shape in shapes)
+    source = SimpleNamespace(program=lambda kinds: PROGRAM)
+    return SimpleNamespace(
+        name="walks", key=("walks",), inputs=(q,), outputs=(tau, H), source=source, data=data
+    )
+
+
+def test_loops_are_compiled_once_for_all_robots_and_places_depend_on_the_robot(device):
+    kernels = {n: cuda.cuda_kernel(robot_of(n), "float64", 0) for n in (3, 4, 8, 200)}
+    assert {n: k.place for n, k in kernels.items()} == {
+        3: "shared", 4: "shared", 8: "shared", 200: "memory"
+    }  # fmt: skip
+    assert len(device.texts) == 2
+    again = cuda.cuda_kernel(robot_of(200), "float64", 0)
+    assert len(device.texts) == 2
+    assert again.code.work == 3 * 200 - 1 + 2 * 200 + 200**2
+    assert again.robot[1].array.dtype == "float64"
+
+
+def test_loops_take_turns_where_the_workspace_is_small(device):
+    compiled = cuda.cuda_kernel(robot_of(200), "float64", 0)
+    compiled.launch([16], [200], [32, 48], 1000, 5)
+    blocks = MEMORY // 32 // (32 * compiled.code.work * 8) or 1
+    assert device.launches == [(blocks, 32, compiled.code.shared[0], 5, 1000, 1)]
+    assert device.allocated == blocks * 32 * compiled.code.work * 8
+    device.launches.clear()
+    compiled.again([200], 1000)([16], [32, 48], 5)
+    assert len(device.launches) == 1
+    device.is_full = True
+    with pytest.raises(DeviceMemoryError, match=r"workspace of \d+ MiB; free memory"):
+        compiled.launch([16], [200], [32, 48], 1000, 5)
 
 
 def test_code_is_found_again(device):

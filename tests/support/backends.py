@@ -4,11 +4,13 @@ import ctypes
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from kinetree.codegen.build import code_of
-from kinetree.codegen.render import c, cuda_pieces, numpy
+from kinetree.codegen.program import Argument
+from kinetree.codegen.render import c, c_loops, cstyle_loops, cuda_loops, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
 
@@ -92,11 +94,11 @@ def cuda_on_cpu(folder, layout=None, threads=32):
     return compile
 
 
-def _compiled_shim(program, found, work, folder):
+def _compiled_shim(program, found, work, folder, robot=False):
     """The function that launches a piece."""
     name = f"cuda{len(_alive)}"
     source, library = folder / f"{name}.c", folder / f"{name}.so"
-    source.write_text(_shimmed(program, found, work), encoding="utf-8")
+    source.write_text(_shimmed(program, found, work, robot), encoding="utf-8")
     flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
     flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
     subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
@@ -104,14 +106,17 @@ def _compiled_shim(program, found, work, folder):
     return _alive[-1]
 
 
-def _shimmed(program, found, work):
+def _shimmed(program, found, work, robot=False):
     """The text, what stands for CUDA before it, and a function that runs the kernel after it."""
     ins = [a for a in program.inputs if a.size]
     outs = [a for a in program.outputs if a.size]
     parts = ["given_count, given[0]"]
     parts += [f"(const real *)given[{2 * k + 1}], given[{2 * k + 2}]" for k in range(len(ins))]
-    places = len(outs) + (1 if work else 0)
+    places = len(outs) + (1 if work or robot else 0)
     parts += [f"(real *)given[{2 * len(ins) + k + 1}]" for k in range(places)]
+    if robot:
+        at = 2 * len(ins) + places
+        parts.append(f"(const int *)given[{at + 1}], (const real *)given[{at + 2}]")
     return "\n".join(
         [
             '#include "cuda_shim.h"',
@@ -131,7 +136,7 @@ def _shimmed(program, found, work):
     )
 
 
-def _launched(launches, work, program, dtype, arrays, threads):
+def _launched(launches, work, program, dtype, arrays, threads, robot=()):
     """Results of a launch; inputs without batch axes are shared by all samples."""
     pairs = list(zip(arrays, program.inputs, strict=True))
     batch = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - len(i.shape)] for a, i in pairs))
@@ -150,7 +155,58 @@ def _launched(launches, work, program, dtype, arrays, threads):
     words += [r.ctypes.data for r in results if r.size]
     words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
     workspace = np.full((-(-count // 32), work, 32), 777.0, dtype)
-    words += [workspace.ctypes.data] if work else []
+    words += [*([workspace.ctypes.data] if work else []), *robot]
     for launch in launches if count else ():
         launch(ctypes.c_longlong(count), (ctypes.c_longlong * len(words))(*words), threads)
     return tuple(results)
+
+
+# --- programs with loops over tables --------------------------------------------------------------
+
+
+def loops_in_c(folder, program, data, dtype="float64"):
+    """The C of a ``LoopProgram`` for a robot, with the compiler of this machine."""
+    name = f"loops{len(_alive)}"
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    text = c_loops.render(program, data, dtype, name="run")
+    source.write_text(f"#include <math.h>\n\n{text}\n")
+    flags = ["-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
+    _alive.append(ctypes.CDLL(str(library)).run)
+    function, arguments = _alive[-1], _as_arguments(program, data)
+
+    def run(*arrays):
+        return _call_samples(function, arguments, dtype, arrays)[0]
+
+    run.status = lambda *arrays: _call_samples(function, arguments, dtype, arrays)[1]
+    return run
+
+
+def loops_in_cuda(folder, program, data, dtype="float64", place="memory", threads=32):
+    """The CUDA C of a ``LoopProgram`` for a robot on the CPU, threads taking turns."""
+    found = cuda_loops.render(program, dtype, place)
+    ints, numbers = cstyle_loops.tables(found.plan, data)
+    numbers, arguments = numbers.astype(dtype), _as_arguments(program, data)
+    rows = int(ints[found.plan.header["rows of a sample"]])
+    sizes = sum(a.size for a in (*arguments.inputs, *arguments.outputs))
+    shared, work = found.room(rows, sizes, dtype)
+    text = SimpleNamespace(text=found.text, shared=shared, ahead=True)
+    launch = _compiled_shim(arguments, text, work, folder, robot=True)
+    robot = [ints.ctypes.data, numbers.ctypes.data]
+    _alive.append((ints, numbers))
+    return lambda *arrays: _launched(
+        [launch], max(work, 1), arguments, dtype, arrays, threads, robot
+    )
+
+
+def _as_arguments(program, data):
+    """Inputs and outputs of a ``LoopProgram`` for a robot."""
+
+    def argument(name):
+        axes = program.tables[name].axes
+        return Argument(name, tuple(data.lengths[a] if isinstance(a, str) else a for a in axes))
+
+    return SimpleNamespace(
+        inputs=[argument(n) for n in program.arguments],
+        outputs=[argument(n) for n in program.results],
+    )

@@ -6,10 +6,8 @@ about the mass centre, axes are those of the base, angular parts come first. D. 
 S.-H. Lee, "Centroidal dynamics of a humanoid robot", 2013.
 """
 
-import numpy as np
-
 from kinetree.algorithms.coriolis import BodyCoriolis
-from kinetree.algorithms.coupled import columns, for_all_joints
+from kinetree.algorithms.coupled import columns, for_all_joints, rates_of
 from kinetree.algorithms.honours import timed_joints
 from kinetree.algorithms.kinematics import (
     base_transforms,
@@ -174,84 +172,82 @@ def centroidal_transforms(model, X):
     differences would lose digits, and moments of inertia twice as many. ``X[i]`` are the transforms
     from parents to bodies.
     """
-    lam, NB = model.parent, model.body_count
-    E = [at.E for at in base_transforms(model, X)]
-    roots = [i for i in range(1, NB + 1) if _carries(model)[i] and not _carries(model)[lam[i]]]
-    d = [None] * (NB + 1)  # positions
-    i = roots[0] if roots else 0
-    d[i] = 0 * model.identity_transform.r
-    while i != 0:
-        d[lam[i]] = d[i] - E[lam[i]].T @ X[i].r
-        i = lam[i]
-    for i in range(1, NB + 1):
-        d[i] = d[lam[i]] + E[lam[i]].T @ X[i].r if d[i] is None else d[i]
-    mass, moment = _first_moments(model, X)
-    c = sum(mass[i] * d[i] + E[i].T @ moment[i] for i in roots) / _mass(model)
-    return [Plucker(E[i], d[i] - c) for i in range(NB + 1)]
-
-
-def _carries(model):
-    """Whether a body, or one between it and the base, has mass.
-
-    Farther up may be sliders without mass that are far away from all the others.
-    """
-    found = [False] * (model.body_count + 1)
-    for i in range(1, model.body_count + 1):
-        m = model.inertia[i].mass
-        massless = isinstance(m, (int, float, np.number)) and m == 0  # whatever parameters may be
-        found[i] = found[model.parent[i]] or not massless
-    return found
-
-
-def _first_moments(model, X):
-    """Mass and first moment of what a body carries, in its coordinates."""
-    lam, carries = model.parent, _carries(model)
-    mass = [0, *(I.mass for I in model.inertia[1:])]
-    moment = [0, *(I.first_moment for I in model.inertia[1:])]
-    for i in range(model.body_count, 0, -1):
-        if carries[lam[i]]:
+    lam, laden, X_0 = model.parent, model.laden, base_transforms(model, X)
+    mass, moment, c, known = model.table(), model.table(), model.total(), _way(model, X, X_0)
+    d, X_G = model.table(known[0]), model.table()  # positions
+    for i in model.outward():
+        I = model.inertia[i]
+        mass[i], moment[i] = I.mass, I.first_moment
+        d[i] = known[i] if i in known else d[lam[i]] + X_0[lam[i]].E.T @ X[i].r
+    for i in model.inward():  # mass and first moment of all that a body carries
+        if laden[lam[i]]:
             moment[lam[i]] = moment[lam[i]] + mass[i] * X[i].r + X[i].E.T @ moment[i]
             mass[lam[i]] = mass[lam[i]] + mass[i]
-    return mass, moment
+        elif laden[i]:
+            c.add(mass[i] * d[i] + X_0[i].E.T @ moment[i])
+    c = c.value / _mass(model)
+    for i in model.outward():
+        X_G[i] = Plucker(X_0[i].E, d[i] - c)
+    return X_G
+
+
+def _way(model, X, X_0):
+    """Positions of the first body that has mass, zero, and of those between it and the base."""
+    lam, i = model.parent, model.first_laden
+    d = {i: 0 * model.identity_transform.r}
+    while i != 0:
+        d[lam[i]] = d[i] - X_0[lam[i]].E.T @ X[i].r
+        i = lam[i]
+    return d
 
 
 def _sum_at_center(model, X_G, X, parts, total):
     """Sum of what belongs to the bodies, at the mass centre, along the axes of the base."""
-    lam, carries = model.parent, _carries(model)
-    for i in range(model.body_count, 0, -1):
-        if carries[lam[i]]:
+    lam, laden, total = model.parent, model.laden, model.total(total)
+    for i in model.inward():
+        if laden[lam[i]]:
             parts[lam[i]] = parts[lam[i]] + X[i].inv_apply(parts[i])
         else:
-            total = total + X_G[i].inv_apply(parts[i])
-    return total
+            total.add(X_G[i].inv_apply(parts[i]))
+    return total.value
 
 
+@for_all_joints(columns)
 def centroidal_momentum_matrix(model, q):
     """``A_G`` with ``h_G = A_G qd``, (6, nv)."""
-    return momentum_matrix(model, q, centroidal=True).to_array()
+    return model.columns(_momentum_columns(model, q, centroidal=True), 6, q)
 
 
+@for_all_joints(rates_of(centroidal_momentum_matrix))
 def centroidal_momentum_matrix_rate(model, q, qd):
     """``dA_G/dt``, (6, nv)."""
-    A = momentum_matrix(model, q).linear
-    rate = momentum_matrix_rate(model, q, qd, centroidal=True)
-    c_rate = center_of_mass_velocity(model, q, qd) if timed_joints(model) else A @ qd / _mass(model)
-    return Force(rate.angular - cross(c_rate, A), rate.linear).to_array()
+    A, rate = _momentum_columns(model, q), _momentum_column_rates(model, q, qd, centroidal=True)
+    if timed_joints(model):
+        c_rate = center_of_mass_velocity(model, q, qd)
+    else:
+        p = model.total()
+        for i in model.outward():
+            p.add(A[i].linear @ qd[model.v_slice[i]])
+        c_rate = p.value / _mass(model)
+    A_rate = model.table()
+    for i in model.outward():
+        A_rate[i] = Force(rate[i].angular - cross(c_rate, A[i].linear), rate[i].linear)
+    return model.columns(A_rate, 6, q, qd)
 
 
 def centroidal_momentum(model, q, qd):
     """``h_G``: moment of momentum about the mass centre, and linear momentum, (6,)."""
-    X, v = body_velocities(model, q, qd)
-    I = model.inertia
-    h = [None, *(I[i] @ v[i] for i in range(1, model.body_count + 1))]
+    (X, v), h = body_velocities(model, q, qd), model.table()
+    for i in model.outward():
+        h[i] = model.inertia[i] @ v[i]
     return _sum_at_center(model, centroidal_transforms(model, X), X, h, Force.zero()).to_array()
 
 
 def centroidal_momentum_rate(model, q, qd, qdd):
     """``dh_G/dt = A_G qdd + dA_G/dt qd``, (6,)."""
-    X, v, a = body_accelerations(model, q, qd, qdd)
-    NB, I = model.body_count, model.inertia
-    f = [None, *(I[i] @ a[i] + crf(v[i], I[i] @ v[i]) for i in range(1, NB + 1))]
+    (X, v, a), f, I = body_accelerations(model, q, qd, qdd), model.table(), model.inertia
+    for i in model.outward():
+        f[i] = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
     return _sum_at_center(model, centroidal_transforms(model, X), X, f, Force.zero()).to_array()
 
 
@@ -264,7 +260,7 @@ def centroidal_inertia(model, q):
     """Inertia of the locked mechanism about its mass centre, axes of the base, (6, 6)."""
     X_G = centroidal_transforms(model, joint_transforms(model, q)[0])
     X = joint_transforms(axial_view(uncondensed(model)), q)[0]
-    I = _sum_at_center(model, X_G, X, list(model.inertia), Inertia.zero())
+    I = _sum_at_center(model, X_G, X, model.copied(model.inertia), Inertia.zero())
     return Inertia(I.mass, 0 * I.first_moment, I.rotational).to_matrix()
 
 
@@ -287,9 +283,13 @@ def center_of_mass_jacobian(model, q):
     return model.columns(J, 3, q)
 
 
+@for_all_joints(rates_of(center_of_mass_jacobian))
 def center_of_mass_jacobian_rate(model, q, qd):
     """Time derivative of ``center_of_mass_jacobian``, (3, nv)."""
-    return momentum_matrix_rate(model, q, qd).linear / _mass(model)
+    rate, J_rate, mass = _momentum_column_rates(model, q, qd), model.table(), _mass(model)
+    for i in model.outward():
+        J_rate[i] = rate[i].linear / mass
+    return model.columns(J_rate, 3, q, qd)
 
 
 def zero_moment_point(model, q, qd, qdd, point):

@@ -257,12 +257,8 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
 
     pieces = render_pieces(kernel.program, dtype, layout)
     texts = pieces.texts
-    programs = [hashlib.sha256(f"{options} {t.text}".encode()).hexdigest() for t in texts]
-    with ThreadPoolExecutor(len(texts)) as threads:
-        build = partial(_built, host=host, device=device, options=options)
-        codes = list(threads.map(build, programs, [t.text for t in texts]))
-    entry = {
-        "programs": programs,
+    entry, codes = _built_all([t.text for t in texts], host, device, options)
+    entry |= {
         "shared": [t.shared for t in texts],
         "ahead": [t.ahead for t in texts],
         "work": pieces.work,
@@ -270,6 +266,66 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
     if request:
         open_store().put(request, json.dumps(entry).encode())
     return _code(codes, entry, host)
+
+
+def build_cuda_loops(kernel, dtype, device, decide, options=()) -> CudaCode:
+    """The function of a kernel whose code is for every robot; one text for each set of kinds.
+
+    Args:
+        kernel: has ``source.program(kinds)``, and a robot as ``data``.
+        dtype: precision.
+        device: number of the device.
+        decide: takes a ``Plan``; returns the place of numbers as ``render.cuda_loops`` names it,
+            bytes of shared memory of a warp, and numbers of a sample in a workspace.
+        options: for the compiler and the renderer.
+    """
+    from kinetree.codegen.render.cstyle_loops import Plan, name_of, plan_of
+
+    host, program = nvrtc.host(device), None
+    rows = kernel.data.domains.get("bodies")
+    kinds = tuple(sorted(rows.kinds, key=name_of)) if rows else ()
+    request = _loop_request(kernel, dtype, kinds, host) if not options else None
+    found = open_store().get(request) if request else None
+    if found is not None:
+        known = json.loads(found)
+        plan = Plan.read(known["plan"])
+    else:
+        program = kernel.source.program(kinds)
+        plan = plan_of(program)
+        known = {"plan": plan.written(), "programs": {}}
+    place, shared, work = decide(plan)
+    name = known["programs"].get(place)
+    code = open_store().get(program_key(name, host)) if name else None
+    if code is None:
+        from kinetree.codegen.render.cuda_loops import render
+
+        program = program or kernel.source.program(kinds)
+        text = render(program, dtype, place).text
+        entry, (code,) = _built_all([text], host, device, options)
+        (name,) = entry["programs"]
+        known["programs"][place] = name
+        if request:
+            open_store().put(request, json.dumps(known).encode())
+    entry = {"programs": [name], "shared": [shared], "ahead": [True], "work": work}
+    return _code([code], entry, host)
+
+
+def _loop_request(kernel, dtype, kinds, host):
+    """As ``request_key``, for code that is the same for all robots of some kinds."""
+    names = [kind if isinstance(kind, str) else kind.key for kind in kinds]
+    source = source_digest()
+    if kernel.key is None or source is None or None in names or not _is_literal(kernel.key):
+        return None
+    words = ["request", f"loops {kernel.name} {kernel.key!r}", *names, dtype, f"source {source}"]
+    return "\n".join([*words, f"{sys.implementation.cache_tag}, numpy {np.__version__}", host])
+
+
+def _built_all(texts, host, device, options):
+    """Names of programs, and their machine code."""
+    programs = [hashlib.sha256(f"{options} {text}".encode()).hexdigest() for text in texts]
+    with ThreadPoolExecutor(len(texts)) as threads:
+        build = partial(_built, host=host, device=device, options=options)
+        return {"programs": programs}, list(threads.map(build, programs, texts))
 
 
 def _built(program, text, host, device, options):

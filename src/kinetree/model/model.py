@@ -300,6 +300,8 @@ class Model:
     chain = walks.chain
     variables = walks.variables
     parameter_slice = walks.parameter_slice
+    laden = cached_property(walks.laden)
+    first_laden = cached_property(walks.first_laden)
     table = walks.table
     copied = walks.copied
     filled = walks.filled

@@ -41,6 +41,24 @@ def parameter_slice(model: Any, i: int) -> slice:
     return slice(10 * i - 10, 10 * i)
 
 
+def laden(model: Any) -> list:
+    """Whether a body, or one between it and the base, has mass.
+
+    Farther up may be sliders without mass that are far away from all the others.
+    """
+    found = [False] * (model.body_count + 1)
+    for i in outward(model):
+        m = model.inertia[i].mass
+        massless = isinstance(m, (int, float, np.number)) and m == 0  # whatever parameters may be
+        found[i] = found[model.parent[i]] or not massless
+    return found
+
+
+def first_laden(model: Any) -> int:
+    """The first body with mass; the base, where none has."""
+    return model.laden.index(True) if any(model.laden) else 0
+
+
 def table(model: Any, base: Any = None) -> Any:
     """One value per body, to be filled in; ``base`` is that of the fixed base."""
     return [base] + [None] * model.body_count

@@ -7,9 +7,11 @@ the compiled code. Smaller batches take what keeps most multiprocessors busy.
 from array import array
 from threading import local
 
-from kinetree.codegen.build import build_cuda
+from kinetree.codegen.build import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
+from kinetree.codegen.render.cstyle_loops import tables
+from kinetree.codegen.render.cuda_loops import PLACES, room
 from kinetree.errors import DeviceMemoryError
 
 _BLOCKS = (128, 256, 64, 32)  # threads; what is likely best comes first
@@ -28,7 +30,8 @@ def cuda_kernel(kernel, dtype, device) -> "CudaKernel":
     kept = kernel.__dict__.setdefault("on_devices", {})
     found = kept.get((dtype, device))
     if found is None:
-        found = kept[dtype, device] = CudaKernel(kernel, dtype, device)
+        make = LoopCudaKernel if hasattr(kernel, "source") else CudaKernel
+        found = kept[dtype, device] = make(kernel, dtype, device)
     return found
 
 
@@ -42,9 +45,10 @@ class CudaKernel:
     """
 
     def __init__(self, kernel, dtype, device, layout=None, options=()):
-        self.code = build_cuda(kernel, dtype, device, layout, options)
         self.device = device
+        self._bytes = 4 if dtype == "float32" else 8
         attributes = cupy().cuda.Device(device).attributes
+        self.code = self._built(kernel, dtype, attributes, layout, options)
         self._processors = attributes["MultiProcessorCount"]
         most = attributes["MaxSharedMemoryPerBlockOptin"]
         need = max(self.code.shared, default=0)
@@ -63,12 +67,15 @@ class CudaKernel:
         self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._sizes = [a.size for a in kernel.outputs if a.size]
-        self._bytes = 4 if dtype == "float32" else 8
         self._at_a_time = self._places()
         self._launch_key = f"threads in a block\n{self.code.key}"
         known = open_store().get(self._launch_key)
         self.block = int(known) if known else None
         self._launch = driver().launchKernel
+
+    def _built(self, kernel, dtype, attributes, layout, options):
+        """The code."""
+        return build_cuda(kernel, dtype, self.device, layout, options)
 
     def launch(self, inputs, steps, outputs, count, stream, block=None) -> None:
         """Compute ``count`` samples.
@@ -161,17 +168,19 @@ class CudaKernel:
             words: what the function is called with (``render.cuda``).
             stream: address of a CUDA stream.
         """
+        needed = -(-words[0] // block)
+        for address, shared, most in self._parts:
+            self._launched(address, min(needed, most[block]), block, shared, words, stream)
+
+    def _launched(self, address, grid, block, shared, words, stream):
         if self.device not in _ready.__dict__:
             cupy().cuda.runtime.free(0)  # a thread that is new here has no context yet
             _ready.__dict__[self.device] = True
         words = array("q", words)
         first, n = words.buffer_info()
         places = array("q", range(first, first + 8 * n, 8))
-        needed = -(-words[0] // block)
-        for address, shared, most in self._parts:
-            size = block // _WARP * shared
-            grid = min(needed, most[block])
-            self._launch(address, grid, 1, 1, block, 1, 1, size, stream, places.buffer_info()[0], 0)
+        size = block // _WARP * shared
+        self._launch(address, grid, 1, 1, block, 1, 1, size, stream, places.buffer_info()[0], 0)
 
     def _block_for(self, count, words, stream):
         """Threads in a block; measured when the first large batch comes."""
@@ -200,6 +209,59 @@ class CudaKernel:
         best = min(times, key=lambda block: times[block])
         usual = self.blocks[0]
         return best if times[best] < _GAIN * times[usual] else usual
+
+
+# --- Code for every robot: the robot's tables are data on the device -----------------------------
+
+_WARPS = {"shared": 4, "arguments": 12}  # on a multiprocessor, for which a place is worth while
+
+
+class LoopCudaKernel(CudaKernel):
+    """The same by loops over tables (``render.cuda_loops``).
+
+    Attributes:
+        place: what is in shared memory, one of ``render.cuda_loops.PLACES``.
+        robot: integers and numbers of the robot, on the device.
+    """
+
+    def _built(self, kernel, dtype, attributes, layout, options):
+        sizes = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
+
+        def decide(plan):
+            """Place, bytes of shared memory of a warp, and numbers of a sample elsewhere."""
+            self.robot = tables(plan, kernel.data)
+            rows = int(self.robot[0][plan.header["rows of a sample"]])
+            for place in PLACES if layout is None else (layout,):
+                shared, work = room(place, rows, sizes, dtype)
+                warps = attributes["MaxSharedMemoryPerMultiprocessor"] // (shared + _OWN)
+                fits = shared + _OWN <= attributes["MaxSharedMemoryPerBlockOptin"]
+                if layout or (fits and warps >= _WARPS.get(place, 0)):
+                    break
+            self.place = place
+            return place, shared, work
+
+        code = build_cuda_loops(kernel, dtype, self.device, decide, options)
+        put = cupy().asarray
+        self.robot = put(self.robot[0]), put(self.robot[1].astype(dtype))
+        return code
+
+    def again(self, steps, count):
+        """As that of a ``CudaKernel``."""
+        return lambda inputs, outputs, stream: self.launch(inputs, steps, outputs, count, stream)
+
+    def _start(self, block, words, stream):
+        """Launch as many blocks as there is room for; they take turns."""
+        address, shared, most = self._parts[0]
+        blocks, words, work = most[block], list(words), None
+        if self.code.work:
+            block = max((b for b in self.blocks if b <= min(block, self._at_a_time)), default=_WARP)
+            blocks = min(most[block], self._at_a_time // block)
+        blocks = min(blocks, -(-words[0] // block))
+        if self.code.work:
+            with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
+                work = self._allocated(blocks * block * self.code.work * self._bytes)
+        words += [work.ptr if work else 0, *(table.data.ptr for table in self.robot)]
+        self._launched(address, blocks, block, shared, words, stream)
 
 
 def _most_blocks(attributes, function, shared, block):

@@ -1,0 +1,478 @@
+"""Loops over tables in languages like C: walks are ``for`` loops, cases are blocks of a ``switch``.
+
+The text is one function body for one sample. It expects these names:
+
+    ints, numbers   tables of the robot: integers and numbers of the model (``Plan``)
+    rows            the sample's rows of the workspace
+    in_q, out_tau   the sample's arguments and results
+    status          an ``int`` that notes failed checks
+    ROW(p, k)       number ``k`` after ``p`` in the workspace
+    ENTRY(p, k)     the same in an argument or result
+    MODEL(k)        number ``k`` of the model
+
+A robot's integers begin with a header, ``Plan.header``. Each row of a domain has a *record*: its
+kind, where its numbers begin in the workspace and in ``numbers``, then its columns; of one that
+names a row two words, its number (negative: none) and where its numbers begin in the workspace.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kinetree.codegen.loops.language import (
+    Chain,
+    Clear,
+    Code,
+    Repeat,
+    Until,
+    Walk,
+    When,
+    place_of,
+)
+from kinetree.codegen.order import fewest_waiting
+from kinetree.codegen.program import Argument, regrouped
+from kinetree.codegen.render.cstyle import assignments, identifier
+from kinetree.codegen.watch import _SUMS_AND_PRODUCTS
+
+KIND, ROW, NUMBERS, COLUMNS = range(4)
+"""Words of a record; columns follow."""
+
+
+# --- what the text and a robot's tables agree on -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where things are in a robot's tables.
+
+    Attributes:
+        columns: for each domain its columns: name -> what it refers to, and its first word.
+        numbers: for each domain its tables of the model: name -> where it begins, how many.
+        kinds: names of the kinds of each domain that the text has cases for, in order.
+        widths: for each domain the numbers of a row in the workspace, kind after kind.
+        extents: names of lengths that the robot has.
+    """
+
+    columns: dict
+    numbers: dict
+    kinds: dict
+    widths: dict
+    extents: list
+
+    @cached_property
+    def header(self) -> dict:
+        """What is at which word."""
+        names = ["rows of a sample", *(f"length of {e}" for e in self.extents)]
+        for domain in self.columns:
+            names += [f"count of {domain}", f"records of {domain}"]
+        return {name: k for k, name in enumerate(names)}
+
+    def written(self) -> dict:
+        """The plan as plain data."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def read(cls, written) -> "Plan":
+        """The plan of plain data."""
+        return cls(**written)
+
+    def size(self, domain) -> int:
+        """Words of a record."""
+        columns = self.columns[domain].values()
+        return COLUMNS + sum(2 if target in self.columns else 1 for target, _ in columns)
+
+
+def plan_of(program) -> Plan:
+    """The plan of a program and the kinds it was recorded for."""
+    columns, numbers = {}, {}
+    kinds: dict = {"": [""]}
+    for name in ("", *(d for d in program.domains if d)):
+        columns[name], numbers[name], at = {}, {}, COLUMNS
+        kinds.setdefault(name, [])
+        domain = program.domains.get(name)
+        for column, target in domain.columns.items() if domain else ():
+            columns[name][column] = target, at
+            at += 2 if target in program.domains else 1
+        at = 0
+        for t in program.tables.values():
+            if t.storage == "model" and t.domain == name:
+                numbers[name][t.name] = at, t.axes[0] if t.axes else 1
+                at += numbers[name][t.name][1]
+    for code, walks in program.codes():
+        domains = [over(program, walks, k) for k in range(len(walks))]
+        for key in code.cases:
+            for domain, kind in zip(domains, key, strict=True):
+                if name_of(kind) not in kinds[domain]:
+                    kinds[domain].append(name_of(kind))
+    arrays = [program.tables[name] for name in (*program.arguments, *program.results)]
+    extents = sorted({a for t in arrays for a in t.axes if isinstance(a, str)})
+    rows = {(d, name_of(k)): len(row) for (d, k), row in program.rows.items()}
+    widths = {
+        d: [rows.get((d, k), len(program.shared.get(d, ()))) for k in found]
+        for d, found in kinds.items()
+    }
+    return Plan(columns, numbers, kinds, widths, extents)
+
+
+def name_of(kind) -> str:
+    """A name for a kind of row, the same in every process where that is possible."""
+    if isinstance(kind, str):
+        return kind
+    return kind.key or f"{type(kind).__name__} {hash(kind)}"
+
+
+def tables(plan, data):
+    """Integers and numbers of a robot.
+
+    Args:
+        plan: of a program.
+        data: the robot, a ``loops.data.Data``.
+
+    Raises:
+        ValueError: the program has no case for a kind of row that the robot has.
+    """
+    ints, numbers = [np.zeros(len(plan.header), dtype=np.int64)], []
+    rows, total, at, placed = {}, 0, len(plan.header), 0
+    head = ints[0]
+    for e in plan.extents:
+        head[plan.header[f"length of {e}"]] = data.lengths[e]
+    for domain in plan.columns:
+        found = data.domains[domain]
+        known = plan.kinds[domain] or [""]
+        kinds = [known.index(name_of(k)) for k in found.kinds] if found.count else []
+        kind = np.array(kinds, dtype=np.int64)[_kind(found)]
+        widths = np.array(plan.widths[domain] or [0], dtype=np.int64)[kind]
+        rows[domain] = kind, total + np.cumsum(widths) - widths
+        total += int(widths.sum())
+    for domain, columns in plan.columns.items():
+        found = data.domains[domain]
+        record = np.zeros((found.count, plan.size(domain)), dtype=np.int64)
+        record[:, KIND], record[:, ROW] = rows[domain]
+        known = plan.numbers[domain]
+        width = sum(w for _, w in known.values())
+        record[:, NUMBERS] = placed + width * np.arange(found.count)
+        for name, (target, word) in columns.items():
+            if name not in found.columns:
+                continue
+            record[:, word] = found.columns[name]
+            if target in plan.columns and found.count:
+                # Of no row: any place will do, since no case looks at it.
+                record[:, word + 1] = np.append(rows[target][1], 0)[found.columns[name]]
+        block = np.zeros((found.count, width))
+        for name, (first, size) in known.items():
+            block[:, first : first + size] = data.numbers[domain][name]
+        head[plan.header[f"count of {domain}"]] = found.count
+        head[plan.header[f"records of {domain}"]] = at
+        at, placed = at + record.size, placed + block.size
+        ints.append(record.ravel())
+        numbers.append(block.ravel())
+    head[plan.header["rows of a sample"]] = total
+    return np.concatenate(ints).astype(np.int32), np.concatenate(numbers)
+
+
+def _kind(rows):
+    return rows.kind if len(rows.kind) else np.zeros(rows.count, dtype=np.int64)
+
+
+def over(program, walks, k) -> str:
+    """The domain of the variable of the walk number ``k`` of those around some code."""
+    walk = walks[k]
+    if not isinstance(walk.over, Chain):
+        return walk.over
+    first, *columns = walk.over.start.split(".")
+    known = {w.variable: n for n, w in enumerate(walks[:k])}
+    domain = over(program, walks, known[first]) if first in known else ""
+    for column in columns:
+        domain = program.domains[domain].columns[column]
+    return domain
+
+
+# --- regions -------------------------------------------------------------------------------------
+
+
+class LoopWriter:
+    """Writes the regions of a program.
+
+    Args:
+        program: a ``LoopProgram``.
+        plan: of the program.
+        language: makes the language of a case, ``language(case)``; ``Places`` is one of its bases.
+        zero: the number zero.
+    """
+
+    def __init__(self, program, plan, language, zero):
+        self.program, self.plan, self.language, self.zero = program, plan, language, zero
+        self.count = 0
+        self.can_hide = False  # whether an argument that is not finite may leave no trace
+        self.checks = False  # whether the text notes failed checks
+
+    def text(self) -> list:
+        """Lines for the whole program."""
+        return self.regions(self.program.body, {})
+
+    def regions(self, body, scope) -> list:
+        """Lines for regions in order.
+
+        Args:
+            body: regions.
+            scope: domain of each variable in scope.
+        """
+        ways = {Code: self._code, Walk: self._walk, Clear: self._clear, Repeat: self._repeat,
+                Until: self._until, When: self._when}  # fmt: skip
+        return [line for region in body for line in ways[type(region)](region, scope)]
+
+    def _new(self, name):
+        self.count += 1
+        return f"{name}{self.count}"
+
+    def _header(self, what):
+        return f"ints[{self.plan.header[what]}]"
+
+    def record(self, domain, row) -> str:
+        """The record of a row."""
+        if not domain:
+            return f"(ints + {self._header('records of ')})"
+        return f"(ints + {self._header(f'records of {domain}')} + {self.plan.size(domain)} * {row})"
+
+    def _walk(self, walk, scope):
+        n = self._new("n")
+        if isinstance(walk.over, Chain):
+            domain, start, after = self._chain(walk, scope)
+            head = f"for (int {n} = {start}; {n} >= 0;) {{"
+            tail = [f"    {n} = {walk.variable}[{after}];"]
+        else:
+            domain, tail = walk.over, []
+            count = self._header(f"count of {domain}")
+            head = f"for (int {n} = 0; {n} < {count}; {n}++) {{"
+            if walk.backwards:
+                head = f"for (int {n} = {count} - 1; {n} >= 0; {n}--) {{"
+        body = self.regions(walk.body, {**scope, walk.variable: domain})
+        own = f"const int *const {walk.variable} = {self.record(domain, n)};"
+        return [head, f"    {own}", *(f"    {line}" for line in body), *tail, "}"]
+
+    def _chain(self, walk, scope):
+        """Domain of a chain, its first row, and the word that names the next."""
+        first, *columns = walk.over.start.split(".")
+        domain, row = scope.get(first, ""), first if first in scope else self.record("", 0)
+        for column in columns[:-1]:
+            target, at = self.plan.columns[domain][column]
+            domain, row = target, self.record(target, f"{row}[{at}]")
+        domain, at = self.plan.columns[domain][columns[-1]]
+        return domain, f"{row}[{at}]", self.plan.columns[domain][walk.over.column][1]
+
+    def _clear(self, region, scope):
+        table = self.program.tables[region.table]
+        n = self._new("n")
+        if table.storage == "result":
+            size = " * ".join(map(self.length, table.axes)) or "1"
+            name = identifier(f"out_{table.name}")
+            return [f"for (int {n} = 0; {n} < {size}; {n}++) ENTRY({name}, {n}) = {self.zero};"]
+        lines = []
+        every = {name_of(k): row for (d, k), row in self.program.rows.items() if d == table.domain}
+        for k, kind in enumerate(self.plan.kinds[table.domain]):
+            row = every.get(kind, ())
+            places = [p for p, (name, _) in enumerate(row) if name == table.name]
+            stores = " ".join(f"ROW(own, {p}) = {self.zero};" for p in places)
+            lines.append(f"        case {k}: {stores} break;")
+        record = self.record(table.domain, n)
+        return [
+            f"for (int {n} = 0; {n} < {self._header(f'count of {table.domain}')}; {n}++) {{",
+            f"    real *const own = &ROW(rows, {record}[{ROW}]);",
+            f"    switch ({record}[{KIND}]) {{", *lines, "    }", "}",
+        ]  # fmt: skip
+
+    def length(self, axis) -> str:
+        """The length of an axis."""
+        return self._header(f"length of {axis}") if isinstance(axis, str) else str(axis)
+
+    # --- control flow ----------------------------------------------------------------------------
+
+    def _times(self, times):
+        if not isinstance(times, str):
+            return str(times)
+        name = identifier(f"in_{place_of(times).table}")
+        return f"ENTRY({name}, 0)"
+
+    def _repeat(self, region, scope):
+        n = self._new("n")
+        body = self.regions(region.body, scope)
+        head = f"for (int {n} = 0; {n} < {self._times(region.times)}; {n}++) {{"
+        return [head, *(f"    {line}" for line in body), "}"]
+
+    def _until(self, region, scope):
+        n = self._new("n")
+        body, held, condition = self.regions(region.body, scope), *self._held(region, scope)
+        return [
+            f"for (int {n} = 0; {n} < {self._times(region.most)}; {n}++) {{",
+            *(f"    {line}" for line in (*body, *condition)),
+            f"    if ({held}) break;", "}",
+        ]  # fmt: skip
+
+    def _when(self, region, scope):
+        held, condition = self._held(region, scope)
+        body = self.regions(region.body, scope)
+        return [*condition, f"if ({held}) {{", *(f"    {line}" for line in body), "}"]
+
+    def _held(self, region, scope):
+        """Name and lines of a condition."""
+        name = self._new("held")
+        return name, [f"int {name} = 0;", *self._code(region.condition, scope, name)]
+
+    # --- cases -----------------------------------------------------------------------------------
+
+    def _code(self, code, scope, held=None):
+        """The case of the kinds of the variables in scope; equal texts are written once."""
+        texts: dict = {}
+        for key, case in code.cases.items():
+            number = 0
+            for domain, kind in zip(scope.values(), key, strict=True):
+                known = self.plan.kinds[domain]
+                number = number * len(known) + known.index(name_of(kind))
+            variables = {v: (d, k) for (v, d), k in zip(scope.items(), key, strict=True)}
+            texts.setdefault(tuple(self._case(case, variables, held)), []).append(number)
+        if len(texts) == 1:
+            (lines,) = texts
+            return ["{", *(f"    {line}" for line in lines), "}"]
+        switch = ""
+        for variable, domain in scope.items():
+            kind = f"{variable}[{KIND}]"
+            count = len(self.plan.kinds[domain])
+            switch = f"({switch}) * {count} + {kind}" if switch else kind
+        lines = [f"switch ({switch}) {{"]
+        for text, numbers in texts.items():
+            lines.append("".join(f"case {n}: " for n in numbers) + "{")
+            lines += [*(f"    {line}" for line in text), "    break;", "}"]
+        return [*lines, "}"]
+
+    def _case(self, case, variables, held):
+        case = with_arguments(regrouped(case))
+        self.can_hide |= hides(case)
+        self.checks |= bool(case.checks)
+        language = self.language(case)
+        language.place(self, variables, held)
+        items = assignments(case, language, order=loads_at_first_use(case))
+        lines = [line for item in items for line in item.lines]
+        return [*language.addresses.values(), *lines]
+
+
+def with_arguments(case):
+    """A case whose inputs are all among its arguments."""
+    known = {n[1] for n in case.graph.nodes if n[0] == "input"} - {a.name for a in case.inputs}
+    new = tuple(Argument(name, ()) for name in sorted(known))
+    return type(case)(case.name, (*case.inputs, *new), case.outputs, case.graph, case.roots,
+                      case.checks)  # fmt: skip
+
+
+def hides(case) -> bool:
+    """Whether a number that is not finite can leave no trace in what a case stores."""
+    nodes = case.graph.nodes
+    return any(nodes[i][0] not in _SUMS_AND_PRODUCTS for i in case.graph.reachable(case.roots))
+
+
+def loads_at_first_use(case) -> list:
+    """An order of the nodes of a case: places that it also stores to are loaded first."""
+    nodes, order, seen = case.graph.nodes, [], set()
+    stored = {place_of(a.name)[:3] for a in case.outputs}
+    waiting = fewest_waiting(case)
+
+    def place(i):
+        return place_of(nodes[i][1])._replace(index=nodes[i][2])[:3]
+
+    for i in waiting:
+        if nodes[i][0] == "input" and place(i) in stored:
+            order.append(i)
+            seen.add(i)
+    for i in waiting:
+        if nodes[i][0] in ("input", "const"):
+            continue
+        for a in (*nodes[i][1:], i):
+            if a not in seen:
+                seen.add(a)
+                order.append(a)
+    return [*order, *(i for i in waiting if i not in seen)]
+
+
+class Places:
+    """A language whose inputs are loads from tables and whose outputs are stores."""
+
+    inputs_have_names = True
+
+    def place(self, writer, variables, held):
+        """Say which rows the variables in scope name.
+
+        Args:
+            writer: of the program.
+            variables: domain and kind of each.
+            held: name of the variable that has the condition, where the case computes one.
+        """
+        self.writer, self.variables, self.held = writer, variables, held
+        self.addresses: dict = {}
+
+    def input(self, argument, index):
+        """A load."""
+        return self._at(place_of(argument.name)._replace(index=index))
+
+    def output(self, argument, index, text):
+        """A store, or a sum."""
+        place = place_of(argument.name)
+        if place.table == "holds" and self.held:
+            return [f"{self.held} = {text};"]
+        return [f"{self._at(place)} {'+=' if place.adds else '='} {text};"]
+
+    def _at(self, place):
+        writer, table = self.writer, self.writer.program.tables[place.table]
+        k = place.index[0] if place.index else 0
+        if table.storage == "rows":
+            row, places = self._row(place.paths[0])
+            return f"ROW({row}, {places[place.table, k]})"
+        if table.storage == "model":
+            record, domain = self._record(place.paths[0])
+            at = writer.plan.numbers[domain][place.table][0] + k
+            first = self._once(f"model_{place.paths[0]}", "const int", f"{record}[{NUMBERS}]")
+            return f"MODEL({first} + {at})"
+        name = identifier(f"{'out' if table.storage == 'result' else 'in'}_{place.table}")
+        at = ""
+        index = place.index or (0,) * len(table.axes)
+        for axis, path, n in zip(table.axes, place.paths, index, strict=bool(table.axes)):
+            here = str(n)
+            if path:
+                head, _, column = path.rpartition(".")
+                record, domain = self._record(head)
+                word = writer.plan.columns[domain][column][1]
+                first = self._once(f"first_{path}", "const int", f"{record}[{word}]")
+                here = f"{first} + {n}" if n else first
+            at = f"({at}) * {writer.length(axis)} + {here}" if at else here
+        return f"ENTRY({name}, {at or 0})"
+
+    def _once(self, name, kind, text):
+        """A name for an address."""
+        name = identifier(f"{name}_")
+        self.addresses.setdefault(name, f"{kind} {name} = {text};")
+        return name
+
+    def _record(self, path):
+        """The record of the row that a path names, and its domain."""
+        if path in ("", "world"):
+            return self.writer.record("", 0), ""
+        head, _, column = path.rpartition(".")
+        if not head:
+            return path, self.variables[path][0]
+        record, domain = self._record(head)
+        target, at = self.writer.plan.columns[domain][column]
+        text = self.writer.record(target, f"{record}[{at}]")
+        return self._once(f"record_{path}", "const int *const", text), target
+
+    def _row(self, path):
+        """The row that a path names, and where its numbers are in it."""
+        program, (head, _, column) = self.writer.program, path.rpartition(".")
+        if head:
+            record, domain = self._record(head)
+            target, at = self.writer.plan.columns[domain][column]
+            text, places = f"&ROW(rows, {record}[{at + 1}])", program.shared[target]
+        else:
+            record, _ = self._record(path)
+            text = f"&ROW(rows, {record}[{ROW}])"
+            places = program.rows[self.variables.get(path, ("", ""))]
+        row = self._once(f"row_{path}", "real *RESTRICT const", text)
+        return row, {at: k for k, at in enumerate(places)}

@@ -1,0 +1,264 @@
+"""Loops over tables in CUDA C: one thread computes one sample, the robot is data for all of them.
+
+The text defines ``run(count, dense, input, step, ..., output, ..., work, ints, numbers)``, the
+arguments as in ``render.cuda``; then a workspace, and a robot's tables (``cstyle_loops``). Threads
+of a warp always do the same, since the robot alone decides what comes next; where values decide,
+each goes its own way.
+
+A sample's numbers are 32 numbers apart and those of a warp's 32 samples lie together, so that a
+warp's loads and stores are whole pieces of memory. Arguments and results, which come sample after
+sample, are turned over by warps on their way. Where they live meanwhile depends on the robot's size
+(``PLACES``): everything in shared memory; only arguments and results there, and rows in the
+workspace; or all in the workspace. Each warp computes one set of 32 samples after the other, so
+that the workspace is no larger than the device has threads for.
+"""
+
+from dataclasses import dataclass
+
+from kinetree.codegen.render.c import NOT_FINITE, C
+from kinetree.codegen.render.cstyle import identifier
+from kinetree.codegen.render.cstyle_loops import LoopWriter, Places, plan_of
+from kinetree.codegen.render.cuda_language import Cuda, elementary
+from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
+
+__all__ = ["PLACES", "LoopText", "render"]
+
+PLACES = ("shared", "arguments", "memory")
+"""What is in shared memory: rows, arguments and results; all but rows; nothing."""
+
+LARGEST_BLOCK = 256  # threads
+_TILE = 16  # numbers of a row that are turned over at a time
+_RESIDENT = 2  # largest blocks for which a multiprocessor must have registers
+
+
+@dataclass(frozen=True)
+class LoopText:
+    """CUDA C.
+
+    Attributes:
+        text: the whole of it.
+        plan: where it expects what in a robot's tables.
+        place: one of ``PLACES``.
+    """
+
+    text: str
+    plan: object
+    place: str
+
+    def room(self, rows, arguments, dtype):
+        """Bytes of shared memory of a warp, and numbers of a sample in the workspace.
+
+        Args:
+            rows: numbers of a sample's rows.
+            arguments: numbers of its arguments and results.
+            dtype: precision.
+        """
+        return room(self.place, rows, arguments, dtype)
+
+
+def room(place, rows, arguments, dtype):
+    """Bytes of shared memory of a warp, and numbers of a sample in the workspace."""
+    size = 4 if dtype == "float32" else 8
+    if place == "shared":
+        return -(-(WARP * rows + PITCH * arguments) * size // 16) * 16, 0
+    if place == "arguments":
+        return -(-PITCH * arguments * size // 16) * 16, rows
+    return WARP * (_TILE + 1) * size, rows + arguments
+
+
+class _Case(Places, Cuda):
+    """A case in CUDA C."""
+
+    def __init__(self, case, dtype):
+        super().__init__(case, dtype, set(), Kept({}, {}), ())
+
+    def sine_and_cosine(self, names, text, argument):
+        """Of any angle."""
+        sine, cosine = (
+            name or f"unused_{other}" for name, other in zip(names, names[::-1], strict=True)
+        )
+        return [f"real {sine}, {cosine};", f"sincos_any({text}, &{sine}, &{cosine});"]
+
+
+def render(program, dtype="float64", place="memory", resident=_RESIDENT) -> LoopText:
+    """CUDA C of a program; its entry point is ``run``.
+
+    Args:
+        program: a ``LoopProgram`` with the cases of the kinds that a robot has.
+        dtype: ``"float32"`` or ``"float64"``.
+        place: what is in shared memory, one of ``PLACES``.
+        resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
+            what the compiler finds best.
+    """
+    plan, number = plan_of(program), C(dtype).constant
+    writer = LoopWriter(program, plan, lambda case: _Case(case, dtype), number(0.0))
+    body = writer.text()
+    parts = [
+        f"/* {program.name}, any robot, {dtype}: written by kinetree. */",
+        _head(dtype, place),
+        elementary(dtype),
+        _MOVES.replace("ZERO", number(0.0)),
+        _run(program, plan, writer, body, dtype, resident),
+    ]
+    return LoopText("\n\n".join(parts) + "\n", plan, place)
+
+
+def _head(dtype, place):
+    single = dtype == "float32"
+    return "\n".join(
+        [
+            f"typedef {'float' if single else 'double'} real;",
+            f"typedef {'float4' if single else 'double2'} vector16;",
+            f"#define ROWS_SHARED {int(place == 'shared')}",
+            f"#define ENTRIES_SHARED {int(place != 'memory')}",
+            f"#define ENTRY_PITCH {WARP if place == 'memory' else PITCH}",
+            f"#define TILE {_TILE}",
+            f"#define FMA fma{'f' if single else ''}",
+            "#define RESTRICT __restrict__",
+            f"#define ROW(p, k) (p)[(k) * {WARP}]",
+            "#define ENTRY(p, k) (p)[(k) * ENTRY_PITCH]",
+            "#define MODEL(k) numbers[k]",
+            "#define DEVICE static __device__ __forceinline__",
+            "#ifdef __cplusplus",
+            '#define KERNEL extern "C" __global__',
+            "#else",
+            "#define KERNEL __global__",
+            "#endif",
+            "#ifndef INFINITY",
+            "#define INFINITY __int_as_float(0x7f800000)",
+            "#endif",
+        ]
+    )
+
+
+_MOVES = """\
+/* Rows of 32 samples to where their numbers lie together; the sum of all of them times zero.
+ * Samples beyond the last are copies of it. */
+DEVICE real turned_in(real *to, real *tile, const real *from, long long step, int size, int rows)
+{
+    const int lane = threadIdx.x & 31, own = lane & (TILE - 1);
+    real watched = ZERO;
+    for (int c = 0; c < size; c += TILE) {
+        const int some = size - c < TILE ? size - c : TILE;
+        if (own < some) {
+#pragma unroll
+            for (int k = 0; k < 32; k += 32 / TILE) {
+                const int row = k + lane / TILE;
+                const real x = from[(row < rows ? row : rows - 1) * step + c + own];
+                if (ENTRIES_SHARED) to[(c + own) * ENTRY_PITCH + row] = x;
+                else tile[row * (TILE + 1) + own] = x;
+            }
+        }
+        __syncwarp();
+        for (int k = 0; k < some; k++) {
+            const real x = ENTRIES_SHARED ? to[(c + k) * ENTRY_PITCH + lane]
+                                          : tile[lane * (TILE + 1) + k];
+            if (!ENTRIES_SHARED) to[(c + k) * ENTRY_PITCH + lane] = x;
+            watched = FMA(x, ZERO, watched);
+        }
+        __syncwarp();
+    }
+    return watched;
+}
+
+/* The other way. */
+DEVICE void turned_out(real *to, real *tile, const real *from, int size, int rows)
+{
+    const int lane = threadIdx.x & 31, own = lane & (TILE - 1);
+    for (int c = 0; c < size; c += TILE) {
+        const int some = size - c < TILE ? size - c : TILE;
+        if (!ENTRIES_SHARED) {
+            for (int k = 0; k < some; k++)
+                tile[lane * (TILE + 1) + k] = from[(c + k) * ENTRY_PITCH + lane];
+            __syncwarp();
+        }
+        if (own < some) {
+#pragma unroll
+            for (int k = 0; k < 32; k += 32 / TILE) {
+                const int row = k + lane / TILE;
+                const real x = ENTRIES_SHARED ? from[(c + own) * ENTRY_PITCH + row]
+                                              : tile[row * (TILE + 1) + own];
+                if (row < rows) to[(long long)row * size + c + own] = x;
+            }
+        }
+        __syncwarp();
+    }
+}"""
+
+
+def _run(program, plan, writer, body, dtype, resident):
+    f = "f" if dtype == "float32" else ""
+    parameters = ["long long count, long long dense"]
+    sizes, loads, stores, wrong = [], [], [], []
+    for side, names in (("in", program.arguments), ("out", program.results)):
+        for table in names:
+            name = identifier(f"{side}_{table}")
+            size = " * ".join(map(writer.length, program.tables[table].axes)) or "1"
+            sizes += [
+                f"const int size_{name} = {size};",
+                f"real *const {name} = entries + arguments * ENTRY_PITCH + lane;",
+                f"arguments += size_{name};",
+            ]
+            if side == "in":
+                parameters.append(f"const real *RESTRICT given_{name}, long long step_{name}")
+                given = f"given_{name} + first * step_{name}, step_{name}, size_{name}, held"
+                loads.append(f"watched += turned_in({name} - lane, tile, {given});")
+            else:
+                parameters.append(f"real *RESTRICT got_{name}")
+                got = f"got_{name} + first * size_{name}"
+                stores.append(f"turned_out({got}, tile, {name} - lane, size_{name}, held);")
+                nan = f'ENTRY({name}, n) = nan{f}("");'
+                wrong.append(f"    for (int n = 0; n < size_{name}; n++) {nan}")
+    parameters.append("real *RESTRICT work")
+    parameters.append("const int *RESTRICT ints, const real *RESTRICT numbers")
+    zero = writer.zero
+    turn = [
+        "const int held = count - first < 32 ? (int)(count - first) : 32;",
+        "int status = 0;",
+        f"real watched = {zero};",
+        *loads,
+        "{",
+        *(f"    {line}" for line in body),
+        "}",
+    ]
+    if writer.can_hide:
+        turn.append(f"if (!(watched == {zero})) status |= {NOT_FINITE};")
+    turn += ["if (status) {", *wrong, "}", "__syncwarp();", *stores]
+    total = [f"size_{identifier(f'in_{t}')}" for t in program.arguments]
+    total += [f"size_{identifier(f'out_{t}')}" for t in program.results]
+    lines = [
+        "extern __shared__ vector16 shared[];",
+        "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
+        "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
+        "if (first >= count) return;",
+        *(line for line in sizes if line.startswith("const int")),
+        f"const int entries_of_a_sample = {' + '.join(total) or '0'};",
+        f"const int rows_of_a_sample = ints[{plan.header['rows of a sample']}];",
+        "#if ROWS_SHARED",
+        "real *const rows_of_a_warp = (real *)shared + warp * SHARED_NUMBERS;",
+        f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample, *const tile = 0;",
+        "#elif ENTRIES_SHARED",
+        "real *const rows_of_a_warp = work + first * rows_of_a_sample;",
+        "real *const entries = (real *)shared + warp * SHARED_NUMBERS, *const tile = 0;",
+        "#else",
+        "real *const rows_of_a_warp = work + first * (rows_of_a_sample + entries_of_a_sample);",
+        f"real *const entries = rows_of_a_warp + {WARP} * rows_of_a_sample;",
+        f"real *const tile = (real *)shared + warp * {WARP * (_TILE + 1)};",
+        "#endif",
+        "real *const rows = rows_of_a_warp + lane;",
+        "int arguments = 0;",
+        *(line for line in sizes if not line.startswith("const int")),
+        "(void)tile; (void)rows; (void)dense; (void)entries_of_a_sample; (void)numbers;",
+        "for (; first < count; first += (long long)gridDim.x * blockDim.x) {",
+        *(f"    {line}" for line in turn),
+        "    __syncwarp();",
+        "}",
+    ]
+    size = 4 if f else 8
+    unit = 16 // size
+    whole = f"(({WARP} * ROWS_SHARED * rows_of_a_sample + {PITCH} * entries_of_a_sample + "
+    whole += f"{unit - 1}) / {unit} * {unit})"
+    bounds = f"{LARGEST_BLOCK}, {resident}" if resident else str(LARGEST_BLOCK)
+    head = f"#define SHARED_NUMBERS {whole}\nKERNEL void __launch_bounds__({bounds}) run(\n    "
+    text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
+    return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"

@@ -1,0 +1,140 @@
+"""Loops over tables as C and as CUDA C, run on the CPU: against the same written in Python."""
+
+import numpy as np
+import pytest
+from support.backends import loops_in_c, loops_in_cuda
+from support.walks import KINDS, PROGRAM, case
+
+from kinetree.codegen.loops.data import SINGLE, Data, Rows
+from kinetree.codegen.loops.language import (
+    Clear,
+    Code,
+    Declaration,
+    LoopProgram,
+    Repeat,
+    Until,
+    When,
+)
+from kinetree.codegen.render.cuda_loops import PLACES, render
+
+ROUNDING = {"float64": 1e-14, "float32": 1e-5}
+PARENT = np.array([-1, 0, 0, 1, 1, -1, 5])
+N = len(PARENT)
+
+
+@pytest.fixture
+def robot(rng):
+    kind = np.where(PARENT < 0, 1, 0)  # numbered in another order than the program's
+    columns = {"parent": PARENT, "q": np.arange(N), "v": np.arange(N)}
+    numbers = {"bodies": {"m": rng.normal(size=(N, 1))}, SINGLE: {"g": rng.normal(size=(1, 3))}}
+    rows = Rows(N, columns, ("inner", "base"), kind)
+    return Data({"bodies": rows, SINGLE: Rows(1)}, {"q": N, "v": N}, numbers)
+
+
+def expected(robot, q):
+    """What the program says, for one sample."""
+    m, g = robot.numbers["bodies"]["m"][:, 0], robot.numbers[SINGLE]["g"][0]
+    x, y, s, tau = np.zeros((4, N))
+    H = np.zeros((N, N))
+    for i, p in enumerate(PARENT):
+        x[i] = np.sin(q[i]) * m[i] if p < 0 else q[i] * m[i] + x[p]
+        y[i] = 0 if p < 0 else q[i] + x[p]
+    for i in reversed(range(N)):
+        j = PARENT[i]
+        tau[i] = x[i] + s[i] + g[1] if j < 0 else s[i] + y[i] ** 2
+        if j >= 0:
+            s[j] += x[i] + s[i]
+        while j >= 0:
+            H[i, j], H[j, i] = x[i] * x[j], x[i] * x[j] + 1
+            x[i] += x[j] / 8
+            j = PARENT[j]
+    return tau, H
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_c_walks_as_the_regions_say(robot, dtype, rng, tmp_path):
+    q = rng.normal(size=(5, N)).astype(dtype)
+    found = loops_in_c(tmp_path, PROGRAM, robot, dtype)(q)
+    for a, b in zip(zip(*(expected(robot, x.astype(float)) for x in q), strict=True), found,
+                    strict=True):  # fmt: skip
+        np.testing.assert_allclose(b, a, rtol=0, atol=ROUNDING[dtype] * np.abs(a).max())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("place", PLACES)
+def test_cuda_walks_as_the_regions_say(robot, place, dtype, rng, tmp_path):
+    q = rng.normal(size=(211, N)).astype(dtype)
+    want = [np.array(r) for r in zip(*(expected(robot, x.astype(float)) for x in q), strict=True)]
+    run = loops_in_cuda(tmp_path, PROGRAM, robot, dtype, place, threads=64)
+    for count in (1, 32, 211):  # warps take turns
+        for a, b in zip(want, run(q[:count]), strict=True):
+            np.testing.assert_allclose(b, a[:count], rtol=0, atol=ROUNDING[dtype] * np.abs(a).max())
+
+
+def test_a_sample_that_fails_a_check_or_is_not_finite_is_nan(robot, rng, tmp_path):
+    robot.numbers["bodies"]["m"][0] = 1e9
+    q = np.abs(rng.normal(size=(40, N)))
+    q[:, 0] = np.arange(40) == 11  # of body 0: x is too large for the check
+    q[7, 6] = np.nan
+    tau, H = loops_in_cuda(tmp_path, PROGRAM, robot)(q)
+    assert np.isnan(tau[11]).all()
+    assert np.isnan(H[11]).all()
+    assert set(np.flatnonzero(~np.isfinite(tau).all(axis=1))) == {7, 11}
+    c = loops_in_c(tmp_path, PROGRAM, robot)
+    assert (c.status(q[10]), c.status(q[11]), c.status(q[10] * np.nan)) == (0, 2, 3)
+
+
+# --- control flow that depends on values ---------------------------------------------------------
+
+
+def single(inputs, compute):
+    return Code({(): case(inputs, compute)})
+
+
+ROOT = LoopProgram(  # y = cube root of x by Newton's method, and twice that n times where x > 1
+    "root", ("x", "n"), ("y", "count"), {},
+    {t.name: t for t in (
+        Declaration("x", "argument"), Declaration("n", "argument"), Declaration("y", "result"),
+        Declaration("count", "result"), Declaration("z", "rows"), Declaration("old", "rows"),
+    )},
+    (
+        Clear("count"), single(["x@[0]"], lambda x: {"z@[0]": 1 + x, "old@[0]": x - x}),
+        Until(
+            single(["z@[0]", "old@[0]"], lambda z, old: {"holds@": z * (1 + 1e-12) >= old}),
+            100,
+            (
+                single(["z@[0]"], lambda z: {"old@[0]": z}),
+                single(["z@[0]", "x@[0]"],
+                       lambda z, x: {"z@[0]": z - (z - x / (z * z)) / 3, "+count@[0]": z / z}),
+            ),
+        ),
+        When(
+            single(["x@[0]"], lambda x: {"holds@": x > 1}),
+            (Repeat("n@", (single(["z@[0]"], lambda z: {"z@[0]": 2 * z}),)),),
+        ),
+        single(["z@[0]"], lambda z: {"y@[0]": z}),
+    ),
+    {}, {("", ""): (("z", 0), ("old", 0))},
+)  # fmt: skip
+NOBODY = Data({SINGLE: Rows(1)}, {}, {SINGLE: {}})
+
+
+@pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda])
+def test_values_decide(make, tmp_path):
+    x, n = np.linspace(0.1, 9, 45), np.arange(45) % 4
+    run = make(tmp_path, ROOT, NOBODY)
+    y, count = run(x, n.astype(float))
+    np.testing.assert_allclose(y, np.cbrt(x) * np.where(x > 1, 2.0**n, 1), rtol=1e-14)
+    assert count.min() < count.max() < 20  # each as many as it needs
+
+
+def test_equal_cases_are_written_once():
+    text = render(PROGRAM)
+    assert text.text.count("ENTRY(out_H, (first_i_v_)") == 1
+    assert text.plan.kinds["bodies"] == list(KINDS)
+
+
+@pytest.mark.parametrize("program", [PROGRAM, ROOT])
+@pytest.mark.parametrize("place", PLACES)
+def test_nvrtc_compiles_it(program, place, nvrtc):
+    assert nvrtc(render(program, "float32", place).text, "sm_90") > 1000
