@@ -1,5 +1,6 @@
 """Kernels find their machine code in memory and on disk, and are right when they do not."""
 
+import ctypes
 import hashlib
 import os
 import subprocess
@@ -22,7 +23,9 @@ from kinetree.codegen.build import build
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
+from kinetree.codegen.render.llvm_shared import shared_symbols
 from kinetree.codegen.runtime.kernel import Kernel, Variant
+from kinetree.codegen.runtime.single import gufunc
 from kinetree.errors import CacheWarning
 from kinetree.model.define import kernel_of
 from kinetree.spatial import ops
@@ -352,3 +355,30 @@ class TestModels:
         small = kt.gravity_force(cam(1.0), q)
         forget(monkeypatch)
         assert_close(kt.gravity_force(cam(2.0), q), 2 * small)
+
+
+def test_large_programs_are_compiled_in_pieces_to_the_same_code(rng):
+    """On any number of threads; what the whole module computes, to the last bit."""
+    model = kt.samples.humanoid()
+    k = kernel_of(model, "forward_dynamics")
+    text = render(k.program, "float64", 2)
+    assert len(llvm._pieces(text)) > 3
+    assert llvm._pieces(text[:1000]) == [text[:1000]]
+    before = kt.threads()
+    codes = []
+    for count in (1, 2):
+        kt.set_threads(count)
+        codes.append(llvm.object_code(text, 0))
+    kt.set_threads(before)
+    assert codes[0] == codes[1]
+    whole = llvm._emitted(text, 0)
+    for symbol in shared_symbols(text):
+        assert build_module._provided(symbol)
+    q, qd = model.random_configuration(rng, 5), rng.standard_normal((5, model.nv))
+    results = []
+    for data in (codes[0], whole):
+        code = llvm.load(data)
+        status = ctypes.c_int64(0)
+        results.append(gufunc(k, "float64", code.address("loop"), status)(q, qd, qd))
+        assert status.value == 0
+    np.testing.assert_array_equal(*results)

@@ -4,10 +4,17 @@ Compiling gives object code, which is bytes and can be kept; loading puts it int
 and resolves what it refers to. llvmlite is imported when first needed.
 """
 
+import ctypes
 import os
+import re
+import struct
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from itertools import accumulate, pairwise
+from threading import Condition
+
+from kinetree.codegen.runtime.threads import threads
 
 
 class MachineCode:
@@ -89,37 +96,122 @@ def _target_machine(level=0):
 
 
 def object_code(ir, level=None) -> bytes:
-    """Object code of a module given as text."""
+    """Object code of a module given as text; large ones in pieces, on all cores at once."""
+    level, texts = optimization() if level is None else level, _pieces(ir)
+    with _emitting():
+        if len(texts) == 1 or threads() == 1:
+            return _packed([_emitted(text, level) for text in texts])
+        with ThreadPoolExecutor(min(threads(), len(texts))) as pool:
+            return _packed(list(pool.map(_emitted, texts, [level] * len(texts))))
+
+
+_PIECE = 100_000  # letters, about a thousand operations; less is not worth a piece
+_BLOCK = "define internal void @block_"
+
+
+def _pieces(ir):
+    """Modules that together are one: all but some blocks last.
+
+    The blocks of a program, functions that only ``step`` calls, are compiled independently. How
+    they are divided depends on the text alone, and so does the object code.
+    """
+    if len(ir) < 2 * _PIECE or ir.count(_BLOCK) < 2:
+        return [ir]
+    groups, rest, declared, size = [], [], [], _PIECE
+    for part in ir.split("\n\n"):
+        if part.startswith(_BLOCK):
+            if size >= _PIECE:
+                groups.append([])
+                size = 0
+            groups[-1].append(part.replace("define internal", "define", 1))
+            size += len(part)
+            head = part[: part.index(")")].removeprefix("define internal ")
+            rest.append(f"declare {re.sub(' %[a-z]+', '', head)})")
+        else:
+            rest.append(part)
+            if part.startswith("declare"):
+                declared.append(part)
+    return ["\n\n".join(parts) for parts in (*([*g, *declared] for g in groups), rest)]
+
+
+def _emitted(ir, level):
+    """Object code of one module, in a context of its own.
+
+    llvmlite lets one thread at a time call LLVM. Compiling modules of different contexts is safe in
+    LLVM itself, so that its function is called directly where llvmlite still has it as it had.
+    """
     llvm = _binding()
-    with _compiling:
-        machine = _target_machine(optimization() if level is None else level)
-        module = llvm.parse_assembly(ir)
-        # The text is optimised already; passes over it take time and gain nothing.
-        with _fewer_passes(llvm):
-            return machine.emit_object(module)
+    module, machine = llvm.parse_assembly(ir, llvm.create_context()), _target_machine(level)
+    library = llvm.ffi.lib
+    emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if emit is None:
+        return machine.emit_object(module)
+    with llvm.ffi.OutputString() as error:
+        memory = emit(machine, module, 1, error)
+        if not memory:
+            raise RuntimeError(str(error))
+    try:
+        start, size = library.LLVMPY_GetBufferStart(memory), library.LLVMPY_GetBufferSize(memory)
+        return ctypes.string_at(start, size)
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(memory)
+
+
+_SEVERAL = b"PIECES"
+
+
+def _packed(objects):
+    """Object codes as one: how many and how long they are, and they."""
+    if len(objects) == 1:
+        return objects[0]
+    return (
+        _SEVERAL
+        + struct.pack(f"<{1 + len(objects)}I", len(objects), *map(len, objects))
+        + b"".join(objects)
+    )
+
+
+def _unpacked(data):
+    if not data.startswith(_SEVERAL):
+        return [data]
+    at = len(_SEVERAL)
+    (count,) = struct.unpack_from("<I", data, at)
+    lengths = struct.unpack_from(f"<{count}I", data, at + 4)
+    ends = list(accumulate(lengths, initial=at + 4 + 4 * count))
+    return [data[a:b] for a, b in pairwise(ends)]
+
+
+# Any number of threads compile at once, with the same options; a fork waits for all of them.
+_compiling, _inside = Condition(), []
 
 
 @contextmanager
-def _fewer_passes(llvm):
-    """Without passes that take long and gain nothing here, for as long as it takes.
-
-    On Arm these are half of the time to compile; reordering before registers are assigned even
-    spills more of them than our order does: see benchmarks/results.md. The options are those of
-    the whole process, so they go back at once.
-    """
-    if not llvm.get_default_triple().startswith(("aarch64", "arm64")):
-        yield
-        return
-    _set_options(llvm, wanted=True)
+def _emitting():
+    """While code is compiled: without passes that take long and gain nothing here."""
+    llvm = _binding()
+    with _compiling:
+        if not _inside:
+            _set_options(llvm, wanted=True)
+        _inside.append(None)
     try:
         yield
     finally:
-        _set_options(llvm, wanted=False)
+        with _compiling:
+            _inside.pop()
+            if not _inside:
+                _set_options(llvm, wanted=False)
+            _compiling.notify_all()
 
 
 def _set_options(llvm, wanted):
-    for name, ours in _OPTIONS.items():
-        llvm.set_option("kinetree", f"-{name}={str(ours == wanted).lower()}")
+    """Options of LLVM, which are those of the whole process, so they go back at once.
+
+    On Arm the passes left out are half of the time to compile; reordering before registers are
+    assigned even spills more of them than our order does: see benchmarks/results.md.
+    """
+    if llvm.get_default_triple().startswith(("aarch64", "arm64")):
+        for name, ours in _OPTIONS.items():
+            llvm.set_option("kinetree", f"-{name}={str(ours == wanted).lower()}")
 
 
 _OPTIONS = {
@@ -129,10 +221,17 @@ _OPTIONS = {
     "disable-lsr": True,  # of use in short loops
     "aarch64-use-aa": False,  # what may overlap: the code comes out the same to the last bit
 }
-_compiling = Lock()  # LLVM's own lock lets one thread compile at a time, too
+
+
+def _before_fork():
+    _compiling.acquire()
+    while _inside:
+        _compiling.wait()
+
+
 if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
     os.register_at_fork(
-        before=_compiling.acquire,
+        before=_before_fork,
         after_in_parent=_compiling.release,
         after_in_child=_compiling.release,
     )
@@ -147,7 +246,8 @@ def load(data, level=1) -> MachineCode:
         module = llvm.parse_assembly("")
         engine = llvm.create_mcjit_compiler(module, _target_machine())
         engine.remove_module(module)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        for piece in _unpacked(data):
+            engine.add_object_file(llvm.ObjectFileRef.from_data(piece))
         engine.finalize_object()
     return MachineCode(engine, level)
 
