@@ -17,6 +17,7 @@ import numpy as np
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen import nvrtc
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.linking import Entry, called_names, fill
 from kinetree.codegen.machine_code import (
     default_lanes,
     is_provided,
@@ -25,6 +26,7 @@ from kinetree.codegen.machine_code import (
     optimization,
     provide,
 )
+from kinetree.codegen.program import calls_of
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
@@ -132,15 +134,27 @@ def build(kernel, dtype, wide, level=1) -> Any:
     """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
-    lanes = default_lanes(dtype, small) if wide else 1
+    return _variant(kernel, dtype, default_lanes(dtype, small) if wide else 1, level)
+
+
+def build_entry(kernel, dtype, lanes, level=1) -> Entry:
+    """Machine code of a kernel for other code to call."""
+    code = _variant(kernel, dtype, lanes, level, called=True)
+    sizes = tuple(a.size for a in (*kernel.inputs, *kernel.outputs))
+    entry = _entries[code.name, code.level] = Entry.of(code, sizes)
+    return entry
+
+
+def _variant(kernel, dtype, lanes, level, *, called=False):
     level, code, request = optimization(level), None, None
+    variant = f"{lanes}, called" if called else lanes
     for better in (1, 0)[: 2 - level]:
-        request = request_key(kernel, dtype, lanes, llvm.host(better))
+        request = request_key(kernel, dtype, variant, llvm.host(better))
         code = _requested(request, better) if request else None
         if code is not None:
             break
     if code is None:
-        code = _compiled(kernel, dtype, lanes, request, level)
+        code = _compiled(kernel, dtype, lanes, called, request, level)
     if request:
         _loaded[request] = code
     _recent.append(code)
@@ -156,10 +170,13 @@ def _requested(request, level):
     return code
 
 
-def _compiled(kernel, dtype, lanes, request, level):
+def _compiled(kernel, dtype, lanes, called, request, level):
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
-    code, program = _code_of(render(kernel.program, dtype, lanes), level)
+    program = kernel.program_with_calls
+    entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
+    text = render(program, dtype, lanes, called=called, entries=entries)
+    code, program = _code_of(text, level)
     if request:
         open_store().put(request, program.encode())
     return code
@@ -177,10 +194,11 @@ def _code_of(text, level):
     if code is None:
         from kinetree.codegen.render.llvm_shared import shared_symbols
 
-        symbols, key = shared_symbols(text), program_key(program, llvm.host(level))
+        symbols = [*shared_symbols(text), *(f"{_CALLS}{name}" for name in called_names(text))]
         data = object_code(text, level)
+        key = program_key(program, llvm.host(level))
         open_store().put(key, " ".join(symbols).encode() + b"\n" + data)
-        code = _linked(key, symbols, data, level)
+        code = _linked(program, symbols, data, level)
     return code, program
 
 
@@ -192,16 +210,35 @@ def _found(program, level):
         kept = open_store().get(key)
         if kept is not None:
             symbols, _, data = kept.partition(b"\n")
-            code = _linked(key, symbols.decode().split(), data, level)
+            code = _linked(program, symbols.decode().split(), data, level)
     return code
 
 
-def _linked(key, symbols, data, level):
-    """Machine code with the shared functions that it calls, or None where one is not to be had."""
-    if not all(map(_provided, symbols)):
+def _linked(program, symbols, data, level):
+    """Machine code with the functions that it calls, or None where one is not to be had."""
+    entries = [_entry(s.removeprefix(_CALLS), level) for s in symbols if s.startswith(_CALLS)]
+    shared = [s for s in symbols if not s.startswith(_CALLS)]
+    if None in entries or not all(map(_provided, shared)):
         return None
-    code = _loaded[key] = load(data, level)
+    code = _loaded[program_key(program, llvm.host(level))] = load(data, level)
+    code.name = program
+    fill(code, entries)
     return code
+
+
+_CALLS = "calls:"  # before the name of code that other code calls
+_entries = WeakValueDictionary()  # of loaded code, by name and level; what calls it keeps it
+
+
+def _entry(name, level):
+    """The entry of code that a kept program calls; None where it is not to be had."""
+    levels = (1, 0)[: 2 - level]  # a higher one will do
+    found = [e for e in (_entries.get((name, k)) for k in levels) if e is not None]
+    for k in levels if not found else ():
+        code = _found(name, k)
+        if code is not None:
+            found.append(_entries.setdefault((name, k), Entry.of(code, ())))
+    return found[0] if found else None
 
 
 def _provided(symbol):

@@ -126,7 +126,7 @@ def _operations(count, dtype, rng):
         ("inverse_", [graph.node("/", graph.number(1), x) for x in direct]),
     ):
         for op, n in OPERATIONS.items():
-            if op not in ("final", "and", "or", "not") and n == count:
+            if op not in ("final", "result", "and", "or", "not") and n == count:
                 results[prefix + _NAMES.get(op, op)] = _number(graph, op, operands)
         if count == 2:
             less = graph.node("<", *operands)

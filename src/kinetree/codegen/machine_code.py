@@ -18,19 +18,20 @@ from kinetree.codegen.runtime.threads import threads
 
 
 class MachineCode:
-    """A loaded module; keeps it alive.
+    """A loaded module; keeps it alive, and what it calls.
 
     Attributes:
         level: how much LLVM optimised it.
+        name: of the program.
     """
 
     def __init__(self, engine, level=1):
-        self._engine, self._kept, self.level = engine, None, level
+        self._engine, self._kept, self.level, self.name = engine, [], level, ""
 
     def keeps(self, other):
         """Let other code live as long as this, which calls it."""
         if other is not self and other is not None:
-            self._kept = other
+            self._kept.append(other)
 
     def address(self, name):
         """Address of a function."""

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from kinetree.expr.calls import are_wanted, callees, calls
 from kinetree.expr.count import cost
 from kinetree.expr.node import Graph
 from kinetree.expr.refusals import explained
@@ -66,6 +67,22 @@ def trace(function, inputs, name=None):
         name or getattr(function, "__name__", "program"),
         tuple(inputs), outputs, graph, roots, check_scopes(graph, roots, graph.checks),
     )  # fmt: skip
+
+
+def calls_of(program):
+    """The kernels that a program calls."""
+    return callees(program.graph, [*program.roots, *(node for node, *_ in program.checks)])
+
+
+def traced_with_calls(make):
+    """A program that was traced with calls, and a ``make_program`` for its kernel.
+
+    ``make`` traces it; it is traced again where a program without calls is wanted.
+    """
+    with calls(wanted=True):
+        program = make()
+    is_whole = not calls_of(program)
+    return program, lambda: program if is_whole or are_wanted() else make()
 
 
 def cheapest(programs):

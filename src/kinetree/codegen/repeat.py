@@ -108,6 +108,7 @@ def cut(graph, statements, size, places, results=frozenset()):
             if s.op != "repeat":
                 piece.append(s)
                 weight += _RESULT if not results.isdisjoint(s.targets) else 1
+                weight += len(s.targets) + len(s.operands) if s.op == "call" else 0
                 continue
             loop, slots = s.loop, tuple(map(places.of, s.loop.carries))
             op, count = graph.nodes[loop.times][:2]

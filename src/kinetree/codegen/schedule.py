@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kinetree.codegen.repeat import Places, cut, nest, spans
 
+_NOT_COMPUTED = frozenset(("const", "carry", "callee"))
 BLOCK_SIZE = 500  # statements; 250 to 1000 compile and run alike, see benchmarks/results.md
 
 
@@ -18,6 +19,7 @@ class Statement:
 
     Besides the operations of the graph there are ``fma`` and ``fms``, ``c + a b`` and ``c - a b``
     of operands ``(a, b, c)``, and ``sincos``, with two targets; and ``transfer`` (see ``repeat``).
+    The targets of a ``call`` are those of its results that are needed, its operands the arguments.
     """
 
     targets: tuple
@@ -52,7 +54,7 @@ class Schedule:
 
 def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
     """Cut everything that ``roots`` depend on into blocks; ``angle_group`` is a power of two."""
-    order = [i for i in graph.reachable(roots) if graph.nodes[i][0] not in ("const", "carry")]
+    order = [i for i in graph.reachable(roots) if graph.nodes[i][0] not in _NOT_COMPUTED]
     statements = _statements(graph, order, roots)
     results = frozenset(roots)
     angles = [s for s in statements if _is_angle(graph, s, results)]
@@ -78,7 +80,11 @@ def _statements(graph, order, roots):
     """Statements in order, with products fused and sines paired with cosines."""
     nodes, known = graph.nodes, graph.known
     wanted, fused = set(order), _fusible(graph, order, roots)
-    statements, done = [], set(fused.values())
+    statements, done, results = [], set(fused.values()), {}
+    for i in order:
+        if nodes[i][0] == "result":
+            results.setdefault(nodes[i][1], []).append(i)
+            done.add(i)
     for i in order:
         if i in done:
             continue
@@ -92,6 +98,8 @@ def _statements(graph, order, roots):
             targets = tuple(t if t in wanted else None for t in pair)
             done.update(targets)
             statements.append(Statement(targets, "sincos", tuple(operands)))
+        elif op == "call":
+            statements.append(Statement(tuple(results[i]), "call", tuple(operands[1:])))
         else:
             reads = {"input": (), "final": operands[1:]}.get(op, operands)
             statements.append(Statement((i,), op, tuple(reads)))

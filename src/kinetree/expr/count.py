@@ -6,11 +6,12 @@ What stands in the body of a loop counts once.
 from collections import Counter
 from dataclasses import dataclass
 
+from kinetree.expr.calls import callee_of
 from kinetree.expr.node import LEAVES
 
 # Cost of an operation relative to an addition, from the throughput of current processors.
 WEIGHTS = {
-    "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0,
+    "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0, "callee": 0, "result": 0,
     "/": 8, "sqrt": 8, "sin": 15, "cos": 15, "atan2": 40,
     "exp": 15, "log": 40, "tanh": 25,
 }  # fmt: skip
@@ -63,8 +64,9 @@ def count_operations(graph, roots):
 
 def cost(graph, roots):
     """Operations that ``roots`` need, weighted by the time they take; an addition is 1."""
-    nodes = graph.nodes
-    return sum(WEIGHTS.get(nodes[i][0], 1) for i in graph.reachable(roots))
+    nodes, order = graph.nodes, graph.reachable(roots)
+    called = sum(callee_of(graph, i).cost for i in order if nodes[i][0] == "call")
+    return called + sum(WEIGHTS.get(nodes[i][0], 1) for i in order)
 
 
 def depth(graph, roots):

@@ -11,6 +11,8 @@ count. Rates that are zero by structure are never built.
 import numpy as np
 
 from kinetree.expr import simplify
+from kinetree.expr.calls import adjoints as adjoints_of_call
+from kinetree.expr.calls import callee_of, place_of
 from kinetree.expr.count import cost
 from kinetree.expr.forward import DERIVATIVES, FLAT, by_node, direction_sets, forward
 
@@ -60,6 +62,11 @@ def estimates(graph, roots, seeds):
         if i not in directions or i not in reached or graph.nodes[i][0] == "input":
             continue  # what only conditions depend on reaches no root
         op, *operands = graph.nodes[i]
+        if op == "call":
+            work = callee_of(graph, i).cost
+            ahead += 2 * work * directions[i].bit_count()
+            back += 4 * work * reached[i].bit_count()
+            continue
         work = 1 if op in ("+", "-", "neg") else 2
         for a in operands:
             if a in directions:
@@ -94,10 +101,20 @@ def _adjoints(graph, roots, independent):
     for k, r in enumerate(roots):
         if r in moved:
             adjoints.setdefault(r, {})[k] = graph.constant(1.0)
+    weights = {}  # of the results of calls: by call, root and number of the result
     for i in reversed(order):
+        if i in weights:
+            for a, k, adjoint in adjoints_of_call(graph, i, weights.pop(i), moved):
+                total = adjoints.setdefault(a, {})
+                total[k] = simplify.add(graph, total.get(k, zero), adjoint)
         if i not in adjoints or i in independent:
             continue
         row, (op, *operands) = adjoints.pop(i), nodes[i]
+        if op == "result":
+            for k, adjoint in row.items():
+                own = weights.setdefault(operands[0], {}).setdefault(k, {})
+                own[place_of(graph, i)] = adjoint
+            continue
         if op == "select":
             condition, *operands = operands
             parts = _chosen(graph, condition, row, zero)

@@ -5,13 +5,14 @@ inside it are its own.
 """
 
 from kinetree.expr import simplify
+from kinetree.expr.calls import Rates
 from kinetree.expr.node import CONDITIONS
 from kinetree.expr.repeat import loop_of
 from kinetree.expr.substitute import copy_node, fresh_carries
 
 # --- derivatives of every operation, for forward and reverse accumulation alike ------------------
 
-FLAT = frozenset(("const", "input", "repeat", *CONDITIONS))
+FLAT = frozenset(("const", "input", "callee", "repeat", *CONDITIONS))
 """Operations without a rate of change of their own."""
 
 
@@ -67,16 +68,16 @@ def forward(graph, roots, seeds):
     """
     nodes, zero, none = graph.nodes, graph.constant(0.0), {}
     add, sub, mul = simplify.add, simplify.sub, simplify.mul
-    rates = by_node(seeds)
+    rates, calls = by_node(seeds), Rates(graph)
     order = graph.reachable(roots)
     loops = _Loops(graph, order, seeds, rates) if _has_loops(graph, order) else None
     for i in loops.order if loops else order:
         op, *operands = nodes[i]
-        if loops and op != "input" and op != "const":
+        if loops and op not in ("input", "const", "callee"):
             operands, here = loops.copied(i, op, operands)
         else:
             here = i
-        if i in rates or op in FLAT or op == "final" or op == "carry":
+        if i in rates or op in FLAT or op in ("final", "carry", "call"):
             continue
         if op == "+" or op == "-" or op == "*":
             a, b = nodes[i][1:]
@@ -91,6 +92,8 @@ def forward(graph, roots, seeds):
             combine = sub if op == "-" else add
             for k, d in db.items():
                 row[k] = combine(graph, row.get(k, zero), d)
+        elif op == "result":
+            row = calls.of(i, operands[0], rates)
         else:
             parts = [rates.get(a, none) for a in nodes[i][1:]]
             if not any(parts):

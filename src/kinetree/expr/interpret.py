@@ -9,6 +9,7 @@ together: inputs may have leading batch axes, which broadcast.
 import numpy as np
 
 from kinetree.errors import ShapeError
+from kinetree.expr.calls import called
 from kinetree.expr.node import CONDITIONS, OPERATIONS
 from kinetree.expr.repeat import by_scope, loop_of
 
@@ -95,6 +96,12 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
                 value[i] = inputs[node[1]][(..., *node[2])]
             elif op == "repeat":
                 value[i] = loop(loop_of(graph, i))
+            elif op == "callee":
+                value[i] = node[1]
+            elif op == "call":
+                value[i] = called(value[node[1]], [value[a] for a in node[2:]])
+            elif op == "result":
+                value[i] = value[node[1]][int(nodes[node[2]][1])]
             else:  # "final"
                 value[i] = value[node[1]][node[2]]
             if i in held:

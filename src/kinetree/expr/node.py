@@ -33,9 +33,10 @@ OPERATIONS = {
     "<": 2, "<=": 2, "==": 2, "and": 2, "or": 2, "not": 1,
     "select": 3,
     "carry": 0, "repeat": None, "final": 2,  # loops: see kinetree.expr.repeat
+    "callee": 0, "call": None, "result": 2,  # other kernels: see kinetree.expr.calls
 }  # fmt: skip
 
-LEAVES = frozenset(("const", "input", "carry"))
+LEAVES = frozenset(("const", "input", "carry", "callee"))
 """Operations without operands."""
 
 CONDITIONS = frozenset(("<", "<=", "==", "and", "or", "not"))

@@ -54,7 +54,7 @@ def free_loops(graph, order):
         return free
     for i in order:
         op, *operands = graph.nodes[i]
-        if op in ("const", "input"):
+        if op in ("const", "input", "callee"):
             continue
         if op == "carry":
             inside = frozenset(operands[:1])

@@ -96,6 +96,8 @@ def _output_names(program):
 def _leaf(node):
     if node[0] == "carry":
         return f"state {node[2]} of loop {node[1]}"
+    if node[0] == "callee":
+        return node[1].name
     return f"{node[1]:.17g}" if node[0] == "const" else _indexed(node[1], node[2])
 
 
@@ -148,10 +150,17 @@ def _problem(nodes, i):
         return None if good else "an input has a name and an index"
     if op == "carry":
         return None if operands[0] <= i and operands[1] >= 0 else "belongs to no loop"
+    if op == "callee":
+        return None
+    if op == "call":
+        if not operands or nodes[operands[0]][0] != "callee":
+            return "calls nothing"
+        if len(operands) - 1 != sum(a.size for a in nodes[operands[0]][1].inputs):
+            return "needs one operand for every number of the inputs"
     if op == "repeat":
         if len(operands) % 3 != 1:
             return "needs the number of runs, and three operands per carried value"
-    elif len(operands) != OPERATIONS[op]:
+    elif op != "call" and len(operands) != OPERATIONS[op]:
         return f"needs {OPERATIONS[op]} operands"
     for position, a in enumerate(operands):
         if not (isinstance(a, int) and 0 <= a < i):

@@ -18,8 +18,12 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import kind_of
-from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.inline import trace_of
+from kinetree.codegen.program import Argument, trace, traced_with_calls
 from kinetree.errors import KinetreeError, PickleError, TraceError
+from kinetree.expr.calls import are_wanted
+from kinetree.expr.calls import call as call_kernel
+from kinetree.expr.node import Expr
 from kinetree.expr.refusals import explained
 from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
 from kinetree.model import Model
@@ -47,13 +51,25 @@ def kernel(function: Callable[..., Any]) -> "UserKernel":
     return UserKernel(function)
 
 
+def one_copy(user: "UserKernel") -> "UserKernel":
+    """Let compiled code that uses a kernel call it, where it is long, instead of copying it in."""
+    user.one_copy = True
+    return user
+
+
+_LONG = 2500  # weighted operations beside which a call costs little
+
+
 class UserKernel:
     """A function that is compiled when it is called.
 
     Attributes:
         function: the function as it was written.
         signature: its parameters.
+        one_copy: see the function of this name.
     """
+
+    one_copy = False
 
     def __init__(self, function):
         self.signature = read_signature(function)
@@ -81,10 +97,32 @@ class UserKernel:
             return found(*args[1:] if type(args[0]) is Model else args)
         call = self.bind(*args, **options)
         if not call.arrays or call.is_traced:
-            return self._reference(call)
+            found = self._called(call) if self.one_copy and are_wanted() else None
+            return self._reference(call) if found is None else found
         compiled = self._compiled(call)
         self._remember(args, options, call, compiled)
         return compiled(*call.arrays.values())
+
+    def _called(self, call):
+        """The result of a call in the code that is traced now; None where a copy serves better."""
+        arrays, model = list(call.arrays.values()), call.model
+        graph = trace_of(arrays)
+        if graph is None or any(
+            a.shape != s for a, s in zip(arrays, call.shapes.values(), strict=True)
+        ):
+            return None
+        if model is not None and model.scalar_type().kind == "O":  # its numbers are traced, too
+            return None
+        if model is not None and isinstance(model.instant, Expr):
+            compiled = self._compiled_timed(call)
+            arrays.append(model.instant)
+        else:
+            compiled = self._compiled(call)
+        if compiled.kernel.cost < _LONG:
+            return None
+        results = call_kernel(graph, compiled.kernel, arrays)
+        result = results[0] if len(results) == 1 else results
+        return result if compiled.pack is None else compiled.pack(result)
 
     def reference(self, *args, **options):
         """The result without compiled code: the function itself, sample by sample."""
@@ -111,11 +149,16 @@ class UserKernel:
 
     def _timed(self, call):
         """Code for all instants of a model with constraints that depend on time, at one of them."""
+        found = self._compiled_timed(call)
+        return _Compiled(AtInstant(found.kernel, call.model.instant), found.pack)
+
+    def _compiled_timed(self, call):
+        """The same with the instant as last input."""
         kernels, key = call.model.timeless.memo, (self, "at an instant", *call.key)
         found = kernels.get(key)
         if found is None:
             found = kernels[key] = _compile(self, call, timed=True)
-        return _Compiled(AtInstant(found.kernel, call.model.instant), found.pack)
+        return found
 
     def _kernels(self, model):
         return self._without_model if model is None else model.memo
@@ -219,8 +262,11 @@ def _compile(user, call, *, timed=False):
         results, form["pack"] = flatten(call.apply(user.function, arrays), user.__name__)
         return results
 
-    with located(user, call):
-        program = trace(of_arrays, inputs, user.__name__)
+    def make():
+        with located(user, call):
+            return trace(of_arrays, inputs, user.__name__)
+
+    program, make_program = traced_with_calls(make)
 
     def reference(arrays):
         call, arrays = taken(arrays)
@@ -232,7 +278,7 @@ def _compile(user, call, *, timed=False):
         user.__name__,
         inputs,
         program.outputs,
-        lambda: program,
+        make_program,
         reference=reference,
         validate=lambda arrays: check_arrays(call.with_arrays(arrays[: len(call.arrays)])),
     )

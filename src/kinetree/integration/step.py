@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
-from kinetree.functional.kernel import kernel, select
+from kinetree.functional.kernel import kernel, one_copy, select
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stages, Stepped
 from kinetree.integration.manifold import is_flat, local_rate, move
@@ -147,7 +147,7 @@ class Step:
 
 @kernel
 def _step(model, t, h, q, qd, inputs, *, method, field, full=False):
-    after = method.advance(field, model, t, h, q, qd, inputs)
+    after = method.advance(OneCopy(field), model, t, h, q, qd, inputs)
     results = [after.q, after.qd, after.work]
     if method.solves:
         results.append(after.defect)
@@ -166,7 +166,7 @@ def _steps(model, t, h, q, qd, inputs, count, *, method, field):
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.advance(field, model, t, h, q, qd, inputs)
+        after = method.advance(OneCopy(field), model, t, h, q, qd, inputs)
         if method.solves:
             worst = select(worst < after.defect, after.defect, worst)
         return t + h, after.q, after.qd, work + after.work, worst
@@ -175,9 +175,26 @@ def _steps(model, t, h, q, qd, inputs, count, *, method, field):
     return (*results, worst) if method.solves else tuple(results)
 
 
+@one_copy
 @kernel
 def _accelerations(model, t, q, qd, inputs, *, field):
     return field(model, t, q, qd, inputs)
+
+
+class OneCopy:
+    """A field whose accelerations compiled steps call, where they are long: one copy for all."""
+
+    def __init__(self, field):
+        self._field = field
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "_field"), name)
+
+    def __call__(self, model, t, q, qd, tau):
+        """See ``Field``."""
+        if np.asarray(q).dtype != object:
+            return self._field(model, t, q, qd, tau)
+        return _accelerations(model, t, q, qd, tau, field=self._field)
 
 
 class Stepper:

@@ -7,6 +7,9 @@ The loop over samples and what blocks call are functions that all kernels share:
 Constants are read from a table: building them in registers takes up to five instructions each.
 """
 
+from itertools import accumulate
+
+from kinetree.codegen.linking import Linked
 from kinetree.codegen.render.llvm_angles import angle_places, angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter, input_places
 from kinetree.codegen.render.llvm_body import Vector, declarations
@@ -15,23 +18,36 @@ from kinetree.codegen.render.llvm_single import HOST
 from kinetree.codegen.render.llvm_table import table
 from kinetree.codegen.repeat import LoopStep
 from kinetree.codegen.schedule import schedule
-from kinetree.codegen.watch import what_to_watch
+from kinetree.codegen.watch import Watch, what_to_watch
 
 
-def render(program, dtype="float64", lanes=2):
-    """IR text of a program; its entry point is ``loop``."""
+def render(program, dtype="float64", lanes=2, *, called=False, entries=None):
+    """IR text of a program; its entry point is ``loop``.
+
+    Args:
+        program: what is computed.
+        dtype: the precision.
+        lanes: samples at a time.
+        called: whether it is for other code to call: then its arguments are vectors in one array,
+            the inputs before the results, and there is no loop over samples.
+        entries: of the code that the program calls, by kernel; see ``codegen.linking``.
+    """
     v = Vector(dtype, lanes)
     roots = (*program.roots, *(node for node, _ in program.checks))
     plan = schedule(program.graph, roots, angle_group=angles_at_once(v))
     constants = _Constants()
-    stores, watch = _stores(program), what_to_watch(program, dtype)
-    staged = _staged(program, v)
-    calls, places = _Calls(v), input_places(program)
+    # What calls other code looks at its own inputs and results.
+    watch = Watch(inputs=False, results=False) if called else what_to_watch(program, dtype)
+    stores, staged = _stores(program), frozenset() if called else _staged(program, v)
+    calls, places = _Calls(v, called), input_places(program)
+    sizes = [a.size for a in (*program.inputs, *program.outputs)]
+    before = tuple(accumulate(sizes, initial=0)) if called else None
+    linked = Linked(entries or {}, v, plan.slots)
 
     def writer():
-        return BlockWriter(program, v, constants, stores, watch, calls, places)
+        return BlockWriter(program, v, constants, stores, watch, calls, places, before, linked)
 
-    parts = [f"; {program.name}: {dtype} x {lanes}"]
+    parts = [f"; {program.name}: {dtype} x {lanes}", *linked.text()]
     if plan.steps == (0,):  # one function takes less time to compile than two, and to call
         alone = writer().write(0, plan.blocks[0], staged, "step", first(plan, calls))
         parts += [alone]
@@ -39,13 +55,14 @@ def render(program, dtype="float64", lanes=2):
         parts += [writer().write(k, block, staged) for k, block in enumerate(plan.blocks)]
         parts += [step(v, plan, calls)]
     if plan.angles:
-        listed = angle_places(plan, places, v)
+        listed = angle_places(plan, places, v, before)
         parts.append(f"@angle_places = internal constant {listed}")
     if staged:
         parts.append(writer().prepare(staged))
-    parts += [constants.table(v), table(program, v, plan, staged)]
-    parts.append(_loop(calls))
-    if lanes == 1 or dtype == "float64":  # batches of the other precision have no lean path
+    parts += [constants.table(v), table(program, v, plan, staged, linked.more)]
+    if not called:
+        parts.append(_loop(calls))
+    if not called and (lanes == 1 or dtype == "float64"):  # other batches have no lean path
         parts.append(_single(calls))
     return "\n\n".join([*parts, *calls.declared, declarations(v)])
 
@@ -53,8 +70,8 @@ def render(program, dtype="float64", lanes=2):
 class _Calls:
     """Symbols of the shared functions that are called, and their declarations."""
 
-    def __init__(self, v):
-        self.v, self.declared = v, {}
+    def __init__(self, v, called=False):
+        self.v, self.called, self.declared = v, called, {}
 
     def __call__(self, name, kind, *options):
         """How a shared function is called whose type, in IR, is ``kind`` with ``{}`` for it."""
@@ -155,7 +172,8 @@ def first(plan, calls):
     if not plan.angles:
         return []
     count = -(-len(plan.angles) // plan.angle_group) * plan.angle_group
-    symbol = calls("angles", "void {}(ptr, ptr, ptr, ptr, i64)", plan.angle_group)
+    options = (plan.angle_group, 1) if calls.called else (plan.angle_group,)
+    symbol = calls("angles", "void {}(ptr, ptr, ptr, ptr, i64)", *options)
     given = f"ptr %frame, ptr %workspace, ptr %status, ptr @angle_places, i64 {count}"
     return [f"  call void {symbol}({given})"]
 

@@ -16,27 +16,32 @@ def angles_at_once(v):
     return max(1, _IN_FLIGHT // (v.size * v.lanes))
 
 
-def angle_places(plan, places, v):
+def angle_places(plan, places, v, first=None):
     """Where the angles of a schedule are, as ``@angles`` reads it, as text in IR.
 
     Args:
         plan: the schedule.
         places: argument number and offset of every input node.
         v: the vector type of the blocks.
+        first: of code that other code calls, the number before each argument.
     """
     nodes = [*plan.angles] + [plan.angles[-1]] * (-len(plan.angles) % plan.angle_group)
     table = []
     for node in nodes:
         argument, offset = places[node]
-        table += [f"i64 {argument * v.lanes}", f"i64 {offset}"]
+        if first is None:
+            table += [f"i64 {argument * v.lanes}", f"i64 {offset}"]
+        else:
+            table += [f"i64 {(first[argument] + offset) * v.lanes}", "i64 0"]
     return f"[{len(table)} x i64] [{', '.join(table)}]"
 
 
-def angles(v, group):
+def angles(v, group, called=0):
     """``@shared``: sines and cosines of inputs, ``group`` at a time, go to the workspace.
 
     It takes the frame, the workspace, the status, the places of the inputs and how many they are: a
-    multiple of ``group``. In the workspace a group of sines comes before that of their cosines.
+    multiple of ``group``. In the workspace a group of sines comes before that of their cosines. Of
+    ``called`` code the frame is an array of vectors.
     """
     wide, one = Vector(v.dtype, v.lanes * group), Vector(v.dtype, 1)
     t = wide.type
@@ -63,9 +68,7 @@ def angles(v, group):
             i, n = f"{a}_{lane}", a * v.lanes + lane
             lines += [
                 f"  %slot{i} = add i64 %pointers{a}, {lane}",
-                f"  %p_at{i} = getelementptr ptr, ptr %frame, i64 %slot{i}",
-                f"  %p{i} = load ptr, ptr %p_at{i}",
-                f"  %x_at{i} = getelementptr {v.scalar}, ptr %p{i}, i64 %offset{a}",
+                *_address(v, called, i, f"%offset{a}"),
                 f"  %x{i} = load {v.scalar}, ptr %x_at{i}",
                 f"  %v{i} = insertelement {t} {x}, {v.scalar} %x{i}, i32 {n}",
             ]
@@ -107,17 +110,29 @@ def angles(v, group):
             f"@table = internal constant {table}, align 64",
             "@coefficients = global ptr @table",
             sincos_function(one, "@sincos_of_one"),
-            _exact(group, v, one),
+            _exact(group, v, one, called),
             *lines,
             declarations(wide, one),
         ]
     )
 
 
-def _exact(group, v, one):
+def _address(v, called, i, offset):
+    """Lines that find number ``%x_at`` at ``%slot`` of the frame."""
+    if called:
+        return [f"  %x_at{i} = getelementptr {v.scalar}, ptr %frame, i64 %slot{i}"]
+    return [
+        f"  %p_at{i} = getelementptr ptr, ptr %frame, i64 %slot{i}",
+        f"  %p{i} = load ptr, ptr %p_at{i}",
+        f"  %x_at{i} = getelementptr {v.scalar}, ptr %p{i}, i64 {offset}",
+    ]
+
+
+def _exact(group, v, one, called):
     """``@exact``: the same for arguments of any size, one angle of one sample at a time."""
     t, pair = one.type, f"{{{one.type}, {one.type}}}"
     head = "ptr %frame, ptr %workspace, ptr %places, i64 %count"
+    address = "\n".join(_address(v, called, "", "%offset"))
     return f"""define internal void @exact({head}) noinline cold {{
 entry:
   %samples = mul i64 %count, {v.lanes}
@@ -132,9 +147,7 @@ loop:
   %offset_at = getelementptr i64, ptr %place, i64 1
   %offset = load i64, ptr %offset_at
   %slot = add i64 %pointers, %lane
-  %p_at = getelementptr ptr, ptr %frame, i64 %slot
-  %p = load ptr, ptr %p_at
-  %x_at = getelementptr {v.scalar}, ptr %p, i64 %offset
+{address}
   %x = load {t}, ptr %x_at, align {v.size}
   %sc = call {pair} @sincos_of_one({t} %x)
   %s = extractvalue {pair} %sc, 0

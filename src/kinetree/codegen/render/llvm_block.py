@@ -3,6 +3,7 @@
 import numpy as np
 
 from kinetree.codegen.render.llvm_checks import CheckWriter
+from kinetree.expr.calls import callee_of, place_of
 
 _BINARY = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARE = {"<": "olt", "<=": "ole", "==": "oeq"}
@@ -23,10 +24,12 @@ def input_places(program):
 class BlockWriter(CheckWriter):
     """Writes one block function: loads, operations and what becomes of their results."""
 
-    def __init__(self, program, v, constants, stores, watch, calls, places):
-        super().__init__(program, v, stores, watch)
+    def __init__(
+        self, program, v, constants, stores, watch, calls, places, first=None, linked=None
+    ):
+        super().__init__(program, v, stores, watch, first)
         self.constants, self.places, self.loads = constants, places, {}
-        self.calls = calls
+        self.calls, self.linked = calls, linked
 
     def write(self, k, block, staged, name="", before=()):
         """``@block_k``; the first one also writes constant results, but for those ``staged``.
@@ -126,6 +129,8 @@ class BlockWriter(CheckWriter):
         v, t, i = self.v, self.v.type, s.targets[0]
         if s.op == "input":
             self._input(i)
+        elif s.op == "call":
+            self._call(s)
         elif s.op == "sincos":
             self._sincos(s)
         elif s.op == "final":
@@ -171,6 +176,10 @@ class BlockWriter(CheckWriter):
     def _input(self, i):
         k, offset = self.places[i]
         v, result = self.v, "undef"
+        if self.first is not None:
+            self._emit(f"%a{i} = getelementptr {v.type}, ptr %frame, i64 {self.first[k] + offset}")
+            self._emit(f"%v{i} = load {v.type}, ptr %a{i}")
+            return
         for lane in range(v.lanes):
             out = f"%v{i}" if lane == v.lanes - 1 else f"%l{i}_{lane}"
             pointer = self._pointer(k, lane)
@@ -182,6 +191,51 @@ class BlockWriter(CheckWriter):
             result = out
         if self.watch.inputs:
             self._watch(i)
+
+    def _call(self, s):
+        """Arguments go to an array in the workspace, in which the callee leaves its results."""
+        v, graph = self.v, self.program.graph
+        call = self.nodes[s.targets[0]][1]
+        kernel, values = callee_of(graph, call), [self._value(i) for i in s.operands]
+        number, entry = self.linked.number(kernel)
+        wide, linked = not entry.has_frame, self.linked
+        for part, at in (("a", linked.array), ("w", linked.space), ("f", linked.frame)):
+            self._emit(f"%c{part}{call} = getelementptr i8, ptr %workspace, i64 {at}")
+        for n, value in enumerate(values):
+            if wide:
+                self._emit(f"%c{call}_{n} = getelementptr {v.type}, ptr %ca{call}, i64 {n}")
+                self._emit(f"store {v.type} {value}, ptr %c{call}_{n}")
+                continue
+            for lane, at in enumerate(entry.lane_places(n, v.lanes)):
+                one, to = f"%c{call}_{n}_{lane}", f"%d{call}_{n}_{lane}"
+                self._emit(f"{one} = extractelement {v.type} {value}, i32 {lane}")
+                self._emit(f"{to} = getelementptr {v.scalar}, ptr %ca{call}, i64 {at}")
+                self._emit(f"store {v.scalar} {one}, ptr {to}")
+        if not wide:
+            for slot, at in enumerate(entry.frame(v.lanes)):
+                self._emit(f"%e{call}_{slot} = getelementptr {v.scalar}, ptr %ca{call}, i64 {at}")
+                self._emit(f"%h{call}_{slot} = getelementptr ptr, ptr %cf{call}, i64 {slot}")
+                self._emit(f"store ptr %e{call}_{slot}, ptr %h{call}_{slot}")
+        for part, slot in (("s", 2 * number), ("k", 2 * number + 1)):
+            self._emit(f"%c{part}_at{call} = getelementptr ptr, ptr @callees, i64 {slot}")
+            self._emit(f"%c{part}{call} = load ptr, ptr %c{part}_at{call}")
+        frame = f"%ca{call}" if wide else f"%cf{call}"
+        given = f"ptr {frame}, ptr %cw{call}, ptr %ck{call}, ptr %status"
+        self._emit(f"call void %cs{call}({given})")
+        for target in s.targets:
+            k = len(values) + place_of(graph, target)
+            if wide:
+                self._emit(f"%r{target} = getelementptr {v.type}, ptr %ca{call}, i64 {k}")
+                self._emit(f"%v{target} = load {v.type}, ptr %r{target}")
+                continue
+            result = "undef"
+            for lane, at in enumerate(entry.lane_places(k, v.lanes)):
+                out = f"%v{target}" if lane == v.lanes - 1 else f"%g{target}_{lane}"
+                self._emit(f"%r{target}_{lane} = getelementptr {v.scalar}, ptr %ca{call}, i64 {at}")
+                self._emit(f"%y{target}_{lane} = load {v.scalar}, ptr %r{target}_{lane}")
+                one = f"{v.scalar} %y{target}_{lane}"
+                self._emit(f"{out} = insertelement {v.type} {result}, {one}, i32 {lane}")
+                result = out
 
     def _sincos(self, s):
         t = self.v.type

@@ -13,10 +13,12 @@ class ResultWriter:
         program: what is computed.
         v: the vectors it is computed in.
         stores: where each root goes: node -> [(argument number, offset), ...].
+        first: of code that other code calls, the number before each argument: all arguments are
+            then vectors in one array, the inputs before the results. None for a frame of pointers.
     """
 
-    def __init__(self, program, v, stores):
-        self.program, self.v, self.stores = program, v, stores
+    def __init__(self, program, v, stores, first=None):
+        self.program, self.v, self.stores, self.first = program, v, stores, first
         self.nodes = program.graph.nodes
         self.lines, self.named, self.waiting = [], set(), {}
 
@@ -40,6 +42,12 @@ class ResultWriter:
 
     def _result(self, target, argument, offset):
         """Write a result, together with its neighbour if that is just there: half the stores."""
+        if self.first is not None:
+            n, t = f"{target}_{argument}_{offset}", self.v.type
+            at = self.first[argument] + offset
+            self._emit(f"%d{n} = getelementptr {t}, ptr %frame, i64 {at}")
+            self._emit(f"store {t} %v{target}, ptr %d{n}")
+            return
         self._flush(older_than=len(self.lines) - _PATIENCE)
         partner = self.waiting.pop((argument, offset ^ 1), None)
         if partner is None:
@@ -73,7 +81,12 @@ class ResultWriter:
         self._emit(f"store {v.scalar} {value}, ptr %d{n}")
 
     def _constant_outputs(self, which):
-        """Results that do not depend on the inputs; first, so that zeros may overlap others."""
+        """Results that do not depend on the inputs; first, so that zeros may overlap others.
+
+        Code that calls other code knows those of it beforehand.
+        """
+        if self.first is not None:
+            return
         v = self.v
         for k, argument in zip(self._outputs(), self.program.outputs, strict=True):
             if k not in which:
@@ -113,8 +126,8 @@ class CheckWriter(ResultWriter):
         watch: which values must be finite, or bounded.
     """
 
-    def __init__(self, program, v, stores, watch):
-        super().__init__(program, v, stores)
+    def __init__(self, program, v, stores, watch, first=None):
+        super().__init__(program, v, stores, first)
         self.watch = watch
         self.checks = {node for node, _ in program.checks}
         self.watched, self.sums, self.conditions = set(), {}, []

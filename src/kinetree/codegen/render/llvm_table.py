@@ -25,19 +25,22 @@ FIRST_RANK = _RECORDS + _RECORD.index("rank")
 """Where the number of axes of the first argument is."""
 
 
-def table(program, v, plan, staged):
-    """``@kernel``: what the shared functions have to know."""
-    numbers = table_numbers(program, v, plan.slots, staged)
+def table(program, v, plan, staged, more=0):
+    """``@kernel``: what the shared functions have to know, and code that calls this.
+
+    ``more`` bytes of the workspace follow the slots of the schedule.
+    """
+    numbers = table_numbers(program, v, plan.slots, staged, more)
     listed = ", ".join(f"i64 {n}" for n in numbers)
     pointers = f"ptr @step, ptr {'@prepare' if staged else 'null'}, ptr @constants"
     kind = f"{{ ptr, ptr, ptr, [{len(numbers)} x i64] }}"
-    return f"@kernel = internal constant {kind} {{ {pointers}, [{len(numbers)} x i64] [{listed}] }}"
+    return f"@kernel = constant {kind} {{ {pointers}, [{len(numbers)} x i64] [{listed}] }}"
 
 
-def table_numbers(program, v, slots, staged=()):
+def table_numbers(program, v, slots, staged=(), more=0):
     """The table but for the three pointers that it begins with."""
     arguments = (*program.inputs, *program.outputs)
-    workspace = -(-max(slots, 1) * v.size * v.lanes // 64) * 64
+    workspace = -(-max(slots, 1) * v.size * v.lanes // 64) * 64 + more
     records, shapes, home, strides = [], [], 0, len(arguments)
     first_shape = _RECORDS + len(_RECORD) * len(arguments)
     for k, a in enumerate(arguments):

@@ -18,12 +18,14 @@ from kinetree.arrays.device import Plans
 from kinetree.arrays.dispatch import foreign_call
 from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen import tiers
-from kinetree.codegen.build import build
-from kinetree.codegen.program import regrouped
+from kinetree.codegen.build import build, build_entry
+from kinetree.codegen.program import calls_of, regrouped
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
+from kinetree.expr.calls import calls
+from kinetree.expr.count import cost
 
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
@@ -73,7 +75,7 @@ class Kernel:
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.general
         self.lean: Callable[..., Any] = self.general
-        self._variants, self._derived, self._ways = {}, {}, {}
+        self._variants, self._entries, self._derived, self._ways = {}, {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
 
     @cached_property
@@ -84,6 +86,19 @@ class Kernel:
     @cached_property
     def program(self):
         """The traced program, ready to be compiled."""
+        with calls(wanted=False):
+            return self._traced()
+
+    @cached_property
+    def program_with_calls(self):
+        """The same, calling other kernels where it may: what is compiled for the processor."""
+        with calls(wanted=True):
+            program = self._traced()
+        if not calls_of(program):
+            self.__dict__.setdefault("program", program)
+        return program
+
+    def _traced(self):
         program = regrouped(self.make_program())
         both = (program.outputs, self.outputs)
         traced, declared = ([a.shape for a in outputs] for outputs in both)
@@ -92,6 +107,26 @@ class Kernel:
                 f"{self.name} is declared to return the shapes {declared}, and returns {traced}"
             )
         return program
+
+    # --- calls from other programs: see kinetree.expr.calls --------------------------------------
+
+    @cached_property
+    def constants(self) -> dict:
+        """Results that do not depend on the inputs, by their number among all."""
+        nodes, roots = self.program_with_calls.graph.nodes, self.program_with_calls.roots
+        return {k: nodes[i][1] for k, i in enumerate(roots) if nodes[i][0] == "const"}
+
+    @cached_property
+    def cost(self) -> float:
+        """Operations, weighted by the time they take."""
+        return cost(self.program_with_calls.graph, self.program_with_calls.roots)
+
+    def entry(self, dtype, lanes, level) -> Any:
+        """Machine code for other code to call."""
+        found = self._entries.get((dtype, lanes))
+        if found is None or found.code.level < level:
+            found = self._entries[dtype, lanes] = build_entry(self, dtype, lanes, level)
+        return found
 
     # --- arrays of other libraries, and derivatives with respect to what is in arrays -------------
 

@@ -15,9 +15,10 @@ from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, U
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
+from kinetree.model.define import kernel_of
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import has_passive_forces, ratio_to_leader
-from kinetree.quantities import dynamics, kinematics
+from kinetree.quantities import kinematics
 
 
 def as_force(force):
@@ -195,6 +196,11 @@ def nominal_mobility(model) -> np.ndarray:
     """
     tree = model.spanning_tree
     try:
-        return np.diagonal(dynamics.inverse_mass_matrix(tree, tree.neutral()))
+        return np.diagonal(neutral_mobility(tree))
     except SingularError:  # massless joints: forward dynamics will name them
         return np.ones(model.nv)
+
+
+def neutral_mobility(tree) -> np.ndarray:
+    """``H⁻¹`` at the neutral position, by the plain text: one sample is not worth compiling for."""
+    return kernel_of(tree, "inverse_mass_matrix").reference([tree.neutral()])

@@ -14,8 +14,7 @@ from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import ModelError, SingularError
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
 from kinetree.model.limits import has_dynamics
-from kinetree.quantities import dynamics
-from kinetree.simulation.forces.applied import on_variables
+from kinetree.simulation.forces.applied import neutral_mobility, on_variables
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
 
@@ -110,7 +109,7 @@ def _mobility(model):
     """Acceleration of each loop variable for a unit of force at neutral, the loops open."""
     q: Any = model.neutral()
     B = loop_motion_of(model, q).B
-    return np.diagonal(B.T @ dynamics.inverse_mass_matrix(model.spanning_tree, q) @ B)
+    return np.diagonal(B.T @ neutral_mobility(model.spanning_tree) @ B)
 
 
 def _width(law, acceleration):
@@ -173,7 +172,7 @@ def tendon_forces_of(model, friction, limits) -> TendonForces | None:
     law, stiff = _laws(friction, limits, rough, bounded, "tendon {!r}", "")
     full, A = model.uncoupled.spanning_tree, _coefficients(model)
     try:
-        inverse = dynamics.inverse_mass_matrix(full, full.neutral())
+        inverse = neutral_mobility(full)
     except SingularError:  # massless joints, as in nominal_mobility
         inverse = np.eye(full.nv)
     mobility = np.maximum(np.einsum("ki,ij,kj->k", A, inverse, A), np.finfo(float).tiny)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen.inline import compact, evaluated
-from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.program import Argument, trace, traced_with_calls
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.diff import jacobian
@@ -21,6 +21,7 @@ from kinetree.functional.kernel import select
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
+from kinetree.integration.step import OneCopy
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.define import kept, kernel_for
@@ -91,7 +92,7 @@ class Transition:
             t, q, qd, work, worst = state
             q, qd = settled(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
-            after = self.method.step(self.field, model, t, h, q, qd, tau)
+            after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
             if self.doubts:
                 doubt = self.method.doubt(after)
                 worst = select(worst < doubt, doubt, worst)
@@ -105,7 +106,7 @@ class Transition:
         model, arrays = self.changed(rest)
         q, qd = settled(model, q, qd)
         tau = self.held(model, arrays, t, q, qd)
-        after = self.method.step(self.field, model, t, h, q, qd, tau)
+        after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
         return after.q, after.qd, work + after.work
 
     def applied(self, t, q, qd, *rest):
@@ -166,7 +167,7 @@ class Transition:
             model, arrays = self.changed(rest)
             q, qd = settled(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
-            after = self.method.step(self.field, model, t, h, q, qd, tau)
+            after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
             now = {**arrays, "t": t, "q": q, "qd": qd, "tau": tau}
             if self.field.actuators is not None:
                 now |= {"tau": self.field.driven(model, t, q, qd, tau)}
@@ -209,7 +210,8 @@ class Transition:
                 raise SingularError(str(error)) from error
             return results[0] if len(results) == 1 else results
 
-        return self._kernel(name, inputs, trace(traced, inputs, name), reference)
+        program, make = traced_with_calls(lambda: trace(traced, inputs, name))
+        return self._kernel(name, inputs, program.outputs, make, reference)
 
     def _gradients(self, name, inputs, function):
         """A kernel of a number, and of the gradients of another with respect to the inputs."""
@@ -223,8 +225,10 @@ class Transition:
             rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
             return np.asarray(value), *gradients_along(total, (q, qd, *rest), rates)
 
-        program = compact(trace(traced, inputs, name))
-        return self._kernel(name, inputs, program, lambda arrays: evaluated(program, arrays))
+        program, make = traced_with_calls(lambda: compact(trace(traced, inputs, name)))
+        return self._kernel(
+            name, inputs, program.outputs, make, lambda arrays: evaluated(program, arrays)
+        )
 
     def _rates(self, k, symbols):
         """Directions in which an array can change, its last axis."""
@@ -241,7 +245,7 @@ class Transition:
                 for condition in parameter(self.model, i.name).conditions(symbol):
                     condition.require()
 
-    def _kernel(self, name, inputs, program, reference):
+    def _kernel(self, name, inputs, outputs, make_program, reference):
         def validate(arrays):
             for i, array in zip(inputs, arrays, strict=True):
                 check_finite(array, i.name, core=len(i.shape))
@@ -249,7 +253,7 @@ class Transition:
                     as_configuration(self.model, array)
 
         return kernel_for(
-            self.model, name, inputs, program.outputs, lambda: program, reference=reference,
+            self.model, name, inputs, outputs, make_program, reference=reference,
             validate=validate,
         )  # fmt: skip
 

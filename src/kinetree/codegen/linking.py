@@ -1,0 +1,115 @@
+"""Code that calls other code: what it has to know of it, and where in the workspace they meet.
+
+A caller keeps the addresses of what it calls in its table ``@callees``, which is filled when the
+code is loaded: compiled code holds no address and can be kept on disk. The names of what it calls
+are digests of their texts, so that it never meets other code than that for which it was compiled.
+"""
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Machine code for other code to call: ``step(frame, workspace, constants, status)``.
+
+    Attributes:
+        name: what identifies the code, in every process.
+        step: address of the function.
+        constants: address of what it reads.
+        workspace: bytes that it needs.
+        sizes: how many numbers each argument has, the inputs before the results.
+        has_frame: whether it takes a pointer for every argument and lane, as the loop over samples
+            gives it; otherwise all arguments are vectors in one array.
+        code: what keeps it alive.
+    """
+
+    name: str
+    step: int
+    constants: int
+    workspace: int
+    sizes: tuple[int, ...]
+    has_frame: bool = False
+    code: Any = None
+
+    @classmethod
+    def of(cls, code, sizes):
+        """The entry of compiled code that was rendered to be called; see ``render.llvm_table``."""
+        table = code.global_address("kernel")
+        step, _, constants = (ctypes.c_void_p * 3).from_address(table)
+        workspace = ctypes.c_int64.from_address(table + 5 * 8).value
+        return cls(code.name, step, constants, workspace, sizes, code=code)
+
+    @cached_property
+    def _first(self):
+        """The number before each argument."""
+        return tuple(accumulate(self.sizes, initial=0))
+
+    def lane_places(self, n, lanes):
+        """Where number ``n`` of all arguments is, for every lane, with a frame."""
+        k = max(k for k, first in enumerate(self._first[:-1]) if first <= n and self.sizes[k])
+        return [
+            self._first[k] * lanes + lane * self.sizes[k] + n - self._first[k]
+            for lane in range(lanes)
+        ]
+
+    def frame(self, lanes):
+        """Where each argument begins, lane by lane."""
+        return [
+            first * lanes + lane * size
+            for first, size in zip(self._first, self.sizes, strict=False)
+            for lane in range(lanes)
+        ]
+
+
+class Linked:
+    """What a program calls, and where in its workspace they meet.
+
+    All calls use the same places, behind the slots of the caller's schedule: an array for arguments
+    and results, a frame where one is wanted, and the workspace of what is called.
+    """
+
+    def __init__(self, entries, v, slots):
+        self.entries, self._numbers = entries, {k: n for n, k in enumerate(entries)}
+        found, bytes_of = entries.values(), v.size * v.lanes
+        self.array = _lines(max(slots, 1) * bytes_of)
+        self.frame = self.array + _lines(max((sum(e.sizes) for e in found), default=0) * bytes_of)
+        framed = [len(e.sizes) for e in found if e.has_frame]
+        self.space = self.frame + _lines(8 * v.lanes * max(framed, default=0))
+        end = self.space + _lines(max((e.workspace for e in found), default=0))
+        self.more = end - self.array if entries else 0
+
+    def number(self, kernel):
+        """The number of what is called in ``@callees``, and its entry."""
+        return self._numbers[kernel], self.entries[kernel]
+
+    def text(self):
+        """``@callees``, with the names of what is called; filled by ``fill``."""
+        if not self.entries:
+            return []
+        names = " ".join(e.name for e in self.entries.values())
+        size = 2 * len(self.entries)
+        return [f"; calls {names}\n@callees = global [{size} x ptr] zeroinitializer"]
+
+
+def _lines(size):
+    """Bytes in whole cache lines."""
+    return -(-size // 64) * 64
+
+
+def called_names(text) -> list[str]:
+    """Names of what a text calls, in the order of its table."""
+    line = next((line for line in text.splitlines() if line.startswith("; calls ")), "")
+    return line.split()[2:]
+
+
+def fill(code, entries) -> None:
+    """Let loaded code call what it was compiled to call."""
+    if entries:
+        table = (ctypes.c_void_p * (2 * len(entries))).from_address(code.global_address("callees"))
+        table[:] = [address for e in entries for address in (e.step, e.constants)]
+        for entry in entries:
+            code.keeps(entry)

@@ -1,0 +1,177 @@
+"""Calls in the graph: the code of another kernel, instead of a copy of its operations.
+
+Three operations, whose operands are node numbers like any others:
+
+  ("callee", kernel)      leaf: what is called
+  ("call", callee, *arguments)
+                          the call: one argument for every number of every input, in order
+  ("result", call, k)     the k-th number of the results; k is the node of a constant
+
+What is called has ``inputs`` and ``outputs`` with shapes, ``reference(arrays)`` for its meaning,
+``constants`` for results that do not depend on its inputs, ``cost``, and ``rates(wrt)`` and
+``gradients(wrt)`` for its derivatives, which are called in turn. What it checks at run time counts
+as checked by the caller.
+
+Programs are traced with calls for the processor that compiles them; everything else reads programs
+without. Which one is traced now is said by ``are_wanted``.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+
+_WANTED = ContextVar("calls_are_wanted", default=False)
+
+
+@contextmanager
+def calls(wanted: bool) -> Iterator[None]:
+    """Trace with calls, or without."""
+    token = _WANTED.set(wanted)
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
+
+
+def are_wanted() -> bool:
+    """Whether what is traced now may call other kernels."""
+    return _WANTED.get()
+
+
+def call(graph, kernel, arrays) -> tuple:
+    """Results of a call on arrays of traced numbers, of the shapes of the kernel's inputs."""
+    arguments = [graph.number(x) for a in arrays for x in np.ravel(a)]
+    node, results, k = call_node(graph, kernel, arguments), [], 0
+    for output in kernel.outputs:
+        array = np.empty(output.size, dtype=object)
+        for n in range(output.size):
+            array[n] = graph.expr(result_node(graph, node, kernel, k))
+            k += 1
+        results.append(array.reshape(output.shape) if output.shape else array[0])
+    return tuple(results)
+
+
+def call_node(graph, kernel, arguments):
+    """Number of the node of a call."""
+    return graph.node("call", graph.node("callee", kernel), *arguments)
+
+
+def result_node(graph, node, kernel, k):
+    """Number of the node of a call's k-th result: a constant where it is one."""
+    known = kernel.constants.get(k)
+    if known is not None:
+        return graph.constant(known)
+    return graph.node("result", node, graph.constant(k))
+
+
+def callee_of(graph, node):
+    """The kernel that the ``call`` with number ``node`` calls."""
+    return graph.nodes[graph.nodes[node][1]][1]
+
+
+def place_of(graph, result):
+    """Which of the numbers that a call returns a ``result`` node is."""
+    return int(graph.nodes[graph.nodes[result][2]][1])
+
+
+def callees(graph, roots) -> list:
+    """What ``roots`` call, each once, in the order of the nodes."""
+    return [graph.nodes[i][1] for i in graph.reachable(roots) if graph.nodes[i][0] == "callee"]
+
+
+# --- meaning -------------------------------------------------------------------------------------
+
+
+def called(kernel, values) -> list:
+    """The numbers that a call returns, each an array over samples, for values of its arguments."""
+    values = np.broadcast_arrays(*values) if values else []
+    batch, arrays, at = np.shape(values[0]) if values else (), [], 0
+    for argument in kernel.inputs:
+        part = values[at : at + argument.size]
+        flat = np.stack(part, axis=-1) if part else np.zeros((*batch, 0))
+        arrays.append(flat.reshape(batch + argument.shape))
+        at += argument.size
+    results = kernel.reference(arrays)
+    results = results if isinstance(results, tuple) else (results,)
+    flat = [
+        np.asarray(r).reshape((*batch, o.size))
+        for r, o in zip(results, kernel.outputs, strict=True)
+    ]
+    return list(np.moveaxis(np.concatenate(flat, axis=-1), -1, 0))
+
+
+# --- derivatives ---------------------------------------------------------------------------------
+
+
+def _inputs(kernel, arguments):
+    """The arguments of each input."""
+    at = 0
+    for argument in kernel.inputs:
+        yield arguments[at : at + argument.size]
+        at += argument.size
+
+
+class Rates:
+    """Forward accumulation through calls; one more call for every direction."""
+
+    def __init__(self, graph):
+        self.graph, self._calls = graph, {}
+
+    def of(self, result, copy, rates):
+        """Rates of a ``result`` by direction.
+
+        Args:
+            result: its node.
+            copy: the node of a copy of its call, for arguments that were copied.
+            rates: rates of nodes by direction.
+        """
+        graph, node = self.graph, self.graph.nodes[result][1]
+        found = self._calls.get(node)
+        if found is None:
+            found = self._calls[node] = self._rates(node, copy, rates)
+        kernel, by_direction = found
+        k = place_of(graph, result)
+        return {d: result_node(graph, i, kernel, k) for d, i in by_direction.items()}
+
+    def _rates(self, node, copy, rates):
+        """The kernel of the rates, and the node of its call by direction."""
+        graph, none = self.graph, {}
+        kernel, zero = callee_of(graph, node), graph.constant(0.0)
+        arguments = graph.nodes[node][2:]
+        groups = list(_inputs(kernel, arguments))
+        wrt = tuple(n for n, g in enumerate(groups) if any(rates.get(a) for a in g))
+        directions = dict.fromkeys(d for a in arguments for d in rates.get(a, none))
+        if not directions:
+            return None, {}
+        derived, moving = kernel.rates(wrt), [a for n in wrt for a in groups[n]]
+        given = graph.nodes[copy][2:]
+        found = {}
+        for d in directions:
+            along = [rates.get(a, none).get(d, zero) for a in moving]
+            found[d] = call_node(graph, derived, [*given, *along])
+        return derived, found
+
+
+def adjoints(graph, node, weights, moved):
+    """Contributions of a call to the adjoints of its arguments: ``(argument, root, node)``.
+
+    Args:
+        graph: the graph.
+        node: the node of the call.
+        weights: by root, from the number of a result to its adjoint.
+        moved: the nodes whose adjoints matter.
+    """
+    kernel, zero = callee_of(graph, node), graph.constant(0.0)
+    arguments = graph.nodes[node][2:]
+    groups = list(_inputs(kernel, arguments))
+    wrt = tuple(n for n, g in enumerate(groups) if any(a in moved for a in g))
+    derived, targets = kernel.gradients(wrt), [a for n in wrt for a in groups[n]]
+    size = sum(o.size for o in kernel.outputs)
+    for root, row in weights.items():
+        given = [row.get(k, zero) for k in range(size)]
+        gradient = call_node(graph, derived, [*arguments, *given])
+        for k, a in enumerate(targets):
+            if a in moved:
+                yield a, root, result_node(graph, gradient, derived, k)
