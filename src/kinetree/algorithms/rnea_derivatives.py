@@ -88,9 +88,9 @@ def composite_bodies(model, q, qd):
     those of the child, in which the axes of that joint, all six of a floating base, are constants.
     """
     lam, at = model.parent, model.v_slice
-    require_applicable(model)
     X_0, X_root, v, v_lam, J, Jd, I, B = (model.table() for _ in range(8))
     for i in model.outward():
+        require_applicable(model, i)
         X_J, S, v_J, _ = model.jcalc(i, q, qd)
         X_i = X_J @ model.tree_transform[i]
         if lam[i] == 0:
@@ -236,23 +236,19 @@ def is_applicable(model) -> bool:
 
 
 def _is_regular(joint):
-    if not joint.constant_subspace:
-        return False
-    _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
-    return not (np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
+    return joint.constant_subspace and not joint.moves_by_itself
 
 
-def require_applicable(model):
-    """Raise JointError for a joint that ``is_applicable`` does not cover."""
-    for i in range(1, model.body_count + 1):
-        if not _is_regular(model.joint[i]):
-            raise JointError(
-                f"the recursive derivatives (rnea_derivatives.composite_bodies, "
-                f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover "
-                f"joint {model.joint_names[i - 1]!r}, {model.joint[i]!r}: its motion "
-                f"subspace depends on the configuration, or it is prescribed; "
-                f"kinetree.differentiate does"
-            )
+def require_applicable(model, i):
+    """Raise JointError if ``is_applicable`` does not cover joint ``i``."""
+    if not _is_regular(model.joint[i]):
+        raise JointError(
+            f"the recursive derivatives (rnea_derivatives.composite_bodies, "
+            f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover "
+            f"joint {model.joint_names[i - 1]!r}, {model.joint[i]!r}: its motion "
+            f"subspace depends on the configuration, or it is prescribed; "
+            f"kinetree.differentiate does"
+        )
 
 
 @refuses("couplings", use="kinetree.differentiate")
@@ -265,9 +261,9 @@ def composite_bodies_in_body_coordinates(model, q, qd):
     directions, and more where most axes are parallel.
     """
     lam = model.parent
-    require_applicable(model)
     X_0, X, v, v_lam, S, Sd, I, B = (model.table() for _ in range(8))
     for i in model.outward():
+        require_applicable(model, i)
         X_J, S[i], v_J, _ = model.jcalc(i, q, qd)
         X_i = X_J @ model.tree_transform[i]
         if lam[i] == 0:
