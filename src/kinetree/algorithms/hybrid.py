@@ -303,8 +303,8 @@ def response_by_articulated_bodies(model, q, *, free):
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
     R, IA = model.matrix(q), model.copied(model.inertia)
-    U, D_inv, u, c, p, a = (model.table() for _ in range(6))
-    Ia = model.table()
+    Ia, U, D_inv, u, c, p = (model.table() for _ in range(6))
+    a = model.table(model.zero_motion)
     for i in model.inward():
         Ia[i] = IA[i]
         if i in free:
@@ -328,7 +328,7 @@ def response_by_articulated_bodies(model, q, *, free):
             if lam[i] != 0:
                 p[lam[i]] = p[lam[i]] + X[i].T @ pa
         for i in model.outward():
-            a[i] = X[i] @ a[lam[i]] if lam[i] != 0 else model.zero_motion
+            a[i] = X[i] @ a[lam[i]]
             if i in free:
                 R[at[i], k] = D_inv[i] @ (u[i] - U[i].T @ a[i])
                 a[i] = a[i] + S[i] @ R[at[i], k]

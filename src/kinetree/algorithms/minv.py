@@ -110,7 +110,8 @@ def solve_columns(model, joints, *matrices):
         *matrices: pairs of a sign and a matrix, (nv, nv).
     """
     lam, at, (X, S, U, D_inv) = model.parent, model.v_slice, joints
-    columns = [(sign, B, *(model.table() for _ in range(3))) for sign, B in matrices]
+    zero = model.zero_motion
+    columns = [(s, B, model.table(), model.table(zero), model.table()) for s, B in matrices]
     for *_, pA in columns:
         for i in model.outward():
             pA[i] = Force.zero()
@@ -123,10 +124,6 @@ def solve_columns(model, joints, *matrices):
                 pA[i] = Force.zero()
         for i in model.outward():
             for _, B, u, a, _ in columns:
-                if lam[i] == 0:
-                    B[at[i], k] = D_inv[i] @ u[i]
-                    a[i] = S[i] @ B[at[i], k]
-                else:
-                    a_ = X[i] @ a[lam[i]]
-                    B[at[i], k] = D_inv[i] @ (u[i] - U[i].T @ a_)
-                    a[i] = a_ + S[i] @ B[at[i], k]
+                a_ = X[i] @ a[lam[i]]
+                B[at[i], k] = D_inv[i] @ (u[i] - U[i].T @ a_)
+                a[i] = a_ + S[i] @ B[at[i], k]

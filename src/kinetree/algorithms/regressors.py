@@ -40,6 +40,7 @@ def regressor_in_base_coordinates(model, q, qd, qdd):
     for i in model.outward():
         J[i] = X_0[i].inv_apply(S[i])
         A[i] = X_0[i].T @ force_columns(v[i], a[i])
+    for i in model.outward():
         Y[at[i], model.parameter_slice(i)] = J[i].T @ A[i]
         for j in model.above(i):
             Y[at[j], model.parameter_slice(i)] = J[j].T @ A[i]

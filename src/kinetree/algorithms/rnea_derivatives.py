@@ -88,18 +88,18 @@ def composite_bodies(model, q, qd):
     those of the child, in which the axes of that joint, all six of a floating base, are constants.
     """
     lam, at = model.parent, model.v_slice
-    X_0, X_root, v, v_lam, J, Jd, I, B = (model.table() for _ in range(8))
+    X_0, X_root = (model.table(model.identity_transform) for _ in range(2))
+    v, v_lam, J, Jd, I, B = (model.table(model.zero_motion), *(model.table() for _ in range(5)))
     for i in model.outward():
         require_applicable(model, i)
-        X_J, S, v_J, _ = model.jcalc(i, q, qd)
+        X_J, S, _, _ = model.jcalc(i, q, qd)
         X_i = X_J @ model.tree_transform[i]
         if lam[i] == 0:
-            X_0[i], X_root[i] = X_i, Plucker.identity()
-            v_lam[i], v[i], J[i], I[i] = model.zero_motion, v_J, S, model.inertia[i]
+            X_0[i], X_root[i], J[i], I[i] = X_i, Plucker.identity(), S, model.inertia[i]
         else:
             X_0[i], X_root[i] = X_0[lam[i]], X_i @ X_root[lam[i]]
             J[i], I[i] = X_root[i].inv_apply(S), X_root[i].inv_apply(model.inertia[i])
-            v_lam[i], v[i] = v[lam[i]], v[lam[i]] + J[i] @ qd[at[i]]
+        v_lam[i], v[i] = v[lam[i]], v[lam[i]] + J[i] @ qd[at[i]]
         Jd[i] = crm(v_lam[i], J[i])
         B[i] = BodyCoriolis.of(I[i], 2 * v[i])
     IC, BC, F = _subtree_sums(model, None, I), _subtree_sums(model, None, B), model.table()
@@ -138,7 +138,7 @@ def composite_forces(model, bodies, qd, qdd, f_ext=None):
     """Accelerations and the forces that they take."""
     lam, at = model.parent, model.v_slice
     X_0, X, v, v_lam, J, Jd, I, B, *_ = bodies
-    a, Jdd, f = (model.table() for _ in range(3))
+    a, Jdd, f = model.table(model.zero_motion), model.table(), model.table()
     for i in model.outward():
         a_lam = a[lam[i]] if lam[i] != 0 else X_0[i] @ -model.a_g
         if lam[i] != 0 and X is not None:
@@ -188,6 +188,7 @@ def force_derivatives(model, bodies, forces):
     for i in model.outward():
         # (v_λ + v) × J, where v_J × J = 0 for a joint with one axis
         Jv[i] = 2 * Jd[i] if model.joint[i].nv == 1 else crm(v_lam[i] + v[i], J[i])
+    for i in model.outward():
         f_q[i], f_qd[i] = IC[i] @ Jdd[i] + BC[i] @ Jd[i], IC[i] @ Jv[i] + BC[i] @ J[i]
         dq[at[i], at[i]], dqd[at[i], at[i]] = J[i].T @ f_q[i], J[i].T @ f_qd[i]
         f_q[i] = f_q[i] + crf(J[i], fC[i])  # felt by all joints that do not turn along
