@@ -178,8 +178,8 @@ def coriolis_matrix_in_root_coordinates(model, q, qd):
     """
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
-    X_root, J, Jd, I, B, F, Fd, Ft = (model.table() for _ in range(8))
-    v = model.table(model.zero_motion)
+    J, Jd, I, B, F, Fd, Ft = (model.table() for _ in range(7))
+    X_root, v = model.table(model.identity_transform), model.table(model.zero_motion)
     for i in model.outward():
         if lam[i] == 0:
             X_root[i], J[i], I[i] = Plucker.identity(), S[i], model.inertia[i]

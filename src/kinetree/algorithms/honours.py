@@ -55,7 +55,7 @@ def refuses(*features, use):
 
 def timed_joints(model) -> tuple[int, ...]:
     """Numbers of the prescribed joints: those that move with time, whatever their variables."""
-    return tuple(i for i in range(1, model.body_count + 1) if model.joint[i].moves_by_itself)
+    return tuple(i for i in model.outward() if model.joint[i].moves_by_itself)
 
 
 # --- features ------------------------------------------------------------------------------------

@@ -237,7 +237,10 @@ def is_applicable(model) -> bool:
 
 
 def _is_regular(joint):
-    return joint.constant_subspace and not joint.moves_by_itself
+    if not joint.constant_subspace or not joint.moves_by_itself:
+        return joint.constant_subspace
+    _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
+    return not (np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
 
 
 def require_applicable(model, i):

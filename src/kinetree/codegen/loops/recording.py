@@ -54,6 +54,11 @@ class Row:
         """The entries of an axis that belong to this row."""
         return Span(self, column, size)
 
+    def __sub__(self, n: int) -> "Span":
+        """``i - 1``: the entry of body ``i`` along an axis that counts bodies from 0."""
+        assert n == 1
+        return Span(self, "b", 1, single=True)
+
 
 @dataclass(frozen=True)
 class Span:
@@ -62,6 +67,7 @@ class Span:
     row: Row
     column: str
     size: int
+    single: bool = False
 
     @property
     def path(self) -> str:
@@ -240,11 +246,13 @@ class Array:
 
 
 def _each(at):
-    return at if isinstance(at, tuple) else (at,)
+    """What is asked for along each axis; a row of the variables is a single entry."""
+    each = at if isinstance(at, tuple) else (at,)
+    return tuple(Span(a, "v", 1, single=True) if isinstance(a, Row) else a for a in each)
 
 
 def _single(a):
-    return isinstance(a, (int, np.integer))
+    return isinstance(a, (int, np.integer)) or (isinstance(a, Span) and a.single)
 
 
 # --- the recorder --------------------------------------------------------------------------------

@@ -23,14 +23,14 @@ from kinetree.errors import TraceError
 from kinetree.joints import Revolute
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
-from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, WORLD
+from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, WORLD
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
 REPRESENTATIVES = (Kind(Revolute("z"), False, False),)
 """Kinds that show what a text does to other bodies."""
 
-EXTENTS = {"nq": "q", "nv": "v", "body_count": "b"}
+EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
 
 class _PerBody:
@@ -174,6 +174,14 @@ class GeneralModel:
             return ()
         return self.recorder.walk(Chain(i.path, "parent"), backwards=True)
 
+    def variables(self) -> Iterable:
+        """The velocity variables, one after the other."""
+        return self.recorder.walk(VARIABLES)
+
+    def parameter_slice(self, i: Row) -> Any:
+        """Where the ten inertial parameters of body ``i`` are among those of all."""
+        return i.span("p", 10)
+
     def table(self, base: Any = None) -> Any:
         """One value per body, to be filled in."""
         return self.recorder.table(BODIES, base)
@@ -281,7 +289,7 @@ class Source:
     def _recorded(self, kinds, outline=None, pairs=None):
         """A recorder that has heard the text, and the names of its results."""
         frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
-        domains = [Domain(BODIES, COLUMNS), Domain("", frames)]
+        domains = [Domain(BODIES, COLUMNS), Domain(VARIABLES, {"v": "v"}), Domain("", frames)]
         recorder = Recorder(domains, {BODIES: kinds}, outline, pairs)
         model = GeneralModel(recorder, self.frames)
         given = {name: recorder.argument(name, axes) for name, axes in self.arguments.items()}

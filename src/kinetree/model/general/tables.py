@@ -13,8 +13,10 @@ from kinetree.model.general.kinds import joints_of
 
 BODIES = "bodies"
 
-COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b"}
+COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b", "p": "p"}
 """Columns of bodies, and what they refer to."""
+
+VARIABLES = "variables"
 
 NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20}
 """Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, and of its joint."""
@@ -41,6 +43,7 @@ def _data_of(model):
         "q": np.array([s.start for s in model.q_slice[1:]], dtype=np.int64),
         "v": np.array([s.start for s in model.v_slice[1:]], dtype=np.int64),
         "b": np.arange(n, dtype=np.int64),
+        "p": 10 * np.arange(n, dtype=np.int64),
     }
     kind = np.array(joints.of_body, dtype=np.int64)
     bodies = Rows(n, columns, tuple(joints.kinds), kind)
@@ -51,8 +54,13 @@ def _data_of(model):
         "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
     }
     world = {"gravity": np.array([model.gravity], dtype=float)}
-    lengths = {"q": model.nq, "v": model.nv, "b": n}
-    return Data({BODIES: bodies, SINGLE: Rows(1)}, lengths, {BODIES: numbers, SINGLE: world})
+    lengths = {"q": model.nq, "v": model.nv, "b": n, "p": 10 * n}
+    variables = Rows(model.nv, {"v": np.arange(model.nv, dtype=np.int64)})
+    return Data(
+        {BODIES: bodies, VARIABLES: variables, SINGLE: Rows(1)},
+        lengths,
+        {BODIES: numbers, SINGLE: world},
+    )
 
 
 def placements(transforms) -> Array:
