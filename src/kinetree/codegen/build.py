@@ -305,7 +305,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
     return _code(codes, entry, host)
 
 
-def build_cuda_loops(kernel, dtype, device, decide, options=()) -> CudaCode:
+def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> CudaCode:
     """The function of a kernel whose code is for every robot; one text for each set of kinds.
 
     Args:
@@ -314,14 +314,15 @@ def build_cuda_loops(kernel, dtype, device, decide, options=()) -> CudaCode:
         device: number of the device.
         decide: takes a ``Plan``; returns the place of numbers as ``render.cuda_loops`` names it,
             bytes of shared memory of a warp, and numbers of a sample in a workspace.
-        options: for the compiler and the renderer.
+        resident: as in ``render.cuda_loops``.
+        options: for the compiler.
     """
     from kinetree.codegen.render.cstyle_loops import Plan, name_of, plan_of
 
     host, program = nvrtc.host(device), None
     rows = kernel.data.domains.get("bodies")
     kinds = tuple(sorted(rows.kinds, key=name_of)) if rows else ()
-    request = _loop_request(kernel, dtype, kinds, host) if not options else None
+    request = None if resident or options else _loop_request(kernel, dtype, kinds, host)
     found = open_store().get(request) if request else None
     if found is not None:
         known = json.loads(found)
@@ -337,7 +338,7 @@ def build_cuda_loops(kernel, dtype, device, decide, options=()) -> CudaCode:
         from kinetree.codegen.render.cuda_loops import render
 
         program = program or kernel.source.program(kinds)
-        text = render(program, dtype, place).text
+        text = render(program, dtype, place, resident).text
         entry, (code,) = _built_all([text], host, device, options)
         (name,) = entry["programs"]
         known["programs"][place] = name

@@ -21,14 +21,27 @@ from kinetree.codegen.render.cstyle_loops import LoopWriter, Places, plan_of
 from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
 
-__all__ = ["PLACES", "LoopText", "render"]
+__all__ = ["PLACES", "LoopLayout", "LoopText", "render", "room"]
 
 PLACES = ("shared", "arguments", "memory")
 """What is in shared memory: rows, arguments and results; all but rows; nothing."""
 
 LARGEST_BLOCK = 256  # threads
 _TILE = 16  # numbers of a row that are turned over at a time
-_RESIDENT = 2  # largest blocks for which a multiprocessor must have registers
+
+
+@dataclass(frozen=True)
+class LoopLayout:
+    """How samples travel.
+
+    Attributes:
+        place: what is in shared memory, one of ``PLACES``; None for what suits the robot.
+        resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
+            what the compiler finds best.
+    """
+
+    place: str | None = None
+    resident: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class _Case(Places, Cuda):
         return [f"real {sine}, {cosine};", f"sincos_any({text}, &{sine}, &{cosine});"]
 
 
-def render(program, dtype="float64", place="memory", resident=_RESIDENT) -> LoopText:
+def render(program, dtype="float64", place="memory", resident=0) -> LoopText:
     """CUDA C of a program; its entry point is ``run``.
 
     Args:

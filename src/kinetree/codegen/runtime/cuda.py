@@ -11,7 +11,7 @@ from kinetree.codegen.build import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
 from kinetree.codegen.render.cstyle_loops import tables
-from kinetree.codegen.render.cuda_loops import PLACES, room
+from kinetree.codegen.render.cuda_loops import PLACES, LoopLayout, room
 from kinetree.errors import DeviceMemoryError
 
 _BLOCKS = (128, 256, 64, 32)  # threads; what is likely best comes first
@@ -225,22 +225,23 @@ class LoopCudaKernel(CudaKernel):
     """
 
     def _built(self, kernel, dtype, attributes, layout, options):
+        layout = layout or LoopLayout()
         sizes = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
 
         def decide(plan):
             """Place, bytes of shared memory of a warp, and numbers of a sample elsewhere."""
             self.robot = tables(plan, kernel.data)
             rows = int(self.robot[0][plan.header["rows of a sample"]])
-            for place in PLACES if layout is None else (layout,):
+            for place in (layout.place,) if layout.place else PLACES:
                 shared, work = room(place, rows, sizes, dtype)
                 warps = attributes["MaxSharedMemoryPerMultiprocessor"] // (shared + _OWN)
                 fits = shared + _OWN <= attributes["MaxSharedMemoryPerBlockOptin"]
-                if layout or (fits and warps >= _WARPS.get(place, 0)):
+                if layout.place or (fits and warps >= _WARPS.get(place, 0)):
                     break
             self.place = place
             return place, shared, work
 
-        code = build_cuda_loops(kernel, dtype, self.device, decide, options)
+        code = build_cuda_loops(kernel, dtype, self.device, decide, layout.resident, options)
         put = cupy().asarray
         self.robot = put(self.robot[0]), put(self.robot[1].astype(dtype))
         return code
