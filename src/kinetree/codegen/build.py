@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections import deque
@@ -256,6 +257,70 @@ def _provided(symbol):
         open_store().put(program_key(symbol), data)
     provide(symbol, data)
     return True
+
+
+# --- Code for every robot: a program's loops, and the cases of each kind of row ------------------
+
+
+def loop_request(key, dtype, lanes, *what) -> str | None:
+    """The text that identifies code for every robot before it is recorded, or None.
+
+    Args:
+        key: what identifies the source, or None.
+        dtype: the precision.
+        lanes: samples at a time.
+        what: which part of the code.
+    """
+    source = source_digest()
+    if key is None or source is None or not _is_literal(key):
+        return None
+    versions = f"{sys.implementation.cache_tag}, numpy {np.__version__}"
+    parts = ["loops", repr(key), repr(what), f"{dtype} x {lanes}", f"source {source}", versions]
+    return "\n".join([*parts, llvm.host()])
+
+
+def program_of(text) -> tuple[str, str]:
+    """The name of a program, and its text with functions whose names no other program has."""
+    program = hashlib.sha256(text.encode()).hexdigest()
+    return program, re.sub(r"@(step|case_\d+)\(", rf"@\1_{program}(", text)
+
+
+def kept_program(program) -> Any:
+    """Machine code in memory, or else object code on disk, of a program; None where it is neither.
+
+    Shared functions that it calls are there afterwards.
+    """
+    code = _loaded.get(program_key(program))
+    if code is not None:
+        return code
+    kept = open_store().get(program_key(program))
+    if kept is None:
+        return None
+    symbols, _, data = kept.partition(b"\n")
+    return data if all(map(_provided, symbols.decode().split())) else None
+
+
+def compiled_program(program, text) -> bytes:
+    """Object code of a program, which is kept on disk from now on."""
+    from kinetree.codegen.render.llvm_shared import shared_symbols
+
+    symbols, data = shared_symbols(text), object_code(text)
+    open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
+    for symbol in symbols:
+        _provided(symbol)
+    return data
+
+
+def loaded_programs(found) -> dict[str, Any]:
+    """Machine code of programs, given for each name its machine code, object code or text."""
+    codes = {name: x for name, x in found.items() if isinstance(x, llvm.MachineCode)}
+    rest = {name: x for name, x in found.items() if name not in codes}
+    if rest:
+        objects = [compiled_program(n, x) if isinstance(x, str) else x for n, x in rest.items()]
+        code = load(objects)
+        for name in rest:
+            codes[name] = _loaded[program_key(name)] = code
+    return codes
 
 
 # --- From a kernel to functions on a GPU: look on disk, else trace, render and compile -----------

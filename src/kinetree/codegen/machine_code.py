@@ -239,7 +239,10 @@ if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
 
 
 def load(data, level=1) -> MachineCode:
-    """Machine code ready to run, from object code that this process or a trusted one compiled."""
+    """Machine code ready to run, from object code that this process or a trusted one compiled.
+
+    ``data`` is object code, or a list of it: an engine for each would take half a millisecond.
+    """
     llvm = _binding()
     with _compiling:
         # An engine owns its target machine, so that each needs its own; and it would compile the
@@ -247,8 +250,9 @@ def load(data, level=1) -> MachineCode:
         module = llvm.parse_assembly("")
         engine = llvm.create_mcjit_compiler(module, _target_machine())
         engine.remove_module(module)
-        for piece in _unpacked(data):
-            engine.add_object_file(llvm.ObjectFileRef.from_data(piece))
+        for each in data if isinstance(data, list) else [data]:
+            for piece in _unpacked(each):
+                engine.add_object_file(llvm.ObjectFileRef.from_data(piece))
         engine.finalize_object()
     return MachineCode(engine, level)
 

@@ -1,0 +1,252 @@
+"""Loops over tables in LLVM IR: ``step``, which walks over rows and calls their cases.
+
+It takes the robot where specialised code takes its constants. So the loop over samples, the lean
+path and threads are those of all kernels. It knows no kinds: one text for every robot.
+"""
+
+from kinetree.codegen.loops.language import Chain, Clear
+from kinetree.codegen.loops.plan import KIND, ROW
+from kinetree.codegen.render.llvm import _Calls, _loop, _single
+from kinetree.codegen.render.llvm_body import Vector, declarations
+from kinetree.codegen.render.llvm_cases import GIVEN
+
+
+def step(program, plan, dtype, lanes) -> str:
+    """IR text of the loops, which know no kinds."""
+    v = Vector(dtype, lanes)
+    writer = _Loops(program, plan, v)
+    for name in plan.lists:
+        writer.regions([Clear(name)], {})
+    writer.regions(program.body, {})
+    head = f"define void @step({GIVEN}) {{"
+    return "\n\n".join(["\n".join([head, *writer.lines, "  ret void", "}"]), declarations(v)])
+
+
+class _Loops:
+    """Writes walks and calls of cases."""
+
+    def __init__(self, program, plan, v):
+        self.program, self.plan, self.v = program, plan, v
+        self.lines, self.count, self.label = ["entry:"], 0, "entry"
+        self.number = {id(code): n for n, (code, _) in enumerate(program.codes())}
+
+    def _emit(self, *lines):
+        self.lines += [f"  {line}" for line in lines]
+
+    def _new(self):
+        self.count += 1
+        return self.count
+
+    def _begin(self, label):
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def _word(self, name, pointer, k, kind):
+        self._emit(
+            f"{name}_at = getelementptr i64, ptr {pointer}, i64 {k}",
+            f"{name} = load {kind}, ptr {name}_at",
+        )
+        return name
+
+    def _of_robot(self, name, what, kind="i64"):
+        return self._word(name, "%robot", self.plan.words[what], kind)
+
+    def regions(self, body, variables):
+        """Run regions in order; ``variables`` has the record and domain of each in scope."""
+        for region in body:
+            getattr(self, f"_{type(region).__name__.lower()}")(region, variables)
+
+    def _code(self, code, variables, answers=False):
+        n, number = self._new(), self.number[id(code)]
+        table = self._of_robot(f"%table{n}", f"code {number}", "ptr")
+        index = None
+        for k, (record, domain) in enumerate(variables.values()):
+            kind = self._word(f"%kind{n}_{k}", record, KIND, "i64")
+            if index is not None:
+                kinds = self._of_robot(f"%kinds{n}_{k}", f"kinds of {domain}")
+                self._emit(
+                    f"%m{n}_{k} = mul i64 {index}, {kinds}",
+                    f"%s{n}_{k} = add i64 %m{n}_{k}, {kind}",
+                )
+                kind = f"%s{n}_{k}"
+            index = kind
+        given = ", ".join([GIVEN, *(f"ptr {record}" for record, _ in variables.values())])
+        self._emit(
+            f"%case_at{n} = getelementptr ptr, ptr {table}, i64 {index or 0}",
+            f"%case{n} = load ptr, ptr %case_at{n}",
+            f"%holds{n} = call i1 %case{n}({given})" if answers else f"call void %case{n}({given})",
+        )
+        return f"%holds{n}"
+
+    def _walk(self, walk, variables):
+        if isinstance(walk.over, Chain):
+            self._chain(walk, variables)
+            return
+        domain, n = walk.over, self._new()
+        if domain in self.plan.lists:
+            first = self._of_robot(f"%first{n}", f"records of {domain}")
+            self._emit(f"%records{n} = getelementptr i8, ptr %workspace, i64 {first}")
+            records, cell = f"%records{n}", self._counter(domain)
+            self._emit(f"%count{n} = load i64, ptr {cell}, align 8")
+            count = f"%count{n}"
+        else:
+            records = self._of_robot(f"%records{n}", f"records of {domain}", "ptr")
+            count = self._of_robot(f"%count{n}", f"count of {domain}")
+        size = f"[{self.plan.size(domain)} x i64]"
+
+        def body(k):
+            index = k
+            if walk.backwards:
+                index = f"%back{n}"
+                self._emit(f"%after{n} = add i64 {k}, 1", f"{index} = sub i64 {count}, %after{n}")
+            self._emit(f"%record{n} = getelementptr {size}, ptr {records}, i64 {index}")
+            self.regions(walk.body, {**variables, walk.variable: (f"%record{n}", domain)})
+
+        self._times(lambda k: f"icmp slt i64 {k}, {count}", body)
+
+    def _times(self, goes_on, body, ends=None):
+        """A loop with a counter: ``body`` as long as ``goes_on``, or until ``ends`` holds."""
+        n, before = self._new(), self.label
+        self._emit(f"br label %head{n}")
+        self._begin(f"head{n}")
+        self._emit(
+            f"%k{n} = phi i64 [0, %{before}], [%next{n}, %again{n}]",
+            f"%more{n} = {goes_on(f'%k{n}')}",
+            f"br i1 %more{n}, label %body{n}, label %end{n}",
+        )
+        self._begin(f"body{n}")
+        body(f"%k{n}")
+        if ends is None:
+            self._emit(f"br label %again{n}")
+        else:
+            self._emit(f"br i1 {ends()}, label %end{n}, label %again{n}")
+        self._begin(f"again{n}")
+        self._emit(f"%next{n} = add i64 %k{n}, 1", f"br label %head{n}")
+        self._begin(f"end{n}")
+
+    def _repeat(self, region, variables):
+        body = region.body
+        self._times(self._bound(region.times), lambda k: self.regions(body, variables))
+
+    def _until(self, region, variables):
+        self._times(
+            self._bound(region.most),
+            lambda k: self.regions(region.body, variables),
+            lambda: self._code(region.condition, variables, answers=True),
+        )
+
+    def _when(self, region, variables):
+        n, holds = self._new(), self._code(region.condition, variables, answers=True)
+        self._emit(f"br i1 {holds}, label %then{n}, label %rest{n}")
+        self._begin(f"then{n}")
+        self.regions(region.body, variables)
+        self._emit(f"br label %rest{n}")
+        self._begin(f"rest{n}")
+
+    def _bound(self, times):
+        """The condition under which a loop goes on, of its counter."""
+        if not isinstance(times, str):
+            return lambda k: f"icmp slt i64 {k}, {times}"
+        n, scalar = self._new(), self.v.scalar
+        slot = [name for name, _ in self.plan.arguments].index(times.rstrip("@"))
+        infinity = self.v.number(float("inf"))
+        self._emit(  # how often is decided by a value, so that there is one lane
+            f"%times_at{n} = getelementptr ptr, ptr %frame, i64 {slot}",
+            f"%times_of{n} = load ptr, ptr %times_at{n}",
+            f"%given{n} = load {scalar}, ptr %times_of{n}",
+            f"%finite{n} = fcmp olt {scalar} %given{n}, {infinity}",
+            f"%times{n} = select i1 %finite{n}, {scalar} %given{n}, {scalar} 0.0",
+            f"%bad{n} = xor i1 %finite{n}, true",
+            f"%one{n} = zext i1 %bad{n} to i64",
+            f"%before{n} = atomicrmw add ptr %status, i64 %one{n} monotonic",
+        )
+
+        def goes_on(k):
+            self._emit(f"%done{n} = sitofp i64 {k} to {scalar}")
+            return f"fcmp olt {scalar} %done{n}, %times{n}"
+
+        return goes_on
+
+    def _counter(self, domain):
+        n = self._new()
+        cell = self._of_robot(f"%cell{n}", f"count of {domain}")
+        self._emit(f"%counter{n} = getelementptr i8, ptr %workspace, i64 {cell}")
+        return f"%counter{n}"
+
+    def _chain(self, walk, variables):
+        n = self._new()
+        first, *columns = walk.over.start.split(".")
+        if first in variables:
+            record, domain = variables[first]
+        else:
+            domain = first if first in self.plan.domains else ""
+            record = self._of_robot(f"%single{n}", f"records of {domain}", "ptr")
+        for k, column in enumerate(columns):
+            domain, at = self.plan.column(domain, column)
+            record = self._word(f"%start{n}_{k}", record, at, "ptr")
+        before = self.label
+        self._emit(f"br label %head{n}")
+        self._begin(f"head{n}")
+        self._emit(
+            f"%record{n} = phi ptr [{record}, %{before}], [%up{n}, %again{n}]",
+            f"%more{n} = icmp ne ptr %record{n}, null",
+            f"br i1 %more{n}, label %body{n}, label %end{n}",
+        )
+        self._begin(f"body{n}")
+        self.regions(walk.body, {**variables, walk.variable: (f"%record{n}", domain)})
+        self._emit(f"br label %again{n}")
+        self._begin(f"again{n}")
+        self._word(f"%up{n}", f"%record{n}", self.plan.column(domain, walk.over.column)[1], "ptr")
+        self._emit(f"br label %head{n}")
+        self._begin(f"end{n}")
+
+    def _clear(self, region, variables):
+        if region.table in self.plan.lists:
+            self._emit(f"store i64 0, ptr {self._counter(region.table)}, align 8")
+            return
+        n, v = self._new(), self.v
+        table = self.program.tables[region.table]
+        if table.storage == "rows":
+            record = self._of_robot(f"%single{n}", f"records of {table.domain}", "ptr")
+            row = self._word(f"%row{n}", record, ROW, "i64")
+            for at, (name, _) in enumerate(self.program.rows.get(("", ""), ())):
+                if name == region.table:
+                    self._emit(
+                        f"%number{n}_{at} = add i64 {row}, {at}",
+                        f"%zero{n}_{at} = getelementptr {v.type}, ptr %workspace, "
+                        f"i64 %number{n}_{at}",
+                        f"store {v.type} zeroinitializer, ptr %zero{n}_{at}, align {v.size}",
+                    )
+            return
+        argument = [name for name, _ in self.plan.arguments].index(region.table)
+        size = str(v.size)
+        for k, a in enumerate(table.axes):
+            length = str(a)
+            if isinstance(a, str):
+                length = self._of_robot(f"%length{n}_{k}", f"length of {a}")
+            self._emit(f"%size{n}_{k} = mul i64 {size}, {length}")
+            size = f"%size{n}_{k}"
+        for lane in range(v.lanes):
+            slot = argument * v.lanes + lane
+            self._emit(
+                f"%out_at{n}_{lane} = getelementptr ptr, ptr %frame, i64 {slot}",
+                f"%out{n}_{lane} = load ptr, ptr %out_at{n}_{lane}",
+                f"call void @llvm.memset.p0.i64(ptr %out{n}_{lane}, i8 0, i64 {size}, i1 false)",
+            )
+
+
+# --- what ties a robot to such code ---------------------------------------------------------------
+
+TABLE = 256
+"""Words of the table that describes a kernel to the functions that kernels share."""
+
+
+def binding(dtype, lanes) -> str:
+    """IR text of ``loop`` and ``single`` with tables to be filled in.
+
+    It is the same for all programs and robots; each robot loads its own copy.
+    """
+    v = Vector(dtype, lanes)
+    calls = _Calls(v)
+    parts = [f"@kernel = global [{TABLE} x i64] zeroinitializer", _loop(calls), _single(calls)]
+    return "\n\n".join([*parts, *calls.declared, declarations(v)])

@@ -1,0 +1,375 @@
+"""Kernels whose code is compiled once for every robot: loops over tables, and a robot as data.
+
+``LoopCode`` is the machine code of a ``LoopProgram``: its ``step`` and the cases of the kinds of
+rows that were met so far. A kind is recorded and compiled when the first robot has it, and kept on
+disk by itself. Such a step has the same entry point as that of specialised code, with the robot in
+place of the constants; so all that surrounds it is shared: the loop over samples, the lean path,
+threads, checks. What ties a robot to the code is a small object file, the same for all: every
+kernel loads a copy and fills in its table.
+"""
+
+import ctypes
+import itertools
+import json
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.build import (
+    compiled_program,
+    kept_program,
+    loaded_programs,
+    loop_request,
+    program_of,
+)
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.loops.data import SINGLE, Rows
+from kinetree.codegen.loops.plan import KIND, NUMBERS, ROW, Plan, plan_of
+from kinetree.codegen.machine_code import default_lanes, load
+from kinetree.codegen.render.llvm_cases import unit
+from kinetree.codegen.render.llvm_loops import binding, step
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.codegen.runtime.single import gufunc
+
+
+class LoopCode:
+    """Machine code of a program for one precision and number of lanes, for every robot.
+
+    Args:
+        source: has ``program(kinds)``, which records the program for some kinds of bodies.
+        key: what identifies the source, or None.
+        dtype: precision.
+        wide: whether it is for batches.
+    """
+
+    def __init__(self, source, key, dtype, wide):
+        self.source, self.key, self.dtype = source, key, dtype
+        self.lanes = default_lanes(dtype, small=True) if wide else 1
+        self.units: dict[tuple, dict] = {}
+        self.recorded = _recorded.setdefault(_name(source, key), {})
+        self.plan: Any = None
+
+    def ready(self, data) -> None:
+        """Have the code for a robot's kinds: from disk, else recorded and compiled."""
+        found: dict[str, Any] = {}
+        if self.plan is None:
+            self._have_plan(data, found)
+        missing = [u for u in units_of(data, self.plan) if u not in self.units]
+        for wanted in (
+            [u for u in missing if len(u[1]) < 2],
+            [u for u in missing if len(u[1]) > 1],
+        ):
+            self._have_units(data, wanted, found)
+        self.codes.update(loaded_programs(found))
+
+    def address(self, domains, kinds, n) -> int:
+        """Address of a case of the code number ``n``."""
+        unit = self.units.get((domains, kinds))
+        if unit is None or n not in unit["cases"]:
+            return 0  # no two rows of these kinds meet
+        program = unit["program"]
+        return self.codes[program].address(f"case_{n}_{program}")
+
+    def width(self, domain, kind) -> int:
+        """How many numbers a row of a kind has."""
+        return len(self.units[(domain,) if domain else (), (kind,) if domain else ()]["row"])
+
+    # --- the loops, and the cases of a kind -----------------------------------------------------
+
+    def _request(self, *what):
+        return loop_request(self.key, self.dtype, self.lanes, *what)
+
+    def _have_plan(self, data, found):
+        self.codes = {}
+        request = self._request("step", _names(data))  # lanes as they usually are
+        kept = open_store().get(request) if request else None
+        if kept is not None:
+            known = json.loads(kept)
+            code = kept_program(known["program"])
+            if code is not None:
+                self.plan, self.step = Plan(**known["plan"]), known["program"]
+                self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
+                return
+        program = self._program({d: rows.kinds for d, rows in data.domains.items()})
+        self.plan = plan_of(program, data.numbers)
+        self.lanes = 1 if self.plan.alone else self.lanes
+        self.step, text = program_of(step(program, self.plan, self.dtype, self.lanes))
+        found[self.step] = kept_program(self.step) or text
+        if request:
+            entry = {"plan": asdict(self.plan), "program": self.step}
+            open_store().put(request, json.dumps(entry).encode())
+
+    def _have_units(self, data, units, found):
+        """Find or write the cases of these domains and kinds."""
+        requests = {u: self._request_of(u, data) for u in units}
+        unknown = [u for u in units if not self._is_found(u, requests[u], found)]
+        if not unknown:
+            return
+        program = self._program(_kinds_in(data, unknown))
+        for domains, kinds in unknown:
+            text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
+            name, text = program_of(text)
+            if found.get(name) is None:
+                found[name] = kept_program(name) or text
+            entry = self.units[domains, kinds] = {"program": name}
+            entry["cases"] = [
+                n
+                for n, (code, _) in enumerate(program.codes())
+                if self.plan.codes[n] == list(domains) and kinds in code.cases
+            ]
+            if len(kinds) < 2:
+                row = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
+                entry["row"] = [list(at) for at in row]
+            if requests[domains, kinds]:
+                open_store().put(requests[domains, kinds], json.dumps(entry).encode())
+
+    def _request_of(self, unit, data):
+        """What identifies the code of a unit before it is recorded, or None."""
+        domains, kinds = unit
+        names = [getattr(kind, "key", kind) for kind in kinds]
+        # Where numbers are in the rows of two kinds is known once each is there by itself.
+        pairs = zip(domains, kinds, strict=True) if len(kinds) > 1 else ()
+        rows = [self.units[(d,), (k,)]["row"] for d, k in pairs]
+        return None if None in names else self._request(*unit[0], names, rows, _names(data))
+
+    def _is_found(self, unit, request, found):
+        kept = open_store().get(request) if request else None
+        if kept is None:
+            return False
+        entry = json.loads(kept)
+        name = entry["program"]
+        if found.get(name) is None:
+            found[name] = kept_program(name)
+        if found[name] is None:
+            del found[name]
+            return False
+        self.units[unit] = entry
+        return True
+
+    def _program(self, kinds):
+        key = repr(kinds)
+        if key not in self.recorded:
+            self.recorded[key] = self.source.program(kinds)
+        return self.recorded[key]
+
+
+def _names(data):
+    """Names of the tables of a robot; code is shared by robots that have the same."""
+    return {domain: sorted(tables) for domain, tables in data.numbers.items()}
+
+
+def _kinds_in(data, units):
+    """Those of a robot's kinds that some units are for, of each domain one at least."""
+    wanted = {(d, k) for unit in units for d, k in zip(*unit, strict=True)}
+    found = {}
+    for domain, rows in data.domains.items():
+        kinds = tuple(k for k in rows.kinds if (domain, k) in wanted)
+        found[domain] = kinds or rows.kinds[:1]
+    return found
+
+
+_codes: dict[tuple, LoopCode] = {}
+_recorded: dict[Any, dict[str, Any]] = {}  # programs by source and kinds, for all precisions
+
+
+def _name(source, key):
+    return id(source) if key is None else repr(key)
+
+
+def loop_code(source, key, dtype, wide) -> LoopCode:
+    """The code of a source, one for the whole process."""
+    name = (_name(source, key), dtype, wide)
+    found = _codes.get(name)
+    if found is None:
+        found = _codes[name] = LoopCode(source, key, dtype, wide)
+    return found
+
+
+# --- one robot as the tables that code reads ------------------------------------------------------
+
+
+class Bound:
+    """A robot as words for code: records of its rows, their numbers, addresses of its cases.
+
+    Args:
+        data: the robot.
+        code: that of a program, ready for the robot's kinds.
+    """
+
+    def __init__(self, data, code):
+        plan, self.kept = code.plan, []
+        records, at = {}, 0
+        for domain in (d for d in plan.domains if d not in plan.lists):
+            rows = rows_of(data, domain)
+            records[domain] = words = self._array(np.zeros((rows.count, plan.size(domain))), "i8")
+            words[:, KIND] = rows.kind if len(rows.kind) else 0
+            widths = np.array([code.width(domain, kind) for kind in rows.kinds])[words[:, KIND]]
+            ends = at + np.cumsum(widths)
+            words[:, ROW], at = ends - widths, int(ends[-1]) if len(ends) else at
+            for k, name in enumerate(plan.numbers[domain], start=NUMBERS):
+                array = self._array(data.numbers[domain][name], code.dtype)
+                words[:, k] = array.ctypes.data + np.arange(rows.count) * array.strides[0]
+        for domain in records:
+            for name, target, k in plan.domains[domain]:
+                self._fill_column(records, domain, rows_of(data, domain).columns[name], target, k)
+        values = {f"length of {name}": data.lengths[name] for name in plan.extents}
+        for domain, words in records.items():
+            values[f"records of {domain}"] = words.ctypes.data
+            values[f"count of {domain}"] = len(words)
+            values[f"kinds of {domain}"] = len(rows_of(data, domain).kinds)
+        size = np.dtype(code.dtype).itemsize  # each sample of such a program runs by itself
+        for domain in plan.lists:
+            most, width = rows_of(data, domain).count, code.width(domain, "")
+            count = -(-(at + (most + 1) * width) * size // 8) * 8  # bytes; one row more is written
+            values |= {f"rows of {domain}": at, f"width of {domain}": width}
+            values |= {f"most of {domain}": most, f"kinds of {domain}": 1}
+            values |= {f"count of {domain}": count, f"records of {domain}": count + 8}
+            at = (count + 8 * (1 + (most + 1) * plan.size(domain))) // size
+        self.slots = at
+        for n, domains in enumerate(plan.codes):
+            kinds = itertools.product(*(rows_of(data, d).kinds for d in domains))
+            found = [code.address(tuple(domains), k, n) for k in kinds]
+            values[f"code {n}"] = self._array(found, "i8").ctypes.data
+        self.words = np.array([values[name] for name in plan.words], dtype=np.int64)
+
+    def _array(self, numbers, dtype):
+        """An array that stays where it is."""
+        self.kept.append(np.array(numbers, dtype=dtype, order="C"))
+        return self.kept[-1]
+
+    def _fill_column(self, records, domain, column, target, k):
+        words, there = records[domain], records.get(target)
+        if there is None:
+            words[:, k] = column
+        elif len(there):
+            known = column >= 0
+            words[:, k] = np.where(known, there.ctypes.data + column * there.strides[0], 0)
+            words[:, k + 1] = np.where(known, there[column, ROW], 0)
+
+
+def rows_of(data, domain):
+    """The rows of a domain; none where a robot does not have it."""
+    return data.domains.get(domain) or Rows(int(domain == SINGLE))
+
+
+def units_of(data, plan):
+    """Domains and kinds of the code that a robot needs; each kind alone comes first."""
+    alone = [((d,), (k,)) for d in plan.domains if d for k in rows_of(data, d).kinds]
+    wanted = dict.fromkeys([((), ()), *alone])
+    for domains, chains in zip(plan.codes, plan.chains, strict=True):
+        for kinds in _kinds_that_meet(data, plan, domains, chains):
+            wanted[tuple(domains), kinds] = None
+    return list(wanted)
+
+
+def _kinds_that_meet(data, plan, domains, chains):
+    """Kinds of the rows in scope of some code, as far as a robot has rows that meet."""
+    found = [()]
+    for domain, chain in zip(domains, chains, strict=True):
+        kinds = rows_of(data, domain).kinds
+        if chain is None:
+            found = [(*before, kind) for before in found for kind in kinds]
+            continue
+        start, columns, column = chain
+        where = SINGLE if start is None else domains[start]
+        meets = _meeting(data, plan, where, columns, column)
+        first = rows_of(data, where).kinds
+        found = [
+            (*before, kinds[k])
+            for before in found
+            for k in sorted(meets[first.index("" if start is None else before[start])])
+        ]
+    return found
+
+
+def _meeting(data, plan, domain, columns, along):
+    """For each kind of a domain the kinds of the rows of the chains that start from its rows."""
+    rows, at = rows_of(data, domain), np.arange(rows_of(data, domain).count)
+    target = domain
+    for column in columns:
+        at = np.where(at >= 0, np.asarray(rows_of(data, target).columns[column])[at], -1)
+        target = plan.column(target, column)[0]
+    there = rows_of(data, target)
+    following, kind = np.asarray(there.columns[along]), _kind(there)
+    seen = [frozenset()] * there.count
+    for r in range(there.count):  # those that columns name come before, as parents do
+        before = seen[following[r]] if following[r] >= 0 else frozenset()
+        seen[r] = before if kind[r] in before else before | {kind[r]}
+    meets = {k: set() for k in range(len(rows.kinds))}
+    for k, r in zip(_kind(rows), at, strict=True):
+        if r >= 0:
+            meets[k] |= seen[r]
+    return meets
+
+
+def _kind(rows):
+    return rows.kind.tolist() if len(rows.kind) else [0] * rows.count
+
+
+@cache
+def _binding(dtype, lanes):
+    """Object code of what every kernel loads a copy of."""
+    request = loop_request(("binding",), dtype, lanes)
+    name = open_store().get(request) if request else None
+    found = kept_program(name.decode()) if name is not None else None
+    if found is None:
+        program, text = program_of(binding(dtype, lanes))
+        found = compiled_program(program, text)
+        if request:
+            open_store().put(request, program.encode())
+    return found
+
+
+class LoopVariant:
+    """As ``Variant``: code for one precision, for batches or single samples, tied to a robot."""
+
+    def __init__(self, kernel, dtype, wide):
+        from kinetree.codegen.render.llvm_body import Vector
+        from kinetree.codegen.render.llvm_table import table_numbers
+
+        self.shared = loop_code(kernel.source, kernel.key, dtype, wide)
+        self.shared.ready(kernel.data)
+        self.bound = Bound(kernel.data, self.shared)
+        self.code = load(_binding(dtype, self.shared.lanes))
+        words = table_numbers(kernel, Vector(dtype, self.shared.lanes), self.bound.slots)
+        table = (ctypes.c_int64 * (3 + len(words))).from_address(self.code.global_address("kernel"))
+        step = self.shared.codes[self.shared.step].address(f"step_{self.shared.step}")
+        table[:] = [step, 0, self.bound.words.ctypes.data, *words]
+        self.status = ctypes.c_int64(0)
+        self.ufunc = gufunc(kernel, dtype, self.code.address("loop"), self.status)
+
+
+class LoopKernel(Kernel):
+    """A quantity of one robot by code for all robots.
+
+    Args:
+        name: for messages.
+        inputs: ``Argument``s in call order.
+        outputs: ``Argument``s of the results.
+        source: has ``program(kinds)``, which records a ``LoopProgram`` for some kinds of bodies.
+        data: the robot.
+        reference: as in ``Kernel``.
+        validate: as in ``Kernel``.
+        key: what identifies the source, whatever the robot, or None.
+    """
+
+    def __init__(
+        self, name, inputs, outputs, source, data, *, reference, validate, key=None
+    ):  # fmt: skip
+        super().__init__(
+            name, inputs, outputs, None, reference=reference, validate=validate, key=key
+        )
+        self.source, self.data = source, data
+
+    def bind(self, data) -> "LoopKernel":
+        """The same for other numbers of a robot: nothing is compiled."""
+        return LoopKernel(
+            self.name, self.inputs, self.outputs, self.source, data, reference=self.reference,
+            validate=self.validate, key=self.key,
+        )  # fmt: skip
+
+    def make_variant(self, dtype, wide, level) -> Any:
+        """Code tied to the robot; there is one level of it."""
+        return LoopVariant(self, dtype, wide)
