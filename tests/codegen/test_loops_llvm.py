@@ -8,7 +8,8 @@ from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.joints import Fixed, Helical, Prismatic, Revolute, Spherical
-from kinetree.model.general.model import AXES, outlined, record
+from kinetree.model.general.model import AXES
+from kinetree.model.general.model import Source as Text
 from kinetree.model.general.tables import data_of
 from kinetree.samples.trees import random_tree
 
@@ -18,16 +19,14 @@ JOINTS = [
 ]  # fmt: skip
 
 
-class Source:
-    """A text that is recorded for the kinds that are asked for."""
+class Source(Text):
+    """A text that counts how often it is recorded."""
 
-    def __init__(self, text, arguments, axes):
-        self.text, self.arguments, self.axes, self.count = text, arguments, axes, 0
-        self.outline = outlined(text, arguments)
+    count = 0
 
     def program(self, kinds, pairs=None):
         self.count += 1
-        return record(self.text, self.arguments, kinds["bodies"], "text", self.outline, pairs)
+        return super().program(kinds, pairs)
 
 
 def inverse_dynamics(model, q, qd, qdd):
@@ -43,31 +42,32 @@ def mass_matrix(model, q):
 
 
 TEXTS = {
-    inverse_dynamics: (("q", "qd", "qdd"), ("v",)),
-    forward_dynamics: (("q", "qd", "tau"), ("v",)),
-    mass_matrix: (("q",), ("v", "v")),
+    inverse_dynamics: (("q", "qd", "qdd"), ("nv",)),
+    forward_dynamics: (("q", "qd", "tau"), ("nv",)),
+    mass_matrix: (("q",), ("nv", "nv")),
 }
 SOURCES = {}
 
 
 def source(text):
     if text not in SOURCES:
-        SOURCES[text] = Source(text, *TEXTS[text])
+        SOURCES[text] = Source(text, {name: AXES[name] for name in TEXTS[text][0]})
     return SOURCES[text]
 
 
 def kernel(model, text, of=None, key=None):
     of, data = of or source(text), data_of(model)
-    inputs = [_argument(data, name, AXES[name]) for name in of.arguments]
-    outputs = [_argument(data, "out0", of.axes)]
+    names, axes = TEXTS[text]
+    inputs = [_argument(model, name, AXES[name]) for name in names]
+    outputs = [_argument(model, "out0", axes)]
     return LoopKernel(
         text.__name__, inputs, outputs, of, data, key=key,
         reference=lambda arrays: text(model, *arrays), validate=lambda arrays: None,
     )  # fmt: skip
 
 
-def _argument(data, name, axes):
-    return Argument(name, tuple(data.lengths.get(n, n) for n in axes))
+def _argument(model, name, axes):
+    return Argument(name, tuple(getattr(model, n) if isinstance(n, str) else n for n in axes))
 
 
 def states(model, text, count, seed=0):
@@ -87,9 +87,7 @@ def test_machine_code_computes_what_the_interpreter_means(text, seed):
     model = random_tree(9, seed, joints=JOINTS, floating_base=seed == 1)
     arrays = states(model, text, 11, seed)
     code, data = kernel(model, text), data_of(model)
-    (meant,) = interpret(
-        source(text).program({"bodies": data.domains["bodies"].kinds}), data, *arrays
-    )
+    (meant,) = interpret(source(text).program(data.domains["bodies"].kinds), data, *arrays)
     batch = code.call(*arrays)
     assert error(batch, meant) < 1e-13
     single = np.array([code.call(*(a[k] for a in arrays)) for k in range(11)])

@@ -28,6 +28,7 @@ from kinetree.codegen.machine_code import (
     provide,
 )
 from kinetree.codegen.program import calls_of
+from kinetree.codegen.runtime.threads import threads
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
@@ -300,25 +301,34 @@ def kept_program(program) -> Any:
     return data if all(map(_provided, symbols.decode().split())) else None
 
 
-def compiled_program(program, text) -> bytes:
-    """Object code of a program, which is kept on disk from now on."""
+def compiled_programs(texts) -> dict[str, bytes]:
+    """Object code of programs given by name, compiled on all cores and kept on disk."""
     from kinetree.codegen.render.llvm_shared import shared_symbols
 
-    symbols, data = shared_symbols(text), object_code(text)
-    open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
-    for symbol in symbols:
-        _provided(symbol)
-    return data
+    count = min(threads(), len(texts))
+    if count < 2:
+        found = dict(zip(texts, map(object_code, texts.values()), strict=True))
+    else:
+        with ThreadPoolExecutor(count) as pool:
+            found = dict(zip(texts, pool.map(object_code, texts.values()), strict=True))
+    for program, data in found.items():
+        symbols = shared_symbols(texts[program])
+        open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
+        for symbol in symbols:
+            _provided(symbol)
+    return found
 
 
 def loaded_programs(found) -> dict[str, Any]:
     """Machine code of programs, given for each name its machine code, object code or text."""
     codes = {name: x for name, x in found.items() if isinstance(x, llvm.MachineCode)}
-    rest = {name: x for name, x in found.items() if name not in codes}
-    if rest:
-        objects = [compiled_program(n, x) if isinstance(x, str) else x for n, x in rest.items()]
-        code = load(objects)
-        for name in rest:
+    objects = {name: x for name, x in found.items() if isinstance(x, bytes)}
+    texts = {name: x for name, x in found.items() if isinstance(x, str)}
+    if texts:
+        objects |= compiled_programs(texts)
+    if objects:
+        code = load(list(objects.values()))
+        for name in objects:
             codes[name] = _loaded[program_key(name)] = code
     return codes
 

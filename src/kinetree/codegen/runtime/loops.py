@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen.build import (
-    compiled_program,
+    compiled_programs,
     kept_program,
     loaded_programs,
     loop_request,
@@ -32,6 +32,9 @@ from kinetree.codegen.render.llvm_cases import unit
 from kinetree.codegen.render.llvm_loops import binding, step
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.runtime.single import gufunc
+
+BODIES = "bodies"
+"""The domain whose rows have kinds."""
 
 
 class LoopCode:
@@ -92,7 +95,7 @@ class LoopCode:
                 self.plan, self.step = Plan(**known["plan"]), known["program"]
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
                 return
-        program = self._program({d: rows.kinds for d, rows in data.domains.items()})
+        program = self._program(rows_of(data, BODIES).kinds)
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
         self.step, text = program_of(step(program, self.plan, self.dtype, self.lanes))
@@ -149,10 +152,9 @@ class LoopCode:
         return True
 
     def _program(self, kinds):
-        key = repr(kinds)
-        if key not in self.recorded:
-            self.recorded[key] = self.source.program(kinds)
-        return self.recorded[key]
+        if kinds not in self.recorded:
+            self.recorded[kinds] = self.source.program(kinds)
+        return self.recorded[kinds]
 
 
 def _names(data):
@@ -161,17 +163,14 @@ def _names(data):
 
 
 def _kinds_in(data, units):
-    """Those of a robot's kinds that some units are for, of each domain one at least."""
-    wanted = {(d, k) for unit in units for d, k in zip(*unit, strict=True)}
-    found = {}
-    for domain, rows in data.domains.items():
-        kinds = tuple(k for k in rows.kinds if (domain, k) in wanted)
-        found[domain] = kinds or rows.kinds[:1]
-    return found
+    """Those kinds of a robot's bodies that some units are for, one at least."""
+    wanted = {k for unit in units for d, k in zip(*unit, strict=True) if d == BODIES}
+    kinds = rows_of(data, BODIES).kinds
+    return tuple(k for k in kinds if k in wanted) or kinds[:1]
 
 
 _codes: dict[tuple, LoopCode] = {}
-_recorded: dict[Any, dict[str, Any]] = {}  # programs by source and kinds, for all precisions
+_recorded: dict[Any, dict[tuple, Any]] = {}  # programs by source and kinds, for all precisions
 
 
 def _name(source, key):
@@ -316,7 +315,7 @@ def _binding(dtype, lanes):
     found = kept_program(name.decode()) if name is not None else None
     if found is None:
         program, text = program_of(binding(dtype, lanes))
-        found = compiled_program(program, text)
+        found = compiled_programs({program: text})[program]
         if request:
             open_store().put(request, program.encode())
     return found
