@@ -68,19 +68,21 @@ class Entry:
 class Linked:
     """What a program calls, and where in its workspace they meet.
 
-    All calls use the same places, behind the slots of the caller's schedule: an array for arguments
-    and results, a frame where one is wanted, and the workspace of what is called.
+    All calls use the same places, behind the slots of the caller's schedule: the address of
+    ``@callees``, an array for arguments and results, a frame where one is wanted, and the workspace
+    of what is called.
     """
 
     def __init__(self, entries, v, slots):
         self.entries, self._numbers = entries, {k: n for n, k in enumerate(entries)}
         found, bytes_of = entries.values(), v.size * v.lanes
-        self.array = _lines(max(slots, 1) * bytes_of)
+        self.home = _lines(max(slots, 1) * bytes_of)
+        self.array = self.home + 64
         self.frame = self.array + _lines(max((sum(e.sizes) for e in found), default=0) * bytes_of)
         framed = [len(e.sizes) for e in found if e.has_frame]
         self.space = self.frame + _lines(8 * v.lanes * max(framed, default=0))
         end = self.space + _lines(max((e.workspace for e in found), default=0))
-        self.more = end - self.array if entries else 0
+        self.more = end - self.home if entries else 0
 
     def number(self, kernel):
         """The number of what is called in ``@callees``, and its entry."""
@@ -93,6 +95,15 @@ class Linked:
         names = " ".join(e.name for e in self.entries.values())
         size = 2 * len(self.entries)
         return [f"; calls {names}\n@callees = global [{size} x ptr] zeroinitializer"]
+
+    def first(self):
+        """Lines of ``step`` that let its blocks, which may be elsewhere, find ``@callees``."""
+        if not self.entries:
+            return []
+        return [
+            f"  %callees_at = getelementptr i8, ptr %workspace, i64 {self.home}",
+            "  store ptr @callees, ptr %callees_at",
+        ]
 
 
 def _lines(size):

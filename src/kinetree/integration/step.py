@@ -182,17 +182,26 @@ def _accelerations(model, t, q, qd, inputs, *, field):
 
 
 class OneCopy:
-    """A field whose accelerations compiled steps call, where they are long: one copy for all."""
+    """A field whose accelerations compiled steps call, where they are long: one copy for all.
+
+    Fields that hold traced numbers are copied.
+    """
 
     def __init__(self, field):
         self._field = field
+        try:
+            hash(field)
+        except TypeError:
+            self._copied = True
+        else:
+            self._copied = False
 
     def __getattr__(self, name):
         return getattr(object.__getattribute__(self, "_field"), name)
 
     def __call__(self, model, t, q, qd, tau):
         """See ``Field``."""
-        if np.asarray(q).dtype != object:
+        if self._copied or np.asarray(q).dtype != object:
             return self._field(model, t, q, qd, tau)
         return _accelerations(model, t, q, qd, tau, field=self._field)
 

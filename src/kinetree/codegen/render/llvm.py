@@ -49,11 +49,12 @@ def render(program, dtype="float64", lanes=2, *, called=False, entries=None):
 
     parts = [f"; {program.name}: {dtype} x {lanes}", *linked.text()]
     if plan.steps == (0,):  # one function takes less time to compile than two, and to call
-        alone = writer().write(0, plan.blocks[0], staged, "step", first(plan, calls))
+        begin = [*linked.first(), *first(plan, calls)]
+        alone = writer().write(0, plan.blocks[0], staged, "step", begin)
         parts += [alone]
     else:
         parts += [writer().write(k, block, staged) for k, block in enumerate(plan.blocks)]
-        parts += [step(v, plan, calls)]
+        parts += [step(v, plan, calls, linked.first())]
     if plan.angles:
         listed = angle_places(plan, places, v, before)
         parts.append(f"@angle_places = internal constant {listed}")
@@ -159,9 +160,9 @@ class _Constants:
 _ARGUMENTS = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
 
 
-def step(v, plan, calls):
+def step(v, plan, calls, begin=()):
     """IR text of ``@step``; ``calls`` has the functions that it shares with other kernels."""
-    lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:", *first(plan, calls)]
+    lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:", *begin, *first(plan, calls)]
     writer = _StepWriter(v, lines)
     writer.steps(plan.steps, "entry")
     return "\n".join([*lines, "  ret void", "}"])

@@ -216,8 +216,10 @@ class BlockWriter(CheckWriter):
                 self._emit(f"%e{call}_{slot} = getelementptr {v.scalar}, ptr %ca{call}, i64 {at}")
                 self._emit(f"%h{call}_{slot} = getelementptr ptr, ptr %cf{call}, i64 {slot}")
                 self._emit(f"store ptr %e{call}_{slot}, ptr %h{call}_{slot}")
+        self._emit(f"%ct_at{call} = getelementptr i8, ptr %workspace, i64 {linked.home}")
+        self._emit(f"%ct{call} = load ptr, ptr %ct_at{call}")
         for part, slot in (("s", 2 * number), ("k", 2 * number + 1)):
-            self._emit(f"%c{part}_at{call} = getelementptr ptr, ptr @callees, i64 {slot}")
+            self._emit(f"%c{part}_at{call} = getelementptr ptr, ptr %ct{call}, i64 {slot}")
             self._emit(f"%c{part}{call} = load ptr, ptr %c{part}_at{call}")
         frame = f"%ca{call}" if wide else f"%cf{call}"
         given = f"ptr {frame}, ptr %cw{call}, ptr %ck{call}, ptr %status"
