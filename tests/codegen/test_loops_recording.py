@@ -43,16 +43,16 @@ TEXTS = {
 }
 
 
-def robot(seed, armature=True):
+def robot(seed, bodies=9):
     """A random tree, half of them with a floating base, some joints with armature."""
-    model = random_tree(9, seed, joints=JOINTS, floating_base=seed % 2 == 0)
+    model = random_tree(bodies, seed, joints=JOINTS, floating_base=seed % 2 == 0)
     rng = np.random.default_rng(seed)
-    bodies = [
+    changed = [
         replace(b, dynamics=kt.JointDynamics(armature=float(rng.uniform(0.1, 1))))
-        if b.joint.nv == 1 and rng.random() < 0.5 and armature else b
+        if b.joint.nv == 1 and rng.random() < 0.5 else b
         for b in model.bodies
     ]  # fmt: skip
-    return model.replace(bodies=bodies)
+    return model.replace(bodies=changed)
 
 
 def arguments(model, names, seed=0, samples=2):

@@ -7,10 +7,10 @@
   that a kind has the same code whatever was recorded with it.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from kinetree.codegen.loops.language import (
+    Chain,
     Clear,
     Code,
     LoopProgram,
@@ -20,15 +20,15 @@ from kinetree.codegen.loops.language import (
     Walk,
     When,
     input_name,
-    output_name,
-    place_of,
 )  # fmt: skip
 from kinetree.codegen.loops.outline import Access, Bone, Outline, can_follow
-from kinetree.codegen.loops.recording import ANY, Block, Recorder, arrays_of
-from kinetree.codegen.program import Argument, Program, regrouped
+from kinetree.codegen.loops.recording import Block, Recorder, arrays_of
+from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, explicit_sums, used_numbers
 from kinetree.errors import TraceError
 from kinetree.expr import simplify
-from kinetree.expr.node import Condition, Graph
+from kinetree.expr.node import Condition
+
+__all__ = ["assembled", "explicit_sums", "outline_of"]
 
 
 def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
@@ -45,6 +45,7 @@ def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -
     return LoopProgram(
         name, tuple(arguments), tuple(results), recorder.domains, tables,
         (*cleared, *flat.regions(bodies, skeleton, name)), shared, flat.rows(shared),
+        recorder.outline.exposed,
     )  # fmt: skip
 
 
@@ -54,34 +55,6 @@ def outline_of(recorder: Recorder, results: tuple) -> Outline:
     if recorder.outline.first:
         return flat.outline()
     return replace(recorder.outline, skeleton=flat.skeleton([((), recorder.items)]))
-
-
-def explicit_sums(case: Program) -> Program:
-    """A case that loads what it adds to and sets the sum, regrouped: as a processor runs it."""
-    graph = _copy(case.graph)
-    outputs, roots = [], []
-    for output, root in zip(case.outputs, case.roots, strict=True):
-        if output.name[0] == "+":
-            place = place_of(output.name)._replace(adds=False)
-            old = graph.node("input", input_name(place), place.index)
-            root, output = simplify.add(graph, old, root), Argument(output_name(place), ())
-        outputs.append(output)
-        roots.append(root)
-    checks = case.checks
-    inputs = _inputs(graph, [*roots, *(c for c, *_ in checks)])
-    return regrouped(Program(case.name, inputs, tuple(outputs), graph, tuple(roots), checks))
-
-
-@dataclass
-class _Stores:
-    """A block in single numbers: nodes by place, and nodes of its conditions."""
-
-    stores: dict
-    conditions: dict
-    checks: tuple
-
-    def roots(self):
-        return [*self.stores.values(), *self.conditions.values(), *(c for c, *_ in self.checks)]
 
 
 class _Flat:
@@ -94,7 +67,7 @@ class _Flat:
         for block in _blocks(recorder.items):
             self.blocks[block] = self._numbers(block)
         self.by_serial = {b.serial: b for b in self.blocks}
-        self._drop_unread()
+        drop_unread(self.blocks.values(), self._stays)
 
     # --- single numbers ---------------------------------------------------------------------
 
@@ -108,9 +81,8 @@ class _Flat:
             found[Place(table, paths, index)] = self.graph.number(x)
         stores = {}
         for place, node in found.items():
-            leaf = self.graph.known.get(
-                ("input", f"{input_name(place)}#{block.serial}", place.index)
-            )
+            name = f"{input_name(place)}#{block.serial}"
+            leaf = self.graph.known.get(("input", name, place.index))
             if leaf is None:
                 stores[place] = node
             elif node != leaf:  # otherwise it stays as it is
@@ -120,52 +92,22 @@ class _Flat:
                 else:
                     stores[place._replace(adds=True)] = rest
         conditions = {n: _condition(c) for n, c in block.conditions.items()}
-        return _Stores(stores, conditions, tuple(block.checks))
-
-    def _loads(self, block):
-        """Places that a block loads from, with the number of the block that loaded them."""
-        for i in self.graph.reachable(self.blocks[block].roots()):
-            node = self.graph.nodes[i]
-            if node[0] == "input":
-                name, _, serial = node[1].partition("#")
-                yield place_of(name)._replace(index=node[2]), int(serial or block.serial)
-
-    def _kind(self, block, path):
-        return next((row.kind for row in block.rows if row.path == path), ANY)
+        kinds = {row.path: row.kind for row in block.rows}
+        return Stores(self.graph, kinds, stores, conditions, tuple(block.checks))
 
     def _storage(self, table):
         return self.recorder.declared[table].storage
 
-    def _drop_unread(self):
-        before = None
-        while True:
-            read, count = set(), 0
-            for block in self.blocks:
-                for place, _ in self._loads(block):
-                    read.add((place.table, self._kind(block, place.paths[0]), place.index))
-            for block, numbers in self.blocks.items():
-                stores = numbers.stores.items()
-                kept = {p: n for p, n in stores if self._is_read(block, p, n, read)}
-                numbers.stores = kept
-                count += len(kept)
-            if count == before:
-                return
-            before = count
-
-    def _is_read(self, block, place, node, read):
-        outline = self.outline_
-        table, kind, index = place.table, self._kind(block, place.paths[0]), place.index
+    def _stays(self, case, place, node):
+        """Whether a store stays even if no load is seen; None if that depends."""
+        outline, table, kind = self.outline_, place.table, case.kind(place)
         if self._storage(table) == "result":
             return table in self.results
         if table in outline.crossing:
             return True
         if table in outline.exposed and kind is not ANY:  # constants come back from no memory
             return table in outline.varied or self.graph.nodes[node][0] != "const"
-        if not outline.first:
-            return kind is not ANY and (table, kind, index) in read
-        return any(
-            t == table and n == index and (ANY in (k, kind) or k == kind) for t, k, n in read
-        )
+        return None if outline.first or kind is not ANY else False
 
     def is_used(self, table):
         """Whether anything is stored to a table."""
@@ -176,20 +118,22 @@ class _Flat:
     def outline(self):
         """See ``outline_of``."""
         crossing, exposed, varied = set(), set(), set()
-        for block, numbers in self.blocks.items():
+        for block, case in self.blocks.items():
             nested = len(block.rows) > 1
             again = any(loop.region != "walk" for loop in block.scope)
-            for place, _ in self._loads(block):
+            for place in case.leaves().values():
                 if self._storage(place.table) == "rows":
-                    if self._kind(block, place.paths[0]) is ANY:
+                    if case.kind(place) is ANY:
                         crossing.add(place.table)
                     elif nested:
                         exposed.add(place.table)
-            for place in numbers.stores:
+            for place in case.stores:
                 if self._storage(place.table) == "rows":
-                    other = self._kind(block, place.paths[0]) is ANY
+                    other = case.kind(place) is ANY
                     if other:
                         crossing.add(place.table)
+                    elif nested:
+                        exposed.add(place.table)
                     if other or nested or again:
                         varied.add(place.table)
         like = {name: self._like(name) for name in crossing}
@@ -200,9 +144,9 @@ class _Flat:
 
     def _like(self, name):
         """A value of a table as others see it."""
-        for block in self.blocks:
+        for block, case in self.blocks.items():
             for (table, path), value in block.stored.items():
-                if table == name and self._kind(block, path) is ANY:
+                if table == name and path not in case.kinds:
                     return value
         table = self.recorder.tables[name]
         return next(iter(table.latest.values()), table.base)
@@ -219,10 +163,11 @@ class _Flat:
             else:
                 number += 1
                 access, now = self._access(item), item.parameters
+                inward = now["backwards"] != isinstance(now["over"], Chain)
                 if before is not None:
                     last, params = before
                     same = params["over"] == now["over"] and params["backwards"] == now["backwards"]
-                    if same and can_follow(last, access, now["backwards"]):
+                    if same and can_follow(last, access, inward):
                         yield number
                         access = last | access
                 before = access, now
@@ -230,7 +175,7 @@ class _Flat:
     def _access(self, loop):
         access, variable = Access(), loop.parameters["variable"]
         for block in _blocks([loop]):
-            for place, _ in self._loads(block):
+            for place in self.blocks[block].leaves().values():
                 if self._storage(place.table) in ("rows", "result"):
                     access.note(place.table, self._is_own(place, variable), stores=False)
             for place in self.blocks[block].stores:
@@ -256,19 +201,14 @@ class _Flat:
     def rows(self, shared):
         """For each domain and kind the numbers of a row."""
         used, order = {}, {name: n for n, name in enumerate(self.recorder.declared)}
-        for block in self.blocks:
-            places = [p for p, _ in self._loads(block)]
-            for place in [*places, *self.blocks[block].stores]:
-                if self._storage(place.table) != "rows":
-                    continue
-                domain = self.recorder.declared[place.table].domain
-                kind = self._kind(block, place.paths[0])
+        for kind, table, k in used_numbers(self.blocks.values()):
+            if self._storage(table) == "rows":
+                domain = self.recorder.declared[table].domain
+                known = self.recorder.domains.get(domain)
                 if kind is not ANY:
-                    used.setdefault((domain, kind), set()).add((place.table, *place.index))
-                elif (
-                    self.recorder.domains.get(domain) is None or self.recorder.domains[domain].grows
-                ):
-                    used.setdefault((domain, ""), set())
+                    used.setdefault((domain, kind), set()).add((table, k))
+                elif domain == "" or (known and known.grows):
+                    used.setdefault((domain, ""), set()).add((table, k))
         for (_, kind), numbers in used.items():
             for name in self.outline_.exposed & frozenset(self.outline_.varied):
                 value = self.recorder.tables[name].latest.get(kind)
@@ -336,19 +276,12 @@ class _Flat:
 
     def _case(self, block, name):
         """A block as a program."""
-        numbers = self.blocks[block]
-        for place, serial in self._loads(block):
+        case, nodes = self.blocks[block], self.graph.nodes
+        for i, place in case.leaves().items():
+            serial = int(nodes[i][1].partition("#")[2] or block.serial)
             if serial != block.serial:
                 self._check_reload(block, place, self.by_serial[serial], name)
-        graph, roots = _canonical(self.graph, numbers.roots())
-        n, m = len(numbers.stores), len(numbers.conditions)
-        outputs = [Argument(output_name(p), ()) for p in numbers.stores]
-        outputs += [Argument(condition, ()) for condition in numbers.conditions]
-        checks = tuple(
-            (i, *rest) for i, (_, *rest) in zip(roots[n + m :], numbers.checks, strict=True)
-        )
-        inputs = _inputs(graph, roots)
-        return Program(name, inputs, tuple(outputs), graph, tuple(roots[: n + m]), checks)
+        return case.program(name)
 
     def _check_reload(self, block, place, origin, name):
         """Refuse a value of another block, unless what it depends on is as it was."""
@@ -417,58 +350,3 @@ def _condition(condition):
             f"a condition of loops compares traced values, got {condition!r}, which is known now"
         )
     return condition.i
-
-
-def _canonical(graph, roots):
-    """The nodes behind roots in a graph of their own, inputs under their names without numbers.
-
-    Operations keep their order; those on constants alone, which other blocks may have computed
-    before, come where they are needed first.
-    """
-    nodes, order = graph.nodes, graph.reachable(roots)
-    new, at, own = Graph(), {}, set()
-    for i in order:
-        op, *operands = nodes[i]
-        if op == "input":
-            if "#" in operands[0]:
-                own.add(i)
-        elif op != "const" and any(a in own for a in operands):
-            own.add(i)
-
-    def copy(i):
-        op, *operands = nodes[i]
-        if op == "input":
-            at[i] = new.node("input", operands[0].partition("#")[0], operands[1])
-        elif op == "const":
-            at[i] = new.node("const", operands[0])
-        else:
-            for a in operands:
-                if a not in at:
-                    copy(a)
-            at[i] = new.node(op, *(at[a] for a in operands))
-
-    for i in order:
-        if i in own and i not in at:
-            copy(i)
-    for i in roots:
-        if i not in at:
-            copy(i)
-    return new, [at[i] for i in roots]
-
-
-def _copy(graph):
-    new = Graph()
-    for node in graph.nodes:
-        new.append(node)
-    return new
-
-
-def _inputs(graph, roots):
-    """What a program reads, with the extents of what it reads."""
-    read: dict[str, Any] = {}
-    for i in graph.reachable(roots):
-        if graph.nodes[i][0] == "input":
-            _, name, index = graph.nodes[i]
-            known = read.get(name, (0,) * len(index))
-            read[name] = tuple(max(a, k + 1) for a, k in zip(known, index, strict=True))
-    return tuple(Argument(name, shape) for name, shape in read.items())

@@ -241,6 +241,7 @@ class LoopProgram:
             of a kind can be compiled alone.
         rows: for each ``(domain, kind)`` all numbers of a row in order, the shared ones first. A
             row is as long as this; the numbers of a sample lie side by side.
+        exposed: tables that nested walks look at, of which all numbers of a row are kept.
     """
 
     name: str
@@ -251,6 +252,7 @@ class LoopProgram:
     body: tuple[Any, ...]
     shared: dict[str, tuple] = field(default_factory=dict)
     rows: dict[tuple, tuple] = field(default_factory=dict)
+    exposed: frozenset = frozenset()
 
     @property
     def by_values(self) -> bool:

@@ -22,11 +22,9 @@ import numpy as np
 
 from kinetree.codegen.loops.language import VARIABLES, Append, Chain, Declaration, Domain
 from kinetree.codegen.loops.outline import Outline
+from kinetree.codegen.loops.stores import ANY
 from kinetree.errors import TraceError
 from kinetree.expr.node import Expr, Graph
-
-ANY = None
-"""The kind of a row that a column names: it may be any."""
 
 
 @dataclass(eq=False)

@@ -1,0 +1,183 @@
+"""Cases while they are made or changed: stores of single numbers, less those that nobody reads."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from kinetree.codegen.loops.language import Place, input_name, output_name, place_of
+from kinetree.codegen.program import Argument, Program, regrouped
+from kinetree.expr import simplify
+from kinetree.expr.node import Graph
+
+ANY = None
+"""The kind of a row that a column names: it may be any."""
+
+
+class Stores:
+    """A case in single numbers.
+
+    Attributes:
+        graph: of its nodes.
+        kinds: of the variables in scope.
+        stores: nodes by place.
+        conditions: nodes of outputs that are true or false, by name.
+        checks: as those of a graph.
+    """
+
+    def __init__(self, graph: Graph, kinds: dict, stores: dict, conditions: dict, checks: tuple):
+        self.graph, self.kinds = graph, kinds
+        self.stores, self.conditions, self.checks = stores, conditions, checks
+
+    @classmethod
+    def of(cls, case: Program, variables: Iterable[str], key: tuple) -> "Stores":
+        """A case of a program; its graph is copied."""
+        stores, conditions = {}, {}
+        for output, root in zip(case.outputs, case.roots, strict=True):
+            place = place_of(output.name)
+            if place.table in ("keep", "holds"):
+                conditions[output.name] = root
+            else:
+                stores[place] = root
+        kinds = dict(zip(variables, key, strict=True))
+        return cls(copy_of(case.graph), kinds, stores, conditions, case.checks)
+
+    def roots(self) -> list[int]:
+        """All nodes that are wanted."""
+        return [*self.stores.values(), *self.conditions.values(), *(c for c, *_ in self.checks)]
+
+    def leaves(self, roots: Iterable[int] | None = None) -> dict[int, Place]:
+        """The places that are loaded from, by node."""
+        nodes, found = self.graph.nodes, {}
+        for i in self.graph.reachable(self.roots() if roots is None else roots):
+            if nodes[i][0] == "input":
+                name = nodes[i][1].partition("#")[0]
+                found[i] = place_of(name)._replace(index=nodes[i][2])
+        return found
+
+    def kind(self, place: Place) -> Any:
+        """The kind of the row of a place."""
+        return self.kinds.get(place.paths[0], ANY)
+
+    def program(self, name: str) -> Program:
+        """The case, in a graph of its own."""
+        graph, roots = canonical(self.graph, self.roots())
+        n = len(self.stores) + len(self.conditions)
+        outputs = [Argument(output_name(p), ()) for p in self.stores]
+        outputs += [Argument(condition, ()) for condition in self.conditions]
+        checks = tuple((i, *c[1:]) for i, c in zip(roots[n:], self.checks, strict=True))
+        return Program(name, inputs(graph, roots), tuple(outputs), graph, tuple(roots[:n]), checks)
+
+
+def drop_unread(cases: Iterable[Stores], decide: Callable) -> None:
+    """Drop stores that no load sees, to a fixpoint.
+
+    ``decide(case, place, node)`` is whether a store stays in any case, or None if it depends.
+    """
+    cases, before = list(cases), None
+    while True:
+        read: set = set()
+        for case in cases:
+            for place in case.leaves().values():
+                read.add((place.table, case.kind(place), place.index))
+                read.add((place.table, place.index))
+        count = 0
+        for case in cases:
+            kept = {}
+            for place, node in case.stores.items():
+                stays = decide(case, place, node)
+                if stays is None:
+                    stays = _is_read(place, case.kind(place), read)
+                if stays:
+                    kept[place] = node
+            case.stores = kept
+            count += len(kept)
+        if count == before:
+            return
+        before = count
+
+
+def _is_read(place, kind, read):
+    if kind is ANY:
+        return (place.table, place.index) in read
+    places = ((place.table, k, place.index) for k in (kind, ANY))
+    return any(p in read for p in places)
+
+
+def used_numbers(cases: Iterable[Stores]) -> Iterator[tuple[Any, str, int]]:
+    """Kind of the row, table and number of what cases load and store of rows."""
+    for case in cases:
+        for place in [*case.leaves().values(), *case.stores]:
+            if len(place.index) == 1:
+                yield case.kind(place), place.table, place.index[0]
+
+
+def explicit_sums(case: Program) -> Program:
+    """A case that loads what it adds to and sets the sum, regrouped: as a processor runs it."""
+    graph = copy_of(case.graph)
+    outputs, roots = [], []
+    for output, root in zip(case.outputs, case.roots, strict=True):
+        if output.name[0] == "+":
+            place = place_of(output.name)._replace(adds=False)
+            old = graph.node("input", input_name(place), place.index)
+            root, output = simplify.add(graph, old, root), Argument(output_name(place), ())
+        outputs.append(output)
+        roots.append(root)
+    checks = case.checks
+    read = inputs(graph, [*roots, *(c for c, *_ in checks)])
+    return regrouped(Program(case.name, read, tuple(outputs), graph, tuple(roots), checks))
+
+
+# --- graphs --------------------------------------------------------------------------------------
+
+
+def copy_of(graph: Graph) -> Graph:
+    """The same nodes under the same numbers."""
+    new = Graph()
+    for node in graph.nodes:
+        new.append(node)
+    return new
+
+
+def canonical(graph: Graph, roots: list[int]) -> tuple[Graph, list[int]]:
+    """The nodes behind roots in a graph of their own, inputs under their names without numbers.
+
+    Operations keep their order; those on constants alone, which other cases may have computed
+    before, come where they are needed first. So the same case has the same graph, whatever was
+    recorded with it.
+    """
+    nodes, order = graph.nodes, graph.reachable(roots)
+    new, at, own = Graph(), {}, set()
+    for i in order:
+        op, *operands = nodes[i]
+        if op == "input":
+            if "#" in operands[0]:
+                own.add(i)
+        elif op != "const" and any(a in own for a in operands):
+            own.add(i)
+
+    def copy(i):
+        op, *operands = nodes[i]
+        if op == "input":
+            at[i] = new.node("input", operands[0].partition("#")[0], operands[1])
+        elif op == "const":
+            at[i] = new.node("const", operands[0])
+        else:
+            for a in operands:
+                if a not in at:
+                    copy(a)
+            at[i] = new.node(op, *(at[a] for a in operands))
+
+    for i in [*(i for i in order if i in own), *roots]:
+        if i not in at:
+            copy(i)
+    return new, [at[i] for i in roots]
+
+
+def inputs(graph: Graph, roots: Iterable[int]) -> tuple[Argument, ...]:
+    """What a case reads, with the extents of what it reads."""
+    read: dict[str, tuple] = {}
+    for i in graph.reachable(roots):
+        if graph.nodes[i][0] == "input":
+            _, name, index = graph.nodes[i]
+            known = read.get(name, (0,) * len(index))
+            read[name] = tuple(max(a, k + 1) for a, k in zip(known, index, strict=True))
+    return tuple(Argument(name, shape) for name, shape in read.items())
