@@ -41,7 +41,7 @@ def momentum(model, q, qd):
     """
     lam, I = model.parent, model.inertia
     X, v = body_velocities(model, q, qd)
-    h = model.table(Force.zero())
+    h = model.sums(Force.zero())
     for i in model.outward():
         h[i] = I[i] @ v[i]
     for i in model.inward():
@@ -138,7 +138,7 @@ def momentum_rate(model, q, qd, qdd):
     """``dh/dt``: the force that gives all bodies their accelerations, gravity included in it."""
     lam, I = model.parent, model.inertia
     X, v, a = body_accelerations(model, q, qd, qdd)
-    f = model.table(Force.zero())
+    f = model.sums(Force.zero())
     for i in model.outward():
         f[i] = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
     for i in model.inward():
@@ -155,8 +155,9 @@ def _composites(model, q):
     """``IC[i]`` in body coordinates and ``S[i]``; ``IC[0]`` is the whole mechanism."""
     lam = model.parent
     X, S = joint_transforms(model, q)
-    IC = model.copied(model.inertia)
-    IC[0] = Inertia.zero() if IC[0] is None else IC[0]
+    IC = model.sums(Inertia.zero() if model.inertia[0] is None else model.inertia[0])
+    for i in model.outward():
+        IC[i] = model.inertia[i]
     for i in model.inward():
         IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
     return IC, S
@@ -192,8 +193,19 @@ def centroidal_transforms(model, X):
 
 
 def _way(model, X, X_0):
-    """Positions of the first body that has mass, zero, and of those between it and the base."""
+    """Positions of the first body that has mass, zero, and of those between it and the base.
+
+    Of every robot, the base's position from where bodies on the base are in the mean: any place
+    near the bodies will do.
+    """
     lam, i = model.parent, model.first_laden
+    if model.is_general:
+        mass, moment = model.total(), model.total(0 * model.identity_transform.r)
+        for i in model.outward():
+            if lam[i] == 0:
+                mass.add(model.inertia[i].mass)
+                moment.add(model.inertia[i].mass * X[i].r)
+        return {0: -moment.value / mass.value}
     d = {i: 0 * model.identity_transform.r}
     while i != 0:
         d[lam[i]] = d[i] - X_0[lam[i]].E.T @ X[i].r
@@ -222,7 +234,7 @@ def centroidal_momentum_matrix(model, q):
 def centroidal_momentum_matrix_rate(model, q, qd):
     """``dA_G/dt``, (6, nv)."""
     A, rate = _momentum_columns(model, q), _momentum_column_rates(model, q, qd, centroidal=True)
-    if timed_joints(model):
+    if model.is_general or timed_joints(model):
         c_rate = center_of_mass_velocity(model, q, qd)
     else:
         p = model.total()

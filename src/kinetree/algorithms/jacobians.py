@@ -175,12 +175,12 @@ def all_poses(model, q):
 @for_all_joints(columns)
 def body_jacobian(model, q, i):
     """``J_i``, motion columns in base coordinates with ``J_i qd = v_i`` — RBDA (4.6)."""
-    kappa, J = model.chain(i), model.table()
+    kappa, J = model.chain(i), model.zeros((6, "nv"), q)
     X, S = joint_transforms(model, q, kappa)
     X_0 = base_transforms(model, X, kappa)
     for j in kappa:
-        J[j] = X_0[j].inv_apply(S[j])
-    return Motion.from_array(model.columns(J, 6, q))
+        J[:, model.v_slice[j]] = X_0[j].inv_apply(S[j]).to_array()
+    return Motion.from_array(J)
 
 
 @for_all_joints(columns)
@@ -188,20 +188,27 @@ def all_jacobians(model, q, reference="world"):
     """Jacobians of all moving bodies, (body_count, 6, nv), tutorial (60)."""
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
-    X_0, J_0 = base_transforms(model, X), model.table()
     J = model.zeros(("body_count", 6, "nv"), q)
-    for i in model.outward():
-        if reference == "body":
+    if reference == "body":
+        for i in model.outward():
             J[i - 1, :, at[i]] = S[i].to_array()
             for j in model.above(i):
                 J[i - 1, :, at[j]] = (X[i] @ Motion.from_array(J[lam[i] - 1, :, at[j]])).to_array()
-            continue
-        p = Plucker(np.eye(3, dtype=int), X_0[i].r if reference == "aligned" else ZERO3)
+        return J
+    X_0, J_0, p = base_transforms(model, X), model.table(), model.table()
+    for i in model.outward():
         J_0[i] = X_0[i].inv_apply(S[i])
-        J[i - 1, :, at[i]] = (p @ J_0[i]).to_array()
+        p[i] = X_0[i].r if reference == "aligned" else ZERO3
+    for i in model.outward():
+        J[i - 1, :, at[i]] = _seen_from(p[i], J_0[i])
         for j in model.above(i):
-            J[i - 1, :, at[j]] = (p @ J_0[j]).to_array()
+            J[i - 1, :, at[j]] = _seen_from(p[i], J_0[j])
     return J
+
+
+def _seen_from(p, J):
+    """Motions as an array, with the velocities of a point ``p``."""
+    return (Plucker(np.eye(3, dtype=int), p) @ J).to_array()
 
 
 @for_all_joints(columns)
@@ -216,26 +223,28 @@ def frame_jacobian(model, q, frame, reference="world", point=None, observer=None
         point: a point of the frame to use in place of its origin [m], (3,).
         observer: a ``Frame`` to use in place of the base.
     """
-    seen, J = RelativeFrame(model, frame, reference, point, observer), model.table()
+    seen, J = RelativeFrame(model, frame, reference, point, observer), model.zeros((6, "nv"), q)
     X, S = joint_transforms(model, q, seen.bodies)
     seen.place(X)
     for i in seen.bodies:
-        J[i] = seen.column(i, S[i])
-    return model.columns(J, 6, q)
+        J[:, model.v_slice[i]] = seen.column(i, S[i]).to_array()
+    return J
 
 
 @for_all_joints(rates_of(frame_jacobian))
 def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, observer=None):
     """Time derivative of the entries of ``frame_jacobian``, (6, nv)."""
-    seen, rate = RelativeFrame(model, frame, reference, point, observer), model.table()
+    seen = RelativeFrame(model, frame, reference, point, observer)
+    rate = model.zeros((6, "nv"), q, qd)
     X, v = body_velocities(model, q, qd, seen.bodies)
     _, S = joint_transforms(model, q, seen.bodies)
     seen.place(X)
     u = seen.coordinate_velocity(v)
     for i in seen.bodies:
         Sd = subspace_rate(model, i, q, qd, v[i])
-        rate[i] = seen.column(i, Sd) - crm(u, seen.column(i, S[i]))  # RBDA (2.44)
-    return model.columns(rate, 6, q, qd)
+        part = seen.column(i, Sd) - crm(u, seen.column(i, S[i]))  # RBDA (2.44)
+        rate[:, model.v_slice[i]] = part.to_array()
+    return rate
 
 
 @for_all_joints(curved(frame_jacobian))

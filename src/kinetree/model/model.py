@@ -294,6 +294,7 @@ class Model:
 
     # --- what algorithms walk over and keep per body ------------------------------------------
 
+    is_general = False  # one robot: a GeneralModel stands for every one
     outward = walks.outward
     inward = walks.inward
     above = walks.above
@@ -303,6 +304,7 @@ class Model:
     laden = cached_property(walks.laden)
     first_laden = cached_property(walks.first_laden)
     table = walks.table
+    sums = walks.sums
     copied = walks.copied
     filled = walks.filled
     total = walks.total

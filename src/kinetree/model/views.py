@@ -135,7 +135,7 @@ def axial_view(model) -> ModelView:
     Joints about or along x, y or z give axial screws; placements that only shift, or turn by right
     angles, cost next to nothing. Any model can be viewed so; others gain nothing.
     """
-    return AxialView(model)
+    return model if model.is_general else AxialView(model)
 
 
 def _as_screw(X):
@@ -245,7 +245,7 @@ def condensed(model) -> ModelView:
 
     Entry 0 of its ``inertia`` is what has come to rest in the base.
     """
-    if isinstance(model, _WithInertia) or not LUMPING:
+    if isinstance(model, _WithInertia) or not LUMPING or model.is_general:
         return uncondensed(model)
     return _WithInertia(model, lumped_inertias(model))
 
@@ -255,7 +255,7 @@ def uncondensed(model) -> ModelView:
 
     Where many numbers are zero from the start, moving inertia can cost operations.
     """
-    if isinstance(model, _WithInertia):
+    if isinstance(model, _WithInertia) or model.is_general:
         return model
     return _WithInertia(model, [Inertia.zero(), *model.inertia[1:]])
 

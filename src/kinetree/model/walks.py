@@ -64,6 +64,11 @@ def table(model: Any, base: Any = None) -> Any:
     return [base] + [None] * model.body_count
 
 
+def sums(model: Any, zero: Any) -> Any:
+    """A table in which walks add to their parents' rows, that of the base included: ``zero``."""
+    return table(model, zero)
+
+
 def copied(model: Any, rows: Any) -> Any:
     """A table that begins as a copy of another, for sums."""
     return list(rows)

@@ -110,8 +110,10 @@ class _Flat:
         return None if outline.first or kind is not ANY else False
 
     def is_used(self, table):
-        """Whether anything is stored to a table."""
-        return any(p.table == table for b in self.blocks.values() for p in b.stores)
+        """Whether anything is stored to a table: by the kinds recorded here, or by others."""
+        return table in self.outline_.crossing or any(
+            p.table == table for b in self.blocks.values() for p in b.stores
+        )
 
     # --- what crosses from row to row --------------------------------------------------------
 

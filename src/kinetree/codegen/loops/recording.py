@@ -177,6 +177,23 @@ class Table:
         return new
 
 
+class Sums(Table):
+    """A table in which walks add to other rows, and to row 0 of a text, which is a total."""
+
+    def __init__(self, recorder, name, domain, total):
+        super().__init__(recorder, name, domain)
+        self._total = total
+
+    def __getitem__(self, row):
+        return super().__getitem__(row) if isinstance(row, Row) else self._total.value
+
+    def __setitem__(self, row, value):
+        if isinstance(row, Row):
+            super().__setitem__(row, value)
+        else:
+            self._total.value = value
+
+
 class Total:
     """A sum over rows, which starts at zero: a table with a single row."""
 
@@ -192,6 +209,10 @@ class Total:
         """The sum of all terms so far."""
         return self._table[self._row]
 
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._table[self._row] = value
+
 
 class Array:
     """An argument or result with entries for rows along some of its axes."""
@@ -202,6 +223,8 @@ class Array:
     def __getitem__(self, at):
         if isinstance(at, Span) and self._table is not None:
             return self._table[at.row]
+        if isinstance(at, slice) and at == slice(0):
+            return np.zeros(0, dtype=int)
         (paths, spans), entries = self._entries(at), self.recorder.block.entries
         found = np.empty([s.stop - s.start for s in spans], dtype=object)
         for place in np.ndindex(found.shape):
@@ -285,6 +308,13 @@ class Recorder:
         self.declared[name] = Declaration(name, "rows", domain)
         self.tables[name] = Table(self, name, domain, base)
         return self.tables[name]
+
+    def sums(self, domain: str, zero: Any) -> Sums:
+        """A value per row, and a total for what rows without a row above them add to it."""
+        total, name = self.total(zero), f"t{len(self.tables)}"
+        self.declared[name] = Declaration(name, "rows", domain)
+        self.tables[name] = table = Sums(self, name, domain, total)
+        return table
 
     def total(self, zero: Any = 0) -> Total:
         """A sum that starts at zero."""

@@ -27,8 +27,8 @@ from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, W
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
-REPRESENTATIVES = (Kind(Revolute("z"), False, False),)
-"""Kinds that show what a text does to other bodies."""
+REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
+"""Kinds that show what a text does to other bodies, and to totals from the base on."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
@@ -67,6 +67,26 @@ class _Armature:
         return i.kind.armature
 
 
+class _Chain:
+    """The bodies from the base to a body that the robot will name."""
+
+    def __init__(self, recorder, path):
+        self._recorder, self._rows = recorder, Chain(path, "parent")
+
+    def __iter__(self):
+        return self._recorder.walk(self._rows, backwards=True)
+
+    def __reversed__(self):
+        return self._recorder.walk(self._rows)
+
+
+class _Laden:
+    """All bodies: data of a robot says whether those on the base have mass."""
+
+    def __getitem__(self, i):
+        return isinstance(i, Row)
+
+
 class GeneralFrame(NamedTuple):
     """A frame that the robot will have; ``body`` is a row, or 0 for the base."""
 
@@ -84,7 +104,7 @@ class GeneralModel:
     """
 
     loops = couplings = constraints = tendons = ()
-    is_constrained = False
+    is_constrained, is_general = False, True
     name = "any robot"
 
     def __init__(self, recorder: Recorder, frames: dict[str, bool] | None = None):
@@ -99,9 +119,10 @@ class GeneralModel:
         self.q_slice = _PerBody(lambda i: i.span("q", _kind(i).joint.nq))
         self.v_slice = _PerBody(lambda i: i.span("v", _kind(i).joint.nv))
         self.tree_transform = _PerBody(self._placement)
-        self.inertia = _PerBody(lambda i: Inertia.from_parameters(self._numbers("inertia", i)))
+        self.inertia = _PerBody(self._inertia)
         self.armature = _PerBody(lambda at: self._numbers("armature", at.row, at.size))
         self.zero_velocity, self.armature_joints = _Zeros(), _Armature()
+        self.laden, self.first_laden = _Laden(), None
 
     def __getattr__(self, name):
         raise TraceError(f"a model that stands for every robot has no {name!r}")
@@ -143,6 +164,9 @@ class GeneralModel:
         kind = _kind(i)
         return instance(kind, self._numbers("joint", i, kind.count) if kind.count else ())
 
+    def _inertia(self, i):
+        return Inertia.from_parameters(self._numbers("inertia", i)) if isinstance(i, Row) else None
+
     def _placement(self, i):
         return _transform(self._numbers("placement", i))
 
@@ -170,9 +194,7 @@ class GeneralModel:
 
     def chain(self, i: Any) -> Iterable:
         """The bodies from the base to body ``i``, each after its parent; none for the base."""
-        if not isinstance(i, Row):
-            return ()
-        return self.recorder.walk(Chain(i.path, "parent"), backwards=True)
+        return _Chain(self.recorder, i.path) if isinstance(i, Row) else ()
 
     def variables(self) -> Iterable:
         """The velocity variables, one after the other."""
@@ -195,10 +217,11 @@ class GeneralModel:
 
     def filled(self, value: Any) -> Any:
         """A table that begins with one value for all bodies."""
-        table = self.table(value)
-        for i in self._again():
-            table[i] = value
-        return table
+        return self.table(value)  # rows are set before they are read
+
+    def sums(self, zero: Any) -> Any:
+        """A table in which walks add to their parents' rows, that of the base included."""
+        return self.recorder.sums(BODIES, zero)
 
     def total(self, zero: Any = 0) -> Any:
         """A sum over bodies that begins with ``zero``."""
@@ -223,7 +246,8 @@ class GeneralModel:
         """A table of arrays (size, n_i) side by side, (size, nv)."""
         result = self.recorder.result((size, "v"), zeros=False)
         for i in self._again():
-            result[:, self.v_slice[i]] = rows[i]
+            part = rows[i]
+            result[:, self.v_slice[i]] = part.to_array() if hasattr(part, "to_array") else part
         return result
 
     def zeros(self, shape: tuple, *like: Any) -> Array:
