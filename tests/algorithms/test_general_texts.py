@@ -1,15 +1,26 @@
 """Texts recorded once for every robot, run by the interpreter: the numbers of the plain text."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.algorithms import aba_derivatives, coriolis, minv, regressors, rnea_derivatives
+from kinetree.algorithms import (
+    aba_derivatives,
+    centroidal,
+    coriolis,
+    energy,
+    jacobians,
+    minv,
+    regressors,
+    rnea_derivatives,
+)
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.joints import REPRESENTATIVES
-from kinetree.model.general.model import AXES, Source
+from kinetree.model.define import ARRAYS, DEFINITIONS
+from kinetree.model.general.model import Source
 from kinetree.model.general.tables import data_of
 from kinetree.samples.trees import random_tree
 from kinetree.spatial import Force
@@ -23,7 +34,30 @@ TEXTS = {
     regressors.energy_regressor: ("q", "qd"),
     regressors.kinetic_energy_regressor: ("q", "qd"),
     regressors.potential_energy_regressor: ("q",),
-}
+    **{DEFINITIONS[name].algorithms[0]: DEFINITIONS[name].required
+       for name in ("integrate", "difference", "configuration_rate", "normalize")},
+    jacobians.all_poses: ("q",),
+    **{partial(jacobians.all_jacobians, reference=r): ("q",)
+       for r in ("world", "body", "aligned")},
+    energy.kinetic_energy: ("q", "qd"),
+    energy.potential_energy: ("q",),
+    energy.kinetic_energy_rate: ("q", "qd", "qdd"),
+    energy.potential_energy_rate: ("q", "qd"),
+    energy.generalized_momentum: ("q", "qd"),
+    energy.generalized_force: ("q", "f_ext"),
+    centroidal.center_of_mass: ("q",),
+    centroidal.center_of_mass_velocity: ("q", "qd"),
+    centroidal.center_of_mass_acceleration: ("q", "qd", "qdd"),
+    centroidal.center_of_mass_jacobian: ("q",),
+    centroidal.center_of_mass_jacobian_rate: ("q", "qd"),
+    centroidal.total_momentum: ("q", "qd"),
+    centroidal.centroidal_momentum: ("q", "qd"),
+    centroidal.centroidal_momentum_rate: ("q", "qd", "qdd"),
+    centroidal.centroidal_momentum_matrix: ("q",),
+    centroidal.centroidal_momentum_matrix_rate: ("q", "qd"),
+    centroidal.centroidal_inertia: ("q",),
+    centroidal.zero_moment_point: ("q", "qd", "qdd", "point"),
+}  # fmt: skip
 OF_REGULAR_JOINTS = {
     rnea_derivatives.inverse_dynamics_derivatives: ("q", "qd", "qdd", "f_ext"),
     coriolis.coriolis_matrix_in_root_coordinates: ("q", "qd"),
@@ -45,11 +79,16 @@ def assert_general_text_agrees(text, arguments, joints, rng):
         model = model.replace(bodies=bodies)
         data = data_of(model)
         assert data is not None
-        source = Source(lambda model, *a: text(model, *a), {n: AXES[n] for n in arguments})
+        axes = {n: ARRAYS[n].shape for n in arguments}
+        source = Source(lambda model, *a: text(model, *a), axes, "text")
         program = source.program(data.domains["bodies"].kinds)
-        sizes = {"f_ext": (model.body_count, 6)}
-        given = {n: rng.standard_normal(sizes.get(n, (model.nv,))) for n in arguments}
-        given["q"] = model.random_configuration(rng)
+        sizes = {"f_ext": (model.body_count, 6), "point": (3,)}
+        given = {
+            n: model.random_configuration(rng)
+            if n in ("q", "q0", "q1")
+            else rng.standard_normal(sizes.get(n, (model.nv,)))
+            for n in arguments
+        }
         found = interpret(program, data, *given.values())
         if "f_ext" in given:
             given["f_ext"] = [None, *map(Force.from_array, given["f_ext"])]
@@ -60,7 +99,7 @@ def assert_general_text_agrees(text, arguments, joints, rng):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b), initial=1e-3))
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.__name__)
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: getattr(text, "__name__", str(text)))
 def test_texts_for_every_joint_are_recorded_once_for_every_robot(text, rng):
     assert_general_text_agrees(text, TEXTS[text], REPRESENTATIVES, rng)
 
