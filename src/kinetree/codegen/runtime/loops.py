@@ -25,13 +25,17 @@ from kinetree.codegen.build import (
     program_of,
 )
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.loops import derivatives
 from kinetree.codegen.loops.data import SINGLE, Rows
+from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.loops.plan import KIND, NUMBERS, ROW, Plan, plan_of
 from kinetree.codegen.machine_code import default_lanes, load
+from kinetree.codegen.program import Argument
 from kinetree.codegen.render.llvm_cases import unit
 from kinetree.codegen.render.llvm_loops import binding, step
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.runtime.single import gufunc
+from kinetree.errors import TraceError
 
 BODIES = "bodies"
 """The domain whose rows have kinds."""
@@ -112,21 +116,26 @@ class LoopCode:
             return
         program = self._program(_kinds_in(data, unknown))
         for domains, kinds in unknown:
+            entry = self.units[domains, kinds] = self._entry(program, domains, kinds, found)
+            if requests[domains, kinds]:
+                open_store().put(requests[domains, kinds], json.dumps(entry).encode())
+
+    def _entry(self, program, domains, kinds, found):
+        """What is kept of a unit: its program, if it has code, and where numbers of a row are."""
+        cases = [
+            n for n, (code, _) in enumerate(program.codes())
+            if self.plan.codes[n] == list(domains) and kinds in code.cases
+        ]  # fmt: skip
+        entry: dict[str, Any] = {"program": None, "cases": cases}
+        if len(kinds) < 2:
+            entry["row"] = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
+        if cases:
             text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
             name, text = program_of(text)
             if found.get(name) is None:
                 found[name] = kept_program(name) or text
-            entry = self.units[domains, kinds] = {"program": name}
-            entry["cases"] = [
-                n
-                for n, (code, _) in enumerate(program.codes())
-                if self.plan.codes[n] == list(domains) and kinds in code.cases
-            ]
-            if len(kinds) < 2:
-                row = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
-                entry["row"] = [list(at) for at in row]
-            if requests[domains, kinds]:
-                open_store().put(requests[domains, kinds], json.dumps(entry).encode())
+            entry["program"] = name
+        return json.loads(json.dumps(entry))  # as it is on disk
 
     def _request_of(self, unit, data):
         """What identifies the code of a unit before it is recorded, or None."""
@@ -143,11 +152,11 @@ class LoopCode:
             return False
         entry = json.loads(kept)
         name = entry["program"]
-        if found.get(name) is None:
-            found[name] = kept_program(name)
-        if found[name] is None:
-            del found[name]
-            return False
+        if name is not None and found.get(name) is None:
+            code = kept_program(name)
+            if code is None:
+                return False
+            found[name] = code
         self.units[unit] = entry
         return True
 
@@ -372,3 +381,61 @@ class LoopKernel(Kernel):
     def make_variant(self, dtype, wide, level) -> Any:
         """Code tied to the robot; there is one level of it."""
         return LoopVariant(self, dtype, wide)
+
+    def rates(self, wrt) -> Any:
+        """As of any kernel, by loops; None where loops have none."""
+        more = [self.inputs[k] for k in wrt]
+        return self._derivative("rates", wrt, more, self.outputs)
+
+    def gradients(self, wrt) -> Any:
+        """As of any kernel, by loops; None where loops have none."""
+        return self._derivative("gradients", wrt, self.outputs, [self.inputs[k] for k in wrt])
+
+    def transposed(self, wrt) -> Any:
+        """None: loops take all inputs."""
+        return None
+
+    def _derivative(self, what, wrt, more, outputs):
+        source = Derivative(self.source, what, wrt)
+        key = None if self.key is None else (self.key, what, wrt)
+        if not source.exists(self.data, key):
+            return None
+        inputs = [*self.inputs, *(Argument(f"{what} {a.name}", a.shape) for a in more)]
+        outputs = [Argument(f"out{k}", a.shape) for k, a in enumerate(outputs)]
+
+        def reference(arrays):
+            program = source.program(rows_of(self.data, BODIES).kinds)
+            found = interpret(program, self.data, *arrays)
+            return found if len(found) > 1 else found[0]
+
+        return LoopKernel(
+            f"{what} of {self.name}", inputs, outputs, source, self.data, key=key,
+            reference=reference, validate=lambda arrays: self.validate(arrays[: len(self.inputs)]),
+        )  # fmt: skip
+
+
+class Derivative:
+    """The source of rates or gradients of a program."""
+
+    def __init__(self, source, what, wrt):
+        self.source, self.what, self.wrt = source, what, wrt
+
+    def program(self, kinds, pairs=None):
+        """The program for some kinds of bodies."""
+        derive = {"rates": derivatives.rates, "gradients": derivatives.gradients}[self.what]
+        return derive(self.source.program(kinds, pairs), self.wrt)
+
+    def exists(self, data, key) -> bool:
+        """Whether loops have this derivative; the answer is kept on disk."""
+        request = loop_request(key, "any", 0, "exists")
+        known = open_store().get(request) if request else None
+        if known is None:
+            try:
+                self.program(rows_of(data, BODIES).kinds[:1])
+            except TraceError:
+                known = b"no"
+            else:
+                known = b"yes"
+            if request:
+                open_store().put(request, known)
+        return known == b"yes"
