@@ -95,3 +95,20 @@ def test_machine_code_computes_what_the_interpreter_means(text, seed):
     short = code.call(*(a.astype(np.float32) for a in arrays))
     assert short.dtype == np.float32
     assert error(short, meant) < 1e-4
+
+
+@pytest.mark.parametrize("text", [inverse_dynamics, forward_dynamics], ids=lambda t: t.__name__)
+def test_rates_and_gradients_are_those_of_the_text(text):
+    model = random_tree(6, 4, joints=JOINTS, floating_base=True)
+    arrays, directions = states(model, text, 5), states(model, text, 5, 1)
+    code, h = kernel(model, text), 1e-30
+    for k in range(3):
+        step = [
+            a + 1j * h * d if n == k else a
+            for n, (a, d) in enumerate(zip(arrays, directions, strict=True))
+        ]
+        expected = np.array([np.imag(text(model, *(a[s] for a in step))) / h for s in range(5)])
+        assert error(code.rates((k,)).call(*arrays, directions[k]), expected) < 1e-12
+        weights = directions[2]
+        gradient = code.gradients((k,)).call(*arrays, weights)
+        assert error((gradient * directions[k]).sum(-1), (weights * expected).sum(-1)) < 1e-11
