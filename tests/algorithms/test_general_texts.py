@@ -28,6 +28,7 @@ from kinetree.spatial import Force
 TEXTS = {
     coriolis.coriolis_matrix: ("q", "qd"),
     coriolis.inertia_rate: ("q", "qd"),
+    coriolis.christoffel_by_planes: ("q",),
     minv.inverse_mass_matrix_by_columns: ("q",),
     regressors.regressor_in_base_coordinates: ("q", "qd", "qdd"),
     regressors.momentum_regressor: ("q", "qd"),

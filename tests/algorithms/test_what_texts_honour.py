@@ -647,6 +647,7 @@ RULES = {
     ),
     "closed_form.velocity_coefficients": Rule(_symbols),
     "coriolis.christoffel": Rule(_symbols),
+    "coriolis.christoffel_by_planes": Rule(_symbols),
     "coriolis.coriolis_matrix": CoriolisRule(None),
     "coriolis.half_inertia_rate": SkewRule(None),
     "coriolis.coriolis_matrix_in_root_coordinates": CoriolisRule(None),

@@ -9,7 +9,7 @@ recursion costs O(n d) like the composite-rigid-body algorithm (S. Echeandia and
 
 import numpy as np
 
-from kinetree.algorithms.coupled import congruent, for_all_joints
+from kinetree.algorithms.coupled import congruent, for_all_joints, instead
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import body_velocities, joint_transforms, subspace_rate
@@ -19,8 +19,8 @@ from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
 __all__ = [
-    "BodyCoriolis", "christoffel", "coriolis_matrix", "coriolis_matrix_in_root_coordinates",
-    "coupled_coriolis", "half_inertia_rate", "inertia_rate",
+    "BodyCoriolis", "christoffel", "christoffel_by_planes", "coriolis_matrix",
+    "coriolis_matrix_in_root_coordinates", "coupled_coriolis", "half_inertia_rate", "inertia_rate",
 ]  # fmt: skip
 
 
@@ -42,42 +42,59 @@ def _coupled_rate(rate, at):
 @for_all_joints(_coupled_rate)
 def inertia_rate(model, q, qd):
     """``dH/dt = C + Cᵀ``, (nv, nv)."""
-    return _recursion(model, q, qd, lambda C_ij, C_ji: (C_ij + C_ji.T, C_ji + C_ij.T))
+    rate, at = model.matrix(q, qd), model.v_slice
+
+    def store(i, j, C_ij, C_ji):
+        rate[at[i], at[j]], rate[at[j], at[i]] = C_ij + C_ji.T, C_ji + C_ij.T
+
+    _recursion(model, q, qd, *_at_rest(model, q), body_velocities(model, q, qd)[1], store)
+    return rate
 
 
 @for_all_joints(coupled_coriolis)
 def half_inertia_rate(model, q, qd):
     """``C`` with ``dH/dt = C + Cᵀ``, (nv, nv): the sum of ``Jᵀ (I dJ/dt + B J)`` over bodies."""
-    return _recursion(model, q, qd, lambda C_ij, C_ji: (C_ij, C_ji))
+    C, at = model.matrix(q, qd), model.v_slice
+
+    def store(i, j, C_ij, C_ji):
+        C[at[i], at[j]], C[at[j], at[i]] = C_ij, C_ji
+
+    _recursion(model, q, qd, *_at_rest(model, q), body_velocities(model, q, qd)[1], store)
+    return C
 
 
-def _recursion(model, q, qd, blocks):
-    """A matrix of what ``blocks`` makes of ``C_ij`` and ``C_ji``."""
-    lam, I, at = model.parent, model.inertia, model.v_slice
+def _at_rest(model, q):
+    """``X``, ``S`` and composite inertias, which do not depend on velocities."""
     X, S = joint_transforms(model, q)
-    _, v = body_velocities(model, q, qd)
+    lam, IC = model.parent, model.copied(model.inertia)
+    for i in model.inward():
+        if lam[i] != 0:
+            IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+    return X, S, IC
+
+
+def _recursion(model, q, qd, X, S, IC, v, store):
+    """Hand the blocks ``C_ij`` and ``C_ji`` to ``store``, of joints that support each other."""
+    lam, I = model.parent, model.inertia
     Sd, B, F, Fd, Ft = (model.table() for _ in range(5))
     for i in model.outward():
         Sd[i] = subspace_rate(model, i, q, qd, v[i])
         B[i] = BodyCoriolis.of(I[i], v[i])
 
-    C, IC, BC = model.matrix(q, qd), model.copied(I), model.copied(B)
+    BC = model.copied(B)
     for i in model.inward():
         if lam[i] != 0:
-            IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
             BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
         F[i], Ft[i] = IC[i] @ S[i], BC[i].T @ S[i]
         Fd[i] = IC[i] @ Sd[i] + BC[i] @ S[i]
         C_ii = S[i].T @ Fd[i]
-        C[at[i], at[i]], _ = blocks(C_ii, C_ii)
+        store(i, i, C_ii, C_ii)
         if lam[i] != 0:
             F[i], Fd[i], Ft[i] = X[i].T @ F[i], X[i].T @ Fd[i], X[i].T @ Ft[i]
         for j in model.above(i):
-            C_ij, C_ji = F[i].T @ Sd[j] + Ft[i].T @ S[j], S[j].T @ Fd[i]
-            C[at[i], at[j]], C[at[j], at[i]] = blocks(C_ij, C_ji)
+            store(i, j, F[i].T @ Sd[j] + Ft[i].T @ S[j], S[j].T @ Fd[i])
             if lam[j] != 0:
                 F[i], Fd[i], Ft[i] = X[j].T @ F[i], X[j].T @ Fd[i], X[j].T @ Ft[i]
-    return C
 
 
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
@@ -103,6 +120,25 @@ def christoffel(model, q):
     by_themselves = coriolis_matrix(model, q, model.zero_velocity)  # prescribed joints
     slices = [coriolis_matrix(model, q, e_k) - by_themselves for e_k in np.eye(n, dtype=int)]
     return np.moveaxis(np.array(slices).reshape(n, n, n), 0, 2)
+
+
+@refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
+@instead(christoffel)
+def christoffel_by_planes(model, q):
+    """The same as ``christoffel``: the Coriolis matrix of one unit velocity after the other."""
+    lam, at = model.parent, model.v_slice
+    X, S, IC = _at_rest(model, q)
+    symbols, v = model.zeros(("nv", "nv", "nv"), q), model.table(model.zero_motion)
+    for k in model.variables():
+        qd = model.unit(k)
+        for i in model.outward():
+            v[i] = X[i] @ v[lam[i]] + S[i] @ qd[at[i]]
+
+        def store(i, j, C_ij, C_ji, k=k):
+            symbols[at[i], at[j], k], symbols[at[j], at[i], k] = C_ij, C_ji
+
+        _recursion(model, q, qd, X, S, IC, v, store)
+    return symbols
 
 
 class BodyCoriolis:

@@ -300,6 +300,7 @@ class Model:
     above = walks.above
     chain = walks.chain
     variables = walks.variables
+    unit = walks.unit
     parameter_slice = walks.parameter_slice
     laden = cached_property(walks.laden)
     first_laden = cached_property(walks.first_laden)

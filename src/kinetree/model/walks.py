@@ -36,6 +36,11 @@ def variables(model: Any) -> Any:
     return range(model.nv)
 
 
+def unit(model: Any, k: int) -> Array:
+    """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
+    return np.eye(model.nv, dtype=int)[k]
+
+
 def parameter_slice(model: Any, i: int) -> slice:
     """Where the ten inertial parameters of body ``i`` are among those of all."""
     return slice(10 * i - 10, 10 * i)

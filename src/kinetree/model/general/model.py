@@ -25,6 +25,7 @@ from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
 from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, WORLD
 from kinetree.spatial import Force, Inertia, Motion, Plucker
+from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
 REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
@@ -58,6 +59,23 @@ class _Forces:
 
     def __getitem__(self, i):
         return Force.from_array(self._array[i.span("b", 1), :][0])
+
+
+class _Unit:
+    """The vector that is 1 for one variable and 0 for all others."""
+
+    def __init__(self, model, k):
+        self._model, self._k = model, k
+
+    def __getitem__(self, at):
+        recorder = self._model.recorder
+        (first,), (k,) = (
+            recorder.numbers(n, 1, row) for n, row in (("first", at.row), ("number", self._k))
+        )
+        places = [first + n for n in range(at.size)]
+        found = np.empty(at.size, dtype=object)
+        found[:] = [select(less(x, k - 0.5), 0, select(less(k + 0.5, x), 0, 1)) for x in places]
+        return found
 
 
 class _Armature:
@@ -199,6 +217,10 @@ class GeneralModel:
     def variables(self) -> Iterable:
         """The velocity variables, one after the other."""
         return self.recorder.walk(VARIABLES)
+
+    def unit(self, k: Row) -> Any:
+        """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
+        return _Unit(self, k)
 
     def parameter_slice(self, i: Row) -> Any:
         """Where the ten inertial parameters of body ``i`` are among those of all."""

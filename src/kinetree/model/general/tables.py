@@ -18,8 +18,9 @@ COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b", "p": "p"}
 
 VARIABLES = "variables"
 
-NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20}
-"""Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, and of its joint."""
+NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20, "first": 1}
+"""Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, of its joint, and the
+number of its first velocity variable."""
 
 
 WORLD = {"gravity": 3}
@@ -52,6 +53,7 @@ def _data_of(model):
         "inertia": _inertias(model.inertia[1:]),
         "armature": _armature(model),
         "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
+        "first": columns["v"][:, None].astype(float),
     }
     world = {"gravity": np.array([model.gravity], dtype=float)}
     lengths = {"q": model.nq, "v": model.nv, "b": n, "p": 10 * n}
@@ -59,7 +61,7 @@ def _data_of(model):
     return Data(
         {BODIES: bodies, VARIABLES: variables, SINGLE: Rows(1)},
         lengths,
-        {BODIES: numbers, SINGLE: world},
+        {BODIES: numbers, VARIABLES: {"number": np.arange(model.nv)[:, None] * 1.0}, SINGLE: world},
     )
 
 
