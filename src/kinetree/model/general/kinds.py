@@ -47,6 +47,9 @@ class Kind:
         flags = "base" * self.at_base + " armature" * self.armature
         return f"{type(self.joint).__module__} {self.joint!r} {flags}"
 
+    def __repr__(self):
+        return self.key or f"{self.joint!r} {id(type(self.joint))} {self.at_base} {self.armature}"
+
     def __hash__(self):
         return self._hash
 

@@ -327,9 +327,13 @@ class Source:
             outline = outline_of(*self._recorded(REPRESENTATIVES, outline))
         return outline
 
-    def program(self, kinds: Iterable[Kind], pairs: Any = None) -> LoopProgram:
-        """The loops, with cases for some kinds; of nested walks for all pairs, or those given."""
-        recorder, results = self._recorded(tuple(kinds), self.outline, pairs)
+    def program(self, kinds: Any, pairs: Any = None) -> LoopProgram:
+        """The loops, with cases for some kinds of bodies, or kinds by domain.
+
+        Those of nested walks are for all pairs of these kinds, or those given.
+        """
+        kinds = tuple(kinds[BODIES] if isinstance(kinds, dict) else kinds)
+        recorder, results = self._recorded(kinds, self.outline, pairs)
         return assembled(recorder, self.name, tuple(self.arguments), results)
 
     def _recorded(self, kinds, outline=None, pairs=None):
