@@ -60,6 +60,7 @@ def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
     tree=True,
     read=FORCES,
     suits=fewest.suits,
+    general=True,
     otherwise=_inverse_dynamics,
 )
 def inverse_dynamics(
@@ -113,6 +114,7 @@ def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     read=FORCES,
     selects=("method",),
     suits=fewest.suits,
+    general=True,
     otherwise=_forward_dynamics,
 )
 def forward_dynamics(
@@ -204,6 +206,7 @@ Names = str | Sequence[str] | None
     *_with_both(crba.joint_space_inertia, fewest.joint_space_inertia),
     tree=True,
     suits=fewest.suits,
+    general=True,
     selects=("independent",),
     serve=with_loops(lambda at: at.inertia),
 )
@@ -245,6 +248,7 @@ def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
     tree=True,
     read=FORCES,
     suits=fewest.suits,
+    general=True,
     selects=("independent",),
     serve=with_loops(lambda at, f_ext=None: at.bias(f_ext)),
 )
@@ -270,7 +274,7 @@ def _gravity_force(model, q):
 
 @quantity(
     ("nv",), *_with_both(rnea.gravity_force, fewest.gravity_force), tree=True, suits=fewest.suits,
-    otherwise=_gravity_force,
+    general=True, otherwise=_gravity_force,
 )  # fmt: skip
 def gravity_force(model: Model, q: ArrayLike) -> Array:
     """Joint forces that hold the mechanism against gravity, ``C(q, 0)``, (..., nv).

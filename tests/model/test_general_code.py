@@ -1,0 +1,326 @@
+"""Code for every robot: the same numbers as code for one, from tables, for every kind of joint."""
+
+import resource
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import joints
+from kinetree.algorithms import aba, crba, rnea
+from kinetree.codegen import build
+from kinetree.model import ModelBuilder
+from kinetree.model.general import kinds
+from kinetree.model.parts import JointDynamics
+from kinetree.spatial import Force, Motion, rotx, roty, xlt
+
+TEXTS = {
+    kt.inverse_dynamics: rnea.inverse_dynamics,
+    kt.forward_dynamics: aba.forward_dynamics,
+    kt.mass_matrix: crba.joint_space_inertia,
+    kt.bias_force: rnea.bias_force,
+    kt.gravity_force: rnea.gravity_force,
+}
+PLACEMENT = xlt(0.2, -0.1, 0.3) @ rotx(0.4) @ roty(-0.7)
+
+
+@pytest.fixture(autouse=True)
+def _general():
+    with kt.tier("general"):
+        yield
+
+
+def link(seed=0):
+    """A body that resists every motion."""
+    rng = np.random.default_rng(seed)
+    at = xlt(*rng.normal(size=3) / 10)
+    return kt.shapes.box(0.3, 0.2, 0.5, mass=1 + rng.random()).transformed(at)
+
+
+def mechanism(*chain, gravity=(0.3, -0.5, -9.81)):
+    """Joints one after the other; each comes with its armature, 0 for none."""
+    builder, on = ModelBuilder("chain", gravity=gravity), None
+    for k, (joint, armature) in enumerate(chain):
+        dynamics = JointDynamics(armature=armature) if armature and joint.nv else None
+        builder.body(f"b{k}", on=on, joint=joint, at=PLACEMENT, inertia=link(k), dynamics=dynamics)
+        on = f"b{k}"
+    return builder.build()
+
+
+def state(model, batch=()):
+    rng = np.random.default_rng(5)
+    count = None if batch == () else batch[0]
+    q = model.random_configuration(rng, count)
+    return q, rng.normal(size=(*batch, model.nv)), rng.normal(size=(*batch, model.nv))
+
+
+def check(function, model, *arrays):
+    """General code against the text in Python, sample by sample."""
+    found = function(model, *arrays)
+    assert kernel_of(function, model).tier == "general"
+    expected = TEXTS[function](model, *arrays)
+    scale = max(1.0, np.max(np.abs(expected), initial=0))
+    np.testing.assert_allclose(found, expected, 0, 2e-13 * scale)
+
+
+def kernel_of(function, model):
+    return function.definition.kernel(model)
+
+
+@pytest.mark.parametrize("joint", joints.REPRESENTATIVES, ids=repr)
+def test_every_joint_on_the_base_with_armature_and_elsewhere_without(joint):
+    model = mechanism((joint, 0.1), (joint, 0.0), (joints.Revolute("y"), 0.0))
+    q, qd, x = state(model)
+    check(kt.inverse_dynamics, model, q, qd, x)
+    check(kt.forward_dynamics, model, q, qd, x)
+
+
+@pytest.mark.parametrize("joint", [joints.Revolute((1.0, -2.0, 2.0)), joints.Free()], ids=repr)
+def test_every_joint_on_the_base_without_armature_and_elsewhere_with(joint):
+    model = mechanism((joint, 0.0), (joint, 0.1))
+    q, qd, x = state(model)
+    check(kt.inverse_dynamics, model, q, qd, x)
+    check(kt.forward_dynamics, model, q, qd, x)
+
+
+@pytest.mark.parametrize("joint", [joints.Free(), joints.Prismatic("x")], ids=repr)
+def test_a_robot_of_one_body(joint):
+    model = mechanism((joint, 0.0))
+    q, qd, x = state(model)
+    check(kt.forward_dynamics, model, q, qd, x)
+    check(kt.mass_matrix, model, q)
+
+
+ROBOT = mechanism(
+    (joints.Free(), 0.0), (joints.Revolute("x"), 0.1), (joints.Cylindrical("-y"), 0.0),
+    (joints.Fixed(), 0.0), (joints.Spherical(), 0.2), (joints.Helical("z", pitch=0.1), 0.0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [*TEXTS][:3], ids=lambda f: f.__name__)
+def test_both_tiers_and_single_samples_agree(function):
+    arrays = state(ROBOT, (7,))[: len(function.definition.required)]
+    found = function(ROBOT, *arrays)
+    single = [function(ROBOT, *(a[k] for a in arrays)) for k in range(7)]
+    np.testing.assert_array_equal(found, single)
+    with kt.tier("specialised"):
+        expected = function(ROBOT, *arrays)
+    assert kernel_of(function, ROBOT).next_tier == "general"
+    np.testing.assert_allclose(found, expected, 0, 2e-13 * np.max(np.abs(expected)))
+
+
+def test_bias_and_gravity():
+    q, qd, _ = state(ROBOT)
+    check(kt.bias_force, ROBOT, q, qd)
+    check(kt.gravity_force, ROBOT, q)
+
+
+@pytest.mark.parametrize("function", [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force])
+def test_external_forces(function):
+    q, qd, x = state(ROBOT)
+    arrays = (q, qd, x)[: len(function.definition.required)]
+    forces = np.random.default_rng(6).normal(size=(ROBOT.body_count, 6))
+    expected = TEXTS[function](ROBOT, *arrays, [None, *map(Force.from_array, forces)])
+    np.testing.assert_allclose(function(ROBOT, *arrays, f_ext=forces), expected, 0, 1e-10)
+    by_name = function(ROBOT, *arrays, f_ext={"b2": forces[2]})
+    np.testing.assert_array_equal(
+        by_name, function(ROBOT, *arrays, f_ext=forces * (np.arange(6) == 2)[:, None])
+    )
+
+
+def test_single_precision():
+    q, qd, x = (a.astype(np.float32) for a in state(ROBOT))
+    found = kt.forward_dynamics(ROBOT, q, qd, x)
+    assert found.dtype == np.float32
+    expected = kt.forward_dynamics(ROBOT, *(a.astype(float) for a in (q, qd, x)))
+    np.testing.assert_allclose(found, expected, 0, 1e-3 * np.max(np.abs(expected)))
+
+
+# --- errors are those of specialised code --------------------------------------------------------
+
+
+def message(function, *arguments):
+    with pytest.raises(kt.errors.KinetreeError) as error:
+        function(*arguments)
+    return str(error.value)
+
+
+def test_errors_are_those_of_specialised_code():
+    q, qd, x = state(ROBOT, (3,))
+    stretched, infinite = q.copy(), qd.copy()
+    stretched[1, 3:7] *= 1.1
+    infinite[2, 4] = np.nan
+    wrong = [(stretched, qd, x), (q, infinite, x), (q, qd[:, :-1], x)]
+    general = [message(kt.forward_dynamics, ROBOT, *arrays) for arrays in wrong]
+    assert "q of sample (1,), joint 'b0_joint': quaternion" in general[0]
+    with kt.tier("specialised"):
+        assert general == [message(kt.forward_dynamics, ROBOT, *arrays) for arrays in wrong]
+
+
+def test_a_joint_that_moves_no_inertia_is_named():
+    model = (
+        ModelBuilder()
+        .body("a", joint=joints.Revolute("z"), inertia=link())
+        .body("b", on="a", joint=joints.Revolute("x"), inertia=kt.Inertia.zero())
+        .build()
+    )
+    arrays = np.zeros(2), np.zeros(2), np.zeros(2)
+    text = message(kt.forward_dynamics, model, *arrays)
+    assert "joint 'b_joint' moves no inertia" in text
+    with kt.tier("specialised"):
+        assert text == message(kt.forward_dynamics, model, *arrays)
+
+
+# --- joints of the user's, and joints that time moves --------------------------------------------
+
+
+@dataclass(frozen=True)
+class Parabola(joints.AbstractJoint):
+    """A pin in a slot ``y = a x²``; the width of the slot is a number of the model."""
+
+    a: float = 1.0
+    nq = nv = 1
+    constant_subspace = False
+
+    def parameters(self):
+        return (self.a,)
+
+    def with_parameters(self, values):
+        return Parabola(*values)
+
+    def jcalc(self, q, qd):
+        x, zero = q[0], np.zeros((3, 1), dtype=int)
+        S = Motion(zero, np.array([[1], [2 * self.a * x], [0]]))
+        c_J = Motion(zero[:, 0], np.array([0, 2 * self.a * qd[0] * qd[0], 0]))
+        return xlt(x, self.a * x * x, 0), S, S @ qd, c_J
+
+    def constraint_subspace(self, q):
+        raise NotImplementedError
+
+    def coordinates(self, X):
+        return X.r[:1]
+
+
+def test_a_joint_class_of_the_users(compilations):
+    model = mechanism((Parabola(0.4), 0.0), (joints.Revolute("x"), 0.0), (Parabola(2.0), 0.1))
+    q, qd, x = state(model)
+    check(kt.inverse_dynamics, model, q, qd, x)
+    check(kt.forward_dynamics, model, q, qd, x)
+    before = compilations()
+    other = model.replace(joint={"b0_joint": Parabola(-1.5)})
+    check(kt.forward_dynamics, other, q, qd, x)
+    assert compilations() == before
+
+
+def test_a_joint_by_its_placement_alone():
+    cam = joints.CustomJoint(lambda q: xlt(0, 0.1 * kt.spatial.ops.cos(q[0]), 0) @ rotx(q[0]), 1)
+    model = mechanism((joints.Revolute("x"), 0.0), (cam, 0.0))
+    check(kt.inverse_dynamics, model, *state(model))
+
+
+def test_another_instant_of_a_prescribed_motion_compiles_nothing(compilations):
+    turning = joints.Prescribed(
+        joints.Revolute("z"), lambda t: (np.array([t * t]), np.array([2 * t]), np.array([2.0]))
+    )
+    model = mechanism((turning, 0.0), (joints.Revolute("x"), 0.0), (joints.Revolute("y"), 0.0))
+    q, qd, x = state(model)
+    check(kt.inverse_dynamics, model.at(0.3), q, qd, x)
+    before = compilations()
+    check(kt.inverse_dynamics, model.at(0.7), q, qd, x)
+    assert compilations() == before
+
+
+# --- parameters are data -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Says how many programs were compiled so far."""
+    count, compiled = [], build.object_code
+
+    def counted(*arguments, **named):
+        count.append(arguments)
+        return compiled(*arguments, **named)
+
+    monkeypatch.setattr(build, "object_code", counted)
+    return lambda: len(count)
+
+
+def test_other_parameters_compile_nothing(compilations):
+    arrays = state(ROBOT, (3,))
+    kt.forward_dynamics(ROBOT, *arrays)
+    before = compilations()
+    changed = [
+        ROBOT.replace(inertia={"b2": link(9)}),
+        ROBOT.replace(placement={"b1_joint": xlt(0.1, 0.2, 0.3)}),
+        ROBOT.replace(gravity=(0, 0, -1.62)),
+        ROBOT.replace(joint={"b5_joint": joints.Helical("z", pitch=-0.3)}),
+        ROBOT.replace(dynamics={"b1_joint": JointDynamics(armature=0.7)}),
+    ]
+    results = [kt.forward_dynamics(model, *arrays) for model in changed]
+    assert compilations() == before
+    for model, found in zip(changed, results, strict=True):
+        expected = [aba.forward_dynamics(model, *(a[k] for a in arrays)) for k in range(3)]
+        np.testing.assert_allclose(found, expected, 0, 2e-13 * np.max(np.abs(expected)))
+
+
+def test_another_robot_of_the_same_kinds_compiles_nothing(compilations):
+    first = mechanism(*[(joints.Revolute(axis), 0.0) for axis in "xyzx"])
+    second = mechanism(*[(joints.Revolute(axis), 0.0) for axis in "xzyyxzzy"])
+    for function in (kt.inverse_dynamics, kt.forward_dynamics):
+        check(function, first, *state(first))
+        before = compilations()
+        check(function, second, *state(second))
+        assert compilations() == before
+
+
+# --- what general code does not serve ------------------------------------------------------------
+
+
+def test_followers_and_robots_of_many_kinds_have_specialised_code(monkeypatch):
+    monkeypatch.setattr(kinds, "MOST_KINDS", 3)
+    geared = mechanism((joints.Revolute("x"), 0.0), (joints.Revolute("y"), 0.0))
+    geared = geared.replace(couplings=[kt.model.Coupling("gear", 2, source=1)])
+    many = mechanism(*[(Notched(k), 0.0) for k in range(4)])
+    for model in (geared, many):
+        q, qd, x = state(model)
+        kt.inverse_dynamics(model, q, qd, x)
+        assert kernel_of(kt.inverse_dynamics, model).tier == "specialised"
+
+
+@dataclass(frozen=True)
+class Notched(joints.Revolute):
+    """A hinge whose parameter is no number of the model, so that every value is a kind."""
+
+    notch: int = 0
+
+    def __init__(self, notch):
+        super().__init__("z")
+        object.__setattr__(self, "notch", notch)
+
+
+# --- thousands of bodies -------------------------------------------------------------------------
+
+
+def chain(count):
+    builder, body = ModelBuilder("chain"), kt.shapes.sphere(0.1, mass=1)
+    for k in range(count):
+        on = f"b{k - 1}" if k else None
+        joint = joints.Revolute("xyz"[k % 3])
+        builder.body(f"b{k}", on=on, joint=joint, at=(0.01, 0, 0.02), inertia=body)
+    return builder.build()
+
+
+def test_ten_thousand_bodies():
+    """In time and memory that grow like the number of bodies; goals are 10 s and 2 GB."""
+    start, used = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model = chain(10_000)
+    q, qd, x = (a / 100 for a in state(model))
+    qdd = kt.forward_dynamics(model, q, qd, x)
+    tau = kt.inverse_dynamics(model, q, qd, qdd)
+    assert time.process_time() - start < 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 1e6  # kB
+    weight = np.max(np.abs(kt.gravity_force(model, q)))  # torques that cancel in the first joints
+    np.testing.assert_allclose(tau, x, 0, 10_000 * np.finfo(float).eps * weight)
