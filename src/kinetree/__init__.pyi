@@ -48,6 +48,7 @@ from kinetree.errors import UnknownNameError as UnknownNameError
 from kinetree.expr import counting as counting
 from kinetree.expr.repeat import repeat as repeat
 from kinetree.functional.ahead import tier_of as tier_of
+from kinetree.functional.ahead import warm_up as warm_up
 from kinetree.functional.compiled import compile as compile
 from kinetree.functional.differentiate import differentiate as differentiate
 from kinetree.functional.export import export_c as export_c

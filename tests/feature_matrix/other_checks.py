@@ -687,6 +687,19 @@ def _(f, c):
     f.holds(all(k.total >= 0 for k in found.texts.values()), "counts")
 
 
+@check("tier_of")
+def _(f, c):
+    f.holds(f(c.model, kt.kinetic_energy) in ("general", "specialised"), "the tier")
+
+
+@check("warm_up")
+def _(f, c):
+    f.makers = ("kinetic_energy",)
+    f(c.model, kt.kinetic_energy, batch=False)
+    f.holds(kt.tier_of(c.model, kt.kinetic_energy) == "specialised", "the tier")
+    f.same(kt.kinetic_energy(c.model, c.q, c.qd), c.ref.kinetic())
+
+
 @check("quasi_velocity_dynamics")
 def _(f, c):
     def same_variables(m, q):

@@ -28,6 +28,7 @@ from kinetree.codegen.machine_code import (
     provide,
 )
 from kinetree.codegen.program import calls_of
+from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.threads import threads
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
@@ -175,10 +176,12 @@ def _requested(request, level):
 def _compiled(kernel, dtype, lanes, called, request, level):
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
-    program = kernel.program_with_calls
-    entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
-    text = render(program, dtype, lanes, called=called, entries=entries)
-    code, program = _code_of(text, level)
+    with building(kernel.name, level) as work:
+        program = kernel.program_with_calls
+        work.operations = len(program.graph.nodes)
+        entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
+        text = render(program, dtype, lanes, called=called, entries=entries)
+        code, program = _code_of(text, level)
     if request:
         open_store().put(request, program.encode())
     return code

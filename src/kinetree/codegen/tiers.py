@@ -19,6 +19,7 @@ holds, and the same program computes the same bits every time.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Literal, get_args
 from weakref import WeakSet
@@ -38,7 +39,7 @@ class _State:
 
 
 _lock = Lock()
-_kernels: "WeakSet[Any]" = WeakSet()  # those with general code whose calls bypass the rule
+_kernels: "WeakSet[Any]" = WeakSet()  # those whose calls bypass the rule, and whose code may change
 
 
 def setting() -> Tier:
@@ -78,6 +79,21 @@ def _checked(tier, name) -> Tier:
         words = ", ".join(map(repr, get_args(Tier)))
         raise UnknownNameError(f"{name} must be one of {words}, got {tier!r}")
     return tier
+
+
+_settling = ContextVar("settling", default=False)
+
+
+@contextmanager
+def settling() -> Iterator[None]:
+    """Let every kernel that is called inside the ``with`` block be specialised from now on."""
+    token = _settling.set(True)
+    for kernel in list(_kernels):
+        kernel.disconnect()
+    try:
+        yield
+    finally:
+        _settling.reset(token)
 
 
 # --- the rule ------------------------------------------------------------------------------------
@@ -140,6 +156,9 @@ def decide(kernel, samples: int) -> None:
         samples: how many are asked now.
     """
     running = _State.task
+    if _settling.get() and not kernel.is_settled:
+        kernel.settle()
+        kernel.task = None
     if running is None or kernel.task is not running:
         asked = samples if running is None else max(samples, running.samples)
         if running is None or not running.alone:
@@ -175,5 +194,5 @@ def samples_left(kernel) -> int | None:
 
 def connected(kernel) -> None:
     """Take note that calls of a kernel bypass the rule, as far as ``samples_left`` allows."""
-    if kernel.has_general_code:
+    if kernel.has_general_code or samples_left(kernel) is not None:
         _kernels.add(kernel)

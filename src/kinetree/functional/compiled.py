@@ -25,6 +25,8 @@ def compile(
         f = kt.compile(kt.inverse_dynamics, m, parameters=("gravity", "inertia:link7"))
         tau = f(q, qd, qdd, gravity, inertia)
 
+    Its code is always specialised and optimised, whatever the tier (``kinetree.set_tier``).
+
     Args:
         function: a function of kinetree, one of your own under ``@kinetree.kernel``, or a
             derivative of either.
@@ -51,10 +53,11 @@ def compile(
     if len(set(names)) < len(names):
         raise UnknownNameError(f"parameters must be different, got {list(names)}")
     with_parameters(model, {name: parameter(model, name).value(model) for name in names})
-    return CompiledFunction(function, model, _as_dtype(dtype), names, options)
+    return CompiledFunction(function, model, as_dtype(dtype), names, options)
 
 
-def _as_dtype(dtype):
+def as_dtype(dtype):
+    """float64 or float32, or None; raise UnknownNameError for another precision."""
     if dtype is None:
         return None
     with suppress(TypeError, ValueError):
@@ -119,7 +122,7 @@ class CompiledFunction:
             )
         call = bind(self.function, (self.model, *args[:n]), {**self.options, **options})
         key = (self.function, "compiled", self.parameters, call.key)
-        prepared = kept(self.model, key, lambda: prepare(self.function, call, self.parameters))
+        prepared = kept(self.model, key, lambda: self._prepared(call))
         if not options and self.dtype is None and len(call.arrays) == n:
             self._remember(_look(args), prepared)
         arrays = [
@@ -129,6 +132,12 @@ class CompiledFunction:
         if self.dtype is not None:
             arrays = [_cast(a, self.dtype) for a in arrays]
         return prepared.call(*arrays, out=out)
+
+    def _prepared(self, call):
+        """Code for this model, optimised at once: that is what was asked for."""
+        prepared = prepare(self.function, call, self.parameters)
+        prepared.kernel.settle()
+        return prepared
 
     def _remember(self, look, prepared):
         if look and len(self._known) < _REMEMBERED:

@@ -6,9 +6,7 @@ run that is.
 """
 
 import pickle
-import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -139,38 +137,3 @@ def _in_pool(pool, work, tasks, most):
                 waiting[pool.submit(work, *task[1:])] = task[0]
         for future in wait(waiting, return_when=FIRST_COMPLETED).done:
             yield waiting.pop(future), future.result()
-
-
-# --- How far a sweep is: a bar on the terminal, a function of the user's, or nothing -------------
-
-
-@contextmanager
-def reporter(progress, total, done, what):
-    """A function that is called with how many more runs are done.
-
-    Args:
-        progress: True for a bar, False for none, None for a bar on a terminal alone; or a function
-            that is called with the number of runs done and of all.
-        total: number of runs.
-        done: how many were done before.
-        what: the title of the bar.
-    """
-    if callable(progress):
-        count = [done]
-
-        def advance(more):
-            count[0] += more
-            progress(count[0], total)
-
-        progress(done, total)
-        yield advance
-    elif progress or (progress is None and sys.stderr.isatty()):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
-            task = bar.add_task(what, total=total, completed=done)
-            yield lambda more: bar.advance(task, more)
-    else:
-        yield lambda more: None

@@ -1,0 +1,169 @@
+"""Code built ahead of the work, and what is said meanwhile."""
+
+import io
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.codegen import progress, tiers
+from kinetree.codegen.runtime import kernel as kernel_module
+from kinetree.errors import UnknownNameError
+from kinetree.model.define import kernel_of
+
+
+@pytest.fixture
+def model():
+    return kt.samples.double_pendulum()
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Names and variants of what is built."""
+    found, build = [], kernel_module.build
+
+    def noting(kernel, dtype, wide, level):
+        found.append((kernel.name, dtype, wide, level))
+        return build(kernel, dtype, wide, level)
+
+    monkeypatch.setattr(kernel_module, "build", noting)
+    return found
+
+
+def test_code_that_was_built_ahead_is_used(model, built):
+    kt.warm_up(model, kt.inverse_dynamics)
+    name = "inverse_dynamics"
+    assert sorted(built) == [(name, "float64", False, 1), (name, "float64", True, 1)]
+    q = np.zeros((40, 2))
+    kt.inverse_dynamics(model, q[0], q[0], q[0])
+    kt.inverse_dynamics(model, q, q, q)
+    with kt.tier("general"):
+        assert kt.tier_of(model, kt.inverse_dynamics) == "specialised"
+        kt.inverse_dynamics(model, q, q, q)
+    assert len(built) == 2
+    assert kernel_of(model, name).is_settled
+
+
+def test_variants_and_options(model, built):
+    body = model.body_names[-1]
+    kt.warm_up(model, [kt.mass_matrix, (kt.jacobian, {"name": body})], batch=False, dtype="float32")
+    assert sorted(built) == [(n, "float32", False, 1) for n in ("jacobian", "mass_matrix")]
+
+
+def test_by_default_what_was_asked_for_and_the_usual(model, built):
+    kt.kinetic_energy(model, [0.1, 0.2], [1.0, 2.0])
+    kt.warm_up(model, single=False)
+    names = {name for name, _, wide, level in built if wide and level}
+    assert names == {"kinetic_energy", "inverse_dynamics", "forward_dynamics", "mass_matrix"}
+
+
+def test_of_closed_chains_what_was_asked_for(built):
+    closed = kt.samples.four_bar()
+    q = kt.loops.assemble(closed)
+    kt.forward_dynamics(closed, q, *np.zeros((2, closed.nv)))
+    built.clear()
+    kt.warm_up(closed, batch=False)
+    assert "forward_dynamics" in {name for name, *_ in built}
+    assert kt.tier_of(closed, kt.forward_dynamics) == "specialised"
+
+
+def test_a_little_of_the_work_builds_what_it_needs(model, built):
+    q = np.zeros((3, 2))
+    kt.rollout(model, q, steps=2)
+    assert {level for *_, level in built} == {0}
+    kt.warm_up(model, lambda: kt.rollout(model, q, steps=2))
+    assert built[-1][2:] == (True, 1)
+    count = len(built)
+    kt.rollout(model, q, steps=2)
+    assert len(built) == count
+
+
+def test_compile_optimises_at_once(model, built):
+    kt.compile(kt.mass_matrix, model)(np.zeros(2))
+    assert built == [("mass_matrix", "float64", False, 1)]
+
+
+def test_progress_is_reported(model):
+    seen = []
+    kt.warm_up(model, [kt.mass_matrix, kt.kinetic_energy], progress=lambda *x: seen.append(x))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("functions", "options", "message"),
+    [
+        ([1], {}, "warm_up takes functions, and pairs of one and its options, got 1"),
+        (
+            kt.rollout,
+            {},
+            r"what code rollout needs depends .* such as lambda: kt.rollout\(\.\.\.\)",
+        ),
+        (kt.jacobian, {}, "jacobian needs name= to say which code is meant"),
+        (kt.mass_matrix, {"dtype": "int8"}, "dtype must be float64 or float32, got 'int8'"),
+        (kt.mass_matrix, {"batch": False, "single": False}, "nothing to build with batch=False"),
+    ],
+)
+def test_wrong_arguments(model, functions, options, message):
+    with pytest.raises(UnknownNameError, match=message):
+        kt.warm_up(model, functions, **options)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Standard error as a terminal, and little patience."""
+    screen = Terminal()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=screen, modules={}))
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.delenv("KINETREE_PROGRESS", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    return screen
+
+
+def test_what_takes_long_says_so(watched):
+    with progress.building("forward_dynamics", 1) as work:
+        with progress.building("inner"):
+            work.operations = 40_000
+        time.sleep(0.3)
+    assert "compiling forward_dynamics, 40000 operations: about 4 s" in watched.getvalue()
+    assert "inner" not in watched.getvalue()
+
+
+def test_a_terminal_that_takes_nothing_back_gets_one_line(watched, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    with progress.building("forward_dynamics"):
+        time.sleep(0.3)
+    assert watched.getvalue() == "kinetree: preparing forward_dynamics\n"
+
+
+def test_what_is_quick_or_unwatched_says_nothing(watched, monkeypatch):
+    with progress.building("quick"):
+        pass
+    monkeypatch.setenv("KINETREE_PROGRESS", "0")
+    with progress.building("silenced"):
+        time.sleep(0.15)
+    monkeypatch.delenv("KINETREE_PROGRESS")
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=io.StringIO(), modules={}))
+    with progress.building("a script"):
+        time.sleep(0.15)
+    assert watched.getvalue() == ""
+
+
+def test_a_bar_on_a_terminal(watched, model):
+    kt.warm_up(model, kt.mass_matrix)
+    assert "compiling" in watched.getvalue()
+
+
+def test_settling_reaches_kernels_that_are_in_use(model):
+    x = np.zeros(2)
+    kt.mass_matrix(model, x)
+    with tiers.settling():
+        kt.mass_matrix(model, x)
+    assert kernel_of(model, "mass_matrix").is_settled
