@@ -47,8 +47,10 @@ a contact has two bodies): the interpreter checks it.
 Nothing is carried from one row to the next but in tables. A row is set before it is read.
 
 **Lists** are domains that grow while the program runs (``grows=True``): a case that ``append``s
-stores to the row behind the last, ``n@touch.new[0]``, and the row counts if ``keep@touch``, an
-output of the case, holds. Columns of the new row are those of rows in scope: ``Append.columns``.
+stores to the row behind the last, ``n@touch.new[0]``, and the row counts, unless the case has an
+output ``keep@touch`` that does not hold. Columns of the new row name rows in scope:
+``Append.columns``. How many rows a list can have is in the robot's data; one more fails like a
+check.
 
 **Lanes.** Where the robot alone decides which case runs next, samples run side by side in lanes of
 a vector. Where values decide (lists, ``When``, ``Until``), each sample runs by itself: see
@@ -139,7 +141,7 @@ def input_name(place: Place) -> str:
 
 @dataclass(frozen=True)
 class Append:
-    """One more row of a list where the output ``keep@list`` holds.
+    """One more row of a list, if the output ``keep@list`` holds or there is none.
 
     ``columns``: for each column of the list the path of the row whose number it gets.
     """

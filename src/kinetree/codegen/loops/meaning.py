@@ -189,9 +189,12 @@ class _Run:
             else:
                 self.store(place, x, at, ends)
         for append in code.appends:
-            if conditions[f"keep@{append.list}"]:
+            if conditions.get(f"keep@{append.list}", True):
                 columns = {c: self.row(path, at)[1] for c, path in append.columns.items()}
-                self.lists[append.list].append(columns)
+                if ends[append.list] < self.data.domains[append.list].count:
+                    self.lists[append.list].append(columns)
+                else:
+                    self.good = self.good & False
         return conditions
 
     def check_aliases(self, loads, stores, at):

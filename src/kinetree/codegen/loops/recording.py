@@ -424,13 +424,14 @@ class Recorder:
         """The loop's body once, if the condition holds."""
         yield from self._inside(Loop("when", {"condition": self._condition(condition)}))
 
-    def append(self, name: str, keep: Any, columns: dict, rows: dict) -> None:
-        """One more row of a list, where ``keep`` holds: its columns, and values by table."""
+    def append(self, name: str, columns: dict, rows: dict, keep: Any = None) -> None:
+        """One more row of a list: its columns, and values by table; counts if ``keep`` holds."""
         new = Row(self, name, f"{name}.new", ANY, self.scope[-1] if self.scope else None)
         for table, value in rows.items():
             self.block.stored[table.name, new.path] = value
             table.latest.setdefault("", value)
-        self.block.conditions[f"keep@{name}"] = keep
+        if keep is not None:
+            self.block.conditions[f"keep@{name}"] = keep
         self.block.appends.append(Append(name, {c: row.path for c, row in columns.items()}))
 
     def _condition(self, condition):

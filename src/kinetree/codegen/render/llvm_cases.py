@@ -98,7 +98,7 @@ class _CaseWriter(BlockWriter):
             for target in statement.targets:
                 self._after(target, block)
         for append in appends:
-            self._append(append, answers[f"keep@{append.list}"])
+            self._append(append, answers.get(f"keep@{append.list}"))
         self._check_finite()
         self._count_unless_all_hold()
         end = "ret void"
@@ -120,8 +120,11 @@ class _CaseWriter(BlockWriter):
             self._emit(f"%new.{name}.{k} = getelementptr i64, ptr {record}, i64 {k}")
             self._emit(f"store {word}, ptr %new.{name}.{k}, align 8")
         most = self._word(f"%most.{name}", "%robot", plan.words[f"most of {name}"], "i64")
-        self._emit(f"%kept.{name} = extractelement {self.v.mask} %v{keep}, i32 0")
-        self._emit(f"%more.{name} = zext i1 %kept.{name} to i64")
+        kept = "true"
+        if keep is not None:
+            kept = f"%kept.{name}"
+            self._emit(f"{kept} = extractelement {self.v.mask} %v{keep}, i32 0")
+        self._emit(f"%more.{name} = zext i1 {kept} to i64")
         self._emit(f"%sum.{name} = add i64 {count}, %more.{name}")
         self._emit(f"%fits.{name} = icmp sle i64 %sum.{name}, {most}")
         self._emit(f"%now.{name} = select i1 %fits.{name}, i64 %sum.{name}, i64 {most}")

@@ -109,11 +109,9 @@ class _Loops:
         n, before = self._new(), self.label
         self._emit(f"br label %head{n}")
         self._begin(f"head{n}")
-        self._emit(
-            f"%k{n} = phi i64 [0, %{before}], [%next{n}, %again{n}]",
-            f"%more{n} = {goes_on(f'%k{n}')}",
-            f"br i1 %more{n}, label %body{n}, label %end{n}",
-        )
+        self._emit(f"%k{n} = phi i64 [0, %{before}], [%next{n}, %again{n}]")
+        more = goes_on(f"%k{n}")
+        self._emit(f"%more{n} = {more}", f"br i1 %more{n}, label %body{n}, label %end{n}")
         self._begin(f"body{n}")
         body(f"%k{n}")
         if ends is None:
