@@ -34,7 +34,7 @@ __all__ = ["assembled", "explicit_sums", "outline_of"]
 def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
     """The program that a recorder has recorded; ``results`` are names of arrays."""
     flat = _Flat(recorder, results)
-    cleared = tuple(Clear(n) for n in recorder.cleared if flat.is_used(n))
+    cleared = tuple(Clear(n) for n in recorder.cleared if n in results or flat.is_used(n))
     shared = flat.shared()
     bodies = [((), recorder.items)]
     skeleton = recorder.outline.skeleton or flat.skeleton(bodies)

@@ -128,7 +128,7 @@ class Table:
 
     def __init__(self, recorder, name, domain, base=None):
         self.recorder, self.name, self.domain, self.base = recorder, name, domain, base
-        self.latest = {}  # value stored last, by kind
+        self.latest = {}  # value stored last, by kind; ANY for a row that a column names
 
     def __getitem__(self, row):
         if not isinstance(row, Row):
@@ -145,8 +145,7 @@ class Table:
         block, key = self.recorder.block_at(row), (self.name, row.path)
         value = _converted(value, self.recorder.outline.like.get(self.name))
         block.values[key] = block.stored[key] = value
-        if row.kind is not ANY:
-            self.latest[row.kind] = value
+        self.latest[row.kind] = value
 
     def _loaded(self, row):
         outline = self.recorder.outline
@@ -388,7 +387,7 @@ class Recorder:
         variable = VARIABLES[len(self.rows)]
         loop = None
         if not self.scope:
-            loop = self._continued(domain, backwards)
+            loop = self._continued(over, backwards)
         if loop is None:
             self._close()
             parameters = {"variable": variable, "over": over, "backwards": backwards}
@@ -479,13 +478,13 @@ class Recorder:
         self.items.append(self.block)
         self.block = self._new_block()
 
-    def _continued(self, domain, backwards):
+    def _continued(self, over, backwards):
         """The walk before this one, if this one goes on with it."""
         self.walks += 1
         if self.walks not in self.outline.fused:
             return None
         last = self.items[-1]
-        assert (last.parameters["over"], last.parameters["backwards"]) == (domain, backwards)
+        assert (last.parameters["over"], last.parameters["backwards"]) == (over, backwards)
         return last
 
     def _reopened(self):
