@@ -180,6 +180,8 @@ class _Flat:
             for place in self.blocks[block].leaves().values():
                 if self._storage(place.table) in ("rows", "result"):
                     access.note(place.table, self._is_own(place, variable), stores=False)
+                    if place.paths[0].startswith("world."):
+                        access.anywhere.add(place.table)
             for place in self.blocks[block].stores:
                 access.note(place.table, self._is_own(place, variable), stores=True)
         return access

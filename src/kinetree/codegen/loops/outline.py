@@ -51,12 +51,16 @@ class Outline:
 
 @dataclass
 class Access:
-    """The tables that a walk reads or stores to: in the row of its variable, or in others."""
+    """The tables that a walk reads or stores to: in the row of its variable, or in others.
+
+    Others are rows that its own row refers to, or ``anywhere``: of a frame that is given, say.
+    """
 
     read: set = field(default_factory=set)
     stored: set = field(default_factory=set)
     read_other: set = field(default_factory=set)
     stored_other: set = field(default_factory=set)
+    anywhere: set = field(default_factory=set)
 
     @property
     def other(self) -> set:
@@ -74,7 +78,7 @@ class Access:
         getattr(self, kind).add(table)
 
     def __or__(self, after: "Access") -> "Access":
-        parts = ("read", "stored", "read_other", "stored_other")
+        parts = ("read", "stored", "read_other", "stored_other", "anywhere")
         return Access(*(getattr(self, p) | getattr(after, p) for p in parts))
 
 
@@ -87,6 +91,8 @@ def can_follow(first: Access, second: Access, backwards: bool) -> bool:
     its own row, to which the first has added.
     """
     if second.stored & first.read_other or second.stored_other & first.all:
+        return False
+    if first.stored & second.anywhere:
         return False
     if backwards:
         return not (first.stored | first.stored_other) & second.other
