@@ -23,6 +23,7 @@ TEXTS = {
     kt.bias_force: rnea.bias_force,
     kt.gravity_force: rnea.gravity_force,
 }
+DERIVATIVES = ("rates", "gradients")
 PLACEMENT = xlt(0.2, -0.1, 0.3) @ rotx(0.4) @ roty(-0.7)
 
 
@@ -136,6 +137,26 @@ def test_single_precision():
     assert found.dtype == np.float32
     expected = kt.forward_dynamics(ROBOT, *(a.astype(float) for a in (q, qd, x)))
     np.testing.assert_allclose(found, expected, 0, 1e-3 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("function", [kt.inverse_dynamics, kt.forward_dynamics])
+def test_rates_and_gradients(function):
+    model = mechanism((joints.Spherical(), 0.0), (joints.Revolute("x"), 0.1))
+    (q, *others), rng = state(model), np.random.default_rng(8)
+    dq = model.configuration_rate(q, rng.normal(size=model.nv))  # off unit length, texts differ
+    directions = [dq, *rng.normal(size=(2, model.nv))]
+    rates, gradients = (getattr(kernel_of(function, model), n)((0, 1, 2)) for n in DERIVATIVES)
+    weights = rng.normal(size=model.nv)
+    found = []
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            rate = rates.call(q, *others, *directions)
+            to_q, *rest = gradients.call(q, *others, weights)
+            assert rates.tier == gradients.tier == tier
+            found.append(np.concatenate([rate, [to_q @ dq], *rest]))
+            work = to_q @ dq + sum(g @ d for g, d in zip(rest, directions[1:], strict=True))
+            np.testing.assert_allclose(weights @ rate, work, 1e-12)
+    np.testing.assert_allclose(found[0], found[1], 0, 1e-12 * np.max(np.abs(found[1])))
 
 
 # --- errors are those of specialised code --------------------------------------------------------

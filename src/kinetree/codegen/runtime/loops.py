@@ -419,6 +419,7 @@ class Derivative:
 
     def __init__(self, source, what, wrt):
         self.source, self.what, self.wrt = source, what, wrt
+        self.typical = source.typical
 
     def program(self, kinds, pairs=None):
         """The program for some kinds of bodies."""
@@ -431,7 +432,7 @@ class Derivative:
         known = open_store().get(request) if request else None
         if known is None:
             try:
-                self.program(rows_of(data, BODIES).kinds[:1])
+                self.program(self.typical)
             except TraceError:
                 known = b"no"
             else:

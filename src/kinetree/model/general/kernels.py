@@ -30,8 +30,8 @@ def general_kernel(
         validate: raises for arrays that make no sense.
     """
     data = data_of(model)
-    if data is None:
-        return None
+    if data is None or any(callable(n) for i in inputs for n in quantity.known[i.name].shape):
+        return None  # an argument whose size is that of one robot
     frames = {n: model.frame(options[n]) for n in FRAMES if options.get(n) is not None}
     on_base = {name: frame.body == 0 for name, frame in frames.items()}
     # What stands for the name of a frame in the text is the name of the option.

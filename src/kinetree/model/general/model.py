@@ -311,6 +311,9 @@ class Source:
         frames: as of ``GeneralModel``.
     """
 
+    typical = REPRESENTATIVES
+    """Kinds that show what all do."""
+
     def __init__(
         self, text: Callable, arguments: dict[str, tuple], name: str = "",
         configurations: Iterable[str] = (), frames: dict[str, bool] | None = None,
