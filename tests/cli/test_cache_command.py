@@ -3,9 +3,11 @@
 import json
 import os
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import kinetree as kt
 from kinetree.cli.app import app
 from kinetree.codegen.cache import open_store
 
@@ -42,7 +44,26 @@ def test_programs_read_the_same(store, arguments):
         "bytes": entry.size,
         "limit": 3_000_000,
         "last_used": entry.used,
+        "code": [],
     }
+
+
+def test_code_is_listed_by_name_tier_and_level(store, monkeypatch):
+    monkeypatch.delenv("KINETREE_OPTIMIZATION", raising=False)
+    model, q = kt.samples.chain(4), np.zeros(4)
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            kt.gravity_force(model, q)
+    kt.warm_up(model, kt.mass_matrix, batch=False)
+    code = json.loads(run("--json").output)["code"]
+    found = {(c["name"], c["tier"], c["level"]): c for c in code}
+    for known in (("gravity_force", "general", 1), ("gravity_force", "specialised", 0),
+                  ("mass_matrix", "specialised", 1)):  # fmt: skip
+        assert found[known]["count"] >= 1
+        assert 500 < found[known]["bytes"] < 1e5
+    assert sum(c["bytes"] for c in code) < sum(e.size for e in store.entries())
+    rows = [line.split() for line in run().output.splitlines()]
+    assert ["gravity_force", "specialised", "0", "1"] in [row[:4] for row in rows]
 
 
 def test_an_empty_cache_is_shown(store):

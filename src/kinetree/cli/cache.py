@@ -29,20 +29,28 @@ def cache(context: typer.Context, as_json: Json = False):
 
 @app.command()
 def show(as_json: Json = False):
-    """Folder and size of compiled code."""
+    """Folder and size of compiled code, and what there is: by name, tier and level.
+
+    General code serves every robot, specialised code one. LLVM optimised code of level 1; that of
+    level 0 computes the same and was compiled sooner.
+    """
+    from dataclasses import asdict
     from datetime import datetime
 
     from rich.filesize import decimal
     from rich.table import Table
 
+    from kinetree.codegen.build import kept_code
+
     store = _store()
-    entries = store.entries()
+    entries, code = store.entries(), kept_code(store)
     facts = {
         "location": store.folder,
         "entries": len(entries),
         "bytes": sum(entry.size for entry in entries),
         "limit": store.limit,
         "last_used": entries[-1].used if entries else None,
+        "code": [asdict(kept) for kept in code],
     }
     if as_json:
         print_json(facts)
@@ -55,6 +63,13 @@ def show(as_json: Json = False):
     if entries:
         table.add_row("last used", f"{datetime.fromtimestamp(entries[-1].used):%Y-%m-%d %H:%M}")
     out().print(table, soft_wrap=True)
+    if code:
+        listed = Table("code", "tier", "level", "programs", "size", box=None, pad_edge=False)
+        for kept in code:
+            level = "GPU" if kept.level is None else str(kept.level)
+            listed.add_row(kept.name, kept.tier, level, str(kept.count), decimal(kept.bytes))
+        out().print()
+        out().print(listed)
 
 
 @app.command()

@@ -72,6 +72,60 @@ def program_key(program, host=None):
     return f"program {program}\n{_recipe()}\n{host or llvm.host()}"
 
 
+@dataclass
+class Kept:
+    """Code in the cache that has a name.
+
+    Attributes:
+        name: of the function; of functions that all code shares, what they do.
+        tier: ``"general"``, ``"specialised"``, or ``"shared"`` by all.
+        level: how much LLVM optimised it; None on a GPU.
+        count: number of programs: for different robots, joints, options, precisions and widths.
+        bytes: their size.
+    """
+
+    name: str
+    tier: str
+    level: int | None
+    count: int = 0
+    bytes: int = 0
+
+
+def kept_code(store) -> list[Kept]:
+    """What a store holds, by name, tier and level."""
+    sizes, wanted, found = {}, set(), {}
+    for entry, key in store.with_keys():
+        kind, *rest = key.splitlines()
+        if kind.startswith("program "):
+            sizes[kind.removeprefix("program "), _level(key)] = entry.size
+        elif kind in ("request", "loops") and len(rest) > 2:
+            tier = "general" if kind == "loops" else "specialised"
+            level = None if rest[2].endswith("x cuda") else _level(key)
+            programs = re.findall(r"\b[0-9a-f]{64}\b", (store.look(key) or b"").decode())
+            wanted |= {(_name(kind, rest[0]), tier, level, program) for program in programs}
+    for program, level in sizes:
+        if program.startswith("kinetree_"):
+            wanted.add((program.split("_")[1], "shared", level, program))
+    for name, tier, level, program in wanted:
+        size = sizes.get((program, 1 if level is None else level), 0)
+        if size:
+            kept = found.setdefault((tier, name, level), Kept(name, tier, level))
+            kept.count, kept.bytes = kept.count + 1, kept.bytes + size
+    return sorted(found.values(), key=lambda k: (k.tier, k.name, k.level or 0))
+
+
+def _level(key):
+    return 0 if key.endswith(", level 0") else 1
+
+
+def _name(kind, text):
+    """The name of the function that a request is for."""
+    if kind == "request":
+        return text.partition(" (")[0].partition(" '")[0]
+    words = re.findall(r"'([^']*)'", text)
+    return next((word for word in words if word != "general"), text)
+
+
 def _is_literal(x):
     """Whether ``repr`` says everything about ``x``, and the same in every process."""
     if type(x) is tuple:

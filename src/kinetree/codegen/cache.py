@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -87,6 +88,22 @@ class Store:
     def entries(self) -> list[Entry]:
         """All entries, the least recently used first."""
         return sorted(self._files(_ENTRY), key=lambda entry: entry.used)
+
+    def with_keys(self) -> Iterator[tuple[Entry, str]]:
+        """Entries with the keys that they were written for; damaged files are left out."""
+        for entry in self.entries():
+            with suppress(OSError, ValueError, struct.error), open(entry.path, "rb") as file:
+                magic, version, size, _ = _HEAD.unpack(file.read(_HEAD.size))
+                if magic == _MAGIC and version == FORMAT and size < entry.size:
+                    file.seek(_DIGEST, os.SEEK_CUR)
+                    yield entry, file.read(size).decode()
+
+    def look(self, key: str):
+        """As ``get``, without counting as use."""
+        try:
+            return unpack(read(self._path(key))[0], key)
+        except OSError:
+            return None
 
     def clear(self) -> int:
         """Remove everything; the number of bytes that frees."""
