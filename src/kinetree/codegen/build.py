@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -138,8 +139,25 @@ def source_digest():
     """A digest of the source of kinetree: what another version of it compiled is not used.
 
     None when a file changed since it was imported, so that it does not say what this process runs.
+    The cache has it under the sizes and times of all files, so that a process need not read them.
     """
-    return _digest(_source_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    files = sorted(_source_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    status = hashlib.sha256(sys.modules["kinetree"].__version__.encode())
+    for path in files:
+        with suppress(OSError):
+            found = os.stat(path)
+            if found.st_mtime > _IMPORTED:
+                return None
+            times = f"{found.st_mtime_ns} {found.st_ctime_ns}"  # the latter cannot be set
+            status.update(f"{path} {found.st_size} {times}\n".encode())
+    key = f"source files {status.hexdigest()}"
+    known = open_store().get(key)
+    if known is not None:
+        return known.decode()
+    digest = _digest(files)
+    if digest is not None:
+        open_store().put(key, digest.encode())
+    return digest
 
 
 @cache

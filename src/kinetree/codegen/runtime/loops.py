@@ -25,14 +25,10 @@ from kinetree.codegen.build import (
     program_of,
 )
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.loops import derivatives
 from kinetree.codegen.loops.data import SINGLE, Rows
-from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.loops.plan import KIND, NUMBERS, ROW, Plan, plan_of
 from kinetree.codegen.machine_code import default_lanes, load
 from kinetree.codegen.program import Argument
-from kinetree.codegen.render.llvm_cases import unit
-from kinetree.codegen.render.llvm_loops import binding, step
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.runtime.single import gufunc
 from kinetree.errors import TraceError
@@ -99,6 +95,8 @@ class LoopCode:
                 self.plan, self.step = Plan(**known["plan"]), known["program"]
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
                 return
+        from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
+
         program = self._program(rows_of(data, BODIES).kinds)
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
@@ -130,6 +128,8 @@ class LoopCode:
         if len(kinds) < 2:
             entry["row"] = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
         if cases:
+            from kinetree.codegen.render.llvm_cases import unit
+
             text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
             name, text = program_of(text)
             if found.get(name) is None:
@@ -323,6 +323,8 @@ def _binding(dtype, lanes):
     name = open_store().get(request) if request else None
     found = kept_program(name.decode()) if name is not None else None
     if found is None:
+        from kinetree.codegen.render.llvm_loops import binding
+
         program, text = program_of(binding(dtype, lanes))
         found = compiled_programs({program: text})[program]
         if request:
@@ -404,6 +406,8 @@ class LoopKernel(Kernel):
         outputs = [Argument(f"out{k}", a.shape) for k, a in enumerate(outputs)]
 
         def reference(arrays):
+            from kinetree.codegen.loops.meaning import interpret
+
             program = source.program(rows_of(self.data, BODIES).kinds)
             found = interpret(program, self.data, *arrays)
             return found if len(found) > 1 else found[0]
@@ -423,8 +427,9 @@ class Derivative:
 
     def program(self, kinds, pairs=None):
         """The program for some kinds of bodies."""
-        derive = {"rates": derivatives.rates, "gradients": derivatives.gradients}[self.what]
-        return derive(self.source.program(kinds, pairs), self.wrt)
+        from kinetree.codegen.loops import derivatives
+
+        return getattr(derivatives, self.what)(self.source.program(kinds, pairs), self.wrt)
 
     def exists(self, data, key) -> bool:
         """Whether loops have this derivative; the answer is kept on disk."""

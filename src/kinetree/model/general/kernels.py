@@ -1,18 +1,18 @@
 """Kernels of quantities by code that serves every robot."""
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from kinetree.codegen.loops.data import SINGLE, Data, Rows
 from kinetree.codegen.runtime.loops import LoopKernel
-from kinetree.model.general.model import Source
 from kinetree.model.general.tables import data_of, placements
 
 FRAMES = ("name", "relative_to")
 """Options that name a frame or body: which it is, is data."""
 
-_sources: dict[tuple, Source] = {}
+_sources: dict[tuple, "_Text"] = {}
 
 
 def general_kernel(
@@ -40,23 +40,37 @@ def general_kernel(
     key = (quantity.name, names, tuple(options.items()), tuple(on_base.items()))
     source = _sources.get(key)
     if source is None:
-        source = _sources[key] = _source(quantity, names, options, on_base)
+        source = _sources[key] = _Text(quantity, names, options, on_base)
     return LoopKernel(
         quantity.called, inputs, outputs, source, _with_frames(data, frames), reference=reference,
         validate=validate, key=("general", *key),
     )  # fmt: skip
 
 
-def _source(quantity, names, options, frames):
-    algorithm, count = quantity.algorithms[0], len(quantity.required)
+class _Text:
+    """The text of a quantity with some options, as a source that is made when it is needed."""
 
-    def text(model, *arrays):
-        extra = dict(zip(names[count:], arrays[count:], strict=True))
-        return algorithm(model, *arrays[:count], **extra, **options)
+    def __init__(self, quantity, names, options, frames):
+        self.quantity, self.names, self.options, self.frames = quantity, names, options, frames
 
-    shapes = {name: quantity.known[name].shape for name in names}
-    configurations = [name for name in names if quantity.known[name].is_configuration]
-    return Source(text, shapes, quantity.name, configurations, frames)
+    @cached_property
+    def source(self):
+        from kinetree.model.general.model import Source  # not needed when code is found
+
+        quantity, names = self.quantity, self.names
+        algorithm, count = quantity.algorithms[0], len(quantity.required)
+
+        def text(model, *arrays):
+            extra = dict(zip(names[count:], arrays[count:], strict=True))
+            return algorithm(model, *arrays[:count], **extra, **self.options)
+
+        shapes = {name: quantity.known[name].shape for name in names}
+        configurations = [name for name in names if quantity.known[name].is_configuration]
+        return Source(text, shapes, quantity.name, configurations, self.frames)
+
+    def program(self, kinds, pairs=None):
+        """The loops for some kinds of bodies."""
+        return self.source.program(kinds, pairs)
 
 
 def _with_frames(data: Data, frames) -> Data:
