@@ -40,16 +40,17 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
         stream: address of the stream.
 
     Returns:
-        The compiled kernel; None where there was nothing to compute.
+        The compiled kernel; None where there was nothing to compute, or where the next call may
+        have to choose another one.
     """
     require_cupy()
     count = prod(batch)
     if count == 0 or not outputs:
         return None
-    compiled = kernel.on_device(dtype, device)
+    compiled = kernel.on_device(dtype, device, count)
     addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
     compiled.launch(addresses, steps, outputs, count, stream)
-    return compiled
+    return compiled if kernel.keeps_tier else None
 
 
 def step_of(shape, strides, core, batch):

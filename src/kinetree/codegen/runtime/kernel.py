@@ -29,6 +29,7 @@ from kinetree.expr.count import cost
 
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
+_LARGE = 250  # bodies: about 80,000 operations of forward dynamics
 _BRIEF = 8192  # numbers of a batch that takes microseconds: no threads, nobody else waits
 
 _NATIVE = frozenset((np.ndarray, float, int, list, tuple, np.float64, np.float32))
@@ -145,11 +146,25 @@ class Kernel:
                 break
         return self.lean(*arrays)
 
-    def on_device(self, dtype, device):
-        """The kernel compiled for a CUDA device."""
+    def on_device(self, dtype, device, samples=0):
+        """The kernel compiled for a CUDA device; so many samples are about to be asked of it."""
         from kinetree.codegen.runtime.cuda import cuda_kernel  # needs CuPy
 
-        return cuda_kernel(self, dtype, device)
+        self._count()
+        tiers.decide(self, samples)
+        tiers.connected(self)
+        general = self.tier == "general" or (tiers.setting() == "auto" and self._is_large)
+        return cuda_kernel(self.for_all if general else self, dtype, device)
+
+    @property
+    def keeps_tier(self) -> bool:
+        """Whether calls on a device may go on with the code chosen last, without counting."""
+        return self.tier == "specialised" or tiers.setting() != "auto"
+
+    @property
+    def _is_large(self):
+        """Whether the robot has so many bodies that code of its own would take minutes to build."""
+        return self.has_general_code and self.for_all.data.counts.get("bodies", 0) > _LARGE
 
     def rates(self, wrt) -> "Kernel":
         """Rates of the results: takes the inputs, then rates of the inputs numbered ``wrt``."""
@@ -239,6 +254,7 @@ class Kernel:
         self._count()
         self._connected, self._budget, self.lean = None, None, self.general
         self._lasting.clear()
+        self.plans.clear()
         if not self._ways:
             self.call = self.lean
 
