@@ -2,6 +2,7 @@
 
     python benchmarks/gpu_check.py              # on a CUDA device, with CuPy
     python benchmarks/gpu_check.py --on-cpu     # the CUDA text, compiled by the C compiler
+    python benchmarks/gpu_check.py --tier general   # code for every robot, where there is some
 
 Checks PyTorch and JAX where they are installed. Reference values come from the definition of the
 operations, in NumPy, so that no other compiler is needed; with ``--on-cpu`` from compiled code.
@@ -106,8 +107,11 @@ def main():
     parser.add_argument("--samples", nargs="*", default=(), help="names of sample models")
     parser.add_argument("--functions", nargs="*", default=(), help="names of functions")
     parser.add_argument("--workers", type=int, help="processes; one for each core by default")
+    parser.add_argument("--tier", default="specialised", choices=("general", "specialised"))
     parser.add_argument("-v", "--verbose", action="store_true", help="tracebacks of failures")
     given = parser.parse_args()
+    os.environ["KINETREE_TIER"] = given.tier  # of the processes that share the work, too
+    kt.set_tier(given.tier)
     report = Report(given.limit, verbose=given.verbose)
     model, known = kt.samples.double_pendulum(), {}
     if not given.on_cpu:

@@ -47,7 +47,7 @@ def arguments(kernel, model, count, dtype, rng):
     for a in kernel.inputs:
         x = rng.normal(size=(few, *a.shape))
         if a.name == "q":
-            x = np.stack([model.random_configuration(rng) for _ in range(few)])
+            x = model.random_configuration(rng, few)
         found.append(np.resize(x, (count, *a.shape)).astype(dtype))
     return found
 

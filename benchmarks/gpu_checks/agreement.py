@@ -110,11 +110,12 @@ def _prepare(on_cpu):
 def _use_shim():
     """Put CUDA on the CPU in the place of CuPy and of launches."""
     from support import fake_cupy
-    from support.backends import cuda_on_cpu
+    from support.backends import cuda_on_cpu, general_in_cuda
 
     sys.modules["cupy"] = fake_cupy.module()
-    compile = cuda_on_cpu(Path(tempfile.mkdtemp()))
-    sys.modules["kinetree.codegen.runtime.cuda"] = fake_cupy.runtime([], compile)
+    folder = Path(tempfile.mkdtemp())
+    runtime = fake_cupy.runtime([], cuda_on_cpu(folder), general_in_cuda(folder))
+    sys.modules["kinetree.codegen.runtime.cuda"] = runtime
 
 
 @cache

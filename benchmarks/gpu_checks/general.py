@@ -1,47 +1,35 @@
 """Kernels of code for every robot, and how many bytes one sample moves."""
 
-from types import SimpleNamespace
-
+import kinetree as kt
 from kinetree.codegen.loops.data import SINGLE
 from kinetree.codegen.loops.language import Chain, place_of
-from kinetree.codegen.program import Argument
-from kinetree.model.general.tables import data_of
+from kinetree.codegen.loops.recomputed import recomputed
+from kinetree.model.define import DEFINITIONS
 
 __all__ = ["general_kernels", "moved"]
 
+_LARGEST = 10**5  # numbers of a result
+
 
 def general_kernels(model, names=()):
-    """A kernel for each quantity that has general code."""
-    from functools import partial
-
-    from kinetree.algorithms import aba, crba, rnea
-    from kinetree.model.general.model import record
-
-    texts = {
-        "inverse_dynamics": (rnea.inverse_dynamics, ("q", "qd", "qdd"), 1),
-        "forward_dynamics": (aba.forward_dynamics, ("q", "qd", "tau"), 1),
-        "mass_matrix": (crba.joint_space_inertia, ("q",), 2),
-    }
-    for name, (text, given, axes) in texts.items():
-        if (names and name not in names) or model.nv**axes > 10**5:
+    """A kernel for each quantity that has general code, where its result is not too large."""
+    for name, quantity in DEFINITIONS.items():
+        if not quantity.general or (names and name not in names):
             continue
-        inputs = [Argument(n, (model.nq if n == "q" else model.nv,)) for n in given]
-        outputs = [Argument("out0", (model.nv,) * axes)]
-        yield SimpleNamespace(
-            name=name, key=("gpu", name), inputs=inputs, outputs=outputs, data=data_of(model),
-            source=SimpleNamespace(program=partial(_program, record, text, given, name)),
-        )  # fmt: skip
-
-
-def _program(record, text, given, name, kinds):
-    return record(text, given, kinds, name)
+        options = {"name": model.body_names[-1]} if "name" in quantity.options else {}
+        try:
+            kernel = quantity.kernel(model, **options).for_all
+        except kt.KinetreeError:  # not defined for this model
+            continue
+        if kernel is not None and sum(a.size for a in kernel.outputs) <= _LARGEST:
+            yield kernel
 
 
 def moved(kernel, dtype) -> int:
     """Bytes of rows, arguments and results that a sample loads and stores."""
     data = kernel.data
     kinds = tuple(data.domains["bodies"].kinds)
-    program = kernel.source.program(kinds)
+    program = recomputed(kernel.source.program(kinds))
     total = sum(a.size for a in (*kernel.inputs, *kernel.outputs))
     for code, walks in program.codes():
         for key, times in _runs(walks, data).items():

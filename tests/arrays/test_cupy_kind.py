@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from support import fake_cupy
+from support.backends import general_in_cuda
 
 import kinetree as kt
 
@@ -143,3 +144,55 @@ def test_errors_name_what_does_not_fit(model, launches, rng):
         kt.errors.DeviceMemoryError, match=r"mass_matrix: no memory .* \(1000000000,\)"
     ):
         kt.mass_matrix(model, many)
+
+
+# --- which code runs -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def general_launches(monkeypatch, tmp_path, launches):
+    """Launches by CUDA C of loops over tables."""
+    found = fake_cupy.runtime(launches, compile_loops=general_in_cuda(tmp_path))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", found)
+    return launches
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_general_code_runs_where_the_tier_says_so(model, general_launches, rng, dtype):
+    given = states(rng, dtype=dtype)
+    kernel = kt.inverse_dynamics.definition.kernel(model)
+    with kt.tier("general"):
+        found = [kt.inverse_dynamics(model, *given) for _ in range(3)]
+        assert kernel.tier == "general"
+        assert len(kernel.plans) == 1
+    assert not kernel.plans  # another tier may run now
+    expected = kt.inverse_dynamics(model, *(np.array(x, float) for x in given))
+    for x in found:
+        error = np.max(np.abs(x - expected)) / np.max(np.abs(expected))
+        assert error < {"float64": 1e-14, "float32": 1e-5}[dtype]
+    assert [launch[4] for launch in general_launches] == [4, 4, 4]
+
+
+def test_by_itself_a_device_counts_samples_until_code_for_the_robot_pays(
+    model, general_launches, rng, monkeypatch
+):
+    monkeypatch.setattr("kinetree.codegen.tiers.MANY", 10)
+    given, kernel = states(rng), kt.inverse_dynamics.definition.kernel(model)
+    with kt.tier("auto"):
+        tiers = []
+        for _ in range(4):
+            kt.inverse_dynamics(model, *given)
+            tiers.append((kernel.tier, len(kernel.plans)))
+    assert tiers == [("general", 0), ("general", 0), ("specialised", 1), ("specialised", 1)]
+
+
+def test_code_of_its_own_is_not_built_for_a_very_large_robot(general_launches, rng, monkeypatch):
+    monkeypatch.setattr("kinetree.codegen.tiers.MANY", 1)
+    monkeypatch.setattr("kinetree.codegen.runtime.kernel._LARGE", 5)
+    model = kt.samples.chain(6)
+    given = [on_device(rng.normal(size=(4, 6))) for _ in range(3)]
+    with kt.tier("auto"):
+        found = kt.inverse_dynamics(model, *given)
+    kernel = kt.inverse_dynamics.definition.kernel(model)
+    assert "program" not in vars(kernel)
+    np.testing.assert_allclose(found, kt.inverse_dynamics(model, *map(np.array, given)), rtol=1e-12)

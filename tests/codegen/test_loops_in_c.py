@@ -5,6 +5,7 @@ import pytest
 from support.backends import loops_in_c, loops_in_cuda
 from support.walks import KINDS, PROGRAM, case
 
+import kinetree as kt
 from kinetree.codegen.loops.data import SINGLE, Data, Rows
 from kinetree.codegen.loops.language import (
     Clear,
@@ -15,7 +16,11 @@ from kinetree.codegen.loops.language import (
     Until,
     When,
 )
+from kinetree.codegen.loops.meaning import interpret
+from kinetree.codegen.loops.recomputed import recomputed
 from kinetree.codegen.render.cuda_loops import PLACES, render
+from kinetree.model.define import DEFINITIONS
+from kinetree.samples.trees import random_tree
 
 ROUNDING = {"float64": 1e-14, "float32": 1e-5}
 PARENT = np.array([-1, 0, 0, 1, 1, -1, 5])
@@ -138,3 +143,63 @@ def test_equal_cases_are_written_once():
 @pytest.mark.parametrize("place", PLACES)
 def test_nvrtc_compiles_it(program, place, nvrtc):
     assert nvrtc(render(program, "float32", place).text, "sm_90") > 1000
+
+
+# --- texts of kinetree ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tree():
+    joints = [
+        kt.Revolute("x"), kt.Revolute("-z"), kt.Revolute((1.0, 2.0, -3.0)), kt.Prismatic("y"),
+        kt.Spherical(), kt.Helical(pitch=0.3), kt.Universal(),
+    ]  # fmt: skip
+    return random_tree(9, 2, joints=joints, floating_base=True)
+
+
+@pytest.mark.parametrize("name", [n for n, q in DEFINITIONS.items() if q.general])
+def test_general_code_of_every_quantity(name, tree, rng, tmp_path):
+    quantity = DEFINITIONS[name]
+    options = {"name": tree.body_names[-1]} if "name" in quantity.options else {}
+    kernel = quantity.kernel(tree, **options).for_all
+    program = kernel.source.program(kernel.data.domains["bodies"].kinds)
+    arrays = [
+        tree.random_configuration(rng, 3) if a.name == "q" else rng.normal(size=(3, *a.shape))
+        for a in kernel.inputs
+    ]
+    less = recomputed(program)
+    assert sum(map(len, less.rows.values())) <= sum(map(len, program.rows.values()))
+    expected = interpret(program, kernel.data, *arrays)
+    found = loops_in_c(tmp_path, less, kernel.data, level=0)(*arrays)
+    for a, b, c in zip(expected, found, interpret(less, kernel.data, *arrays), strict=True):
+        size = 1e-12 * max(1, np.abs(a).max())
+        np.testing.assert_allclose(b, a, rtol=0, atol=size)
+        np.testing.assert_array_equal(c, a)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("forward_dynamics", "shared"), ("mass_matrix", "memory")]
+)
+def test_general_code_in_cuda(name, place, rng, tmp_path):
+    tree = kt.samples.quadruped()
+    kernel = DEFINITIONS[name].kernel(tree).for_all
+    program = recomputed(kernel.source.program(kernel.data.domains["bodies"].kinds))
+    arrays = [
+        tree.random_configuration(rng, 40) if a.name == "q" else rng.normal(size=(40, *a.shape))
+        for a in kernel.inputs
+    ]
+    arrays[0][7, 3:7] *= 1.1  # not of unit length
+    run = loops_in_cuda(tmp_path, program, kernel.data, place=place)
+    (found,), (expected,) = run(*arrays), interpret(program, kernel.data, *arrays)
+    assert np.isnan(found[7]).all()
+    good = np.arange(40) != 7
+    size = 1e-12 * np.abs(expected[good]).max()
+    np.testing.assert_allclose(found[good], expected[good], rtol=0, atol=size)
+
+
+def test_transforms_of_joints_are_computed_again_and_not_stored():
+    kernel = kt.inverse_dynamics.definition.kernel(kt.samples.quadruped()).for_all
+    program = kernel.source.program(kernel.data.domains["bodies"].kinds)
+    widths = [len(row) for row in program.rows.values()]
+    assert [len(row) for row in recomputed(program).rows.values()] == [18] * len(widths)
+    assert max(widths) >= 24

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from kinetree.codegen.build import code_of
+from kinetree.codegen.loops.recomputed import recomputed
 from kinetree.codegen.program import Argument
 from kinetree.codegen.render import c, c_loops, cstyle_loops, cuda_loops, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
@@ -164,14 +165,26 @@ def _launched(launches, work, program, dtype, arrays, threads, robot=()):
 # --- programs with loops over tables --------------------------------------------------------------
 
 
-def loops_in_c(folder, program, data, dtype="float64"):
+def general_in_cuda(folder):
+    """The CUDA C of a ``LoopKernel`` on the CPU."""
+
+    def compile(kernel, dtype):
+        kinds = kernel.data.domains["bodies"].kinds
+        program = recomputed(kernel.source.program(tuple(kinds)))
+        return loops_in_cuda(folder, program, kernel.data, dtype)
+
+    return compile
+
+
+def loops_in_c(folder, program, data, dtype="float64", level=1):
     """The C of a ``LoopProgram`` for a robot, with the compiler of this machine."""
     name = f"loops{len(_alive)}"
     source, library = folder / f"{name}.c", folder / f"{name}.so"
     text = c_loops.render(program, data, dtype, name="run")
     source.write_text(f"#include <math.h>\n\n{text}\n")
-    flags = ["-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-    subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
+    flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
+    flags += ["-pedantic", "-shared", "-fPIC"]
+    subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
     _alive.append(ctypes.CDLL(str(library)).run)
     function, arguments = _alive[-1], _as_arguments(program, data)
 

@@ -69,12 +69,13 @@ def module():
     return cupy
 
 
-def runtime(launches, compile=None):
+def runtime(launches, compile=None, compile_loops=None):
     """A module like ``kinetree.codegen.runtime.cuda``.
 
     Args:
         launches: a list that collects the arguments of launches.
         compile: makes of a program and a dtype what computes; the CPU's own code by default.
+        compile_loops: the same of a program with loops, a robot and a dtype.
     """
     cuda = ModuleType("kinetree.codegen.runtime.cuda")
 
@@ -83,7 +84,10 @@ def runtime(launches, compile=None):
         return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
 
     def cuda_kernel(kernel, dtype, device):
-        run = kernel.general if compile is None else compile(kernel.program, dtype)
+        if hasattr(kernel, "source") and compile_loops is not None:
+            run = compile_loops(kernel, dtype)
+        else:
+            run = kernel.general if compile is None else compile(kernel.program, dtype)
 
         def launch(inputs, steps, outputs, count, stream):
             launches.append((kernel.name, dtype, device, tuple(steps), count, stream))

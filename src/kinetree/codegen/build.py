@@ -467,6 +467,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         resident: as in ``render.cuda_loops``.
         options: for the compiler.
     """
+    from kinetree.codegen.loops.recomputed import recomputed
     from kinetree.codegen.render.cstyle_loops import Plan, name_of, plan_of
 
     host, program = nvrtc.host(device), None
@@ -478,7 +479,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         known = json.loads(found)
         plan = Plan.read(known["plan"])
     else:
-        program = kernel.source.program(kinds)
+        program = recomputed(kernel.source.program(kinds))
         plan = plan_of(program)
         known = {"plan": plan.written(), "programs": {}}
     place, shared, work = decide(plan)
@@ -487,7 +488,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     if code is None:
         from kinetree.codegen.render.cuda_loops import render
 
-        program = program or kernel.source.program(kinds)
+        program = program or recomputed(kernel.source.program(kinds))
         text = render(program, dtype, place, resident).text
         entry, (code,) = _built_all([text], host, device, options)
         (name,) = entry["programs"]

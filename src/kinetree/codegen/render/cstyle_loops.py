@@ -20,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kinetree.codegen.loops.data import SINGLE, Rows
 from kinetree.codegen.loops.language import (
     Chain,
     Clear,
@@ -137,8 +138,8 @@ def tables(plan, data):
     head = ints[0]
     for e in plan.extents:
         head[plan.header[f"length of {e}"]] = data.lengths[e]
-    for domain in plan.columns:
-        found = data.domains[domain]
+    domains = {d: data.domains.get(d) or Rows(int(d == SINGLE)) for d in plan.columns}
+    for domain, found in domains.items():
         known = plan.kinds[domain] or [""]
         kinds = [known.index(name_of(k)) for k in found.kinds] if found.count else []
         kind = np.array(kinds, dtype=np.int64)[_kind(found)]
@@ -146,7 +147,7 @@ def tables(plan, data):
         rows[domain] = kind, total + np.cumsum(widths) - widths
         total += int(widths.sum())
     for domain, columns in plan.columns.items():
-        found = data.domains[domain]
+        found = domains[domain]
         record = np.zeros((found.count, plan.size(domain)), dtype=np.int64)
         record[:, KIND], record[:, ROW] = rows[domain]
         known = plan.numbers[domain]
