@@ -152,7 +152,7 @@ def simulate(
             record = run_adaptive_steps(stepper, clock, motion, store_every, report_time, tolerance)
         else:
             record = run_equal_steps(stepper, clock, motion, store_every, report_time)
-        arrays = record.arrays()
+        tier, arrays = task.tier, record.arrays()
         arrays |= driven_motion(stepper, setup.servos, arrays)
         record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
         seen = observe(model, arrays["q"], arrays["qd"])
@@ -171,7 +171,7 @@ def simulate(
                 open_by,
                 adaptive=adaptive,
                 reason=setup.reason,
-                tier=task.tier,
+                tier=tier,
             ),
             contact=None if record.notes is None else record.notes.history(),
             acted=stepper,
