@@ -417,11 +417,14 @@ class Recorder:
 
     def stop(self, condition: Any) -> None:
         """In the body of ``until``, as its last statement: whether to end."""
-        self.scope[-1].parameters["condition"] = self._condition(condition)
+        row = self.rows[-1] if self.rows else Row(self, "", "", ANY)
+        ends = self.table(row.domain)  # it may depend on rows that the body has changed
+        ends[row] = condition.select(1.0, 0.0)
+        self.scope[-1].parameters["condition"] = self._condition(lambda: ends[row] > 0.5)
 
     def when(self, condition: Any) -> Iterator:
         """The loop's body once, if the condition holds."""
-        yield from self._inside(Loop("when", {"condition": self._condition(condition)}))
+        yield from self._inside(Loop("when", {"condition": self._condition(lambda: condition)}))
 
     def append(self, name: str, columns: dict, rows: dict, keep: Any = None) -> None:
         """One more row of a list: its columns, and values by table; counts if ``keep`` holds."""
@@ -433,12 +436,13 @@ class Recorder:
             self.block.conditions[f"keep@{name}"] = keep
         self.block.appends.append(Append(name, {c: row.path for c, row in columns.items()}))
 
-    def _condition(self, condition):
-        """A block of its own that a condition is looked up in."""
+    def _condition(self, get):
+        """A block of its own in which a condition is looked up."""
         self._close()
-        block = self._new_block()
-        block.conditions["holds@"] = condition
+        block = self.block
+        block.conditions["holds@"] = get()
         self._take_checks(block)
+        self.block = self._new_block()
         return block
 
     def _inside(self, loop):
