@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.backends import loops_in_c, loops_in_cuda
 
 from kinetree.codegen.loops.assembly import assembled, outline_of
 from kinetree.codegen.loops.data import Data, Rows
@@ -163,3 +164,24 @@ def test_balls_in_contact_as_machine_code(skips):
         for k, sweeps in enumerate((20, 0, 3)):
             expected, _ = by_hand(data, batch[k], v, sweeps)
             np.testing.assert_allclose(found[k], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [loops_in_c, loops_in_cuda])
+@pytest.mark.parametrize("skips", [False, True])
+def test_balls_in_contact_in_c_and_cuda(skips, make, tmp_path):
+    data, x, v = some_balls(12, 1)
+    run = make(tmp_path, Balls(skips).program(), data)
+    batch, sweeps = np.stack([x, 0.9 * x, 2 * x]), np.array([20.0, 0.0, 3.0])
+    (found,) = run(batch, np.stack([v] * 3), sweeps)
+    for k in range(3):
+        expected, _ = by_hand(data, batch[k], v, int(sweeps[k]))
+        np.testing.assert_allclose(found[k], expected, rtol=0, atol=1e-12)
+
+
+def test_a_full_list_is_said_in_c_and_nan_in_cuda(tmp_path):
+    data, x, v = some_balls(12, 1, most=1)
+    program = Balls(False).program()
+    assert loops_in_c(tmp_path, program, data).status(x, v, 1.0) == 2
+    (found,) = loops_in_cuda(tmp_path, program, data)(np.stack([x, 100 * x]), v, 1.0)
+    assert np.isnan(found[0]).all()
+    np.testing.assert_allclose(found[1], v)

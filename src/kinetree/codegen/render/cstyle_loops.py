@@ -13,6 +13,7 @@ The text is one function body for one sample. It expects these names:
 A robot's integers begin with a header, ``Plan.header``. Each row of a domain has a *record*: its
 kind, where its numbers begin in the workspace and in ``numbers``, then its columns; of one that
 names a row two words, its number (negative: none) and where its numbers begin in the workspace.
+Lists have no records: their columns are the first numbers of their rows.
 """
 
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Plan:
         kinds: names of the kinds of each domain that the text has cases for, in order.
         widths: for each domain the numbers of a row in the workspace, kind after kind.
         extents: names of lengths that the robot has.
+        lists: domains that grow.
     """
 
     columns: dict
@@ -60,6 +62,7 @@ class Plan:
     kinds: dict
     widths: dict
     extents: list
+    lists: list
 
     @cached_property
     def header(self) -> dict:
@@ -67,6 +70,7 @@ class Plan:
         names = ["rows of a sample", *(f"length of {e}" for e in self.extents)]
         for domain in self.columns:
             names += [f"count of {domain}", f"records of {domain}"]
+        names += [f"rows of {name}" for name in self.lists]
         return {name: k for k, name in enumerate(names)}
 
     def written(self) -> dict:
@@ -113,7 +117,11 @@ def plan_of(program) -> Plan:
         d: [rows.get((d, k), len(program.shared.get(d, ()))) for k in found]
         for d, found in kinds.items()
     }
-    return Plan(columns, numbers, kinds, widths, extents)
+    lists = [d.name for d in program.domains.values() if d.grows]
+    for name in lists:  # their columns come before their numbers
+        widths[name] = [len(columns[name]) + len(program.rows.get((name, ""), ()))]
+        columns[name] = {c: (t, k) for k, (c, (t, _)) in enumerate(columns[name].items())}
+    return Plan(columns, numbers, kinds, widths, extents, lists)
 
 
 def name_of(kind) -> str:
@@ -145,9 +153,15 @@ def tables(plan, data):
         kind = np.array(kinds, dtype=np.int64)[_kind(found)]
         widths = np.array(plan.widths[domain] or [0], dtype=np.int64)[kind]
         rows[domain] = kind, total + np.cumsum(widths) - widths
+        if domain in plan.lists:  # one row more: what is not kept is written, too
+            head[plan.header[f"rows of {domain}"]] = total
+            total += plan.widths[domain][0]
         total += int(widths.sum())
     for domain, columns in plan.columns.items():
         found = domains[domain]
+        if domain in plan.lists:
+            head[plan.header[f"count of {domain}"]] = found.count
+            continue
         record = np.zeros((found.count, plan.size(domain)), dtype=np.int64)
         record[:, KIND], record[:, ROW] = rows[domain]
         known = plan.numbers[domain]
@@ -210,7 +224,8 @@ class LoopWriter:
 
     def text(self) -> list:
         """Lines for the whole program."""
-        return self.regions(self.program.body, {})
+        counts = [f"int {_count(name)} = 0;" for name in self.plan.lists]
+        return [*counts, *self.regions(self.program.body, {})]
 
     def regions(self, body, scope) -> list:
         """Lines for regions in order.
@@ -244,12 +259,15 @@ class LoopWriter:
             tail = [f"    {n} = {walk.variable}[{after}];"]
         else:
             domain, tail = walk.over, []
-            count = self._header(f"count of {domain}")
+            is_list = domain in self.plan.lists
+            count = _count(domain) if is_list else self._header(f"count of {domain}")
             head = f"for (int {n} = 0; {n} < {count}; {n}++) {{"
             if walk.backwards:
                 head = f"for (int {n} = {count} - 1; {n} >= 0; {n}--) {{"
         body = self.regions(walk.body, {**scope, walk.variable: domain})
         own = f"const int *const {walk.variable} = {self.record(domain, n)};"
+        if domain in self.plan.lists:
+            own = f"const int {walk.variable} = {n};"
         return [head, f"    {own}", *(f"    {line}" for line in body), *tail, "}"]
 
     def _chain(self, walk, scope):
@@ -263,6 +281,8 @@ class LoopWriter:
         return domain, f"{row}[{at}]", self.plan.columns[domain][walk.over.column][1]
 
     def _clear(self, region, scope):
+        if region.table in self.plan.lists:
+            return [f"{_count(region.table)} = 0;"]
         table = self.program.tables[region.table]
         n = self._new("n")
         if table.storage == "result":
@@ -331,7 +351,8 @@ class LoopWriter:
                 known = self.plan.kinds[domain]
                 number = number * len(known) + known.index(name_of(kind))
             variables = {v: (d, k) for (v, d), k in zip(scope.items(), key, strict=True)}
-            texts.setdefault(tuple(self._case(case, variables, held)), []).append(number)
+            text = self._case(case, variables, held, code.appends)
+            texts.setdefault(tuple(text), []).append(number)
         if len(texts) == 1:
             (lines,) = texts
             return ["{", *(f"    {line}" for line in lines), "}"]
@@ -339,22 +360,36 @@ class LoopWriter:
         for variable, domain in scope.items():
             kind = f"{variable}[{KIND}]"
             count = len(self.plan.kinds[domain])
-            switch = f"({switch}) * {count} + {kind}" if switch else kind
+            if count > 1:
+                switch = f"({switch}) * {count} + {kind}" if switch else kind
         lines = [f"switch ({switch}) {{"]
         for text, numbers in texts.items():
             lines.append("".join(f"case {n}: " for n in numbers) + "{")
             lines += [*(f"    {line}" for line in text), "    break;", "}"]
         return [*lines, "}"]
 
-    def _case(self, case, variables, held):
+    def _case(self, case, variables, held, appends):
         case = with_arguments(regrouped(case))
         self.can_hide |= hides(case)
-        self.checks |= bool(case.checks)
+        self.checks |= bool(case.checks or appends)
         language = self.language(case)
         language.place(self, variables, held)
         items = assignments(case, language, order=loads_at_first_use(case))
         lines = [line for item in items for line in item.lines]
-        return [*language.addresses.values(), *lines]
+        for append in appends:
+            lines += language.appended(append)
+        kept = [f"int {_keep(append.list)} = 1;" for append in appends]
+        return [*kept, *language.addresses.values(), *lines]
+
+
+def _count(name):
+    """The variable with the number of rows of a list."""
+    return identifier(f"count_{name}")
+
+
+def _keep(name):
+    """The variable that says whether a row of a list counts."""
+    return identifier(f"keep_{name}")
 
 
 def with_arguments(case):
@@ -417,8 +452,10 @@ class Places:
     def output(self, argument, index, text):
         """A store, or a sum."""
         place = place_of(argument.name)
-        if place.table == "holds" and self.held:
+        if place.table == "holds":
             return [f"{self.held} = {text};"]
+        if place.table == "keep":
+            return [f"{_keep(place.paths[0])} = {text};"]
         return [f"{self._at(place)} {'+=' if place.adds else '='} {text};"]
 
     def _at(self, place):
@@ -454,26 +491,76 @@ class Places:
 
     def _record(self, path):
         """The record of the row that a path names, and its domain."""
+        plan = self.writer.plan
         if path in ("", "world"):
             return self.writer.record("", 0), ""
         head, _, column = path.rpartition(".")
         if not head:
             return path, self.variables[path][0]
-        record, domain = self._record(head)
-        target, at = self.writer.plan.columns[domain][column]
-        text = self.writer.record(target, f"{record}[{at}]")
+        target = plan.columns[self._domain(head)][column][0]
+        text = self.writer.record(target, self._number(path))
         return self._once(f"record_{path}", "const int *const", text), target
+
+    def _domain(self, path):
+        """The domain of the row that a path names."""
+        first, *columns = path.split(".")
+        domain = self.variables[first][0] if first in self.variables else ""
+        for column in columns:
+            domain = self.writer.plan.columns[domain][column][0]
+        return domain
+
+    def _number(self, path):
+        """The number of the row that a path names."""
+        plan, domain = self.writer.plan, self._domain(path)
+        head, _, column = path.rpartition(".")
+        if not head:
+            if domain in plan.lists:
+                return path
+            first = self.writer.record(domain, 0)
+            return f"(int)(({path} - {first}) / {plan.size(domain)})"
+        at = plan.columns[self._domain(head)][column][1]
+        if self._domain(head) in plan.lists:
+            return f"(int)ROW({self._row(head)[0]}, {at})"
+        return f"{self._record(head)[0]}[{at}]"
 
     def _row(self, path):
         """The row that a path names, and where its numbers are in it."""
-        program, (head, _, column) = self.writer.program, path.rpartition(".")
-        if head:
-            record, domain = self._record(head)
-            target, at = self.writer.plan.columns[domain][column]
-            text, places = f"&ROW(rows, {record}[{at + 1}])", program.shared[target]
+        program, plan, lists = self.writer.program, self.writer.plan, self.writer.plan.lists
+        head, _, column = path.rpartition(".")
+        if column == "new" and head in lists:
+            domain, at = head, self._in_list(head, _count(head))
+        elif self._domain(path) in lists:
+            domain, at = self._domain(path), self._in_list(self._domain(path), self._number(path))
+        elif head and self._domain(head) not in lists:
+            record, domain = self._record(head)[0], self._domain(path)
+            at = f"{record}[{plan.columns[self._domain(head)][column][1] + 1}]"
         else:
-            record, _ = self._record(path)
-            text = f"&ROW(rows, {record}[{ROW}])"
+            record, domain = self._record(path)
+            at = f"{record}[{ROW}]"
+        if domain in lists:
+            places = program.rows.get((domain, ""), ())
+        elif head:
+            places = program.shared[domain]
+        else:
             places = program.rows[self.variables.get(path, ("", ""))]
-        row = self._once(f"row_{path}", "real *RESTRICT const", text)
-        return row, {at: k for k, at in enumerate(places)}
+        row = self._once(f"row_{path}", "real *RESTRICT const", f"&ROW(rows, {at})")
+        first = len(plan.columns[domain]) if domain in lists else 0
+        return row, {at: first + k for k, at in enumerate(places)}
+
+    def _in_list(self, name, number):
+        """Where a row of a list begins."""
+        start = self.writer.plan.header[f"rows of {name}"]
+        return f"ints[{start}] + {self.writer.plan.widths[name][0]} * {number}"
+
+    def appended(self, append):
+        """Lines that fill in the columns of a new row of a list, and count it if it is kept."""
+        plan, name = self.writer.plan, append.list
+        row, _ = self._row(f"{name}.new")
+        lines = [
+            f"ROW({row}, {plan.columns[name][column][1]}) = (real){self._number(path)};"
+            for column, path in append.columns.items()
+        ]
+        most = f"ints[{plan.header[f'count of {name}']}]"
+        full = " ".join(self.require("0"))
+        count = f"if ({_count(name)} < {most}) {_count(name)}++; else {{ {full} }}"
+        return [*lines, f"if ({_keep(name)}) {{ {count} }}"]
