@@ -57,7 +57,7 @@ def one_copy(user: "UserKernel") -> "UserKernel":
     return user
 
 
-_LONG = 2500  # weighted operations beside which a call costs little
+_LONG = 800  # weighted operations beside which a call costs nothing: see benchmarks/results.md
 
 
 class UserKernel:
