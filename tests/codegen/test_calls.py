@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from kinetree.codegen.inline import evaluated, trace_of
-from kinetree.codegen.program import Argument, calls_of, trace, traced_with_calls
+from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import SingularError
 from kinetree.expr import interpret
-from kinetree.expr.calls import are_wanted, call
+from kinetree.expr.calls import call, calls_to
 from kinetree.expr.count import cost
 from kinetree.expr.repeat import repeat
 from kinetree.expr.show import check_graph, dot, listing
@@ -24,15 +24,15 @@ EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 
 def kernel(text, name, inputs=INPUTS):
     """A kernel of a text on arrays, and the text that calls it where calls are wanted."""
-    program, make = traced_with_calls(lambda: trace(text, inputs, name))
+    make = Traced(lambda: trace(text, inputs, name))
     made = Kernel(
-        name, inputs, program.outputs, make, reference=lambda arrays: _plainly(text, arrays),
+        name, inputs, make.program.outputs, make, reference=lambda arrays: _plainly(text, arrays),
         validate=lambda arrays: None,
     )  # fmt: skip
 
     def calling(*arrays):
         graph = trace_of([np.asarray(a) for a in arrays])
-        if graph is None or not are_wanted():
+        if graph is None or not calls_to():
             return text(*arrays)
         return call(graph, made, arrays)
 
@@ -133,7 +133,7 @@ def test_rates_through_calls_are_those_of_the_copy(which):
         directions = [{s.i: 1} for s in (*x, *y)]
         return jacobian(graph, flat, directions, "forward")
 
-    program, _ = traced_with_calls(lambda: trace(derivative, INPUTS, "derivative"))
+    program = Traced(lambda: trace(derivative, INPUTS, "derivative")).program
     assert calls_of(program)
     x, y = arrays()
     (found,) = interpret.run(program, x, y)
@@ -153,7 +153,7 @@ def test_gradients_through_calls_are_those_of_the_copy():
         flat = np.concatenate([np.ravel(a), np.ravel(b)])
         return jacobian(x[0].graph, flat, [{s.i: 1} for s in (*x, *y)], "reverse")
 
-    program, _ = traced_with_calls(lambda: trace(derivative, INPUTS, "derivative"))
+    program = Traced(lambda: trace(derivative, INPUTS, "derivative")).program
     assert [k.name for k in calls_of(program)] == ["gradients of middle"]
     x, y = arrays()
     (found,) = interpret.run(program, x, y)

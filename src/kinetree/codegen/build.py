@@ -209,6 +209,7 @@ def build(kernel, dtype, wide, level=1) -> Any:
     """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
+    small = small or kernel.calls_general_code  # which is compiled for so many lanes
     return _variant(kernel, dtype, default_lanes(dtype, small) if wide else 1, level)
 
 
@@ -216,7 +217,9 @@ def build_entry(kernel, dtype, lanes, level=1) -> Entry:
     """Machine code of a kernel for other code to call."""
     code = _variant(kernel, dtype, lanes, level, called=True)
     sizes = tuple(a.size for a in (*kernel.inputs, *kernel.outputs))
-    entry = _entries[code.name, code.level] = Entry.of(code, sizes)
+    entry = Entry.of(code, sizes)
+    if not entry.is_bound:
+        _entries[code.name, code.level] = entry
     return entry
 
 
@@ -253,7 +256,7 @@ def _compiled(kernel, dtype, lanes, called, request, level):
         work.operations = len(program.graph.nodes)
         entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
         text = render(program, dtype, lanes, called=called, entries=entries)
-        code, program = _code_of(text, level)
+        code, program = _code_of(text, level, entries.values())
     if request:
         open_store().put(request, program.encode())
     return code
@@ -264,10 +267,11 @@ def code_of(text, level=1) -> Any:
     return _code_of(text, optimization(level))[0]
 
 
-def _code_of(text, level):
-    """The same, with the name of the program."""
+def _code_of(text, level, entries=()):
+    """The same, with the name of the program; ``entries`` are what it calls."""
     program = hashlib.sha256(text.encode()).hexdigest()
-    code = _found(program, level)
+    robot = entries if any(e.is_bound for e in entries) else ()
+    code = _found(program, level, robot)
     if code is None:
         from kinetree.codegen.render.llvm_shared import shared_symbols
 
@@ -275,29 +279,35 @@ def _code_of(text, level):
         data = object_code(text, level)
         key = program_key(program, llvm.host(level))
         open_store().put(key, " ".join(symbols).encode() + b"\n" + data)
-        code = _linked(program, symbols, data, level)
+        code = _linked(program, symbols, data, level, robot)
     return code, program
 
 
-def _found(program, level):
-    """Machine code of a program, from memory or disk, or None."""
+def _found(program, level, robot=()):
+    """Machine code of a program, from memory or disk, or None; ``robot`` as in ``_linked``."""
     key = program_key(program, llvm.host(level))
-    code = _loaded.get(key)
+    code = None if robot else _loaded.get(key)
     if code is None:
         kept = open_store().get(key)
         if kept is not None:
             symbols, _, data = kept.partition(b"\n")
-            code = _linked(program, symbols.decode().split(), data, level)
+            code = _linked(program, symbols.decode().split(), data, level, robot)
     return code
 
 
-def _linked(program, symbols, data, level):
-    """Machine code with the functions that it calls, or None where one is not to be had."""
-    entries = [_entry(s.removeprefix(_CALLS), level) for s in symbols if s.startswith(_CALLS)]
+def _linked(program, symbols, data, level, robot=()):
+    """Machine code with the functions that it calls, or None where one is not to be had.
+
+    ``robot`` are the entries of code that is tied to a robot: what calls it is loaded for each.
+    """
+    names = [s.removeprefix(_CALLS) for s in symbols if s.startswith(_CALLS)]
+    entries = list(robot) or [_entry(name, level) for name in names]
     shared = [s for s in symbols if not s.startswith(_CALLS)]
     if None in entries or not all(map(_provided, shared)):
         return None
-    code = _loaded[program_key(program, llvm.host(level))] = load(data, level)
+    code = load(data, level)
+    if not robot:
+        _loaded[program_key(program, llvm.host(level))] = code
     code.name = program
     fill(code, entries)
     return code

@@ -24,6 +24,7 @@ class Entry:
         sizes: how many numbers each argument has, the inputs before the results.
         has_frame: whether it takes a pointer for every argument and lane, as the loop over samples
             gives it; otherwise all arguments are vectors in one array.
+        is_bound: whether it is tied to one robot, or calls what is.
         code: what keeps it alive.
     """
 
@@ -33,6 +34,7 @@ class Entry:
     workspace: int
     sizes: tuple[int, ...]
     has_frame: bool = False
+    is_bound: bool = False
     code: Any = None
 
     @classmethod
@@ -41,7 +43,7 @@ class Entry:
         table = code.global_address("kernel")
         step, _, constants = (ctypes.c_void_p * 3).from_address(table)
         workspace = ctypes.c_int64.from_address(table + 5 * 8).value
-        return cls(code.name, step, constants, workspace, sizes, code=code)
+        return cls(code.name, step, constants, workspace, sizes, is_bound=code.is_bound, code=code)
 
     @cached_property
     def _first(self):
@@ -122,5 +124,6 @@ def fill(code, entries) -> None:
     if entries:
         table = (ctypes.c_void_p * (2 * len(entries))).from_address(code.global_address("callees"))
         table[:] = [address for e in entries for address in (e.step, e.constants)]
+        code.is_bound = any(e.is_bound for e in entries)
         for entry in entries:
             code.keeps(entry)

@@ -23,7 +23,10 @@ class MachineCode:
     Attributes:
         level: how much LLVM optimised it.
         name: of the program.
+        is_bound: whether it calls code that is tied to one robot.
     """
+
+    is_bound = False
 
     def __init__(self, engine, level=1):
         self._engine, self._kept, self.level, self.name = engine, [], level, ""

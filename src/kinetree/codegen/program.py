@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from kinetree.expr.calls import are_wanted, callees, calls
+from kinetree.expr.calls import callees, calls, calls_to
 from kinetree.expr.count import cost
 from kinetree.expr.node import Graph
 from kinetree.expr.refusals import explained
@@ -74,15 +74,31 @@ def calls_of(program):
     return callees(program.graph, [*program.roots, *(node for node, *_ in program.checks)])
 
 
-def traced_with_calls(make):
-    """A program that was traced with calls, and a ``make_program`` for its kernel.
+class Traced:
+    """A ``make_program`` for a kernel whose program has to be traced before the kernel is made.
 
-    ``make`` traces it; it is traced again where a program without calls is wanted.
+    Args:
+        make: traces it, with the calls that are wanted or without.
+        tier: of the kernels that it may call the first time.
+
+    Attributes:
+        program: what was traced the first time; other ones follow when they are wanted.
     """
-    with calls(wanted=True):
-        program = make()
-    is_whole = not calls_of(program)
-    return program, lambda: program if is_whole or are_wanted() else make()
+
+    def __init__(self, make, tier="specialised"):
+        self._make, self._found = make, {}
+        with calls(tier):
+            self.program = self()
+
+    def __call__(self):
+        """The program with the calls that are wanted now."""
+        found = self._found.get(calls_to())
+        if found is None:
+            found = self._make()
+            tiers = (None, "specialised", "general") if not calls_of(found) else (calls_to(),)
+            for tier in tiers:
+                self._found.setdefault(tier, found)
+        return found
 
 
 def cheapest(programs):

@@ -170,11 +170,15 @@ def decide(kernel, samples: int) -> None:
 
 
 def _tier(kernel, asked):
-    if kernel.is_settled or not kernel.has_general_code:
+    many = setting() == "auto" and asked > MANY
+    if kernel.is_settled or many or setting() == "specialised" or not kernel.has_general_code:
         return "specialised"
-    if setting() != "auto":
-        return setting()
-    return "specialised" if asked > MANY else "general"
+    return "general"
+
+
+def first_calls() -> str:
+    """The tier of the kernels that programs call which are traced before it is decided."""
+    return "specialised" if setting() == "specialised" else "general"
 
 
 def next_tier(kernel) -> str:
@@ -194,5 +198,5 @@ def samples_left(kernel) -> int | None:
 
 def connected(kernel) -> None:
     """Take note that calls of a kernel bypass the rule, as far as ``samples_left`` allows."""
-    if kernel.has_general_code or samples_left(kernel) is not None:
+    if kernel.general_code is not None or samples_left(kernel) is not None:
         _kernels.add(kernel)

@@ -13,7 +13,8 @@ What is called has ``inputs`` and ``outputs`` with shapes, ``reference(arrays)``
 as checked by the caller.
 
 Programs are traced with calls for the processor that compiles them; everything else reads programs
-without. Which one is traced now is said by ``are_wanted``.
+without. Which one is traced now is said by ``calls_to``: ``"specialised"`` code, ``"general"`` code
+where there is some, or None for no calls at all.
 """
 
 from collections.abc import Iterator
@@ -22,22 +23,22 @@ from contextvars import ContextVar
 
 import numpy as np
 
-_WANTED = ContextVar("calls_are_wanted", default=False)
+_TIER = ContextVar("tier_of_calls", default=None)
 
 
 @contextmanager
-def calls(wanted: bool) -> Iterator[None]:
-    """Trace with calls, or without."""
-    token = _WANTED.set(wanted)
+def calls(tier: str | None) -> Iterator[None]:
+    """Trace with calls to code of a tier, or without calls."""
+    token = _TIER.set(tier)
     try:
         yield
     finally:
-        _WANTED.reset(token)
+        _TIER.reset(token)
 
 
-def are_wanted() -> bool:
-    """Whether what is traced now may call other kernels."""
-    return _WANTED.get()
+def calls_to() -> str | None:
+    """The tier of the kernels that what is traced now may call; None where it may call none."""
+    return _TIER.get()
 
 
 def call(graph, kernel, arrays) -> tuple:

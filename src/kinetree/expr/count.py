@@ -65,8 +65,13 @@ def count_operations(graph, roots):
 def cost(graph, roots):
     """Operations that ``roots`` need, weighted by the time they take; an addition is 1."""
     nodes, order = graph.nodes, graph.reachable(roots)
-    called = sum(callee_of(graph, i).cost for i in order if nodes[i][0] == "call")
-    return called + sum(WEIGHTS.get(nodes[i][0], 1) for i in order)
+    return cost_of_calls(graph, roots) + sum(WEIGHTS.get(nodes[i][0], 1) for i in order)
+
+
+def cost_of_calls(graph, roots):
+    """The part of it in other kernels, which are called."""
+    calls = [i for i in graph.reachable(roots) if graph.nodes[i][0] == "call"]
+    return sum(callee_of(graph, i).cost for i in calls)
 
 
 def depth(graph, roots):

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import kind_of
+from kinetree.codegen import tiers
 from kinetree.codegen.inline import trace_of
-from kinetree.codegen.program import Argument, trace, traced_with_calls
+from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.errors import KinetreeError, PickleError, TraceError
-from kinetree.expr.calls import are_wanted
 from kinetree.expr.calls import call as call_kernel
+from kinetree.expr.calls import calls_to
 from kinetree.expr.node import Expr
 from kinetree.expr.refusals import explained
 from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
@@ -97,7 +98,7 @@ class UserKernel:
             return found(*args[1:] if type(args[0]) is Model else args)
         call = self.bind(*args, **options)
         if not call.arrays or call.is_traced:
-            found = self._called(call) if self.one_copy and are_wanted() else None
+            found = self._called(call) if self.one_copy and calls_to() else None
             return self._reference(call) if found is None else found
         compiled = self._compiled(call)
         self._remember(args, options, call, compiled)
@@ -118,9 +119,10 @@ class UserKernel:
             arrays.append(model.instant)
         else:
             compiled = self._compiled(call)
-        if compiled.kernel.cost < _LONG:
+        kernel = compiled.kernel.to_call()
+        if kernel.own_cost < _LONG:
             return None
-        results = call_kernel(graph, compiled.kernel, arrays)
+        results = call_kernel(graph, kernel, arrays)
         result = results[0] if len(results) == 1 else results
         return result if compiled.pack is None else compiled.pack(result)
 
@@ -266,7 +268,7 @@ def _compile(user, call, *, timed=False):
         with located(user, call):
             return trace(of_arrays, inputs, user.__name__)
 
-    program, make_program = traced_with_calls(make)
+    traced = Traced(make, calls_to() or tiers.first_calls())
 
     def reference(arrays):
         call, arrays = taken(arrays)
@@ -277,10 +279,11 @@ def _compile(user, call, *, timed=False):
         call.model,
         user.__name__,
         inputs,
-        program.outputs,
-        make_program,
+        traced.program.outputs,
+        traced,
         reference=reference,
         validate=lambda arrays: check_arrays(call.with_arrays(arrays[: len(call.arrays)])),
+        general_code=lambda: kernel.with_general_calls(),
     )
     return _Compiled(kernel, form["pack"])
 
@@ -325,7 +328,11 @@ def _try_on_numbers(user, call):
     sample = []
     for name, array in call.arrays.items():
         shape = call.shapes[name]
-        if array.shape[array.ndim - len(shape) :] != shape or not array.size:
+        if (
+            array.shape[array.ndim - len(shape) :] != shape
+            or not array.size
+            or array.dtype == object
+        ):
             return
         sample.append(array.reshape(-1, *shape)[0][()])
     call.apply(user.function, sample)

@@ -31,6 +31,7 @@ from kinetree.codegen.inline import evaluated, shortest, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError, ShapeError
+from kinetree.expr.calls import calls_to
 from kinetree.model.arrays import (
     as_configuration,
     as_joint_vector,
@@ -249,6 +250,10 @@ class Quantity:
 
         def reference(arrays):
             graph = trace_of(arrays)
+            if graph is not None and calls_to() == "general" and not _BY_THE_BOOK.get():
+                called = kernel.called_in(graph, arrays)
+                if called is not None:
+                    return called
             if graph is None or len(algorithms()) == 1 or _BY_THE_BOOK.get():
                 return by(algorithms()[0], arrays)
             if model.scalar_type().kind == "O":  # parameters of the model are traced, too

@@ -24,8 +24,8 @@ from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
-from kinetree.expr.calls import calls
-from kinetree.expr.count import cost
+from kinetree.expr.calls import call, calls, calls_to
+from kinetree.expr.count import cost, cost_of_calls
 
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
@@ -87,13 +87,13 @@ class Kernel:
     @cached_property
     def program(self):
         """The traced program, ready to be compiled."""
-        with calls(wanted=False):
+        with calls(None):
             return self._traced()
 
     @cached_property
     def program_with_calls(self):
         """The same, calling other kernels where it may: what is compiled for the processor."""
-        with calls(wanted=True):
+        with calls("general" if self.calls_general_code else "specialised"):
             program = self._traced()
         if not calls_of(program):
             self.__dict__.setdefault("program", program)
@@ -111,6 +111,35 @@ class Kernel:
 
     # --- calls from other programs: see kinetree.expr.calls --------------------------------------
 
+    calls_general_code = False
+
+    def to_call(self) -> "Kernel":
+        """The kernel for the program that is traced now to call: of general code if it may."""
+        return self.for_all or self if calls_to() == "general" else self
+
+    def called_in(self, graph, arrays) -> Any:
+        """The result of calling general code of a vector or number in a program; None if not so.
+
+        Matrices are copied in: what uses them has to see which entries are zero.
+        """
+        fits = [np.shape(a) == i.shape for a, i in zip(arrays, self.inputs, strict=True)]
+        if len(self.outputs) > 1 or len(self.outputs[0].shape) > 1 or not all(fits):
+            return None
+        return None if self.for_all is None else call(graph, self.for_all, arrays)[0]
+
+    def with_general_calls(self) -> "Kernel | None":
+        """The same, calling code that serves every robot; None where there is no such code."""
+        with calls("general"):
+            program = self.make_program()
+        if not any(callee.calls_general_code for callee in calls_of(program)):
+            return None
+        found = Kernel(
+            self.name, self.inputs, self.outputs, self.make_program, reference=self.reference,
+            validate=self.validate,
+        )  # fmt: skip
+        found.calls_general_code = True
+        return found
+
     @cached_property
     def constants(self) -> dict:
         """Results that do not depend on the inputs, by their number among all."""
@@ -121,6 +150,12 @@ class Kernel:
     def cost(self) -> float:
         """Operations, weighted by the time they take."""
         return cost(self.program_with_calls.graph, self.program_with_calls.roots)
+
+    @cached_property
+    def own_cost(self) -> float:
+        """The same without those of what it calls."""
+        graph, roots = self.program_with_calls.graph, self.program_with_calls.roots
+        return self.cost - cost_of_calls(graph, roots)
 
     def entry(self, dtype, lanes, level) -> Any:
         """Machine code for other code to call."""

@@ -25,6 +25,7 @@ from kinetree.codegen.build import (
     program_of,
 )
 from kinetree.codegen.cache import open_store
+from kinetree.codegen.linking import Entry
 from kinetree.codegen.loops.data import SINGLE, Rows
 from kinetree.codegen.loops.plan import KIND, NUMBERS, ROW, Plan, plan_of
 from kinetree.codegen.machine_code import default_lanes, load
@@ -416,6 +417,34 @@ class LoopKernel(Kernel):
             f"{what} of {self.name}", inputs, outputs, source, self.data, key=key,
             reference=reference, validate=lambda arrays: self.validate(arrays[: len(self.inputs)]),
         )  # fmt: skip
+
+    # --- calls from other programs: see kinetree.expr.calls --------------------------------------
+
+    calls_general_code = True
+    constants: Any = {}
+
+    @property
+    def cost(self) -> float:
+        """Operations, roughly."""
+        return 50.0 * self.numbers
+
+    own_cost = cost
+
+    def entry(self, dtype, lanes, level) -> Any:
+        """Machine code for other code to call, tied to the robot; there is one level of it."""
+        found = self._entries.get((dtype, lanes))
+        if found is None:
+            variant = LoopVariant(self, dtype, lanes > 1)
+            shared, space = variant.shared, variant.bound.slots * np.dtype(dtype).itemsize * lanes
+            if shared.lanes != lanes:
+                raise ValueError(f"{self.name} runs {shared.lanes} samples at a time, not {lanes}")
+            found = self._entries[dtype, lanes] = Entry(
+                f"loops_{shared.step}", shared.codes[shared.step].address(f"step_{shared.step}"),
+                variant.bound.words.ctypes.data, max(-(-space // 64), 1) * 64,
+                tuple(a.size for a in (*self.inputs, *self.outputs)), has_frame=True,
+                is_bound=True, code=variant,
+            )  # fmt: skip
+        return found
 
 
 class Derivative:

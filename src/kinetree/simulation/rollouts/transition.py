@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen import tiers
 from kinetree.codegen.inline import compact, evaluated
-from kinetree.codegen.program import Argument, trace, traced_with_calls
+from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.diff import jacobian
@@ -210,8 +211,8 @@ class Transition:
                 raise SingularError(str(error)) from error
             return results[0] if len(results) == 1 else results
 
-        program, make = traced_with_calls(lambda: trace(traced, inputs, name))
-        return self._kernel(name, inputs, program.outputs, make, reference)
+        made = Traced(lambda: trace(traced, inputs, name), tiers.first_calls())
+        return self._kernel(name, inputs, made, reference, general=True)
 
     def _gradients(self, name, inputs, function):
         """A kernel of a number, and of the gradients of another with respect to the inputs."""
@@ -225,10 +226,8 @@ class Transition:
             rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
             return np.asarray(value), *gradients_along(total, (q, qd, *rest), rates)
 
-        program, make = traced_with_calls(lambda: compact(trace(traced, inputs, name)))
-        return self._kernel(
-            name, inputs, program.outputs, make, lambda arrays: evaluated(program, arrays)
-        )
+        made = Traced(lambda: compact(trace(traced, inputs, name)))
+        return self._kernel(name, inputs, made, lambda arrays: evaluated(made.program, arrays))
 
     def _rates(self, k, symbols):
         """Directions in which an array can change, its last axis."""
@@ -245,17 +244,21 @@ class Transition:
                 for condition in parameter(self.model, i.name).conditions(symbol):
                     condition.require()
 
-    def _kernel(self, name, inputs, outputs, make_program, reference):
+    def _kernel(self, name, inputs, traced, reference, *, general=False):
         def validate(arrays):
             for i, array in zip(inputs, arrays, strict=True):
                 check_finite(array, i.name, core=len(i.shape))
                 if i.name == "q":
                     as_configuration(self.model, array)
 
-        return kernel_for(
-            self.model, name, inputs, outputs, make_program, reference=reference,
-            validate=validate,
+        def general_code():
+            return kernel.with_general_calls()
+
+        kernel = kernel_for(
+            self.model, name, inputs, traced.program.outputs, traced, reference=reference,
+            validate=validate, general_code=general_code if general else None,
         )  # fmt: skip
+        return kernel
 
 
 def _shapes(inputs):
