@@ -71,15 +71,25 @@ def forward_dynamics_derivatives(
 
 
 @refuses("loops", "couplings", use="kinetree.differentiate")
-def forward_dynamics_derivatives_by_articulated_bodies(model, q, qd, tau, f_ext=None):
-    """The same: ``H⁻¹`` acts through articulated bodies, on one column after the other."""
+def forward_dynamics_derivatives_by_articulated_bodies(
+    model, q, qd, tau, f_ext=None, *, wrt=("q", "qd", "tau")
+):
+    """The same, as far as ``wrt`` asks for it, with ``H⁻¹`` acting through articulated bodies.
+
+    On one column after the other, as code for every robot needs it.
+    """
     at, bodies = model.v_slice, aba.articulated_bodies(model, q, qd, tau, f_ext)
-    dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, bodies.qdd, f_ext)
-    dtau = model.matrix(q)
-    for i in model.outward():
-        dtau[at[i], at[i]] = np.eye(model.joint[i].nv, dtype=int)
-    minv.solve_columns(model, bodies.joints, (-1, dq), (-1, dqd), (1, dtau))
-    return ForwardDynamicsDerivatives(dq, dqd, dtau)
+    found = {}
+    if "q" in wrt or "qd" in wrt:
+        d = inverse_dynamics_derivatives(model, q, qd, bodies.qdd, f_ext)
+        found |= {"q": (-1, d.dq), "qd": (-1, d.dqd)}
+    if "tau" in wrt:
+        found["tau"] = 1, model.matrix(q)
+        for i in model.outward():
+            found["tau"][1][at[i], at[i]] = np.eye(model.joint[i].nv, dtype=int)
+    minv.solve_columns(model, bodies.joints, *(found[name] for name in wrt))
+    parts = (found[name][1] if name in wrt else None for name in ("q", "qd", "tau"))
+    return ForwardDynamicsDerivatives(*parts)
 
 
 def _free_root_columns(model, bodies, forces):
