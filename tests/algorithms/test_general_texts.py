@@ -1,4 +1,4 @@
-"""Texts recorded once for every robot, run by the interpreter: the numbers of the plain text."""
+"""Texts recorded once for every robot: the numbers of the plain text, and of specialised code."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,8 @@ from kinetree.algorithms import (
     rnea_derivatives,
 )
 from kinetree.codegen.loops.meaning import interpret
-from kinetree.joints import REPRESENTATIVES
+from kinetree.errors import JointError
+from kinetree.joints import REPRESENTATIVES, Prescribed
 from kinetree.model.define import ARRAYS, DEFINITIONS
 from kinetree.model.general.model import Source
 from kinetree.model.general.tables import data_of
@@ -28,7 +29,6 @@ from kinetree.spatial import Force
 TEXTS = {
     coriolis.coriolis_matrix: ("q", "qd"),
     coriolis.inertia_rate: ("q", "qd"),
-    coriolis.christoffel_by_planes: ("q",),
     minv.inverse_mass_matrix_by_columns: ("q",),
     regressors.regressor_in_base_coordinates: ("q", "qd", "qdd"),
     regressors.momentum_regressor: ("q", "qd"),
@@ -70,14 +70,19 @@ def is_regular(joint):
     return joint.constant_subspace and not joint.moves_by_itself
 
 
+def robot(rng, joints, floating, bodies=5):
+    """A random tree; every other joint that can has armature."""
+    model = random_tree(bodies, rng, joints=joints, floating_base=floating)
+    bodies = [
+        replace(b, dynamics=kt.JointDynamics(armature=0.2)) if b.joint.nv == 1 and k % 2 else b
+        for k, b in enumerate(model.bodies)
+    ]
+    return model.replace(bodies=bodies)
+
+
 def assert_general_text_agrees(text, arguments, joints, rng):
     for floating in (False, True):
-        model = random_tree(7, rng, joints=joints, floating_base=floating)
-        bodies = [
-            replace(b, dynamics=kt.JointDynamics(armature=0.2)) if b.joint.nv == 1 and k % 2 else b
-            for k, b in enumerate(model.bodies)
-        ]
-        model = model.replace(bodies=bodies)
+        model = robot(rng, joints, floating)
         data = data_of(model)
         assert data is not None
         axes = {n: ARRAYS[n].shape for n in arguments}
@@ -109,3 +114,66 @@ def test_texts_for_every_joint_are_recorded_once_for_every_robot(text, rng):
 def test_texts_for_regular_joints_are_recorded_once_for_every_robot(text, rng):
     joints = [joint for joint in REPRESENTATIVES if is_regular(joint)]
     assert_general_text_agrees(text, OF_REGULAR_JOINTS[text], joints, rng)
+
+
+PUBLIC = {
+    kt.inverse_mass_matrix: ("q",),
+    kt.coriolis_matrix: ("q", "qd"),
+    kt.christoffel: ("q",),
+    kt.mass_matrix_rate: ("q", "qd"),
+    kt.regressor: ("q", "qd", "qdd"),
+    kt.momentum_regressor: ("q", "qd"),
+    kt.kinetic_energy_regressor: ("q", "qd"),
+    kt.potential_energy_regressor: ("q",),
+    kt.energy_regressor: ("q", "qd"),
+    kt.hybrid_dynamics: ("q", "qd", "tau", "qdd"),
+    kt.hybrid_response: ("q",),
+}
+HYBRID = (kt.hybrid_dynamics, kt.hybrid_response)
+JOINTS = (kt.Revolute("z"), kt.Revolute((1.0, 2.0, -1.0)), kt.Spherical(), kt.Universal("xy"))
+
+
+@pytest.fixture(scope="module")
+def mechanism():
+    return robot(np.random.default_rng(3), JOINTS, floating=True, bodies=5)
+
+
+def arrays(model, names, rng, batch=()):
+    found = {n: rng.standard_normal((*batch, model.nv)) for n in names}
+    return found | {"q": model.random_configuration(rng, *batch)}
+
+
+@pytest.mark.parametrize("function", PUBLIC, ids=lambda f: f.__name__)
+def test_public_functions_run_general_code_that_agrees_with_the_text(function, mechanism, rng):
+    options = {"given": mechanism.joint_names[1::2]} if function in HYBRID else {}
+    for batch in ((), (3,)):
+        given = arrays(mechanism, PUBLIC[function], rng, batch)
+        with kt.tier("general"):
+            found = np.array(function(mechanism, **given, **options))
+            kernel = next(k for k in mechanism.kernels.values() if k.name == function.__name__)
+            assert kernel.tier == "general"
+        expected = kernel.reference(list(given.values()))
+        if function is kt.hybrid_dynamics:
+            expected = np.moveaxis(expected, -2, 0)
+        scale = np.max(np.abs(expected))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)
+
+
+def test_another_joint_that_is_given_compiles_nothing(mechanism, rng):
+    q = mechanism.random_configuration(rng)
+    with kt.tier("general"):
+        found = [kt.hybrid_response(mechanism, q, given=name) for name in mechanism.joint_names[1:]]
+    H_inv = np.linalg.inv(kt.mass_matrix(mechanism, q))
+    for i, R in enumerate(found, start=2):
+        at = mechanism.v_slice[i]
+        expected = np.linalg.inv(H_inv[at, at])  # inertia of the joint while all others are free
+        np.testing.assert_allclose(R[at, at], expected, rtol=0, atol=1e-9 * np.max(expected))
+
+
+def test_refusals_are_those_of_specialised_code(rng):
+    builder = kt.ModelBuilder("driven")
+    drive = Prescribed(kt.Revolute("z"), lambda t: ([t], [1.0], [0.0]))
+    model = builder.body("link", joint=drive).build().at(0.0)
+    for tier in ("general", "specialised"):
+        with kt.tier(tier), pytest.raises(JointError, match="does not honour prescribed joint"):
+            kt.coriolis_matrix(model, model.neutral(), np.zeros(model.nv))

@@ -38,16 +38,20 @@ def refuses(*features, use):
     def decorate(text: Text) -> Text:
         name = f"{text.__module__.rpartition('.')[2]}.{text.__name__}"
 
-        @wraps(text)
-        def of_model(model, *arrays, **options):
+        def refuse(model):
             for feature in features:
                 found = _FOUND[feature](model)
                 if found:
                     raise _ERROR[feature](
                         f"{name} does not honour {found} of model {model.name!r}; use {use}"
                     )
+
+        @wraps(text)
+        def of_model(model, *arrays, **options):
+            refuse(model)
             return text(model, *arrays, **options)
 
+        cast(Any, of_model).refuse = refuse
         return cast(Text, of_model)
 
     return decorate

@@ -150,7 +150,8 @@ class Quantity:
         suits: whether an algorithm is worth tracing for a model.
         inverts_inertia: whether it is undefined where the inertia matrix is singular.
         general: whether the first algorithm can be recorded once for every robot, see
-            ``kinetree.model.general``.
+            ``kinetree.model.general``; or a function of the options that returns a text of the
+            model and arrays that can be, or None.
         called: what messages call it, if not by its name.
     """
 
@@ -165,7 +166,7 @@ class Quantity:
     selects: tuple[str, ...] = ()
     suits: Callable[[Any, Callable], bool] = lambda model, algorithm: True
     inverts_inertia: bool = False
-    general: bool = False
+    general: bool | Callable[[dict], Callable | None] = False
     called: str = ""
 
     def __post_init__(self):

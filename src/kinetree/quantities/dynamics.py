@@ -232,6 +232,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, independent: Names = None) -> Arr
     needs=(require_independent_joints,),
     inverts_inertia=True,
     suits=fewest.suits,
+    general=lambda options: minv.inverse_mass_matrix_by_columns,
     serve=with_loops(lambda at: at.response(np.eye(at.model.nv, dtype=int)), none_kept),
 )
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
@@ -303,6 +304,7 @@ def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     fewest.coriolis_matrix_in_root_coordinates,
     fewest.coriolis_matrix_by_axial_turns,
     tree=True,
+    general=True,
     selects=("independent",),
     serve=with_loops(lambda at: at.coriolis()),
 )
@@ -321,6 +323,7 @@ def coriolis_matrix(
     (coordinate_count, coordinate_count, coordinate_count),
     coriolis.christoffel,
     tree=True,
+    general=lambda options: coriolis.christoffel_by_planes,
     selects=("independent",),
     serve=with_loops(lambda at: at.christoffel()),
 )

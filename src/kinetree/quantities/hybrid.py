@@ -37,11 +37,11 @@ def _given(model, options):
     return tuple(map(int, hybrid.variables(model, rest)))
 
 
-def _both(*algorithms, loops=None):
+def _both(*algorithms, loops=None, general=True):
     """``tau`` and ``qdd`` of all joints, one above the other."""
     return quantity(
         (2, "nv"), *algorithms, tree=True, read=FORCES, called="hybrid_dynamics", public=False,
-        serve=loops and with_loops(loops, _given),
+        serve=loops and with_loops(loops, _given), general=general,
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _hybrid_aba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
     """By articulated bodies."""
 
 
-@_both(hybrid.hybrid_dynamics)
+@_both(hybrid.hybrid_dynamics, general=False)
 def _hybrid_crba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
     """By the inertia matrix of the joints that are free."""
 
@@ -109,6 +109,7 @@ def hybrid_dynamics(
 
 @quantity(
     ("nv", "nv"), hybrid.response, tree=True, called="hybrid_response", public=False,
+    general=lambda options: hybrid.response_by_articulated_bodies,
     serve=with_loops(hybrid.closed_response, _given),
 )  # fmt: skip
 def _hybrid_response(model, q, *, free) -> Any:

@@ -33,6 +33,7 @@ def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     energy.mass_matrix_rate,
     energy.mass_matrix_rate_by_axial_turns,
     tree=True,
+    general=True,
     selects=("independent",),
     serve=with_loops(lambda at: at.inertia_rate()),
 )

@@ -42,11 +42,16 @@ def _along_loops(at, qdd, friction, rotors):
     return at.G.T @ texts.regressor(at.model, at.q, at.qd, qdd, friction=friction, rotors=rotors)
 
 
+def _general_text(options):
+    return None if any(options.values()) else texts.regressor_in_base_coordinates
+
+
 @quantity(
     (coordinate_count, _parameter_count),
     texts.regressor,
     texts.regressor_by_axial_turns,
     tree=True,
+    general=_general_text,
     check=_check,
     read={"rotors": lambda model, rotors: bool(rotors)},
     selects=("independent",),
@@ -79,22 +84,22 @@ def regressor(
     """
 
 
-@quantity((6, _parameter_count), texts.momentum_regressor)
+@quantity((6, _parameter_count), texts.momentum_regressor, general=True)
 def momentum_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``Y`` with ``momentum(model, q, qd) == Y @ p``, (..., 6, 10 body_count)."""
 
 
-@quantity((_parameter_count,), texts.kinetic_energy_regressor)
+@quantity((_parameter_count,), texts.kinetic_energy_regressor, general=True)
 def kinetic_energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``y`` with ``kinetic_energy(model, q, qd) == y @ p``, (..., 10 body_count)."""
 
 
-@quantity((_parameter_count,), texts.potential_energy_regressor)
+@quantity((_parameter_count,), texts.potential_energy_regressor, general=True)
 def potential_energy_regressor(model: Model, q: ArrayLike) -> Array:
     """``y`` with ``potential_energy(model, q) == y @ p``, (..., 10 body_count)."""
 
 
-@quantity((_parameter_count,), texts.energy_regressor)
+@quantity((_parameter_count,), texts.energy_regressor, general=True)
 def energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``y`` with ``y @ p`` the kinetic and potential energy together, (..., 10 body_count).
 

@@ -2,17 +2,22 @@
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from kinetree.codegen.loops.data import SINGLE, Data, Rows
 from kinetree.codegen.runtime.loops import LoopKernel
-from kinetree.model.general.tables import data_of, placements
+from kinetree.model.general.kinds import Marked
+from kinetree.model.general.tables import BODIES, data_of, placements
 
 FRAMES = ("name", "relative_to")
 """Options that name a frame or body: which it is, is data."""
 
-_sources: dict[tuple, "_Text"] = {}
+MARKS = "free"
+"""The option that has numbers of joints: these are of other kinds than the rest."""
+
+_sources: dict[tuple, "Text"] = {}
 
 
 def general_kernel(
@@ -21,7 +26,7 @@ def general_kernel(
     """A quantity of a model by code that serves every robot, or None where there is none.
 
     Args:
-        quantity: a ``kinetree.model.define.Quantity`` whose first algorithm can be recorded.
+        quantity: a ``kinetree.model.define.Quantity`` with a text that can be recorded.
         model: the mechanism.
         inputs: as of ``Kernel``; so are the following.
         outputs: results.
@@ -29,48 +34,93 @@ def general_kernel(
         reference: computes without compiled code.
         validate: raises for arrays that make no sense.
     """
-    data = data_of(model)
+    data, text = data_of(model), quantity.algorithms[0]
+    if hasattr(text, "refuse"):
+        text.refuse(model)
+    if callable(quantity.general):
+        text = quantity.general(options)
     if data is None or any(callable(n) for i in inputs for n in quantity.known[i.name].shape):
         return None  # an argument whose size is that of one robot
+    if text is None:
+        return None
+    marks = {}
+    if MARKS in options:
+        data, marks = _with_marks(data, options[MARKS]), {MARKS: Marked()}
+        options = {**options, MARKS: MARKS}
     frames = {n: model.frame(options[n]) for n in FRAMES if options.get(n) is not None}
     on_base = {name: frame.body == 0 for name, frame in frames.items()}
     # What stands for the name of a frame in the text is the name of the option.
     options = {name: name if name in frames else value for name, value in options.items()}
-    names = tuple(i.name for i in inputs)
-    key = (quantity.name, names, tuple(options.items()), tuple(on_base.items()))
-    source = _sources.get(key)
-    if source is None:
-        source = _sources[key] = _Text(quantity, names, options, on_base)
-    return LoopKernel(
-        quantity.called, inputs, outputs, source, _with_frames(data, frames), reference=reference,
-        validate=validate, key=("general", *key),
+    names, count = tuple(i.name for i in inputs), len(quantity.required)
+    given = marks if callable(quantity.general) else {**options, **marks}
+
+    def of_arrays(model, *arrays):
+        extra = dict(zip(names[count:], arrays[count:], strict=True))
+        return text(model, *arrays[:count], **extra, **given)
+
+    return loop_kernel(
+        of_arrays, quantity.called, inputs, outputs, _with_frames(data, frames), on_base,
+        shapes={name: quantity.known[name].shape for name in names},
+        configurations=[name for name in names if quantity.known[name].is_configuration],
+        key=(quantity.name, names, tuple(options.items()), tuple(on_base.items())),
+        reference=reference, validate=validate,
     )  # fmt: skip
 
 
-class _Text:
-    """The text of a quantity with some options, as a source that is made when it is needed."""
+def loop_kernel(
+    text, name, inputs, outputs, data, frames=None, *, shapes, configurations, key, reference,
+    validate,
+) -> LoopKernel:  # fmt: skip
+    """A kernel of a text that is recorded once for every robot.
 
-    def __init__(self, quantity, names, options, frames):
-        self.quantity, self.names, self.options, self.frames = quantity, names, options, frames
+    Args:
+        text: function of a model and arrays.
+        name: for messages; ``inputs`` and ``outputs`` as of ``Kernel``.
+        inputs: arguments.
+        outputs: results.
+        data: the robot.
+        frames: as of ``GeneralModel``.
+        shapes: of the arguments by name, as in ``kinetree.model.define.Array``.
+        configurations: names of the arguments with quaternions whose lengths are checked.
+        key: what identifies the text.
+        reference: as of ``Kernel``.
+        validate: as of ``Kernel``.
+    """
+    source = _sources.get(key)
+    if source is None:
+        source = _sources[key] = Text(text, shapes, key[0], configurations, frames)
+    return LoopKernel(
+        name, inputs, outputs, source, data, reference=reference, validate=validate,
+        key=("general", *key),
+    )  # fmt: skip
+
+
+class Text:
+    """A text as a source that is made when it is needed; arguments as of ``Source``."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
 
     @cached_property
-    def source(self):
+    def source(self) -> Any:
+        """The source."""
         from kinetree.model.general.model import Source  # not needed when code is found
 
-        quantity, names = self.quantity, self.names
-        algorithm, count = quantity.algorithms[0], len(quantity.required)
+        return Source(*self.arguments)
 
-        def text(model, *arrays):
-            extra = dict(zip(names[count:], arrays[count:], strict=True))
-            return algorithm(model, *arrays[:count], **extra, **self.options)
-
-        shapes = {name: quantity.known[name].shape for name in names}
-        configurations = [name for name in names if quantity.known[name].is_configuration]
-        return Source(text, shapes, quantity.name, configurations, self.frames)
-
-    def program(self, kinds, pairs=None):
+    def program(self, kinds, pairs=None) -> Any:
         """The loops for some kinds of bodies."""
         return self.source.program(kinds, pairs)
+
+
+def _with_marks(data: Data, joints) -> Data:
+    """A robot some of whose joints are marked."""
+    rows, marked = data.domains[BODIES], np.zeros(data.domains[BODIES].count, dtype=np.int64)
+    marked[np.array(joints, dtype=np.int64) - 1] = 1
+    found, kind = np.unique(2 * rows.kind + marked, return_inverse=True)
+    kinds = tuple(replace(rows.kinds[k // 2], marked=bool(k % 2)) for k in found)
+    bodies = replace(rows, kinds=kinds, kind=kind.astype(np.int64))
+    return replace(data, domains={**data.domains, BODIES: bodies})
 
 
 def _with_frames(data: Data, frames) -> Data:

@@ -28,11 +28,13 @@ class Kind:
         joint: any joint of the kind, with placeholders for its parameters.
         at_base: whether the parent is the fixed base.
         armature: whether the joint has armature.
+        marked: whether an option of a quantity names the joint.
     """
 
     joint: AbstractJoint
     at_base: bool
     armature: bool
+    marked: bool = False
 
     @cached_property
     def count(self) -> int:
@@ -44,18 +46,26 @@ class Kind:
         """The same for the same kind in every process; None where no text says what it does."""
         if not is_plain_value(self.joint):  # a class or function of the user's
             return None
-        flags = "base" * self.at_base + " armature" * self.armature
+        flags = "base" * self.at_base + " armature" * self.armature + " marked" * self.marked
         return f"{type(self.joint).__module__} {self.joint!r} {flags}"
 
     def __repr__(self):
-        return self.key or f"{self.joint!r} {id(type(self.joint))} {self.at_base} {self.armature}"
+        flags = self.at_base, self.armature, self.marked
+        return self.key or f"{self.joint!r} {id(type(self.joint))} {flags}"
 
     def __hash__(self):
         return self._hash
 
     @cached_property
     def _hash(self):
-        return hash((type(self.joint), self.joint, self.at_base, self.armature))
+        return hash((type(self.joint), self.joint, self.at_base, self.armature, self.marked))
+
+
+class Marked:
+    """The joints that an option of a quantity names."""
+
+    def __contains__(self, i):
+        return i.kind.marked
 
 
 @dataclass

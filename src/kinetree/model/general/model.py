@@ -28,7 +28,11 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
-REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
+REPRESENTATIVES = tuple(
+    Kind(Revolute("z"), at_base, False, marked)
+    for marked in (True, False)
+    for at_base in (False, True)
+)
 """Kinds that show what a text does to other bodies, and to totals from the base on."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
