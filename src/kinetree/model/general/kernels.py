@@ -108,6 +108,11 @@ class Text:
 
         return Source(*self.arguments)
 
+    @property
+    def typical(self) -> Any:
+        """Kinds by which it is decided whether the text has derivatives."""
+        return self.source.typical
+
     def program(self, kinds, pairs=None) -> Any:
         """The loops for some kinds of bodies."""
         return self.source.program(kinds, pairs)
