@@ -11,6 +11,7 @@ import typer
 
 from kinetree.cli.console import fail, misuse, out, print_json, progress
 from kinetree.cli.options import Floating, FolderOption, Json, complete, open_robot, option
+from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import set_threads, threads
 
 _FUNCTIONS = {
@@ -52,7 +53,8 @@ def bench(
 
     On a URDF file, and if Pinocchio is installed, both run on the same states: how many times
     faster kinetree is, and how closely the answers agree. Otherwise the first column is the time to
-    the first result, from the cache when it is there.
+    the first result, from the cache when it is there. The others are of specialised code, or
+    with KINETREE_TIER=general of code that serves every robot.
     """
     batches = batch or [1, 256, 4096]
     if min(batches) < 1:
@@ -138,6 +140,8 @@ def measure(model, name, batches, seconds):
         return [a[0] for a in arrays] if n == 1 else [a[:n] for a in arrays]
 
     first = _seconds(lambda: function(model, *arguments(batches[0])))
+    if tiers.setting() != "general":
+        kt.warm_up(model, function, progress=False)
     before = threads()
     set_threads(1)
     try:
