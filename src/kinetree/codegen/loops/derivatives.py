@@ -31,7 +31,7 @@ from kinetree.codegen.loops.language import (
     input_name,
     regions,
 )  # fmt: skip
-from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
+from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, leaves, used_numbers
 from kinetree.errors import TraceError
 from kinetree.expr import simplify
 from kinetree.expr.diff import reverse
@@ -284,14 +284,14 @@ class _Gradients(_Derived):
         for place, node in case.stores.items():
             weight = self.leaf(case, self.twin(place))
             total = simplify.add(graph, total, simplify.mul(graph, weight, node))
-        leaves = {
-            i: place for i, place in case.leaves([total]).items()
+        loaded = {
+            i: place for i, place in leaves(graph, [total]).items()
             if place.table in self.given.tables
             and (self.storage(place) == "rows" or place.table in self.wrt)
         }  # fmt: skip
         one = graph.constant(1.0)
-        (found,) = reverse(graph, [total], [{i: one} for i in leaves])
-        for n, place in enumerate(leaves.values()):
+        (found,) = reverse(graph, [total], [{i: one} for i in loaded])
+        for n, place in enumerate(loaded.values()):
             if n in found:
                 if place.table in self.wrt:
                     place = place._replace(table=self.result_of[place.table])

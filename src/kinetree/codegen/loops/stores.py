@@ -1,6 +1,7 @@
 """Cases while they are made or changed: stores of single numbers, less those that nobody reads."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from kinetree.codegen.loops.language import Place, input_name, output_name, place_of
@@ -26,6 +27,7 @@ class Stores:
     def __init__(self, graph: Graph, kinds: dict, stores: dict, conditions: dict, checks: tuple):
         self.graph, self.kinds = graph, kinds
         self.stores, self.conditions, self.checks = stores, conditions, checks
+        self._leaves: tuple = (None, {})  # of which stores, and what they are
 
     @classmethod
     def of(cls, case: Program, variables: Iterable[str], key: tuple) -> "Stores":
@@ -44,14 +46,12 @@ class Stores:
         """All nodes that are wanted."""
         return [*self.stores.values(), *self.conditions.values(), *(c for c, *_ in self.checks)]
 
-    def leaves(self, roots: Iterable[int] | None = None) -> dict[int, Place]:
+    def leaves(self) -> dict[int, Place]:
         """The places that are loaded from, by node."""
-        nodes, found = self.graph.nodes, {}
-        for i in self.graph.reachable(self.roots() if roots is None else roots):
-            if nodes[i][0] == "input":
-                name = nodes[i][1].partition("#")[0]
-                found[i] = place_of(name)._replace(index=nodes[i][2])
-        return found
+        present = id(self.stores), len(self.stores)
+        if self._leaves[0] != present:
+            self._leaves = present, leaves(self.graph, self.roots())
+        return self._leaves[1]
 
     def kind(self, place: Place) -> Any:
         """The kind of the row of a place."""
@@ -88,7 +88,8 @@ def drop_unread(cases: Iterable[Stores], decide: Callable) -> None:
                     stays = _is_read(place, case.kind(place), read)
                 if stays:
                     kept[place] = node
-            case.stores = kept
+            if len(kept) < len(case.stores):
+                case.stores = kept
             count += len(kept)
         if count == before:
             return
@@ -127,6 +128,23 @@ def explicit_sums(case: Program) -> Program:
 
 
 # --- graphs --------------------------------------------------------------------------------------
+
+
+def leaves(graph: Graph, roots: Iterable[int]) -> dict[int, Place]:
+    """The places that roots depend on, by node."""
+    nodes, found = graph.nodes, {}
+    for i in graph.reachable(roots):
+        node = nodes[i]
+        if node[0] == "input":
+            table, paths = _parts(node[1])
+            found[i] = Place(table, paths, node[2])
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts(name):
+    """Table and paths of the name of an input, which may have the number of a block."""
+    return place_of(name.partition("#")[0])[:2]
 
 
 def copy_of(graph: Graph) -> Graph:
