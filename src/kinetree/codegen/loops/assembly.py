@@ -139,10 +139,8 @@ class _Flat:
                     if other or nested or again:
                         varied.add(place.table)
         for loop in self.recorder.items:
-            if (
-                not isinstance(loop, Block) and loop.region == "walk"
-            ):  # rows above may have been set in the same walk
-                access = self._access(loop)
+            if not isinstance(loop, Block) and loop.region == "walk":
+                access = self._access(loop)  # rows above may have been set in the same walk
                 varied |= access.read_other & access.stored
         like = {name: self._like(name) for name in crossing}
         fused = frozenset(self._fused())

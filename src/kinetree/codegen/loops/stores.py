@@ -27,7 +27,7 @@ class Stores:
     def __init__(self, graph: Graph, kinds: dict, stores: dict, conditions: dict, checks: tuple):
         self.graph, self.kinds = graph, kinds
         self.stores, self.conditions, self.checks = stores, conditions, checks
-        self._leaves: tuple = (None, {})  # of which stores, and what they are
+        self._leaves: tuple = (None, 0, {})  # of which stores, how many, and what they are
 
     @classmethod
     def of(cls, case: Program, variables: Iterable[str], key: tuple) -> "Stores":
@@ -48,10 +48,11 @@ class Stores:
 
     def leaves(self) -> dict[int, Place]:
         """The places that are loaded from, by node."""
-        present = id(self.stores), len(self.stores)
-        if self._leaves[0] != present:
-            self._leaves = present, leaves(self.graph, self.roots())
-        return self._leaves[1]
+        stores, count, _ = self._leaves
+        if stores is not self.stores or count != len(stores):
+            found = leaves(self.graph, self.roots())
+            self._leaves = self.stores, len(self.stores), found
+        return self._leaves[2]
 
     def kind(self, place: Place) -> Any:
         """The kind of the row of a place."""
