@@ -185,3 +185,16 @@ def test_a_full_list_is_said_in_c_and_nan_in_cuda(tmp_path):
     (found,) = loops_in_cuda(tmp_path, program, data)(np.stack([x, 100 * x]), v, 1.0)
     assert np.isnan(found[0]).all()
     np.testing.assert_allclose(found[1], v)
+
+
+def test_machine_code_notices_a_full_list_and_infinite_repetitions():
+    source = Balls(True)
+    for most, sweeps in ((1, 20.0), (20, np.inf)):
+        data, x, v = some_balls(12, 1, most)
+        kernel = LoopKernel(
+            source.name, [Argument("x", x.shape), Argument("v", v.shape), Argument("sweeps", ())],
+            [Argument("out0", v.shape)], source, data, validate=lambda arrays: None,
+            reference=lambda arrays: np.zeros_like(arrays[1]),
+        )  # fmt: skip
+        assert not kernel.call(x, v, sweeps).any()  # the reference was asked
+        assert kernel.call(x, v, 0.0).any() == (most > 1)
