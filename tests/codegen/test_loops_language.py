@@ -112,6 +112,22 @@ def test_a_text_that_is_not_a_loop_is_refused(text, message):
         record(text, ("q",), data_of(model).domains[BODIES].kinds)
 
 
+def only_sliders_look_at_their_parents(model, q):
+    t, out = model.table(np.zeros(1)), model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        t[i] = q[model.q_slice[i]]
+        slides = isinstance(model.joint[i], kt.Prismatic)
+        out[i] = t[i] + t[model.parent[i]] if slides else t[i]
+    return model.joined(out)
+
+
+def test_a_kind_that_looks_at_more_than_representatives_do_is_refused():
+    model = random_tree(6, 0, joints=[kt.Prismatic("z"), kt.Revolute("x")])
+    message = "a kind of row reads table t0 at i.parent, which no representative kind does"
+    with pytest.raises(TraceError, match=message):
+        record(only_sliders_look_at_their_parents, ("q",), data_of(model).domains[BODIES].kinds)
+
+
 # --- refused by the interpreter ------------------------------------------------------------------
 
 

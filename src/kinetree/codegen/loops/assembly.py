@@ -67,7 +67,10 @@ class _Flat:
         for block in _blocks(recorder.items):
             self.blocks[block] = self._numbers(block)
         self.by_serial = {b.serial: b for b in self.blocks}
+        self.summed = {p.table for c in self.blocks.values() for p in c.stores if c.kind(p) is ANY}
         drop_unread(self.blocks.values(), self._stays)
+        if not self.outline_.first:
+            self._check_outline()
 
     # --- single numbers ---------------------------------------------------------------------
 
@@ -109,6 +112,22 @@ class _Flat:
             return table in outline.varied or self.graph.nodes[node][0] != "const"
         return None if outline.first or kind is not ANY else False
 
+    def _check_outline(self):
+        """Refuse a kind that looks at more of other rows than the outline says."""
+        outline = self.outline_
+        for block, case in self.blocks.items():
+            known = outline.crossing | (outline.exposed if len(block.rows) > 1 else frozenset())
+            for place in case.leaves().values():
+                if self._storage(place.table) != "rows":
+                    continue
+                other = case.kind(place) is ANY or len(block.rows) > 1
+                if place.table in outline.unseen or (other and place.table not in known):
+                    raise TraceError(
+                        f"a kind of row reads table {place.table} at {place.paths[0]}, which no "
+                        f"representative kind does, so that other kinds do not keep it for it: "
+                        f"record the text with more representative kinds"
+                    )
+
     def is_used(self, table):
         """Whether anything is stored to a table: by the kinds recorded here, or by others."""
         return table in self.outline_.crossing or any(
@@ -145,8 +164,9 @@ class _Flat:
         like = {name: self._like(name) for name in crossing}
         fused = frozenset(self._fused())
         return Outline(
-            like, frozenset(varied), frozenset(crossing), frozenset(exposed), fused, first=False
-        )
+            like, frozenset(varied), frozenset(crossing), frozenset(exposed),
+            frozenset(self.summed - crossing), fused, first=False,
+        )  # fmt: skip
 
     def _like(self, name):
         """A value of a table as others see it."""

@@ -35,6 +35,7 @@ class Outline:
         varied: tables whose constants do not come back: others add to them, or loops do.
         crossing: tables that other rows look at, whatever their kind.
         exposed: tables that nested walks look at, so that all of a row is kept.
+        unseen: tables that are stored to in other rows, but that nothing reads.
         fused: numbers of the walks that go on with the walk before them.
         skeleton: the regions, in the order of what is recorded; None for what does nothing.
         first: whether this is the outline of the first recording.
@@ -44,6 +45,7 @@ class Outline:
     varied: Any = field(default_factory=_All)
     crossing: frozenset = frozenset()
     exposed: frozenset = frozenset()
+    unseen: frozenset = frozenset()
     fused: frozenset = frozenset()
     skeleton: tuple = ()
     first: bool = True
