@@ -531,8 +531,8 @@ def as_texts(choices):
 
         variant = SimpleNamespace(status=Status(), ufunc=lambda *args, out: (0.0,) * len(out))
         return SimpleNamespace(
-            inputs=inputs, general=general, is_empty=not self.model.nv, numbers=1,
-            variant=lambda dtype, wide: variant,
+            inputs=inputs, general=general, is_empty=not self.model.nv, numbers=1, tier="text",
+            variant=lambda dtype, wide, samples: variant,
         )  # fmt: skip
 
     def chosen_once(model, q, prescribed=()):

@@ -72,6 +72,8 @@ class StatefulField:
 class _Stages:
     """A field for one step: counts the stages, and moves the states from one to the next."""
 
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  it holds traced numbers: see ``OneCopy``
+
     def __init__(self, stateful, method, h, s):
         self.stateful, self.h, self.s, self.rates = stateful, h, s, []
         table = getattr(method, "tableau", None)
