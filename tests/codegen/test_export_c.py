@@ -11,7 +11,7 @@ from support.backends import COMPILER, exported_c
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import c
-from kinetree.errors import LoopError, UnknownNameError
+from kinetree.errors import BackendError, LoopError, UnknownNameError
 from kinetree.functional import export
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.export import export_c
@@ -226,3 +226,37 @@ def test_what_the_page_shows_runs(tmp_path, monkeypatch, capsys):
     for line in quoted.splitlines()[:4]:
         assert line.partition(" = ")[2] in shown
     assert names["tau"].shape == (100, 2)
+
+
+# --- loops over tables ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_loops_over_tables_pass_their_own_test(dtype, tmp_path):
+    functions = ["inverse_dynamics", ("inverse_dynamics", {"f_ext": True}), "mass_matrix"]
+    folder = export_c(
+        kt.samples.quadruped(), functions, tmp_path / "legs", dtype=dtype, tier="general"
+    )
+    assert make_test(folder).count("ok") == 3
+    header = (folder / "legs.h").read_text()
+    assert "Loops over tables; 378 numbers on the stack." in header
+    assert "H[324] = H[18][18]" in header
+
+
+def test_the_text_of_loops_does_not_grow_with_the_robot(tmp_path):
+    def text(bodies):
+        folder = export_c(
+            kt.samples.chain(bodies), "forward_dynamics", tmp_path / f"c{bodies}", tier="general"
+        )
+        assert "ok" in make_test(folder)
+        return (folder / f"c{bodies}.c").read_text().partition("#define")[2]
+
+    short, long = text(3), text(300)
+    assert abs(len(long) - len(short)) < 200
+
+
+def test_what_has_no_general_code_is_named(pendulum, tmp_path):
+    with pytest.raises(BackendError, match=r"task_freedom has no general code .*tier='special"):
+        export_c(pendulum, "task_freedom", tmp_path / "x", tier="general")
+    with pytest.raises(UnknownNameError, match=r"'specialised' or 'general', got 'fast'"):
+        export_c(pendulum, "mass_matrix", tmp_path / "x", tier="fast")

@@ -348,21 +348,22 @@ def _provided(symbol):
 # --- Code for every robot: a program's loops, and the cases of each kind of row ------------------
 
 
-def loop_request(key, dtype, lanes, *what) -> str | None:
+def loop_request(key, dtype, lanes, *what, host=None) -> str | None:
     """The text that identifies code for every robot before it is recorded, or None.
 
     Args:
         key: what identifies the source, or None.
         dtype: the precision.
-        lanes: samples at a time.
+        lanes: samples at a time, or another word for the variant of the code.
         what: which part of the code.
+        host: compiler and processor; LLVM's and this one by default.
     """
     source = source_digest()
     if key is None or source is None or not _is_literal(key):
         return None
     versions = f"{sys.implementation.cache_tag}, numpy {np.__version__}"
     parts = ["loops", repr(key), repr(what), f"{dtype} x {lanes}", f"source {source}", versions]
-    return "\n".join([*parts, llvm.host()])
+    return "\n".join([*parts, host or llvm.host()])
 
 
 def program_of(text) -> tuple[str, str]:
@@ -483,7 +484,10 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     host, program = nvrtc.host(device), None
     rows = kernel.data.domains.get("bodies")
     kinds = tuple(sorted(rows.kinds, key=name_of)) if rows else ()
-    request = None if resident or options else _loop_request(kernel, dtype, kinds, host)
+    names = [kind if isinstance(kind, str) else kind.key for kind in kinds]
+    request = None
+    if not (resident or options or None in names):
+        request = loop_request(kernel.key, dtype, "cuda", *names, host=host)
     found = open_store().get(request) if request else None
     if found is not None:
         known = json.loads(found)
@@ -507,16 +511,6 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
             open_store().put(request, json.dumps(known).encode())
     entry = {"programs": [name], "shared": [shared], "ahead": [True], "work": work}
     return _code([code], entry, host)
-
-
-def _loop_request(kernel, dtype, kinds, host):
-    """As ``request_key``, for code that is the same for all robots of some kinds."""
-    names = [kind if isinstance(kind, str) else kind.key for kind in kinds]
-    source = source_digest()
-    if kernel.key is None or source is None or None in names or not _is_literal(kernel.key):
-        return None
-    words = ["request", f"loops {kernel.name} {kernel.key!r}", *names, dtype, f"source {source}"]
-    return "\n".join([*words, f"{sys.implementation.cache_tag}, numpy {np.__version__}", host])
 
 
 def _built_all(texts, host, device, options):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.codegen.program import Program
+from kinetree.codegen.render import c_loops
 from kinetree.codegen.render.c import C, argument_name, declaration, render
 from kinetree.expr.count import count_operations
 from kinetree.spelling import printable
@@ -41,6 +42,8 @@ class CFunction:
         about: a line for each argument, by name.
         samples: numbers for the self-test.
         labels: how to name intermediate values; see ``render.cstyle``.
+        loops: a ``LoopProgram`` and a robot's data, where loops over tables compute it; the program
+            then has inputs and outputs alone.
     """
 
     name: str
@@ -49,6 +52,7 @@ class CFunction:
     about: dict
     samples: tuple
     labels: dict = field(default_factory=dict)
+    loops: tuple | None = None
 
 
 def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64") -> Path:
@@ -86,8 +90,11 @@ def _refuse_foreign(folder, files):
             )
 
 
-def _cost(program):
+def _cost(function):
     """Operation counts in words; a loop counts as one run."""
+    if function.loops is not None:
+        return f"Loops over tables; {c_loops.stack(*function.loops)} numbers on the stack."
+    program = function.program
     checks = [node for node, *_ in program.checks]
     count = count_operations(program.graph, [*program.roots, *checks])
     kinds = (
@@ -138,16 +145,20 @@ class _Project:
             for a in (*f.program.inputs, *f.program.outputs)
             if a.size
         ]
-        lines = [*textwrap.wrap(f.summary, 92), *arguments, *textwrap.wrap(_cost(f.program), 92)]
+        lines = [*textwrap.wrap(f.summary, 92), *arguments, *textwrap.wrap(_cost(f), 92)]
         return f"{_comment(lines)}\n{declaration(f.program, self.dtype, self._name(f))};"
 
     def source(self):
-        texts = [
-            render(f.program, self.dtype, name=self._name(f), labels=f.labels)
-            for f in self.functions
-        ]
+        texts = [self._definition(f) for f in self.functions]
         include = f'#include "{self.prefix}.h"\n\n#include <math.h>'
         return "\n\n".join([self.banner, include, *texts]) + "\n"
+
+    def _definition(self, f):
+        name = self._name(f)
+        if f.loops is None:
+            return render(f.program, self.dtype, name=name, labels=f.labels)
+        results = [a.name for a in f.program.outputs]
+        return c_loops.render(*f.loops, self.dtype, name=name, results=results)
 
     # --- the self-test ---------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kinetree.codegen import tiers
 from kinetree.codegen.export import CFunction, Sample, write_project
+from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render import numpy as numpy_renderer
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.errors import UnknownNameError, names_itself
+from kinetree.errors import BackendError, UnknownNameError, names_itself
+from kinetree.expr.node import Graph
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import bind, leaves_of, prepare
@@ -57,6 +61,7 @@ _SAMPLES = 4
 def export_c(
     model: Model, functions: Sequence[Any], path: str | PathLike[str], *, name: str | None = None,
     dtype: Literal["float64", "float32"] = "float64",
+    tier: Literal["specialised", "general"] = "specialised",
 ) -> Path:  # fmt: skip
     """Write standalone C: header, source, self-test and Makefile, in a folder of their own.
 
@@ -71,16 +76,21 @@ def export_c(
         path: the folder; created if need be.
         name: start of all names in the code; by default the name of the folder.
         dtype: ``"float64"`` for double or ``"float32"`` for float.
+        tier: ``"specialised"``: straight lines for this mechanism, the fastest; ``"general"``:
+            loops over tables of it, whose text does not grow with the number of bodies.
 
     Returns:
         The folder.
     """
     from kinetree import __version__
 
+    if tier not in ("specialised", "general"):
+        raise UnknownNameError(f"tier must be 'specialised' or 'general', got {tier!r}")
+
     path = Path(path)
     prefix = identifier(name or path.resolve().name)
     several = [functions] if isinstance(functions, str) or callable(functions) else functions
-    requests = [_Request(model, f) for f in several]
+    requests = [_Request(model, f, tier) for f in several]
     exported = [_c_function(r, dtype) for r in requests]
     origin = f"{__version__} from model {model.name!r} ({model.fingerprint[:16]})."
     return write_project(
@@ -118,15 +128,15 @@ def to_numpy(
 class _Request:
     """A function with its options, found and traced."""
 
-    def __init__(self, model, entry):
+    def __init__(self, model, entry, tier="specialised"):
         function, options = entry if isinstance(entry, tuple) else (entry, {})
         self.model, self.options = model, dict(options)
         self.function = function = _traceable(function)
         while hasattr(function, "differentiated"):  # what a derivative is of
             function = function.function
         self.root = getattr(function, "function", function)
-        self.base = self.function.__name__
-        self.program = self._program()
+        self.base, self.loops = self.function.__name__, None
+        self.program = self._program() if tier == "specialised" else self._general_program()
 
     @property
     def name(self):
@@ -143,7 +153,9 @@ class _Request:
     def compute(self, *arrays):
         """The results as a call of the function in Python gives them."""
         named = dict(zip((a.name for a in self.program.inputs), arrays, strict=True))
-        result = self.function(self.model, **{**self.options, **named})
+        # A robot for which loops are wanted may be too large for code of its own.
+        with nullcontext() if self.loops is None else tiers.tier("general"):
+            result = self.function(self.model, **{**self.options, **named})
         return tuple(np.asarray(r, dtype=float) for r in leaves_of(result))
 
     def about(self):
@@ -174,6 +186,22 @@ class _Request:
             return replace(program, name=self.name)
         result = _RESULTS.get(self.base, ("result", ""))[0]
         return replace(program, name=self.name, outputs=(replace(program.outputs[0], name=result),))
+
+    def _general_program(self):
+        """Inputs and outputs of loops over tables; these and the robot are ``loops``."""
+        quantity, found = getattr(self.function, "definition", None), None
+        if quantity is not None and quantity.general:
+            extra = tuple(n for n in quantity.optional if self.options.get(n) is True)
+            options = {n: v for n, v in self.options.items() if n in quantity.options}
+            found = quantity.kernel(self.model, extra, **options).for_all
+        if found is None:
+            raise BackendError(
+                f"{self.base} has no general code for model {self.model.name!r}: export it with "
+                f"tier='specialised'"
+            )
+        self.loops = found.source.program(found.data.domains["bodies"].kinds), found.data
+        result = Argument(_RESULTS.get(self.base, ("result", ""))[0], found.outputs[0].shape)
+        return Program(self.name, tuple(found.inputs), (result,), Graph(), ())
 
     def _is_quantity(self):
         """Whether it is one of our functions of arrays alone: the best algorithm is known then."""
@@ -231,6 +259,7 @@ def _c_function(request, dtype):
         about=request.about(),
         samples=tuple(_samples(request, dtype)),
         labels=labels(request.model),
+        loops=request.loops,
     )
 
 

@@ -2,18 +2,43 @@
 
 import textwrap
 
-from kinetree.codegen.render.c import NOT_FINITE, C
+from kinetree.codegen.program import Argument, Program
+from kinetree.codegen.render.c import NOT_FINITE, C, argument_name, declaration
 from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cstyle_loops import LoopWriter, Places, plan_of, tables
+from kinetree.expr.node import Graph
 
-__all__ = ["render"]
+__all__ = ["arguments", "render", "stack"]
 
 
 class _Case(Places, C):
     pass
 
 
-def render(program, data, dtype="float64", *, name=None) -> str:
+def arguments(program, data, names=()):
+    """What the function takes and gives, as ``Argument``s.
+
+    Args:
+        program: a ``LoopProgram``.
+        data: the robot.
+        names: of the results, where they are not those of the program.
+    """
+
+    def shaped(table, name):
+        axes = program.tables[table].axes
+        return Argument(name, tuple(data.lengths[a] if isinstance(a, str) else a for a in axes))
+
+    results = zip(program.results, names or program.results, strict=True)
+    return [shaped(t, t) for t in program.arguments], [shaped(*pair) for pair in results]
+
+
+def stack(program, data) -> int:
+    """Numbers of rows, which the function has on the stack."""
+    plan = plan_of(program)
+    return int(tables(plan, data)[0][plan.header["rows of a sample"]])
+
+
+def render(program, data, dtype="float64", *, name=None, results=()) -> str:
     """Definition of a function ``int name(inputs..., outputs...)``, and its tables before it.
 
     Args:
@@ -21,41 +46,47 @@ def render(program, data, dtype="float64", *, name=None) -> str:
         data: the robot.
         dtype: ``"float64"`` or ``"float32"``.
         name: of the function; that of the program by default.
+        results: names of the results, where they are not those of the program.
     """
     c, plan, name = C(dtype), plan_of(program), name or identifier(program.name)
     writer = LoopWriter(program, plan, lambda case: _Case(dtype), c.constant(0.0))
     body = writer.text()
     ints, numbers = tables(plan, data)
-    size = int(ints[plan.header["rows of a sample"]])
-    parameters, checks = [], []
-    for side, names in (("in", program.arguments), ("out", program.results)):
-        for table in names:
-            own = identifier(f"{side}_{table}")
-            parameters.append(f"{'const ' if side == 'in' else ''}{c.real} *{own}")
-            if side == "in":
-                count = 1
-                for a in program.tables[table].axes:
-                    count *= data.lengths[a] if isinstance(a, str) else a
-                checks += [
-                    f"for (int n = 0; n < {count}; n++)",
-                    f"    if (!isfinite({own}[n])) status |= {NOT_FINITE};",
-                ]
-    unused = f"(void)rows; (void)ints; (void){name}_numbers;"
-    lines = [f"{c.real} rows[{max(size, 1)}];", "int status = 0;", unused, *checks, *body]
+    inputs, outputs = arguments(program, data, results)
+    lines = [
+        f"{c.real} rows[{max(int(ints[plan.header['rows of a sample']]), 1)}];",
+        *(f"const {c.real} *const {_own('in', a.name)} = {argument_name(a)};" for a in inputs),
+        *(
+            f"{c.real} *const {_own('out', table)} = {argument_name(a)};"
+            for table, a in zip(program.results, outputs, strict=True)
+        ),
+        "int status = 0;",
+        f"(void)rows; (void)ints; (void){name}_numbers;",
+    ]
+    for a in inputs:
+        lines.append(f"for (int n = 0; n < {a.size}; n++)")
+        lines.append(f"    if (!isfinite({_own('in', a.name)}[n])) status |= {NOT_FINITE};")
+    macros = {
+        "real": f"{name}_real", "ints": f"{name}_ints", "RESTRICT": "restrict",
+        "ROW(p, k)": "(p)[k]", "ENTRY(p, k)": "(p)[k]", "MODEL(k)": f"{name}_numbers[k]",
+    }  # fmt: skip
+    whole = Program(name, tuple(inputs), tuple(outputs), Graph(), ())
     return "\n".join(
         [
             _array(f"{name}_ints", "int", map(str, ints)),
             _array(f"{name}_numbers", c.real, map(c.constant, numbers)),
             f"typedef {c.real} {name}_real;",
-            f"#define real {name}_real", f"#define ints {name}_ints",
-            "#define RESTRICT restrict",
-            "#define ROW(p, k) (p)[k]", "#define ENTRY(p, k) (p)[k]",
-            f"#define MODEL(k) {name}_numbers[k]",
-            f"int {name}({', '.join(parameters)})", "{",
-            *(f"    {line}" for line in (*lines, "return status;")), "}",
-            *(f"#undef {macro}" for macro in ("real", "ints", "RESTRICT", "ROW", "ENTRY", "MODEL")),
+            *(f"#define {macro} {text}" for macro, text in macros.items()),
+            f"{declaration(whole, dtype, name)}\n{{",
+            *(f"    {line}" for line in (*lines, *body, "return status;")),
+            "}",
+            *(f"#undef {macro.partition('(')[0]}" for macro in macros),
         ]
-    )  # fmt: skip
+    )
+
+
+def _own(side, table):
+    return identifier(f"{side}_{table}")
 
 
 def _array(name, kind, texts):
