@@ -75,7 +75,9 @@ class Recorder:
         self.graph, self.tables = Graph(), {}
         self.declared: dict[str, Declaration] = {}
         self.cleared: list[str] = []
-        self.items, self.scope, self.rows = [], (), ()
+        self.items: list[Any] = []  # blocks and loops
+        self.scope: tuple[Loop, ...] = ()
+        self.rows: tuple[Row, ...] = ()
         self.serial = self.walks = 0
         self.block = self._new_block()
 

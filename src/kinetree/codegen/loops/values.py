@@ -87,7 +87,7 @@ class Table:
         self.recorder, self.name, self.domain, self.base = recorder, name, domain, base
         self.latest = {}  # value stored last, by kind; ANY for a row that a column names
 
-    def __getitem__(self, row):
+    def __getitem__(self, row) -> Any:
         if not isinstance(row, Row):
             return self.base
         values, key = self.recorder.block_at(row).values, (self.name, row.path)
