@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms import aba_derivatives, rnea_derivatives
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.codegen.program import Argument, trace
@@ -24,7 +25,9 @@ from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_for
 from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
 from kinetree.functional.variables import Variables
 from kinetree.model import Model
-from kinetree.model.define import is_public
+from kinetree.model.define import ARRAYS, is_public
+from kinetree.model.general.kernels import loop_kernel
+from kinetree.model.general.tables import data_of
 from kinetree.spatial import Force
 
 
@@ -108,6 +111,28 @@ class Derivative(Transformed):
 
     def _recursions(self, call) -> Any:
         return recursions(self.function.__name__, call.model, tuple(self.names()))
+
+    def general_code(self, call, inputs, outputs, reference, validate):
+        """A kernel by recursions that serve every robot, or None; arguments as of ``Kernel``."""
+        entries, names = self.entries(), tuple(i.name for i in inputs)
+        data = (
+            data_of(call.model) if call.model is not None and self.recursion_count(call) else None
+        )
+        repeated = len(set(entries)) < len(entries)
+        if data is None or repeated or not is_public(self.function):
+            return None
+        name = self.function.__name__
+        of = _GENERAL[name]
+
+        def text(model, *arrays):
+            found = of(model, entries, **dict(zip(names, arrays, strict=True)))
+            return tuple(found[entry] for entry in entries)
+
+        return loop_kernel(
+            text, self.__name__, inputs, outputs, data, configurations=("q",),
+            shapes={n: ARRAYS[n].shape for n in names}, key=(self.__name__, entries, names),
+            reference=reference, validate=validate,
+        )  # fmt: skip
 
     def estimated_cost(self, call):
         """Roughly the least number of operations of the derivative of the graph."""
@@ -204,4 +229,34 @@ _RECURSIONS = {
     "bias_force": (_bias_force, {"q", "qd"}),
     "gravity_force": (_gravity_force, {"q"}),
     "forward_dynamics": (_forward_dynamics, {"q", "qd", "tau"}),
+}
+
+
+# --- The same for every robot: functions of a general model, ``wrt`` and arrays -----------------
+
+
+def _general_inverse_dynamics(model, wrt, q, qd, qdd, f_ext=None):
+    d = rnea_derivatives.inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
+    return {"q": d.dq, "qd": d.dqd, "qdd": d.dqdd}
+
+
+def _general_bias_force(model, wrt, q, qd, f_ext=None):
+    return _general_inverse_dynamics(model, wrt, q, qd, model.zero_velocity, f_ext)
+
+
+def _general_gravity_force(model, wrt, q):
+    return _general_bias_force(model, wrt, q, model.zero_velocity)
+
+
+def _general_forward_dynamics(model, wrt, q, qd, tau, f_ext=None):
+    by_columns = aba_derivatives.forward_dynamics_derivatives_by_articulated_bodies
+    d = by_columns(model, q, qd, tau, f_ext, wrt=wrt)
+    return {"q": d.dq, "qd": d.dqd, "tau": d.dtau}
+
+
+_GENERAL = {
+    "inverse_dynamics": _general_inverse_dynamics,
+    "bias_force": _general_bias_force,
+    "gravity_force": _general_gravity_force,
+    "forward_dynamics": _general_forward_dynamics,
 }

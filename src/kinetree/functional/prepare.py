@@ -186,6 +186,9 @@ def prepare(function, call, parameters=()):
         is_exact = trace_of(arrays) is None and any(a.dtype == object for a in arrays)
         return evaluated(exact() if is_exact else kernel.program, arrays)
 
+    def general_code():
+        return function.general_code(call, inputs, outputs, reference, validate)
+
     key = None
     if model is not None and _description(function) is not None:
         key = (_description(function), parameters, call.key)
@@ -198,6 +201,7 @@ def prepare(function, call, parameters=()):
         reference=reference,
         validate=validate,
         key=key,
+        general_code=None if parameters or not hasattr(function, "general_code") else general_code,
     )
     return Prepared(kernel, form)
 
