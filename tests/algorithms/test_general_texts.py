@@ -19,6 +19,7 @@ from kinetree.algorithms import (
 )
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.errors import JointError
+from kinetree.functional.prepare import Prepared
 from kinetree.joints import REPRESENTATIVES, Prescribed
 from kinetree.model.define import ARRAYS, DEFINITIONS
 from kinetree.model.general.model import Source
@@ -177,3 +178,32 @@ def test_refusals_are_those_of_specialised_code(rng):
     for tier in ("general", "specialised"):
         with kt.tier(tier), pytest.raises(JointError, match="does not honour prescribed joint"):
             kt.coriolis_matrix(model, model.neutral(), np.zeros(model.nv))
+
+
+@pytest.mark.parametrize("function", [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force])
+@pytest.mark.parametrize("wrt", ["q", ("qd", "q")], ids=str)
+def test_derivatives_of_dynamics_run_general_code(function, wrt, rng):
+    model = robot(rng, JOINTS[:3], floating=True, bodies=4)
+    names = {kt.inverse_dynamics: ("q", "qd", "qdd"), kt.forward_dynamics: ("q", "qd", "tau")}
+    given = arrays(model, names.get(function, ("q", "qd")), rng, (2,))
+    f_ext = rng.standard_normal((2, model.body_count, 6))
+    derivative = kt.differentiate(function, wrt)
+    found = {}
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            found[tier] = np.array(derivative(model, *given.values(), f_ext))
+            kernels = [p.kernel for p in model.memo.values() if isinstance(p, Prepared)]
+            assert [k.tier for k in kernels] == [tier]
+    scale = np.max(np.abs(found["specialised"]))
+    np.testing.assert_allclose(*found.values(), rtol=0, atol=1e-11 * scale)
+
+
+def test_derivatives_of_irregular_joints_stay_specialised(rng):
+    model = robot(rng, (kt.Universal("xy"),), floating=False, bodies=2)
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    derivative = kt.differentiate(kt.inverse_dynamics, "qd")
+    with kt.tier("general"):
+        d = derivative(model, q, qd, qd)
+    C = [kt.coriolis_matrix(model, q, v) for v in (qd, *np.eye(model.nv))]
+    expected = C[0] + np.array([c @ qd for c in C[1:]]).T  # of C(q, qd) qd, bilinear
+    np.testing.assert_allclose(d, expected, rtol=0, atol=1e-12 * np.max(np.abs(expected)))

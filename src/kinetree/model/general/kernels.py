@@ -63,13 +63,13 @@ def general_kernel(
         shapes={name: quantity.known[name].shape for name in names},
         configurations=[name for name in names if quantity.known[name].is_configuration],
         key=(quantity.name, names, tuple(options.items()), tuple(on_base.items())),
-        reference=reference, validate=validate,
+        reference=reference, validate=validate, marks=bool(marks),
     )  # fmt: skip
 
 
 def loop_kernel(
     text, name, inputs, outputs, data, frames=None, *, shapes, configurations, key, reference,
-    validate,
+    validate, marks=False,
 ) -> LoopKernel:  # fmt: skip
     """A kernel of a text that is recorded once for every robot.
 
@@ -85,10 +85,11 @@ def loop_kernel(
         key: what identifies the text.
         reference: as of ``Kernel``.
         validate: as of ``Kernel``.
+        marks: as of ``Source``.
     """
     source = _sources.get(key)
     if source is None:
-        source = _sources[key] = Text(text, shapes, key[0], configurations, frames)
+        source = _sources[key] = Text(text, shapes, key[0], configurations, frames, marks)
     return LoopKernel(
         name, inputs, outputs, source, data, reference=reference, validate=validate,
         key=("general", *key),

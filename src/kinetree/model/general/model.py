@@ -10,6 +10,7 @@ stands, the base's values fold, and the base needs no row.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -28,11 +29,7 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
-REPRESENTATIVES = tuple(
-    Kind(Revolute("z"), at_base, False, marked)
-    for marked in (True, False)
-    for at_base in (False, True)
-)
+REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
 """Kinds that show what a text does to other bodies, and to totals from the base on."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
@@ -313,15 +310,19 @@ class Source:
         name: of the program.
         configurations: names of the arrays with quaternions whose lengths are checked.
         frames: as of ``GeneralModel``.
-    """
+        marks: whether the text does something else for bodies that are marked.
 
-    typical = REPRESENTATIVES
-    """Kinds that show what all do."""
+    Attributes:
+        typical: kinds that show what all do.
+    """
 
     def __init__(
         self, text: Callable, arguments: dict[str, tuple], name: str = "",
         configurations: Iterable[str] = (), frames: dict[str, bool] | None = None,
+        marks: bool = False,
     ):  # fmt: skip
+        marked = tuple(replace(kind, marked=True) for kind in REPRESENTATIVES if marks)
+        self.typical = (*marked, *REPRESENTATIVES)
         self.text, self.name = text, name or text.__name__
         self.arguments = {n: tuple(EXTENTS.get(k, k) for k in a) for n, a in arguments.items()}
         self.configurations, self.frames = tuple(configurations), frames or {}
@@ -331,7 +332,7 @@ class Source:
         """What the recording of single kinds of bodies needs to know of the text."""
         outline = None
         for _ in range(2):
-            outline = outline_of(*self._recorded(REPRESENTATIVES, outline))
+            outline = outline_of(*self._recorded(self.typical, outline))
         return outline
 
     def program(self, kinds: Any, pairs: Any = None) -> LoopProgram:
