@@ -11,8 +11,10 @@ kernel loads a copy and fills in its table.
 import ctypes
 import itertools
 import json
+import os
 from dataclasses import asdict
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -45,12 +47,11 @@ class LoopCode:
         source: has ``program(kinds)``, which records the program for some kinds of bodies.
         key: what identifies the source, or None.
         dtype: precision.
-        wide: whether it is for batches.
+        lanes: samples at a time; 1 where values decide which code runs next.
     """
 
-    def __init__(self, source, key, dtype, wide):
-        self.source, self.key, self.dtype = source, key, dtype
-        self.lanes = default_lanes(dtype, small=True) if wide else 1
+    def __init__(self, source, key, dtype, lanes):
+        self.source, self.key, self.dtype, self.lanes = source, key, dtype, lanes
         self.units: dict[tuple, dict] = {}
         self.recorded = _recorded.setdefault(_name(source, key), {})
         self.plan: Any = None
@@ -187,13 +188,20 @@ def _name(source, key):
     return id(source) if key is None else repr(key)
 
 
-def loop_code(source, key, dtype, wide) -> LoopCode:
+def loop_code(source, key, dtype, lanes) -> LoopCode:
     """The code of a source, one for the whole process."""
-    name = (_name(source, key), dtype, wide)
+    name = (_name(source, key), dtype, lanes)
     found = _codes.get(name)
     if found is None:
-        found = _codes[name] = LoopCode(source, key, dtype, wide)
+        found = _codes[name] = LoopCode(source, key, dtype, lanes)
     return found
+
+
+_making = RLock()  # one thread at a time finds out what is missing and makes it
+if hasattr(os, "register_at_fork"):  # who makes it would not be there to finish
+    os.register_at_fork(
+        before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
+    )
 
 
 # --- one robot as the tables that code reads ------------------------------------------------------
@@ -334,14 +342,15 @@ def _binding(dtype, lanes):
 
 
 class LoopVariant:
-    """As ``Variant``: code for one precision, for batches or single samples, tied to a robot."""
+    """As ``Variant``: code for one precision and number of lanes, tied to a robot."""
 
-    def __init__(self, kernel, dtype, wide):
+    def __init__(self, kernel, dtype, lanes):
         from kinetree.codegen.render.llvm_body import Vector
         from kinetree.codegen.render.llvm_table import table_numbers
 
-        self.shared = loop_code(kernel.source, kernel.key, dtype, wide)
-        self.shared.ready(kernel.data)
+        with _making:
+            self.shared = loop_code(kernel.source, kernel.key, dtype, lanes)
+            self.shared.ready(kernel.data)
         self.bound = Bound(kernel.data, self.shared)
         self.code = load(_binding(dtype, self.shared.lanes))
         words = table_numbers(kernel, Vector(dtype, self.shared.lanes), self.bound.slots)
@@ -383,7 +392,7 @@ class LoopKernel(Kernel):
 
     def make_variant(self, dtype, wide, level) -> Any:
         """Code tied to the robot; there is one level of it."""
-        return LoopVariant(self, dtype, wide)
+        return LoopVariant(self, dtype, default_lanes(dtype, small=True) if wide else 1)
 
     def rates(self, wrt) -> Any:
         """As of any kernel, by loops; None where loops have none."""
@@ -434,7 +443,7 @@ class LoopKernel(Kernel):
         """Machine code for other code to call, tied to the robot; there is one level of it."""
         found = self._entries.get((dtype, lanes))
         if found is None:
-            variant = LoopVariant(self, dtype, lanes > 1)
+            variant = LoopVariant(self, dtype, lanes)
             shared, space = variant.shared, variant.bound.slots * np.dtype(dtype).itemsize * lanes
             if shared.lanes != lanes:
                 raise ValueError(f"{self.name} runs {shared.lanes} samples at a time, not {lanes}")
