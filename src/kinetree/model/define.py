@@ -152,6 +152,7 @@ class Quantity:
         general: whether the first algorithm can be recorded once for every robot, see
             ``kinetree.model.general``; or a function of the options that returns a text of the
             model and arrays that can be, or None.
+        general_for: whether that serves a model with some options.
         called: what messages call it, if not by its name.
     """
 
@@ -167,6 +168,7 @@ class Quantity:
     suits: Callable[[Any, Callable], bool] = lambda model, algorithm: True
     inverts_inertia: bool = False
     general: bool | Callable[[dict], Callable | None] = False
+    general_for: Callable[[Any, dict], bool] = lambda model, options: True
     called: str = ""
 
     def __post_init__(self):
@@ -276,6 +278,8 @@ class Quantity:
         def general_code():
             from kinetree.model.general.kernels import general_kernel
 
+            if not self.general_for(model, options):
+                return None
             return general_kernel(
                 self, model, inputs, outputs, options, reference=reference, validate=validate
             )

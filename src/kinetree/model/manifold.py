@@ -57,7 +57,7 @@ def _draw_many(joint, limits, rng, count):
     return np.array([_draw(joint, limits, rng) for _ in range(count)]).reshape(count, joint.nq)
 
 
-@quantity(("nq",), public=False)
+@quantity(("nq",), public=False, general=True)
 def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
     """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
     moved, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
@@ -66,7 +66,7 @@ def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
     return model.joined(moved, by="q")
 
 
-@quantity(("nv",), public=False)
+@quantity(("nv",), public=False, general=True)
 def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
     """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
     dv, at = model.table(q0[:0]), model.q_slice
@@ -75,7 +75,7 @@ def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
     return model.joined(dv)
 
 
-@quantity(("nq",), public=False)
+@quantity(("nq",), public=False, general=True)
 def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
     """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
     rate, q_at, v_at = model.table(q[:0]), model.q_slice, model.v_slice
@@ -84,7 +84,7 @@ def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
     return model.joined(rate, by="q")
 
 
-@quantity(("nq",), arrays={"q": POSITION}, public=False)
+@quantity(("nq",), arrays={"q": POSITION}, public=False, general=True)
 def normalize(model: "Model", q: ArrayLike) -> Array:
     """``q`` with its quaternions put back to unit length."""
     unit = model.table(q[:0])

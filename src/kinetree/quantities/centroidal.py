@@ -24,32 +24,37 @@ __all__ = [
 ]  # fmt: skip
 
 
-@quantity((3,), texts.center_of_mass)
+def _is_laden(model, options):
+    """Where a body on the base has no mass, those that have some may be far away from it."""
+    return all(on or p for on, p in zip(model.laden[1:], model.parent[1:], strict=True))
+
+
+@quantity((3,), texts.center_of_mass, general=True)
 def center_of_mass(model: Model, q: ArrayLike) -> Array:
     """Centre of mass of all moving bodies in base coordinates [m], (..., 3)."""
 
 
-@quantity((3,), texts.center_of_mass_velocity)
+@quantity((3,), texts.center_of_mass_velocity, general=True)
 def center_of_mass_velocity(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Velocity of the centre of mass [m/s], (..., 3)."""
 
 
-@quantity((3,), texts.center_of_mass_acceleration)
+@quantity((3,), texts.center_of_mass_acceleration, general=True)
 def center_of_mass_acceleration(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Acceleration of the centre of mass [m/s²], gravity not subtracted, (..., 3)."""
 
 
-@quantity((3, "nv"), texts.center_of_mass_jacobian)
+@quantity((3, "nv"), texts.center_of_mass_jacobian, general=True)
 def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
     """``J`` with ``center_of_mass_velocity(model, q, qd) == J @ qd``, (..., 3, nv)."""
 
 
-@quantity((3, "nv"), texts.center_of_mass_jacobian_rate)
+@quantity((3, "nv"), texts.center_of_mass_jacobian_rate, general=True)
 def center_of_mass_jacobian_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Time derivative of ``center_of_mass_jacobian``, (..., 3, nv)."""
 
 
-@quantity((6,), texts.total_momentum)
+@quantity((6,), texts.total_momentum, general=True)
 def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
 
@@ -57,12 +62,12 @@ def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """
 
 
-@quantity((6,), texts.centroidal_momentum)
+@quantity((6,), texts.centroidal_momentum, general=True, general_for=_is_laden)
 def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total momentum about the mass centre, moment first [N·m·s, N·s], (..., 6)."""
 
 
-@quantity((6,), texts.centroidal_momentum_rate)
+@quantity((6,), texts.centroidal_momentum_rate, general=True, general_for=_is_laden)
 def centroidal_momentum_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Rate of ``centroidal_momentum`` [N·m, N], (..., 6).
 
@@ -70,22 +75,22 @@ def centroidal_momentum_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: Arr
     """
 
 
-@quantity((6,), texts.centroidal_momentum_bias)
+@quantity((6,), texts.centroidal_momentum_bias, general=True, general_for=_is_laden)
 def centroidal_momentum_bias(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``centroidal_momentum_rate`` at ``qdd = 0``, (..., 6)."""
 
 
-@quantity((6, "nv"), texts.centroidal_momentum_matrix)
+@quantity((6, "nv"), texts.centroidal_momentum_matrix, general=True, general_for=_is_laden)
 def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> Array:
     """``A`` with ``centroidal_momentum(model, q, qd) == A @ qd``, (..., 6, nv)."""
 
 
-@quantity((6, "nv"), texts.centroidal_momentum_matrix_rate)
+@quantity((6, "nv"), texts.centroidal_momentum_matrix_rate, general=True, general_for=_is_laden)
 def centroidal_momentum_matrix_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Time derivative of ``centroidal_momentum_matrix``, (..., 6, nv)."""
 
 
-@quantity((6, 6), texts.centroidal_inertia)
+@quantity((6, 6), texts.centroidal_inertia, general=True, general_for=_is_laden)
 def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
     """Inertia of the mechanism with locked joints about its mass centre, (..., 6, 6).
 
@@ -94,7 +99,7 @@ def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
     """
 
 
-@quantity((3,), texts.zero_moment_point)
+@quantity((3,), texts.zero_moment_point, general=True)
 def zero_moment_point(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
 ) -> Array:

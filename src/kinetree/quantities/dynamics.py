@@ -339,11 +339,11 @@ def christoffel(model: Model, q: ArrayLike, *, independent: Names = None) -> Arr
 # --- energy --------------------------------------------------------------------------------------
 
 
-@quantity((), energy.kinetic_energy)
+@quantity((), energy.kinetic_energy, general=True)
 def kinetic_energy(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Kinetic energy [J], that of the armature included, (...)."""
 
 
-@quantity((), energy.potential_energy)
+@quantity((), energy.potential_energy, general=True)
 def potential_energy(model: Model, q: ArrayLike) -> Array:
     """Potential energy in the gravity field [J], zero at the base origin; no springs, (...)."""

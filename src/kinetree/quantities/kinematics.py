@@ -74,7 +74,12 @@ def _check(model, given):
         task_rows(given["rows"])
 
 
-_frame_quantity = partial(quantity, check=_check)
+def _in_the_base(model, options):
+    """Motions against other frames depend on the joints between the two: code for one robot."""
+    return options.get("relative_to") is None
+
+
+_frame_quantity = partial(quantity, check=_check, general=True, general_for=_in_the_base)
 
 
 @_frame_quantity((4, 4), _pose)
@@ -85,7 +90,7 @@ def pose(model: Model, q: ArrayLike, name: str, *, relative_to: str | None = Non
     """
 
 
-@quantity(("body_count", 4, 4), texts.all_poses)
+@quantity(("body_count", 4, 4), texts.all_poses, general=True)
 def poses(model: Model, q: ArrayLike) -> Array:
     """Poses of all moving bodies in the base, in the order of ``model.body_names[1:]``.
 
@@ -258,6 +263,7 @@ def _inverse_quantity(name):
         arrays={"velocity": size, "acceleration": size},
         read={"rows": lambda model, rows: rows if isinstance(rows, str) else tuple(rows)},
         otherwise=_with_loops(name),
+        general=False,
     )
 
 

@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@quantity(("nv",), energy.generalized_momentum)
+@quantity(("nv",), energy.generalized_momentum, general=True)
 def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``p = H(q) qd`` [kg·m/s, kg·m²/s], in linear time, (..., nv)."""
 
@@ -46,17 +46,17 @@ def mass_matrix_rate(
     """
 
 
-@quantity((), energy.kinetic_energy_rate)
+@quantity((), energy.kinetic_energy_rate, general=True)
 def kinetic_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """``dT/dt`` [W], (...)."""
 
 
-@quantity((), energy.potential_energy_rate)
+@quantity((), energy.potential_energy_rate, general=True)
 def potential_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``dU/dt`` [W], (...)."""
 
 
-@quantity(("nv",), energy.generalized_force, read=FORCES)
+@quantity(("nv",), energy.generalized_force, read=FORCES, general=True)
 def generalized_force(model: Model, q: ArrayLike, f_ext: Forces) -> Array:
     """Joint forces with the same power as forces on bodies, ``Q = Σ Jᵀ f``, (..., nv).
 
