@@ -257,6 +257,8 @@ class LoopWriter:
             domain, start, after = self._chain(walk, scope)
             head = f"for (int {n} = {start}; {n} >= 0;) {{"
             tail = [f"    {n} = {walk.variable}[{after}];"]
+            if walk.backwards:
+                return self._backwards(walk, scope, n, domain, start, after)
         else:
             domain, tail = walk.over, []
             is_list = domain in self.plan.lists
@@ -269,6 +271,23 @@ class LoopWriter:
         if domain in self.plan.lists:
             own = f"const int {walk.variable} = {n};"
         return [head, f"    {own}", *(f"    {line}" for line in body), *tail, "}"]
+
+    def _backwards(self, walk, scope, n, domain, start, after):
+        """A chain from its last row on: each time from the start, there is no room for a list."""
+        up = f"{self.record(domain, n)}[{after}]"
+        body = self.regions(walk.body, {**scope, walk.variable: domain})
+        return [
+            "{",
+            f"    int {n}_left = 0;",
+            f"    for (int {n} = {start}; {n} >= 0; {n} = {up}) {n}_left++;",
+            f"    while ({n}_left--) {{",
+            f"        int {n} = {start};",
+            f"        for (int k = 0; k < {n}_left; k++) {n} = {up};",
+            f"        const int *const {walk.variable} = {self.record(domain, n)};",
+            *(f"        {line}" for line in body),
+            "    }",
+            "}",
+        ]
 
     def _chain(self, walk, scope):
         """Domain of a chain, its first row, and the word that names the next."""

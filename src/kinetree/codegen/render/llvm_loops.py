@@ -19,7 +19,11 @@ def step(program, plan, dtype, lanes) -> str:
         writer.regions([Clear(name)], {})
     writer.regions(program.body, {})
     head = f"define void @step({GIVEN}) {{"
-    return "\n\n".join(["\n".join([head, *writer.lines, "  ret void", "}"]), declarations(v)])
+    text = "\n".join([head, *writer.lines, "  ret void", "}"])
+    return "\n\n".join([text, declarations(v), *(_STACK if "@llvm.stack" in text else ())])
+
+
+_STACK = ("declare ptr @llvm.stacksave.p0()", "declare void @llvm.stackrestore.p0(ptr)")
 
 
 class _Loops:
@@ -182,21 +186,61 @@ class _Loops:
         for k, column in enumerate(columns):
             domain, at = self.plan.column(domain, column)
             record = self._word(f"%start{n}_{k}", record, at, "ptr")
-        before = self.label
+        along = self.plan.column(domain, walk.over.column)[1]
+
+        def body(record, k):
+            self.regions(walk.body, {**variables, walk.variable: (record, domain)})
+
+        if walk.backwards:
+            self._backwards(record, along, body)
+        else:
+            self._upwards(record, along, body)
+
+    def _upwards(self, first, along, body):
+        """From a row along a column; ``body`` gets the record and its number in the chain."""
+        n, before = self._new(), self.label
         self._emit(f"br label %head{n}")
         self._begin(f"head{n}")
         self._emit(
-            f"%record{n} = phi ptr [{record}, %{before}], [%up{n}, %again{n}]",
+            f"%record{n} = phi ptr [{first}, %{before}], [%up{n}, %again{n}]",
+            f"%k{n} = phi i64 [0, %{before}], [%next{n}, %again{n}]",
             f"%more{n} = icmp ne ptr %record{n}, null",
             f"br i1 %more{n}, label %body{n}, label %end{n}",
         )
         self._begin(f"body{n}")
-        self.regions(walk.body, {**variables, walk.variable: (f"%record{n}", domain)})
+        body(f"%record{n}", f"%k{n}")
         self._emit(f"br label %again{n}")
         self._begin(f"again{n}")
-        self._word(f"%up{n}", f"%record{n}", self.plan.column(domain, walk.over.column)[1], "ptr")
-        self._emit(f"br label %head{n}")
+        self._word(f"%up{n}", f"%record{n}", along, "ptr")
+        self._emit(f"%next{n} = add i64 %k{n}, 1", f"br label %head{n}")
         self._begin(f"end{n}")
+        return f"%k{n}"
+
+    def _backwards(self, first, along, body):
+        """The same from the last row on, by a list of the records."""
+        count, n = self._upwards(first, along, lambda record, k: None), self._new()
+        self._emit(
+            f"%stack{n} = call ptr @llvm.stacksave.p0()", f"%way{n} = alloca ptr, i64 {count}"
+        )
+
+        def note(record, k):
+            self._emit(
+                f"%slot{n} = getelementptr ptr, ptr %way{n}, i64 {k}",
+                f"store ptr {record}, ptr %slot{n}",
+            )
+
+        def visit(k):
+            self._emit(
+                f"%after{n} = add i64 {k}, 1",
+                f"%back{n} = sub i64 {count}, %after{n}",
+                f"%there{n} = getelementptr ptr, ptr %way{n}, i64 %back{n}",
+                f"%at{n} = load ptr, ptr %there{n}",
+            )
+            body(f"%at{n}", k)
+
+        self._upwards(first, along, note)
+        self._times(lambda k: f"icmp slt i64 {k}, {count}", visit)
+        self._emit(f"call void @llvm.stackrestore.p0(ptr %stack{n})")
 
     def _clear(self, region, variables):
         if region.table in self.plan.lists:

@@ -21,7 +21,7 @@ from kinetree.codegen.loops.language import Chain, Declaration, Domain, LoopProg
 from kinetree.codegen.loops.outline import Outline
 from kinetree.codegen.loops.recording import ANY, Array, Recorder, Row
 from kinetree.errors import TraceError
-from kinetree.joints import Revolute
+from kinetree.joints import Revolute, Spherical
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
 from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, WORLD
@@ -29,8 +29,11 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
-REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
-"""Kinds that show what a text does to other bodies, and to totals from the base on."""
+REPRESENTATIVES = (
+    Kind(Revolute("z"), False, False), Kind(Revolute("z"), True, False),
+    Kind(Spherical(), False, False),
+)  # fmt: skip
+"""Kinds that show what a text does to other bodies, to totals from the base on, and of checks."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
