@@ -129,6 +129,11 @@ PUBLIC = {
     kt.energy_regressor: ("q", "qd"),
     kt.hybrid_dynamics: ("q", "qd", "tau", "qdd"),
     kt.hybrid_response: ("q",),
+    kt.generalized_momentum: ("q", "qd"),
+    kt.kinetic_energy_rate: ("q", "qd", "qdd"),
+    kt.potential_energy_rate: ("q", "qd"),
+    kt.kinetic_energy: ("q", "qd"),
+    kt.potential_energy: ("q",),
 }
 HYBRID = (kt.hybrid_dynamics, kt.hybrid_response)
 JOINTS = (kt.Revolute("z"), kt.Revolute((1.0, 2.0, -1.0)), kt.Spherical(), kt.Universal("xy"))
