@@ -6,6 +6,7 @@ which values cross from block to block through a workspace.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kinetree.codegen.repeat import Places, cut, nest, spans
 
@@ -13,8 +14,7 @@ _NOT_COMPUTED = frozenset(("const", "carry", "callee"))
 BLOCK_SIZE = 500  # statements; 250 to 1000 compile and run alike, see benchmarks/results.md
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """``targets = op(*operands)`` on node numbers.
 
     Besides the operations of the graph there are ``fma`` and ``fms``, ``c + a b`` and ``c - a b``
@@ -88,21 +88,22 @@ def _statements(graph, order, roots):
     for i in order:
         if i in done:
             continue
-        op, *operands = nodes[i]
-        if i in fused:
-            a, b = nodes[fused[i]][1:]
-            (c,) = (x for x in operands if x != fused[i])
+        node = nodes[i]
+        op, product = node[0], fused.get(i)
+        if product is not None:
+            _, a, b = nodes[product]
+            c = node[1] if node[2] == product else node[2]
             statements.append(Statement((i,), "fma" if op == "+" else "fms", (a, b, c)))
         elif op in ("sin", "cos"):
-            pair = tuple(known.get((f, operands[0])) for f in ("sin", "cos"))
+            pair = tuple(known.get((f, node[1])) for f in ("sin", "cos"))
             targets = tuple(t if t in wanted else None for t in pair)
             done.update(targets)
-            statements.append(Statement(targets, "sincos", tuple(operands)))
+            statements.append(Statement(targets, "sincos", node[1:]))
         elif op == "call":
-            statements.append(Statement(tuple(results[i]), "call", tuple(operands[1:])))
+            statements.append(Statement(tuple(results[i]), "call", node[2:]))
         else:
-            reads = {"input": (), "final": operands[1:]}.get(op, operands)
-            statements.append(Statement((i,), op, tuple(reads)))
+            reads = () if op == "input" else node[2:] if op == "final" else node[1:]
+            statements.append(Statement((i,), op, reads))
     return statements
 
 
@@ -110,16 +111,16 @@ def _fusible(graph, order, roots):
     """For each sum or difference the product, used nowhere else, that it can absorb."""
     nodes, uses = graph.nodes, _use_counts(graph, order, roots)
 
-    def lone_product(i):
-        return nodes[i][0] == "*" and uses[i] == 1
-
     fused = {}
     for i in order:
-        op, *operands = nodes[i]
-        if op == "-" and lone_product(operands[1]):
-            fused[i] = operands[1]
-        elif op == "+" and (lone_product(operands[0]) or lone_product(operands[1])):
-            fused[i] = operands[1] if lone_product(operands[1]) else operands[0]
+        node = nodes[i]
+        op = node[0]
+        if op == "+" or op == "-":
+            _, a, b = node
+            if uses[b] == 1 and nodes[b][0] == "*":
+                fused[i] = b
+            elif op == "+" and uses[a] == 1 and nodes[a][0] == "*":
+                fused[i] = a
     return fused
 
 
@@ -129,20 +130,23 @@ def _inputs_at_first_use(statements, roots):
     for s in statements:
         if s.op == "input":
             continue
-        moved.extend(pending.pop(a) for a in dict.fromkeys(s.operands) if a in pending)
+        for a in s.operands if pending else ():
+            if a in pending:
+                moved.append(pending.pop(a))
         moved.append(s)
     return moved + [pending[i] for i in dict.fromkeys(roots) if i in pending]  # passed through
 
 
 def _use_counts(graph, order, roots):
-    uses = {}
+    nodes = graph.nodes
+    uses = [0] * len(nodes)
     for i in order:
-        op, *operands = graph.nodes[i]
-        if op != "input":
-            for a in operands:
-                uses[a] = uses.get(a, 0) + 1
+        node = nodes[i]
+        if node[0] != "input":
+            for a in node[1:]:
+                uses[a] += 1
     for i in roots:
-        uses[i] = uses.get(i, 0) + 1
+        uses[i] += 1
     return uses
 
 
@@ -166,11 +170,12 @@ def _allocate(pieces, steps, fixed, slots):
     home = {t: b for b, piece in enumerate(pieces) for s in piece for t in s.targets}
     loops, last_read = list(spans(steps)), {}
     for b, piece in enumerate(pieces):
-        for a in (a for s in piece for a in s.operands):
-            h = home.get(a, b)
-            if h != b:
-                ends = [end for start, end in loops if h < start <= b <= end]
-                last_read[a] = max([b, last_read.get(a, b), *ends])
+        for s in piece:
+            for a in s.operands:
+                h = home.get(a, b)
+                if h != b:
+                    ends = [end for start, end in loops if h < start <= b <= end] if loops else ()
+                    last_read[a] = max(b, last_read.get(a, b), *ends)
     slot, free, expiring, blocks = dict(fixed), [], {}, []
     for b, piece in enumerate(pieces):
         free.extend(slot[i] for i in expiring.get(b, ()))

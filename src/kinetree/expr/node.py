@@ -164,7 +164,9 @@ def _reachable(nodes, roots):
             else:
                 for a in node[1:]:
                     needed[a] = 1
-        i = needed.rfind(1, 0, i)
+        i -= 1
+        if i >= 0 and not needed[i]:  # most are needed
+            i = needed.rfind(1, 0, i)
     found.reverse()
     return found
 

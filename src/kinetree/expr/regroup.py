@@ -26,22 +26,29 @@ def regroup(graph, roots):
     nodes, order = graph.nodes, graph.reachable(roots)
     uses = _use_counts(nodes, order, roots)
     parts = _parts(graph, order, uses)
-    whole = [i for i in order if nodes[i][0] in _SUMS and i not in parts]
-    sums = {i: _Sum(nodes, i, parts, uses) for i in whole}
+    sums = {
+        i: _Sum(nodes, i, parts, uses) for i in order if nodes[i][0] in _SUMS and i not in parts
+    }
     waiting = {}  # from a term to the sums that can go on once it is there
     for it in sums.values():
-        for k in it.available():
-            waiting.setdefault(k, []).append(it)
-    new, at = Graph(), {}
+        latest = -1
+        for _, x in it.terms:  # a term can be added once it and those before it are there
+            if x > latest:
+                latest = x
+            waiting.setdefault(latest, []).append(it)
+    new = Graph()
+    known, append, at = new.known, new.append, [-1] * len(nodes)
     for i in order:
         if i in parts:
             continue
-        if nodes[i][0] in LEAVES:
-            at[i] = new.node(*nodes[i])
-        elif i in sums:
-            at[i] = sums[i].result(new)
+        it = sums.get(i)
+        if it is not None:
+            at[i] = it.result(new)
         else:
-            at[i] = new.node(*_operation(nodes, i, at, uses))
+            node = nodes[i]
+            key = node if node[0] in LEAVES else _operation(nodes, node, at, uses)
+            found = known.get(key)
+            at[i] = append(key) if found is None else found
         for it in waiting.get(i, ()):
             it.add_next(new, at)
     return new, [at[i] for i in roots]
@@ -53,7 +60,7 @@ class _Sum:
     __slots__ = ("done", "negative", "terms", "total")
 
     def __init__(self, nodes, i, parts, uses):
-        terms = sorted(_terms(nodes, i, parts), key=_node_number)
+        terms = _terms(nodes, i, parts)
         positive = [term for term in terms if term[0] > 0]
         self.negative = not positive
         if self.negative:
@@ -65,22 +72,16 @@ class _Sum:
         self.done = 0
         self.total: Any = None
 
-    def available(self):
-        """For each term the node after which it can be added."""
-        latest = -1
-        for _, x in self.terms:
-            latest = max(latest, x)
-            yield latest
-
     def add_next(self, new, at):
         """Add the next term, which is there now."""
         sign, x = self.terms[self.done]
+        total, x = self.total, at[x]
         if self.done == 0:
-            self.total = at[x]
+            self.total = x
         elif sign < 0:
-            self.total = new.node("-", self.total, at[x])
+            self.total = new.node("-", total, x)
         else:
-            self.total = new.node("+", *sorted((self.total, at[x])))
+            self.total = new.node("+", total, x) if total < x else new.node("+", x, total)
         self.done += 1
 
     def result(self, new):
@@ -92,10 +93,11 @@ _node_number = itemgetter(1)
 
 
 def _use_counts(nodes, order, roots):
-    uses = dict.fromkeys(order, 0)
+    uses = [0] * len(nodes)
     for i in order:
-        if nodes[i][0] not in LEAVES:
-            for a in nodes[i][1:]:
+        node = nodes[i]
+        if node[0] not in LEAVES:
+            for a in node[1:]:
                 uses[a] += 1
     for i in roots:
         uses[i] += 1
@@ -105,18 +107,22 @@ def _use_counts(nodes, order, roots):
 def _parts(graph, order, uses):
     """Sums that are needed by one other sum only, in the same loop."""
     nodes, parts = graph.nodes, set()
-    loops = free_loops(graph, order) if any(nodes[i][0] == "carry" for i in order) else {}
+    loops = free_loops(graph, order)
     for i in order:
-        op, *operands = nodes[i]
-        if op == "+" or op == "-":
-            for a in operands:
+        node = nodes[i]
+        if node[0] in _SUMS:
+            for a in node[1:]:
                 if uses[a] == 1 and nodes[a][0] in _SUMS and loops.get(a) == loops.get(i):
                     parts.add(a)
     return parts
 
 
 def _terms(nodes, i, parts):
-    """Terms of a sum with their signs."""
+    """Terms of a sum with their signs, in the order of their nodes."""
+    op, a, b = nodes[i]
+    if a not in parts and b not in parts:  # most have two
+        first, second = (1, a), (1 if op == "+" else -1, b)
+        return [first, second] if b >= a else [second, first]
     terms, stack = [], [(1, i)]
     while stack:
         sign, x = stack.pop()
@@ -125,14 +131,16 @@ def _terms(nodes, i, parts):
             stack += [(sign, a), (sign if op == "+" else -sign, b)]
         else:
             terms.append((sign, x))
-    return terms
+    return sorted(terms, key=_node_number)
 
 
-def _operation(nodes, i, at, uses):
+def _operation(nodes, node, at, uses):
     """The node again, with a product by a reciprocal of its own as a quotient."""
-    op, *operands = nodes[i]
-    if op == "*":
-        for x, r in (operands, operands[::-1]):
-            if nodes[r][0] == "/" and uses[r] == 1 and nodes[nodes[r][1]] == ("const", 1.0):
-                return "/", at[x], at[nodes[r][2]]
-    return op, *(at[a] for a in operands)
+    if len(node) == 3:
+        op, a, b = node
+        if op == "*":
+            for x, r in ((a, b), (b, a)):
+                if nodes[r][0] == "/" and uses[r] == 1 and nodes[nodes[r][1]] == ("const", 1.0):
+                    return "/", at[x], at[nodes[r][2]]
+        return op, at[a], at[b]
+    return node[0], *[at[a] for a in node[1:]]

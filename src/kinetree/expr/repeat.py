@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import TraceError
-from kinetree.expr.node import Expr
+from kinetree.expr.node import LEAVES, Expr
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,27 @@ def free_loops(graph, order):
 
     ``order`` is in order of evaluation. Nodes that depend on no carry are left out.
     """
-    free, none = {}, frozenset()
-    if not any(graph.nodes[i][0] == "carry" for i in order):
+    free, none, nodes = {}, frozenset(), graph.nodes
+    if not any(nodes[i][0] == "carry" for i in order):
         return free
+    get = free.get
     for i in order:
-        op, *operands = graph.nodes[i]
-        if op in ("const", "input", "callee"):
+        node = nodes[i]
+        op = node[0]
+        if op in LEAVES:
+            if op == "carry":
+                free[i] = frozenset(node[1:2])
             continue
-        if op == "carry":
-            inside = frozenset(operands[:1])
-        elif op == "final":
-            inside = free.get(operands[0], none)
+        if op == "final":
+            inside = get(node[1])
+        elif len(node) == 3:  # most have two operands
+            inside, other = get(node[1]), get(node[2])
+            if inside is None:
+                inside = other
+            elif other is not None and other is not inside:
+                inside = inside | other
         else:
-            inside = none.union(*(free.get(a, none) for a in operands))
+            inside = none.union(*(get(a, none) for a in node[1:]))
             if op == "repeat":
                 inside -= {loop_of(graph, i).number}
         if inside:
