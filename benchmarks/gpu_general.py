@@ -33,7 +33,8 @@ from kinetree.codegen.runtime.cuda import CudaKernel, LoopCudaKernel
 TIMED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 SAMPLES = {"ur5": 2**21, "quadruped": 2**20, "humanoid": 2**19, "chain of 1000": 2**14}
 _CHECKED = 70  # samples that are compared with the interpreter
-_LARGE = 100  # bodies of a robot for which nothing is specialised
+_LARGE = 100  # bodies of a robot of which a few samples are compared
+_SMALL = 15  # bodies of a robot for which specialised code is soon there
 
 
 def robot(name):
@@ -96,9 +97,8 @@ def timed(name, kernel, model, dtype, given, cupy, bandwidth, variants):
     rng = np.random.default_rng(0)
     count = SAMPLES[name] // (8 if kernel.name == "mass_matrix" else 1)
     on_device = [cupy.asarray(x) for x in arguments(kernel, model, count, dtype, rng)]
-    small = model.body_count < _LARGE
-    every = [LoopLayout(place, resident) for place in PLACES for resident in (0, 2, 3)]
-    for layout in every if variants else [LoopLayout()]:
+    every = [LoopLayout(place, resident) for place in PLACES for resident in (0, 2)]
+    for layout in every if variants and kernel.name != "mass_matrix" else [LoopLayout()]:
         try:
             compiled = LoopCudaKernel(kernel, dtype, 0, layout)
         except ValueError:  # not even one block has room
@@ -114,7 +114,7 @@ def timed(name, kernel, model, dtype, given, cupy, bandwidth, variants):
             f"{size / 1000:.1f} kB, {size / bandwidth / spent:.2f} of peak",
             flush=True,
         )
-    if small and given.specialised:
+    if model.body_count <= _SMALL and given.specialised:
         from kinetree.model.define import kernel_of
 
         with kt.tier("specialised"):

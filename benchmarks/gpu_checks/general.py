@@ -1,5 +1,7 @@
 """Kernels of code for every robot, and how many bytes one sample moves."""
 
+import inspect
+
 import kinetree as kt
 from kinetree.codegen.loops.data import SINGLE
 from kinetree.codegen.loops.language import Chain, place_of
@@ -17,6 +19,9 @@ def general_kernels(model, names=()):
         if not quantity.general or (names and name not in names):
             continue
         options = {"name": model.body_names[-1]} if "name" in quantity.options else {}
+        defaults = [quantity.signature.parameters[n].default for n in quantity.options]
+        if defaults.count(inspect.Parameter.empty) > len(options):
+            continue  # what is given, say
         try:
             kernel = quantity.kernel(model, **options).for_all
         except kt.KinetreeError:  # not defined for this model

@@ -59,6 +59,7 @@ class Device:
                 free=lambda x: None, streamIsCapturing=lambda s: True,
                 memGetInfo=lambda: (0, MEMORY),
             ),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
             ExternalStream=nullcontext, alloc=lambda size: SimpleNamespace(ptr=self.work(size)),
         )  # fmt: skip
         driver = SimpleNamespace(

@@ -244,6 +244,7 @@ class LoopCudaKernel(CudaKernel):
         code = build_cuda_loops(kernel, dtype, self.device, decide, layout.resident, options)
         put = cupy().asarray
         self.robot = put(self.robot[0]), put(self.robot[1].astype(dtype))
+        cupy().cuda.get_current_stream().synchronize()  # launches may be on any other stream
         return code
 
     def again(self, steps, count):
