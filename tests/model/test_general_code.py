@@ -11,7 +11,7 @@ import kinetree as kt
 from kinetree import joints
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen import build
-from kinetree.model import ModelBuilder
+from kinetree.model import Coupling, ModelBuilder
 from kinetree.model.general import kinds
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Force, Motion, rotx, roty, xlt
@@ -297,18 +297,51 @@ def test_another_robot_of_the_same_kinds_compiles_nothing(compilations):
         assert compilations() == before
 
 
+# --- general code that is called: gears, tasks ---------------------------------------------------
+
+
+def both_tiers(function, model, *arguments):
+    """Results of general and of specialised code."""
+    found = function(model, *arguments)
+    name = function.definition.name
+    used = [k.tier for key, k in model.kernels.items() if name in (key, key[0])]
+    assert used == ["general"]
+    with kt.tier("specialised"):
+        return found, function(model, *arguments)
+
+
+@pytest.mark.parametrize("function", TEXTS, ids=lambda f: f.__name__)
+def test_gears_call_the_code_of_all_joints(function):
+    chain = [(joints.Revolute(axis), 0.1) for axis in "xyz"]
+    model = mechanism(*chain, (joints.Prismatic("y"), 0.0)).replace(
+        couplings=[
+            Coupling("gear", 2, source=1, coefficients=(0.1, -2.0)),
+            Coupling("cam", 4, source=3, coefficients=(0.1, 0.5, 0.3)),
+        ]
+    )
+    arrays = state(model, (2,))[: len(function.definition.required)]
+    found, expected = both_tiers(function, model, *arrays)
+    np.testing.assert_allclose(found, expected, 0, 1e-12 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("function", [kt.operational_space_inertia, kt.task_space_inverse_dynamics])
+def test_tasks_call_the_code_of_the_mechanism(function):
+    model = mechanism(*[(joints.Revolute(axis), 0.1) for axis in "xyzxyz"])
+    q, qd, x = state(model)
+    arrays = (q, qd, x)[: len(function.definition.required)]
+    found, expected = both_tiers(function, model, *arrays, "b5")
+    worst = np.linalg.cond(kt.jacobian(model, q, "b5")) ** 2
+    np.testing.assert_allclose(found, expected, 0, 1e-14 * worst * np.max(np.abs(expected)))
+
+
 # --- what general code does not serve ------------------------------------------------------------
 
 
-def test_followers_and_robots_of_many_kinds_have_specialised_code(monkeypatch):
+def test_robots_of_many_kinds_have_specialised_code(monkeypatch):
     monkeypatch.setattr(kinds, "MOST_KINDS", 3)
-    geared = mechanism((joints.Revolute("x"), 0.0), (joints.Revolute("y"), 0.0))
-    geared = geared.replace(couplings=[kt.model.Coupling("gear", 2, source=1)])
-    many = mechanism(*[(Notched(k), 0.0) for k in range(4)])
-    for model in (geared, many):
-        q, qd, x = state(model)
-        kt.inverse_dynamics(model, q, qd, x)
-        assert kernel_of(kt.inverse_dynamics, model).tier == "specialised"
+    model = mechanism(*[(Notched(k), 0.0) for k in range(4)])
+    kt.inverse_dynamics(model, *state(model))
+    assert kernel_of(kt.inverse_dynamics, model).tier == "specialised"
 
 
 @dataclass(frozen=True)

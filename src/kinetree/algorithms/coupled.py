@@ -23,11 +23,15 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from kinetree.algorithms import ltl
+from kinetree.algorithms.propagation import has_full_inertia
+from kinetree.model.define import called, kernel_of
 from kinetree.model.gearing import Gearing
 
 __all__ = [
-    "AllJoints", "CouplingRows", "all_joints", "columns", "congruent", "coupling_rows", "curved",
-    "for_all_joints", "force", "instead", "rates_of",
+    "AllJoints", "CouplingRows", "all_joints", "called_bias_force", "called_forward_dynamics",
+    "called_gravity_force", "called_inertia", "called_inverse_dynamics", "columns", "congruent",
+    "coupling_rows", "curved", "for_all_joints", "for_couplings", "force", "instead", "rates_of",
 ]  # fmt: skip
 
 Text = TypeVar("Text", bound=Callable[..., Any])
@@ -139,6 +143,67 @@ def curved(text):
         return second
 
     return rule
+
+
+# --- The same by calls of general code, which is that of all joints ------------------------------
+# ``called(quantity, model, *arrays)`` is the result of a quantity of the model without couplings.
+
+
+def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
+    """Let an algorithm that calls code of all joints serve models with couplings, and no others.
+
+    Bodies must resist every motion: pivots are held against the diagonal alone.
+    """
+
+    def by_model(model):
+        suits = model.couplings and all(map(has_full_inertia, model.inertia[1:]))
+        return algorithm if suits else None
+
+    return by_model
+
+
+def _called(quantity, model, *arrays, f_ext=None):
+    extra = () if f_ext is None else ("f_ext",)
+    forces = [] if f_ext is None else [np.array([f.to_array() for f in f_ext[1:]])]
+    return called(kernel_of(model, quantity, extra), (*arrays, *forces))
+
+
+@for_couplings
+def called_inverse_dynamics(model, q, qd, qdd, f_ext=None):
+    """``Gᵀ tau``."""
+    at = Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
+    return force(_called("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
+
+
+@for_couplings
+def called_bias_force(model, q, qd, f_ext=None):
+    """``Gᵀ(C + H g)``."""
+    at = Expansion(model, {"q": q, "qd": qd, "qdd": model.zero_velocity}, {})
+    return force(_called("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
+
+
+@for_couplings
+def called_gravity_force(model, q):
+    """``Gᵀ`` times the forces that hold all joints."""
+    at = Expansion(model, {"q": q}, {})
+    return force(_called("gravity_force", at.model, at.q), at)
+
+
+@for_couplings
+def called_inertia(model, q):
+    """``GᵀHG``."""
+    at = Expansion(model, {"q": q}, {})
+    return congruent(_called("mass_matrix", at.model, at.q), at)
+
+
+@for_couplings
+def called_forward_dynamics(model, q, qd, tau, f_ext=None):
+    """``qdd`` from ``GᵀHG qdd = tau - Gᵀ(C + H g)``."""
+    at = Expansion(model, {"q": q, "qd": qd, "qdd": model.zero_velocity}, {})
+    C = force(_called("inverse_dynamics", at.model, *at.state.values(), f_ext=f_ext), at)
+    H = congruent(_called("mass_matrix", at.model, at.q), at)
+    lam = model.expanded_parent
+    return ltl.solve_ltdl(ltl.ltdl(H, lam), lam, tau - C)
 
 
 # --- Couplings as constraints among all joints: an equation for each follower — RBDA §3.2 --------

@@ -28,10 +28,10 @@ import numpy as np
 
 from kinetree.arrays.batch import over_batch
 from kinetree.codegen.inline import evaluated, shortest, trace_of
-from kinetree.codegen.program import Argument, cheapest, trace
+from kinetree.codegen.program import Argument, Traced, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError, ShapeError
-from kinetree.expr.calls import calls_to
+from kinetree.expr.calls import call, calls_to
 from kinetree.model.arrays import (
     as_configuration,
     as_joint_vector,
@@ -153,6 +153,8 @@ class Quantity:
             ``kinetree.model.general``; or a function of the options that returns a text of the
             model and arrays that can be, or None.
         general_for: whether that serves a model with some options.
+        calls: function of the model that returns an algorithm which calls kernels of other
+            quantities, by ``called``, or None: general code where no text can be recorded.
         called: what messages call it, if not by its name.
     """
 
@@ -169,6 +171,7 @@ class Quantity:
     inverts_inertia: bool = False
     general: bool | Callable[[dict], Callable | None] = False
     general_for: Callable[[Any, dict], bool] = lambda model, options: True
+    calls: Callable[[Any], Callable | None] | None = None
     called: str = ""
 
     def __post_init__(self):
@@ -278,11 +281,22 @@ class Quantity:
         def general_code():
             from kinetree.model.general.kernels import general_kernel
 
-            if not self.general_for(model, options):
+            algorithm = None if self.calls is None else self.calls(model)
+            if algorithm is not None:
+                return by_calls(algorithm)
+            if not self.general or not self.general_for(model, options):
                 return None
             return general_kernel(
                 self, model, inputs, outputs, options, reference=reference, validate=validate
             )
+
+        def by_calls(algorithm):
+            text = checked(self._bound(model, algorithm, names, options))
+            traced = Traced(lambda: trace(text, inputs, self.name), "general")
+            plain = Kernel(
+                self.called, inputs, outputs, traced, reference=reference, validate=validate
+            )
+            return plain.with_general_calls()
 
         outputs = [Argument("out0", shape)]
         kernel = kernel_for(
@@ -294,7 +308,7 @@ class Quantity:
             reference=reference,
             validate=validate,
             key=key,
-            general_code=general_code if self.general else None,
+            general_code=general_code if self.general or self.calls else None,
         )
         return kernel
 
@@ -416,6 +430,17 @@ def by_the_book() -> Iterator[None]:
         yield
     finally:
         _BY_THE_BOOK.reset(token)
+
+
+def called(kernel, arrays) -> Any:
+    """The result of calling the general code of a kernel in the program that is traced.
+
+    The kernel itself where it has none, or nothing is traced.
+    """
+    graph = trace_of(arrays)
+    if graph is None or not kernel.has_general_code:
+        return kernel.call(*arrays)
+    return call(graph, kernel.for_all, arrays)[0]
 
 
 def is_by_the_book() -> bool:

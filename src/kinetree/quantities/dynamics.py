@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms import aba, coriolis, crba, energy, minv, passive, rnea
+from kinetree.algorithms import aba, coriolis, coupled, crba, energy, minv, passive, rnea
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed import joint_space, maximal
 from kinetree.algorithms.closed.allowed_motion import require_unmoved
@@ -61,6 +61,7 @@ def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
     read=FORCES,
     suits=fewest.suits,
     general=True,
+    calls=coupled.called_inverse_dynamics,
     otherwise=_inverse_dynamics,
 )
 def inverse_dynamics(
@@ -115,6 +116,7 @@ def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     selects=("method",),
     suits=fewest.suits,
     general=True,
+    calls=coupled.called_forward_dynamics,
     otherwise=_forward_dynamics,
 )
 def forward_dynamics(
@@ -207,6 +209,7 @@ Names = str | Sequence[str] | None
     tree=True,
     suits=fewest.suits,
     general=True,
+    calls=coupled.called_inertia,
     selects=("independent",),
     serve=with_loops(lambda at: at.inertia),
 )
@@ -250,6 +253,7 @@ def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
     read=FORCES,
     suits=fewest.suits,
     general=True,
+    calls=coupled.called_bias_force,
     selects=("independent",),
     serve=with_loops(lambda at, f_ext=None: at.bias(f_ext)),
 )
@@ -275,7 +279,8 @@ def _gravity_force(model, q):
 
 @quantity(
     ("nv",), *_with_both(rnea.gravity_force, fewest.gravity_force), tree=True, suits=fewest.suits,
-    general=True, otherwise=_gravity_force,
+    general=True,
+    calls=coupled.called_gravity_force, otherwise=_gravity_force,
 )  # fmt: skip
 def gravity_force(model: Model, q: ArrayLike) -> Array:
     """Joint forces that hold the mechanism against gravity, ``C(q, 0)``, (..., nv).
