@@ -54,7 +54,13 @@ def kernel(function: Callable[..., Any]) -> "UserKernel":
 
 def one_copy(user: "UserKernel") -> "UserKernel":
     """Let compiled code that uses a kernel call it, where it is long, instead of copying it in."""
-    user.one_copy = True
+    user.one_copy = "specialised", "general"
+    return user
+
+
+def one_copy_of_general_code(user: "UserKernel") -> "UserKernel":
+    """The same in code that is to be there soon; copies that leave out what they can are faster."""
+    user.one_copy = ("general",)
     return user
 
 
@@ -67,10 +73,10 @@ class UserKernel:
     Attributes:
         function: the function as it was written.
         signature: its parameters.
-        one_copy: see the function of this name.
+        one_copy: the tiers of code that calls it, see the function of this name.
     """
 
-    one_copy = False
+    one_copy: tuple[str, ...] = ()
 
     def __init__(self, function):
         self.signature = read_signature(function)
@@ -98,7 +104,7 @@ class UserKernel:
             return found(*args[1:] if type(args[0]) is Model else args)
         call = self.bind(*args, **options)
         if not call.arrays or call.is_traced:
-            found = self._called(call) if self.one_copy and calls_to() else None
+            found = self._called(call) if calls_to() in self.one_copy else None
             return self._reference(call) if found is None else found
         compiled = self._compiled(call)
         self._remember(args, options, call, compiled)
@@ -283,7 +289,7 @@ def _compile(user, call, *, timed=False):
         traced,
         reference=reference,
         validate=lambda arrays: check_arrays(call.with_arrays(arrays[: len(call.arrays)])),
-        general_code=lambda: kernel.with_general_calls(),
+        general_code=lambda: kernel.with_general_calls(always=user.one_copy == ("general",)),
     )
     return _Compiled(kernel, form["pack"])
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.expr.calls import calls_to
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
-from kinetree.integration.integrator import Integrator, Stages, Stepped
+from kinetree.integration.integrator import Integrator, Stages, Stepped, is_called
 from kinetree.integration.manifold import local_rate, move
 
 
@@ -43,7 +44,8 @@ class ExplicitRungeKutta(Integrator):
     Attributes:
         tableau: its coefficients.
         looped: whether stages are a loop in compiled code, which then has the equation of motion
-            once and not once for every stage: for mechanisms whose equation is long.
+            once and not once for every stage: for mechanisms whose equation is long, where it is
+            not called.
     """
 
     tableau: Tableau
@@ -57,7 +59,8 @@ class ExplicitRungeKutta(Integrator):
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""
         table = self.tableau
-        rates = self._in_a_loop if self.looped and np.asarray(q).dtype == object else self._rates
+        is_copied = np.asarray(q).dtype == object and not (calls_to() and is_called(field))
+        rates = self._in_a_loop if self.looped and is_copied else self._rates
         k_u, k_v, power = rates(field, model, t, h, q, qd, tau)
         error = None
         if table.b_embedded:

@@ -46,6 +46,11 @@ class Stepped(NamedTuple):
     checks: Any = None
 
 
+def is_called(field) -> bool:
+    """Whether compiled steps call a field, see ``step.OneCopy``."""
+    return getattr(field, "is_called", False)
+
+
 class Integrator(ABC):
     """An integration method. Immutable and hashable: kernels are kept for each.
 

@@ -192,16 +192,16 @@ class OneCopy:
         try:
             hash(field)
         except TypeError:
-            self._copied = True
+            self.is_called = False
         else:
-            self._copied = False
+            self.is_called = True
 
     def __getattr__(self, name):
         return getattr(object.__getattribute__(self, "_field"), name)
 
     def __call__(self, model, t, q, qd, tau):
         """See ``Field``."""
-        if self._copied or np.asarray(q).dtype != object:
+        if not self.is_called or np.asarray(q).dtype != object:
             return self._field(model, t, q, qd, tau)
         return _accelerations(model, t, q, qd, tau, field=self._field)
 

@@ -127,11 +127,14 @@ class Kernel:
             return None
         return None if self.for_all is None else call(graph, self.for_all, arrays)[0]
 
-    def with_general_calls(self) -> "Kernel | None":
-        """The same, calling code that serves every robot; None where there is no such code."""
+    def with_general_calls(self, *, always=False) -> "Kernel | None":
+        """The same, calling code that serves every robot; None where there is no such code.
+
+        ``always``: also to be called itself where specialised code would have copies.
+        """
         with calls("general"):
             program = self.make_program()
-        if not any(callee.calls_general_code for callee in calls_of(program)):
+        if not always and not any(callee.calls_general_code for callee in calls_of(program)):
             return None
         found = Kernel(
             self.name, self.inputs, self.outputs, self.make_program, reference=self.reference,

@@ -21,7 +21,7 @@ import numpy as np
 from kinetree.algorithms import crba, ltl, rnea
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.expr.repeat import repeat
-from kinetree.functional.kernel import kernel, select
+from kinetree.functional.kernel import kernel, one_copy_of_general_code, select
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
@@ -184,16 +184,63 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
     if regularization is not None:
         H, f = crba.joint_space_inertia(model, q), tau - rnea.bias_force(model, q, qd)
         return regularization(model, H, f, chosen.matrix(c.K), chosen.right(k, qdd))
-    inertia = whitening(model, q, chosen.matrix(c.K), chosen.weight)
-    equations = orthogonal(inertia, chosen.matrix(c.K))
-    x, k = inertia.forces(tau - rnea.bias_force(model, q, qd)), chosen.right(k, qdd)
-    forces: Any = 0
+    inertia = whitening(model, q, chosen.matrix(c.K) if chosen.weight else None, chosen.weight)
+    x = inertia.forces(tau - rnea.bias_force(model, q, qd))
+    found = _solved(model, q, qd, inertia, x, qdd, chosen, time_constant)
+    return inertia.motion(found.x), found.forces
+
+
+class Solved(NamedTuple):
+    """What the constraint equations at a state ask for; vectors are whitened.
+
+    Attributes:
+        x: accelerations that obey them, next to given ones.
+        forces: of the equations, which that takes.
+        dx, dv: corrections of positions and velocities.
+        error, rate: position and velocity errors.
+        health: of each equation, see ``Rows``.
+    """
+
+    x: Any
+    forces: Any
+    dx: Any
+    dv: Any
+    error: Any
+    rate: Any
+    health: Any
+
+
+def _solved(model, q, qd, inertia, x, qdd, chosen, time_constant=None) -> Solved:
+    """Solve the equations at a state; ``x`` are accelerations without them, whitened."""
+    places = [(i, j) for i in range(model.nv) for j in ltl.ancestors(inertia.lam, i)]
+    factors = np.array([inertia.L[at] for at in places]) if places else 0 * q[:1]
+    given = (q, qd, 0 * qd if qdd is None else qdd, factors, inertia.root, x)
+    solve = _equations if np.asarray(q).dtype == object else _equations.function
+    return Solved(*solve(model, *given, chosen=chosen, time_constant=time_constant))
+
+
+@one_copy_of_general_code
+@kernel
+def _equations(model, q, qd, qdd, factors, root, x, *, chosen, time_constant):
+    """The values of a ``Solved``, with the off-diagonal ``factors`` of the inertia matrix."""
+    lam, L = _sparsity(model, chosen), np.zeros((model.nv, model.nv), dtype=object)
+    factors = iter(factors)
+    for i in range(model.nv):
+        for j in ltl.ancestors(lam, i):
+            L[i, j] = next(factors)
+    c = loop_constraints(model, q, qd)
+    rows = orthogonal(Inertia(L, root, lam), chosen.matrix(c.K))
+    k = chosen.right(c.k if time_constant is None else c.stabilized(time_constant), qdd)
+    forces: Any = 0 * k
     for _ in range(2):  # the second removes what damping and rounding left of the first
-        rest = k - equations.applied(x)
-        x = x + smallest(equations, rest)
+        rest = k - rows.applied(x)
+        x = x + smallest(rows, rest)
         if chosen.prescribed:
-            forces = forces + multipliers(equations, rest)
-    return inertia.motion(x), forces - chosen.weight * k if chosen.weight else forces
+            forces = forces + multipliers(rows, rest)
+    forces = forces - chosen.weight * k if chosen.weight else forces
+    dx = -smallest(rows, chosen.right(c.error))
+    dv = -smallest(rows, chosen.right(c.rate))
+    return x, forces, dx, dv, c.error, c.rate, np.array(rows.health)
 
 
 def constrained_response(model, q, M, chosen):
@@ -249,20 +296,11 @@ def post_stabilized(model, q, qd, share, chosen, *, repeats):
 
     def corrected(state):
         q, qd = state
-        dx, dv, _, _ = _corrections(model, q, qd, inertia, chosen)
-        dq, dqd = (chosen.others(inertia.motion(share * y)) for y in (dx, dv))
+        found = _solved(model, q, qd, inertia, 0 * qd, None, chosen)
+        dq, dqd = (chosen.others(inertia.motion(share * y)) for y in (found.dx, found.dv))
         return model.integrate(q, dq), qd + dqd
 
     return repeat(corrected, (q, qd), repeats)
-
-
-def _corrections(model, q, qd, inertia, chosen):
-    """Whitened corrections of positions and velocities, with the equations."""
-    c = loop_constraints(model, q, qd)
-    equations = orthogonal(inertia, chosen.matrix(c.K))
-    dx = -smallest(equations, chosen.right(c.error))
-    dv = -smallest(equations, chosen.right(c.rate))
-    return dx, dv, c, equations
 
 
 def _least(values):
@@ -285,10 +323,10 @@ def closed(model, q, qd, chosen, *, iterations=3):
 
     def improved(state):
         q, qd, x = state[:3]
-        dx, dv, c, equations = _corrections(model, q, qd, inertia, chosen)
-        errors = chosen.largest_error(c.error), chosen.largest_error(c.rate)
-        dq, dqd = (chosen.others(inertia.motion(y)) for y in (dx, dv))
-        return model.integrate(q, dq), qd + dqd, x + dv, *errors, _least(equations.health)
+        found = _solved(model, q, qd, inertia, 0 * qd, None, chosen)
+        errors = chosen.largest_error(found.error), chosen.largest_error(found.rate)
+        dq, dqd = (chosen.others(inertia.motion(y)) for y in (found.dx, found.dv))
+        return model.integrate(q, dq), qd + dqd, x + found.dv, *errors, _least(found.health)
 
     none = 0 * q[0]
     state = (q, qd, 0 * qd, none, none, none)
@@ -358,6 +396,11 @@ def whitening(model, q, K=None, weight=0.0) -> Inertia:
     if weight and K is not None:
         return factorized(model, crba.joint_space_inertia(model, q) + weight * (K.T @ K))
     return _with_root(model, crba.inertia_factors(model, q), model.expanded_parent)
+
+
+def _sparsity(model, chosen):
+    """``lam`` of the factors of ``whitening``."""
+    return ltl.dense(model.nv) if chosen.weight else model.expanded_parent
 
 
 def factorized(model, M) -> Inertia:
