@@ -179,13 +179,14 @@ def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None, regu
 
 def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
     """Accelerations, and the forces of all equations."""
-    c = loop_constraints(model, q, qd)
-    k = c.k if time_constant is None else c.stabilized(time_constant)
+    f = tau - rnea.bias_force(model, q, qd)
     if regularization is not None:
-        H, f = crba.joint_space_inertia(model, q), tau - rnea.bias_force(model, q, qd)
+        c, H = loop_constraints(model, q, qd), crba.joint_space_inertia(model, q)
+        k = c.k if time_constant is None else c.stabilized(time_constant)
         return regularization(model, H, f, chosen.matrix(c.K), chosen.right(k, qdd))
-    inertia = whitening(model, q, chosen.matrix(c.K) if chosen.weight else None, chosen.weight)
-    x = inertia.forces(tau - rnea.bias_force(model, q, qd))
+    K = chosen.matrix(loop_constraints(model, q, qd).K) if chosen.weight else None
+    inertia = whitening(model, q, K, chosen.weight)
+    x = inertia.forces(f)
     found = _solved(model, q, qd, inertia, x, qdd, chosen, time_constant)
     return inertia.motion(found.x), found.forces
 

@@ -58,11 +58,19 @@ def loop_errors(model, t, q, qd):
     """
     if not model.is_constrained:
         return np.zeros((2, *q.shape[:-1]))
-    found = constraint(model, q, qd)[2:]
     if model.is_rheonomic:
         now = _errors_at.compiled(model, 0.0, model.neutral(), np.zeros(model.nv))
         found = now.call(t.reshape(-1, *[1] * (qd.ndim - 2)), q, qd)
+    elif q.ndim == 2 and len(q) <= _FEW:  # the code for single samples is there already
+        found = zip(
+            *(constraint(model, *state)[2:] for state in zip(q, qd, strict=True)), strict=True
+        )
+    else:
+        found = constraint(model, q, qd)[2:]
     return tuple(np.max(np.abs(np.asarray(x)), axis=-1, initial=0.0) for x in found)
+
+
+_FEW = 1024  # states that take less time one by one than code for batches takes to compile
 
 
 @kernel
