@@ -162,6 +162,12 @@ def random_inputs(model, kernel, rng):
     return [value(a) for a in kernel.inputs]
 
 
+def called(kernel, inputs):
+    """Results of compiled code: of one sample, of a batch, in single precision."""
+    alone, batch = kernel.call(*inputs), kernel.call(*(np.stack([x] * 3) for x in inputs))
+    return alone, batch, kernel.call(*(x.astype(np.float32) for x in inputs))
+
+
 @pytest.mark.covers("RBDA 10.4", by=("codegen.render.llvm.render", "codegen.render.c.render"))
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path, monkeypatch):
@@ -179,14 +185,15 @@ def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path, monkeypatch
     close = {"condition": condition, "scale": size, "ulps": 2000}
     assert_close(kernel.reference(inputs), expected, **close)
     assert_close(numpy_listing(kernel.program, "float64")(*inputs), expected, **close)
-    alone, batch = kernel.call(*inputs), kernel.call(*(np.stack([x] * 3) for x in inputs))
-    assert_close(alone, expected, **close)
-    assert_close(batch[1], expected, **close)
-    single = kernel.call(*(x.astype(np.float32) for x in inputs))
-    assert single.dtype == np.float32
-    assert_close(
-        single.astype(float), expected, condition=condition * 2.0**29, scale=size, ulps=2000
-    )
+    for tier in ("general", "specialised"):  # the same where there is no general code
+        with kt.tier(tier):
+            alone, batch, single = called(kernel, inputs)
+        assert_close(alone, expected, **close)
+        assert_close(batch[1], expected, **close)
+        assert single.dtype == np.float32
+        assert_close(
+            single.astype(float), expected, condition=condition * 2.0**29, scale=size, ulps=2000
+        )
     if COMPILER:
         (result,) = exported_c(tmp_path)(kernel.program, "float64")(*inputs)
         assert_close(result, expected, **close)
@@ -194,9 +201,9 @@ def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path, monkeypatch
     assert optimization() == 1
     monkeypatch.setenv("KINETREE_OPTIMIZATION", "0")
     assert optimization() == 0
-    for lanes, dtype, found in ((1, "float64", alone), (2, "float64", batch[1]),
+    for lanes, dtype, known in ((1, "float64", alone), (2, "float64", batch[1]),
                                 (1, "float32", single)):  # fmt: skip
-        np.testing.assert_array_equal(llvm(lanes)(kernel.program, dtype)(*inputs), found)
+        np.testing.assert_array_equal(llvm(lanes)(kernel.program, dtype)(*inputs), known)
 
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "mass_matrix", "forward_dynamics", "pose"])
