@@ -106,7 +106,7 @@ def assert_general_text_agrees(text, arguments, joints, rng):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b), initial=1e-3))
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: getattr(text, "__name__", str(text)))
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: getattr(text, "func", text).__name__)
 def test_texts_for_every_joint_are_recorded_once_for_every_robot(text, rng):
     assert_general_text_agrees(text, TEXTS[text], REPRESENTATIVES, rng)
 
