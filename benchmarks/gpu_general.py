@@ -16,6 +16,9 @@ import argparse
 import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -37,6 +40,7 @@ _LARGE = 100  # bodies of a robot of which a few samples are compared
 _SMALL = 15  # bodies of a robot for which specialised code is soon there
 
 
+@cache
 def robot(name):
     """A sample model, or a chain."""
     return kt.samples.chain(1000) if name == "chain of 1000" else kt.samples.load(name)
@@ -78,9 +82,23 @@ def seconds(launch, cupy):
     return best
 
 
-def checked(kernel, model, dtype, cupy, rng):
+def compared(name, function, dtype):
+    """Words about a quantity in comparison with the interpreter, and whether it is wrong."""
+    try:
+        model = robot(name)
+        (kernel,) = general_kernels(model, (function,))
+        error, first = _difference(kernel, model, dtype)
+        return f"{error:.0e}, first answer {first:.2f} s", not error <= BOUND[dtype]
+    except Exception as problem:
+        return f"{type(problem).__name__}: {str(problem)[:500]}", True
+
+
+def _difference(kernel, model, dtype):
     """Largest difference from the interpreter; seconds until the first answer."""
-    given = arguments(kernel, model, _CHECKED if model.body_count < _LARGE else 5, dtype, rng)
+    import cupy
+
+    few, rng = _CHECKED if model.body_count < _LARGE else 5, np.random.default_rng(1)
+    given = arguments(kernel, model, few, dtype, rng)
     program = kernel.source.program(tuple(kernel.data.domains["bodies"].kinds))
     expected = interpret(program, kernel.data, *(x.astype(float) for x in given))
     begin = time.perf_counter()
@@ -92,9 +110,10 @@ def checked(kernel, model, dtype, cupy, rng):
     return max(largest_error(b, a) for a, b in zip(expected, found, strict=True)), first
 
 
-def timed(name, kernel, model, dtype, given, cupy, bandwidth, variants):
+def timed(name, function, dtype, given, cupy, bandwidth):
     """Lines about the speed of a kernel."""
-    rng = np.random.default_rng(0)
+    model, variants, rng = robot(name), given.variants, np.random.default_rng(0)
+    (kernel,) = general_kernels(model, (function,))
     count = SAMPLES[name] // (8 if kernel.name == "mass_matrix" else 1)
     on_device = [cupy.asarray(x) for x in arguments(kernel, model, count, dtype, rng)]
     every = [LoopLayout(place, resident) for place in PLACES for resident in (0, 2)]
@@ -130,6 +149,7 @@ def main():
     parser.add_argument("--robots", nargs="*", default=list(SAMPLES), help="names")
     parser.add_argument("--functions", nargs="*", default=(), help="names of functions")
     parser.add_argument("--specialised", action="store_true", help="time specialised code, too")
+    parser.add_argument("--workers", type=int, help="processes; one for each core by default")
     parser.add_argument("--limit", type=float, default=170.0, help="seconds for everything")
     given = parser.parse_args()
     import cupy
@@ -139,25 +159,32 @@ def main():
     clock, width = known.get("MemoryClockRate", 3201000), known.get("GlobalMemoryBusWidth", 6144)
     bandwidth = 2e3 * clock * width / 8  # [B/s], twice a cycle; [kHz], [bit]
     print(f"bandwidth {bandwidth / 1e12:.2f} TB/s")
-    for name in given.robots[:1] if given.quick else given.robots:
-        model = robot(name)
-        rng = np.random.default_rng(1)
-        for kernel in general_kernels(model, given.functions):
-            for dtype in ("float64",) if given.quick else ("float64", "float32"):
-                what = f"{name} {kernel.name} {dtype}"
-                if time.monotonic() - begin > given.limit:
-                    left.append(what)
-                    continue
-                try:
-                    error, first = checked(kernel, model, dtype, cupy, rng)
-                    if not error <= BOUND[dtype]:
-                        raise AssertionError(f"differs by {error:.1e}")
-                    print(f"pass  {what}: {error:.0e}, first answer {first:.2f} s", flush=True)
-                    if kernel.name in TIMED:
-                        timed(name, kernel, model, dtype, given, cupy, bandwidth, given.variants)
-                except Exception as problem:
-                    wrong.append(what)
-                    print(f"FAIL  {what}: {type(problem).__name__}: {str(problem)[:500]}")
+    robots = given.robots[:1] if given.quick else given.robots
+    types = ("float64",) if given.quick else ("float64", "float32")
+    names = {r: [k.name for k in general_kernels(robot(r), given.functions)] for r in robots}
+    tasks = [(r, n, t) for t in types for r in robots for n in names[r]]
+
+    def said(task, outcome):
+        what, (words, failed) = " ".join(task), outcome
+        print(f"{'FAIL' if failed else 'pass'}  {what}: {words}", flush=True)
+        wrong.extend([what] if failed else [])
+
+    for task in (t for t in tasks if t[1] in TIMED):  # while nothing else runs
+        if time.monotonic() - begin < given.limit:
+            said(task, compared(*task))
+            timed(*task, given, cupy, bandwidth)
+        else:
+            left.append(" ".join(task))
+    rest = [t for t in tasks if t[1] not in TIMED]
+    with ProcessPoolExecutor(given.workers, get_context("spawn")) as executor:
+        found = {executor.submit(compared, *task): task for task in rest}
+        try:
+            seconds_left = max(0.0, given.limit - time.monotonic() + begin)
+            for done in as_completed(found, timeout=seconds_left):
+                said(found.pop(done), done.result())
+        except TimeoutError:
+            left += [" ".join(task) for task in found.values()]
+            executor.shutdown(wait=False, cancel_futures=True)
     if left:
         print(f"{len(left)} not reached: {', '.join(left)}")
     print(f"{len(wrong)} failed{': ' + ', '.join(wrong) if wrong else ''}; "
