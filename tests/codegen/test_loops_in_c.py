@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from support.backends import loops_in_c, loops_in_cuda
+from support.backends import all_loops_in_c, loops_in_c, loops_in_cuda
 from support.walks import KINDS, PROGRAM, case
 
 import kinetree as kt
@@ -162,23 +162,33 @@ def is_ready(quantity):
     return quantity.general and inspect.Parameter.empty not in defaults
 
 
-@pytest.mark.parametrize("name", [n for n, q in DEFINITIONS.items() if is_ready(q)])
-def test_general_code_of_every_quantity(name, tree, rng, tmp_path):
-    quantity = DEFINITIONS[name]
-    options = {"name": tree.body_names[-1]} if "name" in quantity.options else {}
-    kernel = quantity.kernel(tree, **options).for_all
-    program = kernel.source.program(kernel.data.domains["bodies"].kinds)
+READY = [name for name, quantity in DEFINITIONS.items() if is_ready(quantity)]
+
+
+@pytest.fixture(scope="module")
+def in_c(tree, tmp_path_factory):
+    """For each quantity its kernel, its loops, and what computes them in C."""
+    kernels, programs = {}, {}
+    for name in READY:
+        options = {"name": tree.body_names[-1]} if "name" in DEFINITIONS[name].options else {}
+        kernels[name] = kernel = DEFINITIONS[name].kernel(tree, **options).for_all
+        programs[name] = kernel.source.program(kernel.data.domains["bodies"].kinds)
+    less = {name: (recomputed(p), kernels[name].data) for name, p in programs.items()}
+    runs = all_loops_in_c(tmp_path_factory.mktemp("c"), less, level=0)
+    return {n: (kernels[n], programs[n], less[n][0], runs[n]) for n in READY}
+
+
+@pytest.mark.parametrize("name", READY)
+def test_general_code_of_every_quantity(name, in_c, tree, rng):
+    kernel, program, less, run = in_c[name]
     arrays = [
         tree.random_configuration(rng, 3) if a.name == "q" else rng.normal(size=(3, *a.shape))
         for a in kernel.inputs
     ]
-    less = recomputed(program)
     assert sum(map(len, less.rows.values())) <= sum(map(len, program.rows.values()))
-    expected = interpret(program, kernel.data, *arrays)
-    found = loops_in_c(tmp_path, less, kernel.data, level=0)(*arrays)
-    for a, b, c in zip(expected, found, interpret(less, kernel.data, *arrays), strict=True):
-        size = 1e-12 * max(1, np.abs(a).max())
-        np.testing.assert_allclose(b, a, rtol=0, atol=size)
+    expected, again = (interpret(p, kernel.data, *arrays) for p in (program, less))
+    for a, b, c in zip(expected, run(*arrays), again, strict=True):
+        np.testing.assert_allclose(b, a, rtol=0, atol=1e-12 * max(1, np.abs(a).max()))
         np.testing.assert_array_equal(c, a)
 
 
@@ -218,7 +228,7 @@ def test_derivatives_in_c_and_cuda(derivative, rng, tmp_path):
     arrays = [rng.normal(size=(35, *a.shape)) for a in kernel.inputs]
     expected = interpret(program, kernel.data, *arrays)
     for run in (
-        loops_in_c(tmp_path, program, kernel.data, level=0),
+        loops_in_c(tmp_path, program, kernel.data),
         loops_in_cuda(tmp_path, recomputed(program), kernel.data),
     ):
         for a, b in zip(expected, run(*arrays), strict=True):

@@ -10,7 +10,6 @@ import numpy as np
 
 from kinetree.codegen.build import code_of
 from kinetree.codegen.loops.recomputed import recomputed
-from kinetree.codegen.program import Argument
 from kinetree.codegen.render import c, c_loops, cstyle_loops, cuda_loops, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
@@ -176,17 +175,26 @@ def general_in_cuda(folder):
     return compile
 
 
-def loops_in_c(folder, program, data, dtype="float64", level=1):
+def loops_in_c(folder, program, data, dtype="float64"):
     """The C of a ``LoopProgram`` for a robot, with the compiler of this machine."""
-    name = f"loops{len(_alive)}"
-    source, library = folder / f"{name}.c", folder / f"{name}.so"
-    text = c_loops.render(program, data, dtype, name="run")
-    source.write_text(f"#include <math.h>\n\n{text}\n")
+    return all_loops_in_c(folder, {"run": (program, data)}, dtype)["run"]
+
+
+def all_loops_in_c(folder, programs, dtype="float64", level=1):
+    """The same of several, by name; compiled together."""
+    library = folder / f"loops{len(_alive)}.so"
+    texts = [c_loops.render(*given, dtype, name=name) for name, given in programs.items()]
+    source = library.with_suffix(".c")
+    source.write_text("\n\n".join(["#include <math.h>", *texts]) + "\n")
     flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
     flags += ["-pedantic", "-shared", "-fPIC"]
     subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
-    _alive.append(ctypes.CDLL(str(library)).run)
-    function, arguments = _alive[-1], _as_arguments(program, data)
+    _alive.append(ctypes.CDLL(str(library)))
+    return {name: _loops_of(_alive[-1][name], *given, dtype) for name, given in programs.items()}
+
+
+def _loops_of(function, program, data, dtype):
+    arguments = _as_arguments(program, data)
 
     def run(*arrays):
         return _call_samples(function, arguments, dtype, arrays)[0]
@@ -214,12 +222,5 @@ def loops_in_cuda(folder, program, data, dtype="float64", place="memory", thread
 
 def _as_arguments(program, data):
     """Inputs and outputs of a ``LoopProgram`` for a robot."""
-
-    def argument(name):
-        axes = program.tables[name].axes
-        return Argument(name, tuple(data.lengths[a] if isinstance(a, str) else a for a in axes))
-
-    return SimpleNamespace(
-        inputs=[argument(n) for n in program.arguments],
-        outputs=[argument(n) for n in program.results],
-    )
+    inputs, outputs = c_loops.arguments(program, data)
+    return SimpleNamespace(inputs=inputs, outputs=outputs)
