@@ -223,7 +223,7 @@ def build_entry(kernel, dtype, lanes, level=1) -> Entry:
     return entry
 
 
-def _variant(kernel, dtype, lanes, level, *, called=False):
+def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
     level, code, request = optimization(level), None, None
     variant = f"{lanes}, called" if called else lanes
     for better in (1, 0)[: 2 - level]:

@@ -74,11 +74,12 @@ def tier(tier: Tier) -> Iterator[None]:
         set_tier(before)
 
 
-def _checked(tier, name) -> Tier:
-    if not isinstance(tier, str) or tier not in get_args(Tier):
-        words = ", ".join(map(repr, get_args(Tier)))
-        raise UnknownNameError(f"{name} must be one of {words}, got {tier!r}")
-    return tier
+def _checked(tier: Any, name) -> Tier:
+    for word in get_args(Tier):
+        if isinstance(tier, str) and tier == word:
+            return word
+    words = ", ".join(map(repr, get_args(Tier)))
+    raise UnknownNameError(f"{name} must be one of {words}, got {tier!r}")
 
 
 _settling = ContextVar("settling", default=False)

@@ -94,7 +94,7 @@ def warm_up(
             advance(1)
 
 
-def _jobs(model, functions):
+def _jobs(model, functions: Any):
     """Kernels, and functions without arguments."""
     if functions is None:
         known = (*model.kernels.values(), *model.memo.values())
@@ -104,7 +104,8 @@ def _jobs(model, functions):
         return dict.fromkeys([*used, *usual])
     is_one = callable(functions) or (isinstance(functions, tuple) and _is_pair(functions))
     found = []
-    for item in [functions] if is_one else functions:
+    items: Any = [functions] if is_one else functions
+    for item in items:
         function, options = item if isinstance(item, tuple) and _is_pair(item) else (item, {})
         if not callable(function):
             raise UnknownNameError(

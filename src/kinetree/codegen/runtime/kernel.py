@@ -19,7 +19,7 @@ from kinetree.arrays.dispatch import foreign_call
 from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen import tiers
 from kinetree.codegen.build import build, build_entry
-from kinetree.codegen.program import calls_of, regrouped
+from kinetree.codegen.program import Argument, calls_of, regrouped
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
 from kinetree.codegen.runtime.threads import run_threaded
@@ -62,7 +62,8 @@ class Kernel:
         self, name, inputs, outputs, make_program, *, reference, validate, key=None,
         general_code=None,
     ):  # fmt: skip
-        self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
+        self.name, self.inputs = name, tuple(inputs)
+        self.outputs: tuple[Argument, ...] = tuple(outputs)
         self.make_program, self._key, self.general_code = make_program, key, general_code
         self.samples, self.tier, self.level = 0, "specialised", 0
         self.is_settled, self.task = False, None
@@ -255,7 +256,7 @@ class Kernel:
         return Variant(self, dtype, wide, level)
 
     @cached_property
-    def for_all(self) -> "Kernel | None":
+    def for_all(self) -> Any:
         """The same by code that serves every robot, where there is some."""
         return None if self.general_code is None else self.general_code()
 
@@ -277,12 +278,13 @@ class Kernel:
 
     def _connect(self):
         """Let calls go the lean path as far as there is machine code for it."""
-        codes = tuple(v and v[0].code for v in (self._variants.get((self.tier, *k)) for k in _LEAN))
+        found = [self._variants.get((self.tier, *k)) for k in _LEAN]
+        codes = alone, wide = found[0] and found[0][0].code, found[1] and found[1][0].code
         if codes == (None, None):
             return
         left = tiers.samples_left(self)
         if codes != self._connected:
-            self.lean = single_call(self.name, "float64", self.general, *codes, self._most)
+            self.lean = single_call(self.name, "float64", self.general, alone, wide, self._most)
             if not self._ways:
                 self.call = self.lean
             self._connected, self._left = codes, left_of(*codes)
