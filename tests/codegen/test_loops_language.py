@@ -49,45 +49,45 @@ def carried_by_a_variable(model, q):
 
 
 def from_one_body_to_another(model, q):
-    before, out = np.zeros(1), model.table(model.zero_velocity[:0])
+    before, out = np.zeros(1), model.table()
     for i in model.outward():
-        out[i] = before = before + q[model.q_slice[i]]
-    return model.joined(out)
+        out[i] = before = before + q[model.q_slice[i]][:1]
+    return model.stacked(out, 1)
 
 
 def a_row_after_its_walk(model, q):
     t, last = model.table(), None
     for i in model.outward():
-        t[i], last = q[model.q_slice[i]], i
+        t[i], last = q[model.q_slice[i]][:1], i
     return t[last]
 
 
 def never_set(model, q):
-    t, out = model.table(), model.table(model.zero_velocity[:0])
+    t, out = model.table(), model.table()
     for i in model.outward():
         out[i] = t[i]
-    return model.joined(out)
+    return model.stacked(out, 1)
 
 
 def changed_since(model, q):
-    t, out = model.table(np.zeros(1)), model.table(model.zero_velocity[:0])
+    t, out = model.table(np.zeros(1)), model.table()
     for i in model.outward():
-        t[i] = q[model.q_slice[i]]
+        t[i] = q[model.q_slice[i]][:1]
     for i in model.inward():
         old = 2 * t[i]
         t[i] = t[i] * t[i]
         for _ in model.above(i):
             t[i] = t[i] + old
         out[i] = t[i]
-    return model.joined(out)
+    return model.stacked(out, 1)
 
 
 def the_parent_of_a_parent(model, q):
-    t, out = model.table(np.zeros(1)), model.table(model.zero_velocity[:0])
+    t, out = model.table(np.zeros(1)), model.table()
     for i in model.outward():
-        t[i] = q[model.q_slice[i]]
+        t[i] = q[model.q_slice[i]][:1]
         out[i] = t[model.parent[model.parent[i]]] if model.parent[i] != 0 else t[i]
-    return model.joined(out)
+    return model.stacked(out, 1)
 
 
 def a_whole_vector(model, q):
@@ -113,12 +113,12 @@ def test_a_text_that_is_not_a_loop_is_refused(text, message):
 
 
 def only_sliders_look_at_their_parents(model, q):
-    t, out = model.table(np.zeros(1)), model.table(model.zero_velocity[:0])
+    t, out = model.table(np.zeros(1)), model.table()
     for i in model.outward():
-        t[i] = q[model.q_slice[i]]
+        t[i] = q[model.q_slice[i]][:1]
         slides = isinstance(model.joint[i], kt.Prismatic)
         out[i] = t[i] + t[model.parent[i]] if slides else t[i]
-    return model.joined(out)
+    return model.stacked(out, 1)
 
 
 def test_a_kind_that_looks_at_more_than_representatives_do_is_refused():

@@ -37,7 +37,7 @@ def random_text(seed):
         total = model.total(0)
         for i in model.outward():
             for k in range(TABLES):
-                t[k][i] = q[model.q_slice[i]] * (k + 1) + 0.5 * t[k][lam[i]]
+                t[k][i] = q[model.q_slice[i]][:1] * (k + 1) + 0.5 * t[k][lam[i]]
         t[0] = model.copied(t[1])
         for inward, statements in walks:
             for i in model.inward() if inward else model.outward():
@@ -59,7 +59,7 @@ def random_text(seed):
                         t[a][i] = t[a][i] + x * t[b][j] if c % 2 else t[a][i] * y + z
                     t[b][i] = t[a][i] + x
         for i in model.outward():
-            out[i] = t[TABLES - 1][i]
+            out[i] = t[TABLES - 1][i] * np.ones(model.joint[i].nv, dtype=int)
         return model.joined(out), total.value
 
     return text

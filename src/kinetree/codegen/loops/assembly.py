@@ -82,18 +82,20 @@ class _Flat:
                 found[Place(table, (path,), (k,))] = self.graph.number(x)
         for (table, paths, index), x in block.entries.items():
             found[Place(table, paths, index)] = self.graph.number(x)
-        stores = {}
+        stores, sums = {}, {}
         for place, node in found.items():
             name = f"{input_name(place)}#{block.serial}"
             leaf = self.graph.known.get(("input", name, place.index))
-            if leaf is None:
+            if leaf is None or node != leaf:  # otherwise it stays as it is
+                rest = None if leaf is None else _without(self.graph, node, leaf)
                 stores[place] = node
-            elif node != leaf:  # otherwise it stays as it is
-                rest = _without(self.graph, node, leaf)
-                if rest is None or leaf in self.graph.reachable([rest]):
-                    stores[place] = node
-                else:
-                    stores[place._replace(adds=True)] = rest
+                if rest is not None:
+                    sums[place] = leaf, rest
+        used = set(self.graph.reachable([rest for _, rest in sums.values()]))
+        for place, (leaf, rest) in sums.items():
+            if leaf not in used or leaf not in self.graph.reachable([rest]):
+                del stores[place]
+                stores[place._replace(adds=True)] = rest
         conditions = {n: _condition(c) for n, c in block.conditions.items()}
         kinds = {row.path: row.kind for row in block.rows}
         return Stores(self.graph, kinds, stores, conditions, tuple(block.checks))

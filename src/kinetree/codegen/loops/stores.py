@@ -1,5 +1,6 @@
 """Cases while they are made or changed: stores of single numbers, less those that nobody reads."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -73,35 +74,45 @@ def drop_unread(cases: Iterable[Stores], decide: Callable) -> None:
 
     ``decide(case, place, node)`` is whether a store stays in any case, or None if it depends.
     """
-    cases, before = list(cases), None
-    while True:
-        read: set = set()
-        for case in cases:
-            for place in case.leaves().values():
-                read.add((place.table, case.kind(place), place.index))
-                read.add((place.table, place.index))
-        count = 0
-        for case in cases:
-            kept = {}
-            for place, node in case.stores.items():
-                stays = decide(case, place, node)
-                if stays is None:
-                    stays = _is_read(place, case.kind(place), read)
-                if stays:
-                    kept[place] = node
-            if len(kept) < len(case.stores):
-                case.stores = kept
-            count += len(kept)
-        if count == before:
-            return
-        before = count
+    undecided, reads = {}, Counter()
+    for case in cases:
+        kept, open_ = {}, []
+        for place, node in case.stores.items():
+            stays = decide(case, place, node)
+            if stays or stays is None:
+                kept[place] = node
+            if stays is None:
+                open_.append(place)
+        case.stores = kept
+        undecided[case] = open_
+        reads.update(_reads(case))
+    changed = True
+    while changed:
+        changed = False
+        for case, places in undecided.items():
+            unread = [p for p in places if not _is_read(p, case.kind(p), reads)]
+            if unread:
+                reads.subtract(_reads(case))
+                gone = set(unread)
+                case.stores = {p: n for p, n in case.stores.items() if p not in gone}
+                undecided[case] = [p for p in places if p not in gone]
+                reads.update(_reads(case))
+                changed = True
 
 
-def _is_read(place, kind, read):
+def _reads(case):
+    """What a case reads: by kind of the row, and of any kind."""
+    found = set()
+    for place in case.leaves().values():
+        found.add((place.table, case.kind(place), place.index))
+        found.add((place.table, place.index))
+    return found
+
+
+def _is_read(place, kind, reads):
     if kind is ANY:
-        return (place.table, place.index) in read
-    places = ((place.table, k, place.index) for k in (kind, ANY))
-    return any(p in read for p in places)
+        return reads[place.table, place.index] > 0
+    return any(reads[place.table, k, place.index] > 0 for k in (kind, ANY))
 
 
 def used_numbers(cases: Iterable[Stores]) -> Iterator[tuple[Any, str, int]]:
