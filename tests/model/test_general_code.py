@@ -10,7 +10,7 @@ import pytest
 import kinetree as kt
 from kinetree import joints
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.codegen import build
+from kinetree.codegen import build, tiers
 from kinetree.model import Coupling, ModelBuilder
 from kinetree.model.general import kinds
 from kinetree.model.parts import JointDynamics
@@ -365,6 +365,14 @@ def chain(count):
         joint = joints.Revolute("xyz"[k % 3])
         builder.body(f"b{k}", on=on, joint=joint, at=(0.01, 0, 0.02), inertia=body)
     return builder.build()
+
+
+def test_large_robots_stay_with_general_code(monkeypatch):
+    monkeypatch.setattr(tiers, "MANY", 2)
+    model = chain(260)
+    with kt.tier("auto"):
+        kt.gravity_force(model, np.zeros((5, model.nq)))
+        assert kernel_of(kt.gravity_force, model).tier == "general"
 
 
 def test_ten_thousand_bodies():

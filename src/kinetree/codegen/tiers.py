@@ -4,7 +4,8 @@ General code is there at once. Specialised code has the robot's constants folded
 times faster, once it is compiled. ``"auto"`` goes by the amount of work:
 
 - A quantity of a model runs general code until more than ``MANY`` samples have been asked of it,
-  those of the present call included, and specialised code from then on.
+  those of the present call included, and specialised code from then on. Robots of hundreds of
+  bodies stay with general code.
 - What has no general code is specialised from the start, compiled without LLVM's optimisations
   until more than ``SOME`` samples have been asked of it. Both compute the same bits.
 - A *task*, such as one call of ``simulate``, ``rollout`` or ``inverse_kinematics``, says at its
@@ -171,7 +172,7 @@ def decide(kernel, samples: int) -> None:
 
 
 def _tier(kernel, asked):
-    many = setting() == "auto" and asked > MANY
+    many = setting() == "auto" and asked > MANY and not kernel.is_large
     if kernel.is_settled or many or setting() == "specialised" or not kernel.has_general_code:
         return "specialised"
     return "general"

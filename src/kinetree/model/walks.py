@@ -86,7 +86,7 @@ def filled(model: Any, value: Any) -> Any:
 
 def chain(model: Any, i: int) -> Any:
     """The bodies from the base to body ``i``, each after its parent; none for the base itself."""
-    return model.support[i]
+    return (*reversed(above(model, i)), i) if i else ()
 
 
 class Total:

@@ -194,7 +194,7 @@ class Kernel:
         self._count()
         tiers.decide(self, samples)
         tiers.connected(self)
-        general = self.tier == "general" or (tiers.setting() == "auto" and self._is_large)
+        general = self.tier == "general" or (tiers.setting() == "auto" and self.is_large)
         return cuda_kernel(self.for_all if general else self, dtype, device)
 
     @property
@@ -203,9 +203,10 @@ class Kernel:
         return self.tier == "specialised" or tiers.setting() != "auto"
 
     @property
-    def _is_large(self):
+    def is_large(self) -> bool:
         """Whether the robot has so many bodies that code of its own would take minutes to build."""
-        return self.has_general_code and self.for_all.data.counts.get("bodies", 0) > _LARGE
+        data = getattr(self.for_all, "data", None)  # none where general code is only called
+        return data is not None and data.counts.get("bodies", 0) > _LARGE
 
     def rates(self, wrt) -> "Kernel":
         """Rates of the results: takes the inputs, then rates of the inputs numbered ``wrt``."""
