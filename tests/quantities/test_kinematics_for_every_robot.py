@@ -1,0 +1,164 @@
+"""Kinematics, momenta and energies by code for every robot: the numbers of the plain text."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import joints
+from kinetree.codegen import build
+from kinetree.model.define import DEFINITIONS
+from kinetree.samples.trees import random_placement, random_tree
+
+JOINTS = [
+    joints.Revolute("x"), joints.Prismatic((1.0, 2.0, -2.0)), joints.Spherical(),
+    joints.Universal(),
+]  # fmt: skip
+
+FUNCTIONS = (
+    "integrate", "difference", "configuration_rate", "normalize", "kinetic_energy",
+    "potential_energy", "kinetic_energy_rate", "potential_energy_rate", "generalized_momentum",
+    "generalized_force", "passive_force", "poses", "center_of_mass", "center_of_mass_velocity",
+    "center_of_mass_acceleration", "center_of_mass_jacobian", "center_of_mass_jacobian_rate",
+    "momentum", "centroidal_momentum", "centroidal_momentum_rate", "centroidal_momentum_bias",
+    "centroidal_momentum_matrix", "centroidal_momentum_matrix_rate", "centroidal_inertia",
+    "zero_moment_point", "pose", "jacobian", "jacobians", "jacobian_rate", "hessian", "velocity",
+    "acceleration", "bias_acceleration",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _general():
+    with kt.tier("general"):
+        yield
+
+
+def robot(seed, count=6):
+    """A tree with a floating base, armature, springs, dampers, friction, and two frames."""
+    model, rng = (
+        random_tree(count, seed, joints=JOINTS, floating_base=True),
+        np.random.default_rng(seed),
+    )
+    dynamics = kt.JointDynamics(armature=0.2, stiffness=3.0, rest=(0.1,), damping=0.4, friction=0.5)
+    bodies = [replace(b, dynamics=dynamics) if b.joint.nv == 1 else b for b in model.bodies]
+    frames = [
+        kt.Frame("tip", count, random_placement(rng)),
+        kt.Frame("mark", 0, random_placement(rng)),
+    ]
+    return model.replace(bodies=bodies, frames=frames)
+
+
+ROBOT = robot(3)
+
+
+def arrays_of(model, names, batch, rng):
+    sizes = {"f_ext": (model.body_count, 6), "point": (3,)}
+    return [
+        model.random_configuration(rng, batch) if name in ("q", "q0", "q1")
+        else rng.standard_normal((batch, *sizes.get(name, (model.nv,))))
+        for name in names
+    ]  # fmt: skip
+
+
+def options_of(defined):
+    """Frames of bodies and of the base, in all coordinates."""
+    found = [{"name": name} for name in ("tip", "mark")] if "name" in defined.options else [{}]
+    if "frame" in defined.options:
+        found = [{**o, "frame": f} for o in found for f in ("world", "body", "aligned")]
+    return found
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_code_for_every_robot_gives_the_numbers_of_the_text(name, rng):
+    defined = DEFINITIONS[name]
+    for options in options_of(defined):
+        of_point = "point" in defined.optional and options["frame"] == "aligned"
+        kernel = defined.kernel(ROBOT, ("point",) if of_point else (), **options)
+        arrays = arrays_of(ROBOT, [i.name for i in kernel.inputs], 3, rng)
+        found = kernel.call(*arrays)
+        assert kernel.tier == "general"
+        single = [kernel.call(*(a[k] for a in arrays)) for k in range(3)]
+        np.testing.assert_array_equal(found, single)
+        expected = np.array([kernel.reference([a[k] for a in arrays]) for k in range(3)], float)
+        size = np.max(np.abs(expected), initial=1e-3)
+        np.testing.assert_allclose(found, expected, 0, 1e-13 * size)
+
+
+# --- names and parameters are data ----------------------------------------------------------------
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Says how many programs were compiled so far."""
+    count, compiled = [], build.object_code
+
+    def counted(*arguments, **named):
+        count.append(arguments)
+        return compiled(*arguments, **named)
+
+    monkeypatch.setattr(build, "object_code", counted)
+    return lambda: len(count)
+
+
+def test_another_frame_or_robot_compiles_nothing(compilations, rng):
+    q = ROBOT.random_configuration(rng)
+    kt.jacobian(ROBOT, q, "tip", frame="aligned")
+    before = compilations()
+    other = ROBOT.replace(frames=[kt.Frame("hand", 3, random_placement(rng))], gravity=(0, 0, -1.6))
+    for model, name in ((ROBOT, ROBOT.body_names[2]), (other, "hand")):
+        found = kt.jacobian(model, q, name, frame="aligned")
+        with kt.tier("specialised"):
+            expected = kt.jacobian(model, q, name, frame="aligned")
+        np.testing.assert_allclose(found, expected, 0, 1e-13 * np.max(np.abs(expected)))
+    with kt.tier("specialised"):  # which compiles one for each frame
+        assert compilations() == before + 2
+
+
+def test_other_springs_compile_nothing(compilations, rng):
+    q, qd = ROBOT.random_configuration(rng), rng.standard_normal(ROBOT.nv)
+    before = kt.passive_force(ROBOT, q, qd)
+    count = compilations()
+    stiff = [
+        replace(b, dynamics=replace(b.dynamics, stiffness=(6.0,))) if b.joint.nv == 1 else b
+        for b in ROBOT.bodies
+    ]
+    found = kt.passive_force(ROBOT.replace(bodies=stiff), q, qd)
+    assert compilations() == count
+    assert not np.allclose(found, before)
+
+
+# --- what it does not serve -----------------------------------------------------------------------
+
+
+def test_motions_against_other_frames_have_code_for_one_robot(rng):
+    q = ROBOT.random_configuration(rng)
+    kernel = DEFINITIONS["pose"].kernel(ROBOT, name="tip", relative_to=ROBOT.body_names[2])
+    found = kernel.call(q)
+    assert kernel.tier == "specialised"
+    expected = np.linalg.inv(kt.pose(ROBOT, q, ROBOT.body_names[2])) @ kt.pose(ROBOT, q, "tip")
+    np.testing.assert_allclose(found, expected, 0, 1e-12)
+
+
+def test_masses_far_from_a_base_without_mass(rng):
+    """Sliders without mass are far away; of those with mass no digit is lost on the way."""
+    builder = kt.ModelBuilder("gantry")
+    for k, axis in enumerate("xyz"):
+        builder.body(f"s{k}", on=f"s{k - 1}" if k else None, joint=joints.Prismatic(axis))
+    builder.body(
+        "load", on="s2", joint=joints.Spherical(), inertia=kt.shapes.box(1, 2, 3, mass=2.0)
+    )
+    model = builder.build()
+    q = model.neutral()
+    near, far = (kt.centroidal_inertia(model, q + np.array([d] * 3 + [0] * 4)) for d in (0, 1e8))
+    assert DEFINITIONS["centroidal_inertia"].kernel(model).tier == "specialised"
+    np.testing.assert_allclose(far, near, 0, 1e-14 * np.max(np.abs(near)))
+
+
+def test_centroidal_quantities_lose_no_digits_far_from_the_origin(rng):
+    q = ROBOT.neutral()
+    moved = q.copy()
+    moved[4:7] += 2.0**27  # position variables of a free joint: quaternion first
+    near, far = kt.centroidal_inertia(ROBOT, q), kt.centroidal_inertia(ROBOT, moved)
+    assert DEFINITIONS["centroidal_inertia"].kernel(ROBOT).tier == "general"
+    np.testing.assert_allclose(far, near, 0, 2.0**27 * 1e-15 * np.max(np.abs(near)))
