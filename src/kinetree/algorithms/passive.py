@@ -24,13 +24,18 @@ def passive_force(model, q, qd):
     ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``closed.forces``,
     tendons the same law of their lengths, and gravity compensation ``-Σ J_iᵀ m_i g``.
     """
-    tau = [model.zero_velocity[:0]]
-    for i, body in enumerate(model.bodies, start=1):
-        q_i, qd_i = q[model.q_slice[i]], qd[model.v_slice[i]]
-        tau.append(own_force(body, q_i, qd_i))
+    tau = _of_joints(model, q, qd, own_force)
     names = ("stiffness", "damping", "friction")
-    tau = _with_tendons(model, q, qd, np.concatenate(tau), _pull)
+    tau = _with_tendons(model, q, qd, tau, _pull)
     return _with_loops(model, q, qd, tau, own_force, names)
+
+
+def _of_joints(model, q, qd, force):
+    """Forces of all joints, (nv,)."""
+    tau = model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        tau[i] = force(model.bodies[i - 1], q[model.q_slice[i]], qd[model.v_slice[i]])
+    return model.joined(tau)
 
 
 def own_force(part, q, qd):
@@ -41,10 +46,8 @@ def own_force(part, q, qd):
 @for_all_joints(force)
 def spring_and_damper_force(model, q, qd):
     """``-k Δ - d qd`` of every joint and so on, (nv,): ``passive_force`` without dry friction."""
-    tau = [model.zero_velocity[:0]]
-    for i, body in enumerate(model.bodies, start=1):
-        tau.append(_spring_and_damper(body, q[model.q_slice[i]], qd[model.v_slice[i]]))
-    tau = _with_tendons(model, q, qd, np.concatenate(tau), _spring_and_damper_pull)
+    tau = _of_joints(model, q, qd, _spring_and_damper)
+    tau = _with_tendons(model, q, qd, tau, _spring_and_damper_pull)
     return _with_loops(model, q, qd, tau, _spring_and_damper, ("stiffness", "damping"))
 
 

@@ -291,7 +291,13 @@ def gravity_force(model: Model, q: ArrayLike) -> Array:
     """
 
 
-@quantity(("nv",), passive.passive_force)
+def _has_joints_alone(model, options):
+    """Whether all passive forces are those of joints of a tree."""
+    others = model.loops or model.tendons or model.gravity_compensation
+    return not others and all(joint.nq <= 7 for joint in model.joint[1:])
+
+
+@quantity(("nv",), passive.passive_force, general=True, general_for=_has_joints_alone)
 def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Joint forces of springs, dampers and dry friction, ``-k Δ - d qd - c sign(qd)``, (..., nv).
 

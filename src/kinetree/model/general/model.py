@@ -25,6 +25,7 @@ from kinetree.joints import Revolute, Spherical
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
 from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, WORLD
+from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
@@ -109,6 +110,13 @@ class _Laden:
         return isinstance(i, Row)
 
 
+class _Body(NamedTuple):
+    """A body as texts about its joint ask for it."""
+
+    joint: Any
+    dynamics: Any
+
+
 class GeneralFrame(NamedTuple):
     """A frame that the robot will have; ``body`` is a row, or 0 for the base."""
 
@@ -125,7 +133,7 @@ class GeneralModel:
         frames: names that stand for frames of the robot, and whether each is fixed to the base.
     """
 
-    loops = couplings = constraints = tendons = ()
+    loops = couplings = constraints = tendons = gravity_compensation = ()
     is_constrained, is_general = False, True
     name = "any robot"
 
@@ -142,6 +150,7 @@ class GeneralModel:
         self.v_slice = _PerBody(lambda i: i.span("v", _kind(i).joint.nv))
         self.tree_transform = _PerBody(self._placement)
         self.inertia = _PerBody(self._inertia)
+        self.bodies = _PerBody(self._body)
         self.armature = _PerBody(lambda at: self._numbers("armature", at.row, at.size))
         self.zero_velocity, self.armature_joints = _Zeros(), _Armature()
         self.laden, self.first_laden = _Laden(), None
@@ -188,6 +197,13 @@ class GeneralModel:
 
     def _inertia(self, i):
         return Inertia.from_parameters(self._numbers("inertia", i)) if isinstance(i, Row) else None
+
+    def _body(self, at):
+        """The body of an entry ``i - 1``: its joint, and springs and dampers that it may have."""
+        joint, p = self.joint[at.row], self._numbers("dynamics", at.row)
+        k, d, c = (tuple(p[n : n + joint.nv]) for n in (0, 6, 12))
+        law = JointDynamics(stiffness=k, damping=d, friction=c, rest=tuple(p[18 : 18 + joint.nq]))
+        return _Body(joint, law)
 
     def _placement(self, i):
         return _transform(self._numbers("placement", i))

@@ -18,9 +18,10 @@ COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b", "p": "p"}
 
 VARIABLES = "variables"
 
-NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20, "first": 1}
-"""Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, of its joint, and the
-number of its first velocity variable."""
+NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20, "first": 1, "dynamics": 25}
+"""Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, of its joint, the number
+of its first velocity variable; stiffness, damping, friction of the joint, and where its spring
+rests."""
 
 
 WORLD = {"gravity": 3}
@@ -54,6 +55,7 @@ def _data_of(model):
         "armature": _armature(model),
         "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
         "first": columns["v"][:, None].astype(float),
+        "dynamics": _dynamics(model, joints),
     }
     world = {"gravity": np.array([model.gravity], dtype=float)}
     lengths = {"q": model.nq, "v": model.nv, "b": n, "p": 10 * n}
@@ -90,6 +92,19 @@ def _armature(model):
     for i in model.armature_joints:
         at = model.v_slice[i]
         found[i - 1, : at.stop - at.start] = model.armature[at]
+    return found
+
+
+def _dynamics(model, joints):
+    """Stiffness, damping and friction, six each, and the rest position; zeros behind."""
+    found = np.zeros((model.body_count, NUMBERS["dynamics"]))
+    for k, kind in enumerate(joints.kinds):
+        found[np.array(joints.of_body) == k, 18 : 18 + kind.joint.nq] = kind.joint.neutral()[:7]
+    for row, body in zip(found, model.bodies, strict=True):
+        if body.dynamics is not None:
+            law = body.dynamics
+            for at, x in enumerate((law.stiffness, law.damping, law.friction, law.rest)):
+                row[6 * at : 6 * at + len(x[:7])] = x[:7]
     return found
 
 
