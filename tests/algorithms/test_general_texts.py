@@ -212,3 +212,13 @@ def test_derivatives_of_irregular_joints_stay_specialised(rng):
     C = [kt.coriolis_matrix(model, q, v) for v in (qd, *np.eye(model.nv))]
     expected = C[0] + np.array([c @ qd for c in C[1:]]).T  # of C(q, qd) qd, bilinear
     np.testing.assert_allclose(d, expected, rtol=0, atol=1e-12 * np.max(np.abs(expected)))
+
+
+def test_inverse_of_the_mass_matrix_is_symmetric_to_the_last_digit(mechanism, rng):
+    robot = kt.samples.quadruped()
+    with kt.tier("general"):
+        H_inv = kt.inverse_mass_matrix(mechanism, mechanism.random_configuration(rng))
+        assert np.array_equal(H_inv, H_inv.T)
+        rest = robot.random_configuration(rng), np.zeros(robot.nv), np.zeros(robot.nv)
+        H_inv = kt.differentiate(kt.forward_dynamics, "tau")(robot, *rest)
+        assert np.array_equal(H_inv, H_inv.T)

@@ -78,18 +78,13 @@ def forward_dynamics_derivatives_by_articulated_bodies(
 
     On one column after the other, as code for every robot needs it.
     """
-    at, bodies = model.v_slice, aba.articulated_bodies(model, q, qd, tau, f_ext)
-    found = {}
+    bodies, found = aba.articulated_bodies(model, q, qd, tau, f_ext), {}
     if "q" in wrt or "qd" in wrt:
         d = inverse_dynamics_derivatives(model, q, qd, bodies.qdd, f_ext)
-        found |= {"q": (-1, d.dq), "qd": (-1, d.dqd)}
-    if "tau" in wrt:
-        found["tau"] = 1, model.matrix(q)
-        for i in model.outward():
-            found["tau"][1][at[i], at[i]] = np.eye(model.joint[i].nv, dtype=int)
-    minv.solve_columns(model, bodies.joints, *(found[name] for name in wrt))
-    parts = (found[name][1] if name in wrt else None for name in ("q", "qd", "tau"))
-    return ForwardDynamicsDerivatives(*parts)
+        found = {name: x for name, x in (("q", d.dq), ("qd", d.dqd)) if name in wrt}
+    inverse = model.matrix(q) if "tau" in wrt else None
+    minv.solve_columns(model, bodies.joints, *found.values(), inverse=inverse)
+    return ForwardDynamicsDerivatives(found.get("q"), found.get("qd"), inverse)
 
 
 def _free_root_columns(model, bodies, forces):

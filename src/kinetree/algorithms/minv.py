@@ -73,11 +73,8 @@ def inverse_mass_matrix(model, q):
 @instead(inverse_mass_matrix_by_factors)
 def inverse_mass_matrix_by_columns(model, q):
     """``H⁻¹`` (nv, nv), each column by a recursion of its own."""
-    at, H_inv = model.v_slice, model.matrix(q)
-    joints = articulated_joints(model, q)
-    for i in model.outward():
-        H_inv[at[i], at[i]] = np.eye(model.joint[i].nv, dtype=int)
-    solve_columns(model, joints, (1, H_inv))
+    H_inv = model.matrix(q)
+    solve_columns(model, articulated_joints(model, q), inverse=H_inv)
     return H_inv
 
 
@@ -98,32 +95,39 @@ def articulated_joints(model, q):
     return ArticulatedJoints(X, S, U, D_inv)
 
 
-def solve_columns(model, joints, *matrices):
-    """Replace each column ``b`` of matrices by ``± H⁻¹ b``.
+def solve_columns(model, joints, *matrices, inverse=None):
+    """Replace each column ``b`` of matrices by ``-H⁻¹ b``, and fill in ``H⁻¹`` itself.
 
-    This is the acceleration that joint forces ``± b`` cause in the mechanism at rest, without
-    gravity: two passes over the bodies, side by side for all matrices.
+    A column is the acceleration that joint forces ``-b``, or a unit force, cause in the mechanism
+    at rest, without gravity: two passes over the bodies, side by side for all matrices.
 
     Args:
         model: the mechanism.
         joints: as ``articulated_joints`` returns them.
-        *matrices: pairs of a sign and a matrix, (nv, nv).
+        *matrices: (nv, nv) each.
+        inverse: zeros, (nv, nv), that become ``H⁻¹``, symmetric to the last digit; or None.
     """
     lam, at, (X, S, U, D_inv) = model.parent, model.v_slice, joints
-    zero = model.zero_motion
-    columns = [(s, B, model.table(), model.table(zero), model.table()) for s, B in matrices]
+    columns = [
+        (B, model.table(), model.table(model.zero_motion), model.table())
+        for B in (*matrices, *(() if inverse is None else (inverse,)))
+    ]
     for *_, pA in columns:
         for i in model.outward():
             pA[i] = Force.zero()
     for k in model.variables():
+        e = model.unit(k)
         for i in model.inward():
-            for sign, B, u, _, pA in columns:
-                u[i] = sign * B[at[i], k] - S[i].T @ pA[i]
+            for B, u, _, pA in columns:
+                u[i] = (e[at[i]] if B is inverse else -B[at[i], k]) - S[i].T @ pA[i]
                 if lam[i] != 0:
                     pA[lam[i]] = pA[lam[i]] + X[i].T @ (pA[i] + U[i] @ (D_inv[i] @ u[i]))
                 pA[i] = Force.zero()
         for i in model.outward():
-            for _, B, u, a, _ in columns:
+            for B, u, a, _ in columns:
                 a_ = X[i] @ a[lam[i]]
-                B[at[i], k] = D_inv[i] @ (u[i] - U[i].T @ a_)
-                a[i] = a_ + S[i] @ B[at[i], k]
+                qdd = D_inv[i] @ (u[i] - U[i].T @ a_)
+                a[i] = a_ + S[i] @ qdd
+                B[at[i], k] = qdd
+                if B is inverse:
+                    B[k, at[i]] = qdd
