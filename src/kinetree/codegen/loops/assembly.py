@@ -9,6 +9,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from kinetree.codegen.loops.language import (
     Chain,
     Clear,
@@ -22,8 +24,9 @@ from kinetree.codegen.loops.language import (
     input_name,
 )  # fmt: skip
 from kinetree.codegen.loops.outline import Access, Bone, Outline, can_follow
-from kinetree.codegen.loops.recording import Block, Recorder, arrays_of
+from kinetree.codegen.loops.recording import Block, Recorder
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, explicit_sums, used_numbers
+from kinetree.codegen.loops.values import arrays_of, value_like
 from kinetree.errors import TraceError
 from kinetree.expr import simplify
 from kinetree.expr.node import Condition
@@ -163,7 +166,7 @@ class _Flat:
             if not isinstance(loop, Block) and loop.region == "walk":
                 access = self._access(loop)  # rows above may have been set in the same walk
                 varied |= access.read_other & access.stored
-        like = {name: self._like(name) for name in crossing}
+        like = {name: _form(self._like(name)) for name in crossing}
         fused = frozenset(self._fused())
         return Outline(
             like, frozenset(varied), frozenset(crossing), frozenset(exposed),
@@ -334,6 +337,11 @@ class _Flat:
                     f"{name}: a value is used after the row that it was computed from has changed "
                     f"(table {place.table}): keep the value in a table"
                 )
+
+
+def _form(value):
+    """A value of the same type and shapes, of zeros."""
+    return value_like(value, [np.zeros(a.shape, dtype=int) for a in arrays_of(value)])
 
 
 def _inside(items):

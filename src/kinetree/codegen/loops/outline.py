@@ -31,7 +31,8 @@ class Outline:
     """Properties of a text; those of no text yet by default.
 
     Attributes:
-        like: values of tables that other rows look at or add to, which all kinds have alike.
+        like: of tables that other rows look at or add to, which all kinds have alike: a value of
+            the type and shapes that their rows have.
         varied: tables whose constants do not come back: others add to them, or loops do.
         crossing: tables that other rows look at, whatever their kind.
         exposed: tables that nested walks look at, so that all of a row is kept.

@@ -114,7 +114,11 @@ class LoopCode:
         unknown = [u for u in units if not self._is_found(u, requests[u], found)]
         if not unknown:
             return
-        program = self._program(_kinds_in(data, unknown))
+        kinds, nested = rows_of(data, BODIES).kinds, any(len(c) > 1 for c in self.plan.codes)
+        alone = any(u[0] == (BODIES,) for u in unknown)
+        if not (kinds in self.recorded or (nested and alone)):  # its pairs are unknown as well
+            kinds = _kinds_in(data, unknown)
+        program = self._program(kinds)
         for domains, kinds in unknown:
             entry = self.units[domains, kinds] = self._entry(program, domains, kinds, found)
             if requests[domains, kinds]:

@@ -1,11 +1,14 @@
 """Kernels of quantities by code that serves every robot."""
 
+import pickle
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from kinetree.codegen.build import loop_request
+from kinetree.codegen.cache import open_store
 from kinetree.codegen.loops.data import SINGLE, Data, Rows
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.model.general.kinds import Marked
@@ -89,7 +92,8 @@ def loop_kernel(
     """
     source = _sources.get(key)
     if source is None:
-        source = _sources[key] = Text(text, shapes, key[0], configurations, frames, marks)
+        given = text, shapes, key[0], configurations, frames, marks
+        source = _sources[key] = Text(("general", *key), *given)
     return LoopKernel(
         name, inputs, outputs, source, data, reference=reference, validate=validate,
         key=("general", *key),
@@ -97,17 +101,26 @@ def loop_kernel(
 
 
 class Text:
-    """A text as a source that is made when it is needed; arguments as of ``Source``."""
+    """A text as a source that is made when it is needed; ``key`` identifies the text.
 
-    def __init__(self, *arguments):
-        self.arguments = arguments
+    What other arguments there are, ``Source`` says.
+    """
+
+    def __init__(self, key, *arguments):
+        self.key, self.arguments = key, arguments
 
     @cached_property
     def source(self) -> Any:
-        """The source."""
+        """The source; its outline is kept on disk, for kinds that are yet to come."""
         from kinetree.model.general.model import Source  # not needed when code is found
 
-        return Source(*self.arguments)
+        source, request = Source(*self.arguments), loop_request(self.key, "any", 0, "outline")
+        known = open_store().get(request) if request else None
+        if known is not None:
+            source.outline = pickle.loads(known)  # the folder is this user's alone
+        elif request:
+            open_store().put(request, pickle.dumps(source.outline))
+        return source
 
     @property
     def typical(self) -> Any:
