@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.codegen.build import code_of
 from kinetree.codegen.loops.recomputed import recomputed
-from kinetree.codegen.render import c, c_loops, cstyle_loops, cuda_loops, cuda_pieces, numpy
+from kinetree.codegen.render import c, c_loops, cuda_loops, cuda_pieces, loop_tables, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
 
@@ -206,7 +206,7 @@ def _loops_of(function, program, data, dtype):
 def loops_in_cuda(folder, program, data, dtype="float64", place="memory", threads=32):
     """The CUDA C of a ``LoopProgram`` for a robot on the CPU, threads taking turns."""
     found = cuda_loops.render(program, dtype, place)
-    ints, numbers = cstyle_loops.tables(found.plan, data)
+    ints, numbers = loop_tables.tables(found.plan, data)
     numbers, arguments = numbers.astype(dtype), _as_arguments(program, data)
     rows = int(ints[found.plan.header["rows of a sample"]])
     sizes = sum(a.size for a in (*arguments.inputs, *arguments.outputs))

@@ -479,7 +479,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         options: for the compiler.
     """
     from kinetree.codegen.loops.recomputed import recomputed
-    from kinetree.codegen.render.cstyle_loops import Plan, name_of, plan_of
+    from kinetree.codegen.render.loop_tables import Plan, name_of, plan_of
 
     host, program = nvrtc.host(device), None
     rows = kernel.data.domains.get("bodies")

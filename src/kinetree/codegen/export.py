@@ -158,7 +158,8 @@ class _Project:
         if f.loops is None:
             return render(f.program, self.dtype, name=name, labels=f.labels)
         results = [a.name for a in f.program.outputs]
-        return c_loops.render(*f.loops, self.dtype, name=name, results=results)
+        loops, data = f.loops
+        return c_loops.render(loops, data, self.dtype, name=name, results=results)
 
     # --- the self-test ---------------------------------------------------------------------------
 

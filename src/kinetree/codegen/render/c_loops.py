@@ -5,7 +5,8 @@ import textwrap
 from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render.c import NOT_FINITE, C, argument_name, declaration
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.codegen.render.cstyle_loops import LoopWriter, Places, plan_of, tables
+from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
+from kinetree.codegen.render.loop_tables import plan_of, tables
 from kinetree.expr.node import Graph
 
 __all__ = ["arguments", "render", "stack"]

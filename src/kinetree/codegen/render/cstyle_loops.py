@@ -2,26 +2,17 @@
 
 The text is one function body for one sample. It expects these names:
 
-    ints, numbers   tables of the robot: integers and numbers of the model (``Plan``)
+    ints, numbers   tables of the robot: integers and numbers of the model (``loop_tables``)
     rows            the sample's rows of the workspace
     in_q, out_tau   the sample's arguments and results
     status          an ``int`` that notes failed checks
     ROW(p, k)       number ``k`` after ``p`` in the workspace
     ENTRY(p, k)     the same in an argument or result
     MODEL(k)        number ``k`` of the model
-
-A robot's integers begin with a header, ``Plan.header``. Each row of a domain has a *record*: its
-kind, where its numbers begin in the workspace and in ``numbers``, then its columns; of one that
-names a row two words, its number (negative: none) and where its numbers begin in the workspace.
-Lists have no records: their columns are the first numbers of their rows.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
-import numpy as np
-
-from kinetree.codegen.loops.data import SINGLE, Rows
 from kinetree.codegen.loops.language import (
     Chain,
     Clear,
@@ -35,173 +26,8 @@ from kinetree.codegen.loops.language import (
 from kinetree.codegen.order import fewest_waiting
 from kinetree.codegen.program import Argument, regrouped
 from kinetree.codegen.render.cstyle import assignments, identifier
+from kinetree.codegen.render.loop_tables import KIND, NUMBERS, ROW, name_of
 from kinetree.codegen.watch import _SUMS_AND_PRODUCTS
-
-KIND, ROW, NUMBERS, COLUMNS = range(4)
-"""Words of a record; columns follow."""
-
-
-# --- what the text and a robot's tables agree on -------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Where things are in a robot's tables.
-
-    Attributes:
-        columns: for each domain its columns: name -> what it refers to, and its first word.
-        numbers: for each domain its tables of the model: name -> where it begins, how many.
-        kinds: names of the kinds of each domain that the text has cases for, in order.
-        widths: for each domain the numbers of a row in the workspace, kind after kind.
-        extents: names of lengths that the robot has.
-        lists: domains that grow.
-    """
-
-    columns: dict
-    numbers: dict
-    kinds: dict
-    widths: dict
-    extents: list
-    lists: list
-
-    @cached_property
-    def header(self) -> dict:
-        """What is at which word."""
-        names = ["rows of a sample", *(f"length of {e}" for e in self.extents)]
-        for domain in self.columns:
-            names += [f"count of {domain}", f"records of {domain}"]
-        names += [f"rows of {name}" for name in self.lists]
-        return {name: k for k, name in enumerate(names)}
-
-    def written(self) -> dict:
-        """The plan as plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def read(cls, written) -> "Plan":
-        """The plan of plain data."""
-        return cls(**written)
-
-    def size(self, domain) -> int:
-        """Words of a record."""
-        columns = self.columns[domain].values()
-        return COLUMNS + sum(2 if target in self.columns else 1 for target, _ in columns)
-
-
-def plan_of(program) -> Plan:
-    """The plan of a program and the kinds it was recorded for."""
-    columns, numbers = {}, {}
-    kinds: dict = {"": [""]}
-    for name in ("", *(d for d in program.domains if d)):
-        columns[name], numbers[name], at = {}, {}, COLUMNS
-        kinds.setdefault(name, [])
-        domain = program.domains.get(name)
-        for column, target in domain.columns.items() if domain else ():
-            columns[name][column] = target, at
-            at += 2 if target in program.domains else 1
-        at = 0
-        for t in program.tables.values():
-            if t.storage == "model" and t.domain == name:
-                numbers[name][t.name] = at, t.axes[0] if t.axes else 1
-                at += numbers[name][t.name][1]
-    for code, walks in program.codes():
-        domains = [over(program, walks, k) for k in range(len(walks))]
-        for key in code.cases:
-            for domain, kind in zip(domains, key, strict=True):
-                if name_of(kind) not in kinds[domain]:
-                    kinds[domain].append(name_of(kind))
-    arrays = [program.tables[name] for name in (*program.arguments, *program.results)]
-    extents = sorted({a for t in arrays for a in t.axes if isinstance(a, str)})
-    rows = {(d, name_of(k)): len(row) for (d, k), row in program.rows.items()}
-    widths = {
-        d: [rows.get((d, k), len(program.shared.get(d, ()))) for k in found]
-        for d, found in kinds.items()
-    }
-    lists = [d.name for d in program.domains.values() if d.grows]
-    for name in lists:  # their columns come before their numbers
-        widths[name] = [len(columns[name]) + len(program.rows.get((name, ""), ()))]
-        columns[name] = {c: (t, k) for k, (c, (t, _)) in enumerate(columns[name].items())}
-    return Plan(columns, numbers, kinds, widths, extents, lists)
-
-
-def name_of(kind) -> str:
-    """A name for a kind of row, the same in every process where that is possible."""
-    if isinstance(kind, str):
-        return kind
-    return kind.key or f"{type(kind).__name__} {hash(kind)}"
-
-
-def tables(plan, data):
-    """Integers and numbers of a robot.
-
-    Args:
-        plan: of a program.
-        data: the robot, a ``loops.data.Data``.
-
-    Raises:
-        ValueError: the program has no case for a kind of row that the robot has.
-    """
-    ints, numbers = [np.zeros(len(plan.header), dtype=np.int64)], []
-    rows, total, at, placed = {}, 0, len(plan.header), 0
-    head = ints[0]
-    for e in plan.extents:
-        head[plan.header[f"length of {e}"]] = data.lengths[e]
-    domains = {d: data.domains.get(d) or Rows(int(d == SINGLE)) for d in plan.columns}
-    for domain, found in domains.items():
-        known = plan.kinds[domain] or [""]
-        kinds = [known.index(name_of(k)) for k in found.kinds] if found.count else []
-        kind = np.array(kinds, dtype=np.int64)[_kind(found)]
-        widths = np.array(plan.widths[domain] or [0], dtype=np.int64)[kind]
-        rows[domain] = kind, total + np.cumsum(widths) - widths
-        if domain in plan.lists:  # one row more: what is not kept is written, too
-            head[plan.header[f"rows of {domain}"]] = total
-            total += plan.widths[domain][0]
-        total += int(widths.sum())
-    for domain, columns in plan.columns.items():
-        found = domains[domain]
-        if domain in plan.lists:
-            head[plan.header[f"count of {domain}"]] = found.count
-            continue
-        record = np.zeros((found.count, plan.size(domain)), dtype=np.int64)
-        record[:, KIND], record[:, ROW] = rows[domain]
-        known = plan.numbers[domain]
-        width = sum(w for _, w in known.values())
-        record[:, NUMBERS] = placed + width * np.arange(found.count)
-        for name, (target, word) in columns.items():
-            if name not in found.columns:
-                continue
-            record[:, word] = found.columns[name]
-            if target in plan.columns and found.count:
-                # Of no row: any place will do, since no case looks at it.
-                record[:, word + 1] = np.append(rows[target][1], 0)[found.columns[name]]
-        block = np.zeros((found.count, width))
-        for name, (first, size) in known.items():
-            block[:, first : first + size] = data.numbers[domain][name]
-        head[plan.header[f"count of {domain}"]] = found.count
-        head[plan.header[f"records of {domain}"]] = at
-        at, placed = at + record.size, placed + block.size
-        ints.append(record.ravel())
-        numbers.append(block.ravel())
-    head[plan.header["rows of a sample"]] = total
-    return np.concatenate(ints).astype(np.int32), np.concatenate(numbers)
-
-
-def _kind(rows):
-    return rows.kind if len(rows.kind) else np.zeros(rows.count, dtype=np.int64)
-
-
-def over(program, walks, k) -> str:
-    """The domain of the variable of the walk number ``k`` of those around some code."""
-    walk = walks[k]
-    if not isinstance(walk.over, Chain):
-        return walk.over
-    first, *columns = walk.over.start.split(".")
-    known = {w.variable: n for n, w in enumerate(walks[:k])}
-    domain = over(program, walks, known[first]) if first in known else ""
-    for column in columns:
-        domain = program.domains[domain].columns[column]
-    return domain
-
 
 # --- regions -------------------------------------------------------------------------------------
 
@@ -267,6 +93,8 @@ class LoopWriter:
             if walk.backwards:
                 head = f"for (int {n} = {count} - 1; {n} >= 0; {n}--) {{"
         body = self.regions(walk.body, {**scope, walk.variable: domain})
+        if not body:  # nothing is left of what it computed
+            return []
         own = f"const int *const {walk.variable} = {self.record(domain, n)};"
         if domain in self.plan.lists:
             own = f"const int {walk.variable} = {n};"
@@ -276,6 +104,8 @@ class LoopWriter:
         """A chain from its last row on: each time from the start, there is no room for a list."""
         up = f"{self.record(domain, n)}[{after}]"
         body = self.regions(walk.body, {**scope, walk.variable: domain})
+        if not body:
+            return []
         return [
             "{",
             f"    int {n}_left = 0;",
@@ -374,7 +204,7 @@ class LoopWriter:
             texts.setdefault(tuple(text), []).append(number)
         if len(texts) == 1:
             (lines,) = texts
-            return ["{", *(f"    {line}" for line in lines), "}"]
+            return ["{", *(f"    {line}" for line in lines), "}"] if lines else []
         switch = ""
         for variable, domain in scope.items():
             kind = f"{variable}[{KIND}]"
@@ -452,6 +282,7 @@ class Places:
     """A language whose inputs are loads from tables and whose outputs are stores."""
 
     inputs_have_names = True
+    require: Any  # of the language
 
     def place(self, writer, variables, held):
         """Say which rows the variables in scope name.

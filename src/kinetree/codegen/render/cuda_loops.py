@@ -1,7 +1,7 @@
 """Loops over tables in CUDA C: one thread computes one sample, the robot is data for all of them.
 
 The text defines ``run(count, dense, input, step, ..., output, ..., work, ints, numbers)``, the
-arguments as in ``render.cuda``; then a workspace, and a robot's tables (``cstyle_loops``). Threads
+arguments as in ``render.cuda``; then a workspace, and a robot's tables (``loop_tables``). Threads
 of a warp always do the same, since the robot alone decides what comes next; where values decide,
 each goes its own way.
 
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 from kinetree.codegen.render.c import NOT_FINITE, C
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.codegen.render.cstyle_loops import LoopWriter, Places, plan_of
+from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
 from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
+from kinetree.codegen.render.loop_tables import Plan, plan_of
 
 __all__ = ["PLACES", "LoopLayout", "LoopText", "render", "room"]
 
@@ -55,7 +56,7 @@ class LoopText:
     """
 
     text: str
-    plan: object
+    plan: Plan
     place: str
 
     def room(self, rows, arguments, dtype):

@@ -10,8 +10,8 @@ from threading import local
 from kinetree.codegen.build import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
-from kinetree.codegen.render.cstyle_loops import tables
 from kinetree.codegen.render.cuda_loops import PLACES, LoopLayout, room
+from kinetree.codegen.render.loop_tables import tables
 from kinetree.errors import DeviceMemoryError
 
 _BLOCKS = (128, 256, 64, 32)  # threads; what is likely best comes first
@@ -223,6 +223,9 @@ class LoopCudaKernel(CudaKernel):
         place: what is in shared memory, one of ``render.cuda_loops.PLACES``.
         robot: integers and numbers of the robot, on the device.
     """
+
+    place: str
+    robot: tuple
 
     def _built(self, kernel, dtype, attributes, layout, options):
         layout = layout or LoopLayout()
