@@ -6,9 +6,10 @@ about the mass centre, axes are those of the base, angular parts come first. D. 
 S.-H. Lee, "Centroidal dynamics of a humanoid robot", 2013.
 """
 
+from typing import Any, NamedTuple
+
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.algorithms.coupled import columns, for_all_joints, rates_of
-from kinetree.algorithms.honours import timed_joints
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -109,25 +110,40 @@ def momentum_matrix_rate(model, q, qd, *, centroidal=False):
 
     With ``centroidal`` moments are about the point where the mass centre is, and which stays there.
     """
-    rates = _momentum_column_rates(model, q, qd, centroidal)
+    rates = _momentum_column_rates(model, q, qd, centroidal).A_rate
     return Force.from_array(model.columns(rates, 6, q, qd))
 
 
+class _Columns(NamedTuple):
+    """Columns of each joint, in base coordinates."""
+
+    A: Any
+    """``IC S``, the momentum of what is beyond the joint at unit velocities."""
+    A_rate: Any
+    """``IC dS/dt + dIC/dt S`` with ``dI/dt = B + Bᵀ``."""
+    h: Any
+    """The momentum ``IC v_J`` of what is beyond the joint, as it moves."""
+
+
 def _momentum_column_rates(model, q, qd, centroidal=False):
-    """The columns ``IC dS/dt + dIC/dt S`` of each joint in base coordinates; ``dI/dt = B + Bᵀ``."""
     lam = model.parent
     X, v = body_velocities(model, q, qd)
     X_0 = _to_bodies(model, X, centroidal)
     IC, S = _composites(model, q)
-    BC, rates = model.table(), model.table()
+    BC, A, A_rate, h = (model.table() for _ in range(4))
     for i in model.outward():
         BC[i] = BodyCoriolis.of(model.inertia[i], v[i])
     for i in model.inward():
         if lam[i] != 0:
             BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
+        A[i] = X_0[i].inv_apply(IC[i] @ S[i])
         Sd = subspace_rate(model, i, q, qd, v[i])
-        rates[i] = X_0[i].inv_apply(IC[i] @ Sd + BC[i] @ S[i] + BC[i].T @ S[i])
-    return rates
+        A_rate[i] = X_0[i].inv_apply(IC[i] @ Sd + BC[i] @ S[i] + BC[i].T @ S[i])
+        if model.joint[i].moves_by_itself:
+            h[i] = X_0[i].inv_apply(IC[i] @ model.jcalc(i, q, qd)[2])
+        else:
+            h[i] = A[i] @ qd[model.v_slice[i]]
+    return _Columns(A, A_rate, h)
 
 
 def _to_bodies(model, X, centroidal):
@@ -233,18 +249,14 @@ def centroidal_momentum_matrix(model, q):
 @for_all_joints(rates_of(centroidal_momentum_matrix))
 def centroidal_momentum_matrix_rate(model, q, qd):
     """``dA_G/dt``, (6, nv)."""
-    A, rate = _momentum_columns(model, q), _momentum_column_rates(model, q, qd, centroidal=True)
-    if model.is_general or timed_joints(model):
-        c_rate = center_of_mass_velocity(model, q, qd)
-    else:
-        p = model.total()
-        for i in model.outward():
-            p.add(A[i].linear @ qd[model.v_slice[i]])
-        c_rate = p.value / _mass(model)
-    A_rate = model.table()
+    A, A_rate, h = _momentum_column_rates(model, q, qd, centroidal=True)
+    p, A_G_rate = model.total(), model.table()
+    for i in model.inward():
+        p.add(h[i].linear)
+    c_rate = p.value / _mass(model)
     for i in model.outward():
-        A_rate[i] = Force(rate[i].angular - cross(c_rate, A[i].linear), rate[i].linear)
-    return model.columns(A_rate, 6, q, qd)
+        A_G_rate[i] = Force(A_rate[i].angular - cross(c_rate, A[i].linear), A_rate[i].linear)
+    return model.columns(A_G_rate, 6, q, qd)
 
 
 def centroidal_momentum(model, q, qd):
@@ -298,7 +310,8 @@ def center_of_mass_jacobian(model, q):
 @for_all_joints(rates_of(center_of_mass_jacobian))
 def center_of_mass_jacobian_rate(model, q, qd):
     """Time derivative of ``center_of_mass_jacobian``, (3, nv)."""
-    rate, J_rate, mass = _momentum_column_rates(model, q, qd), model.table(), _mass(model)
+    rate, J_rate = _momentum_column_rates(model, q, qd).A_rate, model.table()
+    mass = _mass(model)
     for i in model.outward():
         J_rate[i] = rate[i].linear / mass
     return model.columns(J_rate, 3, q, qd)

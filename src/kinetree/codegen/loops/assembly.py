@@ -277,7 +277,7 @@ class _Flat:
     def _bone(self, items):
         first = items[0][1]
         if isinstance(first, Block):
-            works = any(self.blocks[block].roots() for _, block in items)
+            works = any(block.kept or self.blocks[block].roots() for _, block in items)
             return Bone("code", {}, ()) if works else None
         inner = self.skeleton(_inside(items))
         given = {k: x for k, x in first.parameters.items() if k != "condition"}

@@ -35,7 +35,8 @@ class Block:
     """Straight-line code as it is recorded.
 
     ``values`` by table and path are what loads see; those ``stored`` are stores. ``entries`` are
-    single numbers of arrays, by name, paths and index.
+    single numbers of arrays, by name, paths and index. Code that is ``kept`` is there even if
+    representative kinds have none.
     """
 
     serial: int
@@ -47,6 +48,7 @@ class Block:
     checks: list = field(default_factory=list)
     appends: list = field(default_factory=list)
     conditions: dict = field(default_factory=dict)
+    kept: bool = False
 
 
 @dataclass(eq=False)
@@ -79,6 +81,7 @@ class Recorder:
         self.scope: tuple[Loop, ...] = ()
         self.rows: tuple[Row, ...] = ()
         self.serial = self.walks = 0
+        self.keeps = False  # whether code is kept that only some kinds have: checks
         self.block = self._new_block()
 
     # --- tables and arrays ------------------------------------------------------------------
@@ -252,7 +255,7 @@ class Recorder:
 
     def _new_block(self):
         self.serial += 1
-        return Block(self.serial, self.scope, self.rows)
+        return Block(self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows))
 
     def _take_checks(self, block):
         block.checks += self.graph.checks

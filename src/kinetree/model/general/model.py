@@ -21,7 +21,7 @@ from kinetree.codegen.loops.language import Chain, Declaration, Domain, LoopProg
 from kinetree.codegen.loops.outline import Outline
 from kinetree.codegen.loops.recording import ANY, Array, Recorder, Row
 from kinetree.errors import TraceError
-from kinetree.joints import Revolute, Spherical
+from kinetree.joints import Revolute
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
 from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, WORLD
@@ -30,11 +30,8 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
-REPRESENTATIVES = (
-    Kind(Revolute("z"), False, False), Kind(Revolute("z"), True, False),
-    Kind(Spherical(), False, False),
-)  # fmt: skip
-"""Kinds that show what a text does to other bodies, to totals from the base on, and of checks."""
+REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
+"""Kinds that show what a text does to other bodies, and to totals from the base on."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
@@ -370,8 +367,10 @@ class Source:
         recorder = Recorder(domains, {BODIES: kinds}, outline, pairs)
         model = GeneralModel(recorder, self.frames)
         given = {name: recorder.argument(name, axes) for name, axes in self.arguments.items()}
+        recorder.keeps = True  # of joints with quaternions alone
         for name in self.configurations:
             require_unit_parts(model, given[name])
+        recorder.keeps = False
         arrays = [_Forces(a) if n == "f_ext" else a for n, a in given.items()]
         found = self.text(model, *arrays)
         found = found if isinstance(found, tuple) else (found,)
