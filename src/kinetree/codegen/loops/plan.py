@@ -4,6 +4,7 @@ Compiled code knows of a robot what its *records* say, an array of words for eac
 
     kind      number of the row's kind among those of the robot
     row       where its numbers begin in the workspace
+    angle     where the sine of its joint angle is, if code of its kind wants it
     numbers   of the model, a pointer for each table
     columns   of one that names a row two words, its record (null: none) and its ``row``; of one
               that names an entry along an axis that entry's number
@@ -17,7 +18,7 @@ from functools import cached_property
 
 from kinetree.codegen.loops.language import Chain
 
-KIND, ROW, NUMBERS = range(3)
+KIND, ROW, ANGLE, NUMBERS = range(4)
 """Words of a record; columns follow the pointers to numbers."""
 
 
@@ -50,6 +51,7 @@ class Plan:
     def words(self) -> dict:
         """What is at which word of a robot."""
         names = [f"length of {e}" for e in self.extents]
+        names += ["angles", "count of angles", "sines"]
         for domain in self.domains:
             names += [f"records of {domain}", f"count of {domain}", f"kinds of {domain}"]
         for domain in self.lists:

@@ -11,11 +11,12 @@ from functools import cached_property
 
 from kinetree.codegen.loops.assembly import explicit_sums
 from kinetree.codegen.loops.language import input_name, place_of
-from kinetree.codegen.loops.plan import KIND, ROW
+from kinetree.codegen.loops.plan import ANGLE, KIND, ROW
 from kinetree.codegen.render.llvm import _Calls, _Constants
+from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter
 from kinetree.codegen.render.llvm_body import Vector, declarations
-from kinetree.codegen.schedule import Block, _inputs_at_first_use, _statements
+from kinetree.codegen.schedule import Block, Statement, _inputs_at_first_use, _statements
 from kinetree.codegen.watch import _SUMS_AND_PRODUCTS, Watch
 
 HOLDS = "holds@"
@@ -38,17 +39,46 @@ def unit(program, plan, domains, kinds, dtype, lanes) -> str:
     """
     v = Vector(dtype, lanes)
     constants, calls, parts = _Constants(), _Calls(v), []
-    for n, (code, walks) in enumerate(program.codes()):
-        if plan.codes[n] == list(domains) and tuple(kinds) in code.cases:
-            variables = {w.variable: (d, k) for w, d, k in zip(walks, domains, kinds, strict=True)}
-            case = code.cases[tuple(kinds)]
-            writer = _CaseWriter(case, v, constants, calls, program, plan, variables)
-            answers = any(o.name == HOLDS for o in case.outputs)
-            head = f"define {'i1' if answers else 'void'} @case_{n}({_given(variables)})"
-            parts.append(f"{head} {writer.case(code.appends)}")
+    angle = angle_of(program, plan, domains, kinds)
+    for n, code, walks in cases_of(program, plan, domains, kinds):
+        variables = {w.variable: (d, k) for w, d, k in zip(walks, domains, kinds, strict=True)}
+        case = code.cases[tuple(kinds)]
+        writer = _CaseWriter(case, v, constants, calls, program, plan, variables, angle)
+        answers = any(o.name == HOLDS for o in case.outputs)
+        head = f"define {'i1' if answers else 'void'} @case_{n}({_given(variables)})"
+        parts.append(f"{head} {writer.case(code.appends)}")
     # Not a constant: LLVM would rebuild its numbers, in up to five instructions each.
     table = constants.table(v).replace("internal constant", "internal global")
     return "\n\n".join([*parts, table, *calls.declared, declarations(v)])
+
+
+def cases_of(program, plan, domains, kinds):
+    """Number, code and walks around it of all code that has a case for some kinds."""
+    for n, (code, walks) in enumerate(program.codes()):
+        if plan.codes[n] == list(domains) and tuple(kinds) in code.cases:
+            yield n, code, walks
+
+
+def angle_of(program, plan, domains, kinds):
+    """Argument, column and index of the angle whose sine and cosine are computed ahead, or None.
+
+    That of the row's own entries in an argument which code of its kind asks for first: the angle of
+    a hinge. ``step`` computes those of all rows in one loop (see ``llvm_angles``); in the middle of
+    a case, everything would wait for them.
+    """
+    if len(kinds) != 1:
+        return None
+    for _, code, (walk,) in cases_of(program, plan, domains, kinds):
+        graph = code.cases[tuple(kinds)].graph
+        for op, *operands in graph.nodes:
+            if op in ("sin", "cos") and graph.nodes[operands[0]][0] == "input":
+                _, name, index = graph.nodes[operands[0]]
+                place = place_of(name)
+                variable, _, column = place.paths[0].partition(".")
+                table, own = program.tables[place.table], variable == walk.variable
+                if table.storage == "argument" and len(index) == 1 and own and "." not in column:
+                    return [place.table, column, index[0]]
+    return None
 
 
 def _given(variables):
@@ -61,13 +91,17 @@ class _CaseWriter(BlockWriter):
     Args:
         case: a ``Program`` whose inputs are loads and whose outputs are stores.
         variables: domain and kind of each variable in scope.
+        angle: as of ``angle_of``.
     """
 
-    def __init__(self, case, v, constants, calls, program, plan, variables):
+    def __init__(self, case, v, constants, calls, program, plan, variables, angle):
         case = explicit_sums(case)
         hides = any(n[0] not in _SUMS_AND_PRODUCTS for n in _used(case))
         super().__init__(case, v, constants, {}, Watch(inputs=hides, results=True), calls, {})
-        self.loops, self.plan, self.variables = program, plan, variables
+        self.loops, self.plan, self.variables, self.angle = program, plan, variables, None
+        if angle is not None:
+            table, column, index = angle
+            self.angle = ("input", f"{table}@{next(iter(variables))}.{column}", (index,))
         self.numbers = {name: k for k, (name, _) in enumerate(plan.arguments)}
         self.rows = {key: {at: k for k, at in enumerate(row)} for key, row in program.rows.items()}
 
@@ -85,7 +119,11 @@ class _CaseWriter(BlockWriter):
                 self.targets.setdefault(root, []).append(place)
         self.inputs = {n[1:]: i for i, n in enumerate(graph.nodes) if n[0] == "input"}
         order = [i for i in graph.reachable(wanted) if graph.nodes[i][0] != "const"]
-        statements = _inputs_at_first_use(_statements(graph, order, wanted), wanted)
+        statements = [
+            Statement(s.targets, "ahead", ()) if self._is_ahead(s) else s
+            for s in _statements(graph, order, wanted)
+        ]
+        statements = _inputs_at_first_use(statements, wanted)
         block = Block(tuple(statements), {}, {})
         self._emit("%constants = getelementptr i8, ptr @constants, i64 0")
         for root in self.targets:
@@ -106,6 +144,26 @@ class _CaseWriter(BlockWriter):
             self._emit(f"%answer = extractelement {self.v.mask} %v{answers[HOLDS]}, i32 0")
             end = "ret i1 %answer"
         return "\n".join(["{", *self.lines, f"  {end}", "}"])
+
+    def _is_ahead(self, s):
+        """Whether it is the sine or cosine of the angle that ``step`` computes ahead."""
+        return s.op == "sincos" and self.nodes[s.operands[0]] == self.angle
+
+    def _statement(self, s):
+        if s.op != "ahead":
+            super()._statement(s)
+            return
+        v = self.v
+        record, _ = self._record(next(iter(self.variables)))
+        slot = self._word("%angle", record, ANGLE, "i64")
+        at = f"{{}} = getelementptr {v.type}, ptr %workspace, i64 {slot}"
+        sine = self._once("%angle.sine", at)
+        for part, target in enumerate(s.targets):
+            if target is not None:
+                shift = part * angles_at_once(v)
+                self._emit(f"%a{target} = getelementptr {v.type}, ptr {sine}, i64 {shift}")
+                self._emit(f"%v{target} = load {v.type}, ptr %a{target}, align {v.size}")
+                self.named.add(target)
 
     def _append(self, append, keep):
         """Fill in the record behind the last of a list, which then counts if ``keep`` holds."""

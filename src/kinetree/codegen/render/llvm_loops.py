@@ -7,6 +7,7 @@ path and threads are those of all kernels. It knows no kinds: one text for every
 from kinetree.codegen.loops.language import Chain, Clear
 from kinetree.codegen.loops.plan import KIND, ROW
 from kinetree.codegen.render.llvm import _Calls, _loop, _single
+from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_cases import GIVEN
 
@@ -14,13 +15,15 @@ from kinetree.codegen.render.llvm_cases import GIVEN
 def step(program, plan, dtype, lanes) -> str:
     """IR text of the loops, which know no kinds."""
     v = Vector(dtype, lanes)
-    writer = _Loops(program, plan, v)
+    writer, calls = _Loops(program, plan, v), _Calls(v)
+    writer.angles(calls)
     for name in plan.lists:
         writer.regions([Clear(name)], {})
     writer.regions(program.body, {})
     head = f"define void @step({GIVEN}) {{"
     text = "\n".join([head, *writer.lines, "  ret void", "}"])
-    return "\n\n".join([text, declarations(v), *(_STACK if "@llvm.stack" in text else ())])
+    rest = [*calls.declared, declarations(v), *(_STACK if "@llvm.stack" in text else ())]
+    return "\n\n".join([text, *rest])
 
 
 _STACK = ("declare ptr @llvm.stacksave.p0()", "declare void @llvm.stackrestore.p0(ptr)")
@@ -54,6 +57,26 @@ class _Loops:
 
     def _of_robot(self, name, what, kind="i64"):
         return self._word(name, "%robot", self.plan.words[what], kind)
+
+    def angles(self, calls):
+        """Sines and cosines of the joint angles of all rows, before everything else."""
+        places = self._of_robot("%angles", "angles", "ptr")
+        count = self._of_robot("%angle_count", "count of angles")
+        first = self._of_robot("%sines", "sines")
+        kind, group = "void {}(ptr, ptr, ptr, ptr, i64)", angles_at_once(self.v)
+        symbol = calls("angles", kind, group)
+        given = f"ptr %frame, ptr %sines_at_once, ptr %status, ptr {places}, i64 {count}"
+        self._emit(
+            f"%has_angles = icmp sgt i64 {count}, 0",
+            "br i1 %has_angles, label %angles_ahead, label %begin",
+        )
+        self._begin("angles_ahead")
+        self._emit(
+            f"%sines_at_once = getelementptr {self.v.type}, ptr %workspace, i64 {first}",
+            f"call void {symbol}({given})",
+            "br label %begin",
+        )
+        self._begin("begin")
 
     def regions(self, body, variables):
         """Run regions in order; ``variables`` has the record and domain of each in scope."""

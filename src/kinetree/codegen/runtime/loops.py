@@ -29,7 +29,7 @@ from kinetree.codegen.build import (
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import Entry
 from kinetree.codegen.loops.data import SINGLE, Rows
-from kinetree.codegen.loops.plan import KIND, NUMBERS, ROW, Plan, plan_of
+from kinetree.codegen.loops.plan import ANGLE, KIND, NUMBERS, ROW, Plan, plan_of
 from kinetree.codegen.machine_code import default_lanes, load
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.kernel import Kernel
@@ -81,6 +81,10 @@ class LoopCode:
         """How many numbers a row of a kind has."""
         return len(self.units[(domain,) if domain else (), (kind,) if domain else ()]["row"])
 
+    def angle(self, domain, kind) -> Any:
+        """Argument, column and index of the angle that a kind wants the sine of, or None."""
+        return self.units[(domain,), (kind,)]["angle"] if domain else None
+
     # --- the loops, and the cases of a kind -----------------------------------------------------
 
     def _request(self, *what):
@@ -96,16 +100,20 @@ class LoopCode:
             if code is not None:
                 self.plan, self.step = Plan(**known["plan"]), known["program"]
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
+                self.group = known["group"]
                 return
+        from kinetree.codegen.render.llvm_angles import angles_at_once
+        from kinetree.codegen.render.llvm_body import Vector
         from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
 
         program = self._program(rows_of(data, BODIES).kinds)
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
+        self.group = angles_at_once(Vector(self.dtype, self.lanes))
         self.step, text = program_of(step(program, self.plan, self.dtype, self.lanes))
         found[self.step] = kept_program(self.step) or text
         if request:
-            entry = {"plan": asdict(self.plan), "program": self.step}
+            entry = {"plan": asdict(self.plan), "program": self.step, "group": self.group}
             open_store().put(request, json.dumps(entry).encode())
 
     def _have_units(self, data, units, found):
@@ -126,16 +134,14 @@ class LoopCode:
 
     def _entry(self, program, domains, kinds, found):
         """What is kept of a unit: its program, if it has code, and where numbers of a row are."""
-        cases = [
-            n for n, (code, _) in enumerate(program.codes())
-            if self.plan.codes[n] == list(domains) and kinds in code.cases
-        ]  # fmt: skip
-        entry: dict[str, Any] = {"program": None, "cases": cases}
+        from kinetree.codegen.render.llvm_cases import angle_of, cases_of, unit
+
+        cases = [n for n, *_ in cases_of(program, self.plan, domains, kinds)]
+        angle = angle_of(program, self.plan, domains, kinds)
+        entry: dict[str, Any] = {"program": None, "cases": cases, "angle": angle}
         if len(kinds) < 2:
             entry["row"] = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
         if cases:
-            from kinetree.codegen.render.llvm_cases import unit
-
             text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
             name, text = program_of(text)
             if found.get(name) is None:
@@ -236,6 +242,7 @@ class Bound:
             for name, target, k in plan.domains[domain]:
                 self._fill_column(records, domain, rows_of(data, domain).columns[name], target, k)
         values = {f"length of {name}": data.lengths[name] for name in plan.extents}
+        at = self._fill_angles(values, at, records, data, code)
         for domain, words in records.items():
             values[f"records of {domain}"] = words.ctypes.data
             values[f"count of {domain}"] = len(words)
@@ -254,6 +261,27 @@ class Bound:
             found = [code.address(tuple(domains), k, n) for k in kinds]
             values[f"code {n}"] = self._array(found, "i8").ctypes.data
         self.words = np.array([values[name] for name in plan.words], dtype=np.int64)
+
+    def _fill_angles(self, values, at, records, data, code):
+        """Where the angles are whose sines are computed ahead, and where these will be."""
+        group = code.group
+        numbers = {name: n for n, (name, _) in enumerate(code.plan.arguments)}
+        places = []
+        for domain, words in records.items():
+            rows = rows_of(data, domain)
+            wanted = [code.angle(domain, kind) for kind in rows.kinds]
+            if not any(wanted):
+                continue
+            for r, k in enumerate(words[:, KIND].tolist()):
+                if wanted[k] is not None:
+                    name, column, index = wanted[k]
+                    n = len(places)
+                    words[r, ANGLE] = at + 2 * (n - n % group) + n % group
+                    places.append((numbers[name] * code.lanes, rows.columns[column][r] + index))
+        places += places[-1:] * (-len(places) % group)
+        values |= {"angles": self._array(places or [0], "i8").ctypes.data, "sines": at}
+        values["count of angles"] = len(places)
+        return at + 2 * len(places)
 
     def _array(self, numbers, dtype):
         """An array that stays where it is."""
