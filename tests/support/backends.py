@@ -18,11 +18,11 @@ COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 _alive = []
 
 
-def llvm(lanes):
+def llvm(lanes, level=1):
     """Machine code with a number of lanes, as a ufunc; failed checks are counted in ``status``."""
 
     def compile(program, dtype):
-        code = code_of(render(program, dtype, lanes))
+        code = code_of(render(program, dtype, lanes), level)
         status = ctypes.c_int64(0)
         _alive.append((code, status))
         ufunc = gufunc(program, dtype, code.address("loop"), status)

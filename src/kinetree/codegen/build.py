@@ -103,7 +103,7 @@ def kept_code(store) -> list[Kept]:
             tier = "general" if kind == "loops" else "specialised"
             level = None if rest[2].endswith("x cuda") else _level(key)
             programs = re.findall(r"\b[0-9a-f]{64}\b", (store.look(key) or b"").decode())
-            wanted |= {(_name(kind, rest[0]), tier, level, program) for program in programs}
+            wanted |= {(named_in(kind, rest[0]), tier, level, program) for program in programs}
     for program, level in sizes:
         if program.startswith("kinetree_"):
             wanted.add((program.split("_")[1], "shared", level, program))
@@ -119,7 +119,7 @@ def _level(key):
     return 0 if key.endswith(", level 0") else 1
 
 
-def _name(kind, text):
+def named_in(kind, text) -> str:
     """The name of the function that a request is for."""
     if kind == "request":
         return text.partition(" (")[0].partition(" '")[0]

@@ -24,6 +24,7 @@ from kinetree.codegen.build import (
     kept_program,
     loaded_programs,
     loop_request,
+    named_in,
     program_of,
 )
 from kinetree.codegen.cache import open_store
@@ -32,6 +33,7 @@ from kinetree.codegen.loops.data import SINGLE, Rows
 from kinetree.codegen.loops.plan import ANGLE, KIND, NUMBERS, ROW, Plan, plan_of
 from kinetree.codegen.machine_code import default_lanes, load
 from kinetree.codegen.program import Argument
+from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.runtime.single import gufunc
 from kinetree.errors import TraceError
@@ -58,6 +60,11 @@ class LoopCode:
 
     def ready(self, data) -> None:
         """Have the code for a robot's kinds: from disk, else recorded and compiled."""
+        name = named_in("loops", repr(self.key))
+        with building(f"{name} for every robot with such joints", 1):
+            self._have(data)
+
+    def _have(self, data):
         found: dict[str, Any] = {}
         if self.plan is None:
             self._have_plan(data, found)
