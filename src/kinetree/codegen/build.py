@@ -102,7 +102,7 @@ def kept_code(store) -> list[Kept]:
         elif kind in ("request", "loops") and len(rest) > 2:
             tier = "general" if kind == "loops" else "specialised"
             level = None if rest[2].endswith("x cuda") else _level(key)
-            programs = re.findall(r"\b[0-9a-f]{64}\b", (store.look(key) or b"").decode())
+            programs = re.findall(r"\b[0-9a-f]{64}\b", (store.look(key) or b"").decode("latin-1"))
             wanted |= {(named_in(kind, rest[0]), tier, level, program) for program in programs}
     for program, level in sizes:
         if program.startswith("kinetree_"):
