@@ -163,3 +163,18 @@ def test_centroidal_quantities_lose_no_digits_far_from_the_origin():
     near, far = kt.centroidal_inertia(model, q), kt.centroidal_inertia(model, moved)
     assert DEFINITIONS["centroidal_inertia"].kernel(model).tier == "general"
     np.testing.assert_allclose(far, near, 0, 1e-14 * np.max(np.abs(near)))
+
+
+@pytest.mark.parametrize(
+    ("given", "part", "frame"),
+    [("qdd", "total", "joint"), ("qdd", "bearing", "world"), ("tau", "drive", "predecessor")],
+)
+def test_joint_reactions(given, part, frame, rng):
+    names = ("q", "qd", given, "f_ext")
+    arrays = dict(zip(names, arrays_of(ROBOT, names, 2, rng), strict=True))
+    found = kt.joint_reactions(ROBOT, **arrays, part=part, frame=frame)
+    options = {"part": part, "frame": frame, "joint": None}
+    kernel = DEFINITIONS["joint_reactions"].kernel(ROBOT, (given, "f_ext"), **options)
+    assert kernel.tier == "general"
+    expected = np.array([kernel.reference([a[k] for a in arrays.values()]) for k in range(2)])
+    np.testing.assert_allclose(found, expected, 0, 1e-12 * np.max(np.abs(expected)))

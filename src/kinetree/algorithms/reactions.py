@@ -56,28 +56,38 @@ def joint_reactions(
         f_ext: external force on each body in base coordinates, entry 0 unused.
         lam: constraint forces of the loop joints along ``T``, (nc,); none without loops.
         loop_tau: forces along the loop joints besides their springs, dampers and friction, (nv_L,).
-        joints: numbers of the joints, those of the tree from 1 on, then those that close loops.
+        joints: numbers of the joints, those of the tree from 1 on, then those that close loops;
+            None for all of a tree.
         part: one of ``PARTS``.
         frame: one of ``FRAMES``, or a ``Frame``: whose coordinates the result has.
     """
     X, S = joint_transforms(model, q)
-    X_0, NB = base_transforms(model, X), model.body_count
-    acting, closing = with_loop_forces(model, q, qd, X_0, lam, f_ext, loop_tau)
-    f = newton_euler(model, q, qd, qdd, acting if closing else f_ext).f
+    X_0, NB = base_transforms(model, X), None if joints is None else model.body_count
+    acting, closing = f_ext, []
+    if model.loops:
+        acting, closing = with_loop_forces(model, q, qd, X_0, lam, f_ext, loop_tau)
+    f = newton_euler(model, q, qd, qdd, acting).f
 
-    rows = []
-    for n in joints:
-        if n > NB:
-            joint, (X_s, drive, bearing) = model.loops[n - NB - 1], closing[n - NB - 1]
-            X_J = X_s @ (joint.predecessor_placement @ X_0[joint.predecessor]).inverse()
-            to_body = joint.successor_placement
-        else:
-            joint, X_s, to_body = model.bodies[n - 1], X_0[n], model.identity_transform
-            X_J = X[n] @ model.tree_transform[n].inverse()
-            drive = joint.active_subspace(q[model.q_slice[n]]) @ (S[n].T @ f[n])
-            bearing = f[n] - drive
-        f_J = {"total": drive + bearing if n > NB else f[n], "bearing": bearing, "drive": drive}
-        rows.append(_placed(f_J[part], frame, X_s, X_J, to_body, X_0).to_array())
+    def of_tree(n):
+        body, f_J = model.bodies[n - 1], f[n]
+        if part != "total":
+            drive = body.active_subspace(q[model.q_slice[n]]) @ (S[n].T @ f[n])
+            f_J = drive if part == "drive" else f[n] - drive
+        X_J = X[n] @ model.tree_transform[n].inverse()
+        return _placed(f_J, frame, X_0[n], X_J, model.identity_transform, X_0).to_array()
+
+    def of_loop(n):
+        joint, (X_s, drive, bearing) = model.loops[n - NB - 1], closing[n - NB - 1]
+        X_J = X_s @ (joint.predecessor_placement @ X_0[joint.predecessor]).inverse()
+        f_J = {"total": drive + bearing, "bearing": bearing, "drive": drive}[part]
+        return _placed(f_J, frame, X_s, X_J, joint.successor_placement, X_0).to_array()
+
+    if joints is None:
+        rows = model.table()
+        for n in model.outward():
+            rows[n] = of_tree(n)
+        return model.stacked(rows, 6)
+    rows = [of_tree(n) if n <= NB else of_loop(n) for n in joints]
     return np.array(rows).reshape(len(rows), 6)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kinetree.algorithms import aba
 from kinetree.algorithms import reactions as texts
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.inverse_dynamics import actuated_freedoms, loop_slices
@@ -111,13 +112,13 @@ def _of_motion(
     joint=None,
 ):  # fmt: skip
     """From the motion, and from the forces of the loop joints."""
-    names = _names(model)
-    wanted = range(1, len(names) + 1) if joint is None else [names.index(joint) + 1]
+    wanted = None
+    if joint is not None or model.loops:
+        names = _names(model)
+        wanted = tuple(range(1, len(names) + 1)) if joint is None else (names.index(joint) + 1,)
     frame = frame if frame in texts.FRAMES else model.frame(frame)
     given = {"f_ext": f_ext, "lam": lam, "loop_tau": loop_tau}
-    f = texts.joint_reactions(
-        model, q, qd, qdd, **given, joints=tuple(wanted), part=part, frame=frame
-    )
+    f = texts.joint_reactions(model, q, qd, qdd, **given, joints=wanted, part=part, frame=frame)
     return f if joint is None else f[0]
 
 
@@ -126,7 +127,9 @@ def _of_state(
 ):  # fmt: skip
     """From the motion, from the joint forces, or from both."""
     forces, lam = texts.pushed(model, q, f_ext, loop_tau), None
-    if qdd is None:
+    if qdd is None and model.is_general:
+        qdd = aba.forward_dynamics(model, q, qd, tau, forces)
+    elif qdd is None:
         given: Any = None
         if forces is not None:
             given = np.array([f.to_array() for f in forces[1:]]).reshape(-1, 6)
@@ -135,6 +138,16 @@ def _of_state(
         lam = texts.multipliers(model, q, qd, qdd, tau, forces)
     options = {"part": part, "frame": frame, "joint": joint}
     return _of_motion(model, q, qd, qdd, f_ext, lam, loop_tau, **options)
+
+
+def _of_whole_tree(model, options):
+    """Whether all joints of a tree are wanted, whose drives are pure forces along the freedoms."""
+    drives = any(b.dynamics is not None and b.dynamics.drive for b in model.bodies)
+    return (
+        options["joint"] is None
+        and options["frame"] in texts.FRAMES
+        and not (drives or model.is_constrained)
+    )
 
 
 _ALONG = Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),))
@@ -146,6 +159,8 @@ _ALONG = Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),)
     arrays={"loop_tau": _ALONG},
     read={"f_ext": external_forces, "loop_tau": _along_loops},
     otherwise=_joint_reactions,
+    general=True,
+    general_for=_of_whole_tree,
 )
 def joint_reactions(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None, *,

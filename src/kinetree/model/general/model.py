@@ -113,6 +113,10 @@ class _Body(NamedTuple):
     joint: Any
     dynamics: Any
 
+    def active_subspace(self, q: Any) -> Force:
+        """``T_a``: the drive is a pure force along the freedoms."""
+        return self.joint.active_subspace(q)
+
 
 class GeneralFrame(NamedTuple):
     """A frame that the robot will have; ``body`` is a row, or 0 for the base."""
