@@ -8,12 +8,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, Timer
+from threading import Timer
 from typing import Any
 
 PATIENCE = 1.0  # [s] before a line is shown
 _SECONDS_PER_OPERATION = (35e-6, 90e-6)  # to write and compile, at LLVM's levels 0 and 1
-_lock = Lock()
 
 
 def is_shown(stream=None) -> bool:
@@ -63,13 +62,10 @@ _shown: list[Building] = []  # one at a time: what others compile meanwhile is a
 def building(name: str, level: int = 0) -> Iterator[Building]:
     """Say what is compiled, and how long it may take, when that is more than a second."""
     work = Building(name, level)
-    with _lock:
-        watched = not _shown and is_shown()
-        if watched:
-            _shown.append(work)
-    if not watched:
+    if _shown or not is_shown():
         yield work
         return
+    _shown.append(work)
     status: list[Any] = []
 
     def show():
@@ -90,8 +86,7 @@ def building(name: str, level: int = 0) -> Iterator[Building]:
         timer.join()
         for found in status:
             found.stop()
-        with _lock:
-            _shown.clear()
+        _shown.clear()
 
 
 class _Line:

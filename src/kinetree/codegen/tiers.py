@@ -40,6 +40,10 @@ class _State:
 
 
 _lock = Lock()
+if hasattr(os, "register_at_fork"):  # who holds the lock would not be there to release it
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 _kernels: "WeakSet[Any]" = WeakSet()  # those whose calls bypass the rule, and whose code may change
 
 
