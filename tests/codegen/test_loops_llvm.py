@@ -55,6 +55,12 @@ TEXTS = {
 SOURCES = {}
 
 
+def robot(model):
+    data = data_of(model)
+    assert data is not None
+    return data
+
+
 def new_source(text):
     return Source(text, {name: AXES[name] for name in TEXTS[text][0]})
 
@@ -98,7 +104,7 @@ def error(found, expected):
 def test_machine_code_computes_what_the_interpreter_means(text, floating):
     model = random_tree(8, 2, joints=JOINTS, floating_base=floating)
     arrays = states(model, text, 11)
-    code, data = kernel(model, text), data_of(model)
+    code, data = kernel(model, text), robot(model)
     (meant,) = interpret(source(text).program(data.domains["bodies"].kinds), data, *arrays)
     batch = code.call(*arrays)
     assert error(batch, meant) < 1e-13
@@ -259,7 +265,7 @@ def test_a_new_kind_of_joint_is_compiled_alone(cache, monkeypatch):
     assert not compiled
     two = random_tree(4, 3, joints=[Revolute("z"), Prismatic("y")])
     count, found = answers(two, inverse_dynamics, monkeypatch)
-    kinds = len(data_of(two).domains["bodies"].kinds) - len(data_of(model).domains["bodies"].kinds)
+    kinds = len(robot(two).domains["bodies"].kinds) - len(robot(model).domains["bodies"].kinds)
     assert count == 1
     assert len(compiled) == 2 * kinds  # for one sample, and for several
     arrays = states(two, inverse_dynamics, 3)

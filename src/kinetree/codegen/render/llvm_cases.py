@@ -228,7 +228,7 @@ class _CaseWriter(BlockWriter):
             f"{{}} = load {kind}, ptr {{}}_at, !invariant.load !0",
         )  # fmt: skip
 
-    def _record(self, path):
+    def _record(self, path) -> tuple[str, str]:
         """Pointer to the record of the row that a path names, and its domain."""
         head, _, column = path.rpartition(".")
         if not head and path in self.variables:
@@ -270,7 +270,9 @@ class _CaseWriter(BlockWriter):
         v, axes = self.v, dict(self.plan.arguments)[place.table]
         argument, name, at = self.numbers[place.table], f"%at.{place.table}", 0
         terms = []
-        paths = place.paths if place.paths != ("",) else ("",) * len(axes)
+        paths: tuple[str, ...] = place.paths
+        if paths == ("",):
+            paths = ("",) * len(axes)
         for k, (path, n) in enumerate(zip(paths, place.index, strict=True)):
             stride, fixed = self._stride(axes[k + 1 :])
             first = None

@@ -13,7 +13,7 @@ import itertools
 import json
 import os
 from dataclasses import asdict
-from functools import cache
+from functools import cache, cached_property
 from threading import RLock
 from typing import Any
 
@@ -136,8 +136,9 @@ class LoopCode:
         program = self._program(kinds)
         for domains, kinds in unknown:
             entry = self.units[domains, kinds] = self._entry(program, domains, kinds, found)
-            if requests[domains, kinds]:
-                open_store().put(requests[domains, kinds], json.dumps(entry).encode())
+            request = requests[domains, kinds]
+            if request:
+                open_store().put(request, json.dumps(entry).encode())
 
     def _entry(self, program, domains, kinds, found):
         """What is kept of a unit: its program, if it has code, and where numbers of a row are."""
@@ -313,7 +314,7 @@ def rows_of(data, domain):
 def units_of(data, plan):
     """Domains and kinds of the code that a robot needs; each kind alone comes first."""
     alone = [((d,), (k,)) for d in plan.domains if d for k in rows_of(data, d).kinds]
-    wanted = dict.fromkeys([((), ()), *alone])
+    wanted: dict[tuple, None] = dict.fromkeys([((), ()), *alone])
     for domains, chains in zip(plan.codes, plan.chains, strict=True):
         for kinds in _kinds_that_meet(data, plan, domains, chains):
             wanted[tuple(domains), kinds] = None
@@ -420,7 +421,8 @@ class LoopKernel(Kernel):
         super().__init__(
             name, inputs, outputs, None, reference=reference, validate=validate, key=key
         )
-        self.source, self.data = source, data
+        self.source: Any = source
+        self.data = data
 
     def bind(self, data) -> "LoopKernel":
         """The same for other numbers of a robot: nothing is compiled."""
@@ -458,7 +460,7 @@ class LoopKernel(Kernel):
             from kinetree.codegen.loops.meaning import interpret
 
             program = source.program(rows_of(self.data, BODIES).kinds)
-            found = interpret(program, self.data, *arrays)
+            found: Any = interpret(program, self.data, *arrays)
             return found if len(found) > 1 else found[0]
 
         return LoopKernel(
@@ -476,7 +478,10 @@ class LoopKernel(Kernel):
         """Operations, roughly."""
         return 50.0 * self.numbers
 
-    own_cost = cost
+    @cached_property
+    def own_cost(self) -> float:
+        """The same."""
+        return self.cost
 
     def entry(self, dtype, lanes, level) -> Any:
         """Machine code for other code to call, tied to the robot; there is one level of it."""
