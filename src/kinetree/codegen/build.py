@@ -31,6 +31,7 @@ from kinetree.codegen.machine_code import (
 from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.threads import threads
+from kinetree.codegen.schedule import BLOCK_SIZE
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
 # A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
@@ -255,7 +256,8 @@ def _compiled(kernel, dtype, lanes, called, request, level):
         program = kernel.program_with_calls
         work.operations = len(program.graph.nodes)
         entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
-        text = render(program, dtype, lanes, called=called, entries=entries)
+        size = 4 * BLOCK_SIZE if kernel.calls_general_code else BLOCK_SIZE
+        text = render(program, dtype, lanes, called=called, entries=entries, block_size=size)
         code, program = _code_of(text, level, entries.values())
     if request:
         open_store().put(request, program.encode())

@@ -21,6 +21,7 @@ from kinetree.arrays.kinds import kind_of
 from kinetree.codegen import tiers
 from kinetree.codegen.inline import trace_of
 from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.runtime.kernel import LONG
 from kinetree.errors import KinetreeError, PickleError, TraceError
 from kinetree.expr.calls import call as call_kernel
 from kinetree.expr.calls import calls_to
@@ -62,9 +63,6 @@ def one_copy_of_general_code(user: "UserKernel") -> "UserKernel":
     """The same in code that is to be there soon; copies that leave out what they can are faster."""
     user.one_copy = ("general",)
     return user
-
-
-_LONG = 800  # weighted operations beside which a call costs nothing: see benchmarks/results.md
 
 
 class UserKernel:
@@ -126,7 +124,7 @@ class UserKernel:
         else:
             compiled = self._compiled(call)
         kernel = compiled.kernel.to_call()
-        if kernel.own_cost < _LONG:
+        if kernel.own_cost < LONG:
             return None
         results = call_kernel(graph, kernel, arrays)
         result = results[0] if len(results) == 1 else results

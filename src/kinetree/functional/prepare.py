@@ -20,14 +20,14 @@ from kinetree.arrays.batch import of_sample
 from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.errors import LoopError, SingularError
-from kinetree.expr.calls import calls
+from kinetree.expr.calls import calls, calls_to
 from kinetree.expr.count import cost
 from kinetree.expr.interpret import holds
 from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import by_the_book, is_public, kernel_for
+from kinetree.model.define import by_the_book, is_by_the_book, is_public, kernel_for
 from kinetree.quantities import FUNCTIONS, dynamics
 from kinetree.quantities.external_forces import external_forces
 from kinetree.spatial.ops import check_pivot
@@ -183,7 +183,12 @@ def prepare(function, call, parameters=()):
             if model is not None and model.is_constrained:  # pivots that do not suit all samples
                 _require_good(exact(), arrays, model)
                 return evaluated(exact(), arrays)
-        is_exact = trace_of(arrays) is None and any(a.dtype == object for a in arrays)
+        graph = trace_of(arrays)
+        if graph is not None and calls_to() == "general" and not is_by_the_book():
+            found = kernel.called_once(graph, arrays)
+            if found is not None:
+                return found
+        is_exact = graph is None and any(a.dtype == object for a in arrays)
         return evaluated(exact() if is_exact else kernel.program, arrays)
 
     def general_code():

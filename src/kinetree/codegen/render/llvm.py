@@ -17,11 +17,13 @@ from kinetree.codegen.render.llvm_shared import shared_symbol
 from kinetree.codegen.render.llvm_single import HOST
 from kinetree.codegen.render.llvm_table import table
 from kinetree.codegen.repeat import LoopStep
-from kinetree.codegen.schedule import schedule
+from kinetree.codegen.schedule import BLOCK_SIZE, schedule
 from kinetree.codegen.watch import Watch, what_to_watch
 
 
-def render(program, dtype="float64", lanes=2, *, called=False, entries=None):
+def render(
+    program, dtype="float64", lanes=2, *, called=False, entries=None, block_size=BLOCK_SIZE
+):  # fmt: skip
     """IR text of a program; its entry point is ``loop``.
 
     Args:
@@ -31,10 +33,12 @@ def render(program, dtype="float64", lanes=2, *, called=False, entries=None):
         called: whether it is for other code to call: then its arguments are vectors in one array,
             the inputs before the results, and there is no loop over samples.
         entries: of the code that the program calls, by kernel; see ``codegen.linking``.
+        block_size: statements of a block; long ones are less text, and less to do without LLVM's
+            optimisations.
     """
     v = Vector(dtype, lanes)
     roots = (*program.roots, *(node for node, _ in program.checks))
-    plan = schedule(program.graph, roots, angle_group=angles_at_once(v))
+    plan = schedule(program.graph, roots, block_size, angle_group=angles_at_once(v))
     constants = _Constants()
     # What calls other code looks at its own inputs and results.
     watch = Watch(inputs=False, results=False) if called else what_to_watch(program, dtype)

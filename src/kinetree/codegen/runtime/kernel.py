@@ -32,6 +32,8 @@ _LEAN = (("float64", False), ("float64", True))  # variants: for single samples,
 _LARGE = 250  # bodies: about 80,000 operations of forward dynamics
 _BRIEF = 8192  # numbers of a batch that takes microseconds: no threads, nobody else waits
 
+LONG = 800  # weighted operations beside which a call costs nothing: see benchmarks/results.md
+
 _NATIVE = frozenset((np.ndarray, float, int, list, tuple, np.float64, np.float32))
 
 
@@ -115,6 +117,7 @@ class Kernel:
     # --- calls from other programs: see kinetree.expr.calls --------------------------------------
 
     calls_general_code = False
+    is_shared = False  # between general programs, of which specialised ones have copies
 
     def to_call(self) -> "Kernel":
         """The kernel for the program that is traced now to call: of general code if it may."""
@@ -130,6 +133,15 @@ class Kernel:
             return None
         return None if self.for_all is None else call(graph, self.for_all, arrays)[0]
 
+    def called_once(self, graph, arrays) -> Any:
+        """The results of calling this code in a general program; None where a copy is as good."""
+        fits = [np.shape(a) == i.shape for a, i in zip(arrays, self.inputs, strict=True)]
+        if not all(fits) or self.own_cost < LONG:
+            return None
+        self.is_shared = True
+        results = call(graph, self, arrays)
+        return results if len(results) > 1 else results[0]
+
     def with_general_calls(self, *, always=False) -> "Kernel | None":
         """The same, calling code that serves every robot; None where there is no such code.
 
@@ -137,7 +149,7 @@ class Kernel:
         """
         with calls("general"):
             program = self.make_program()
-        if not always and not any(callee.calls_general_code for callee in calls_of(program)):
+        if not always and not any(k.calls_general_code or k.is_shared for k in calls_of(program)):
             return None
         found = Kernel(
             self.name, self.inputs, self.outputs, self.make_program, reference=self.reference,

@@ -37,7 +37,7 @@ class Observables(NamedTuple):
 def observe(model, q, qd) -> Observables:
     """Energy and momentum of states (..., nq) and (..., nv)."""
     with calling("simulate"):
-        return Observables(*_observe(model, q, qd))
+        return Observables(*of_states(lambda q, qd: _observe(model, q, qd), q, qd))
 
 
 @kernel
@@ -61,16 +61,20 @@ def loop_errors(model, t, q, qd):
     if model.is_rheonomic:
         now = _errors_at.compiled(model, 0.0, model.neutral(), np.zeros(model.nv))
         found = now.call(t.reshape(-1, *[1] * (qd.ndim - 2)), q, qd)
-    elif q.ndim == 2 and len(q) <= _FEW:  # the code for single samples is there already
-        found = zip(
-            *(constraint(model, *state)[2:] for state in zip(q, qd, strict=True)), strict=True
-        )
     else:
-        found = constraint(model, q, qd)[2:]
+        found = of_states(lambda q, qd: constraint(model, q, qd)[2:], q, qd)
     return tuple(np.max(np.abs(np.asarray(x)), axis=-1, initial=0.0) for x in found)
 
 
 _FEW = 1024  # states that take less time one by one than code for batches takes to compile
+
+
+def of_states(function, *states):
+    """A compiled function, to a tuple, of states (..., nq), ...: of a few one by one."""
+    if states[0].ndim != 2 or not 0 < len(states[0]) <= _FEW:
+        return function(*states)
+    found = [function(*one) for one in zip(*states, strict=True)]
+    return tuple(np.array(part) for part in zip(*found, strict=True))
 
 
 @kernel

@@ -17,6 +17,7 @@ from kinetree.loops.stepping.health import SingularPass
 from kinetree.model.limits import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort
+from kinetree.simulation.results.observables import of_states
 
 _WHERE_ANY = (
     "rejected", "event_energy", "loop_error", "loop_rate_error", "refined", "singular_passes",
@@ -232,7 +233,8 @@ def _inertia_matrices(model, q, chosen):
     """
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
     if not model.is_constrained:
-        return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
+        some = q[:: max(1, len(q) // _SAMPLES)]
+        return of_states(lambda q: (dynamics.mass_matrix(model, q),), some)[0]
     some = q[:: max(1, len(q) // 8)]  # one by one, in Python
     H = np.array([crba.joint_space_inertia(model, x) for x in some])
     if not getattr(chosen, "weight", 0):
