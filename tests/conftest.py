@@ -88,6 +88,15 @@ def rng(request):
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
+@pytest.fixture
+def specialised():
+    """Code for one robot alone, for tests of what it consists of."""
+    import kinetree as kt
+
+    with kt.tier("specialised"):
+        yield
+
+
 ENTERED: dict = {}
 """What set-ups of fixtures have entered, by where they are valid and name; see support.entered."""
 JUDGED: set = set()

@@ -43,6 +43,7 @@ def test_one_launch_on_the_current_stream(model, launches, rng):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("specialised")  # general code is counted first
 def test_a_call_again_takes_the_short_way_and_others_do_not(model, launches, rng, monkeypatch):
     given = states(rng)
     kernel = kt.inverse_dynamics.definition.kernel(model)

@@ -49,6 +49,7 @@ def test_one_launch_on_the_current_stream(model, launches, rng):
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
+@pytest.mark.usefixtures("specialised")  # general code is counted first
 def test_a_call_again_takes_the_short_way_but_not_where_derivatives_are_asked_for(
     model, launches, rng, monkeypatch
 ):

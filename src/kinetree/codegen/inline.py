@@ -64,9 +64,19 @@ def _interpreted(program, arrays):
 
 
 def trace_of(arrays):
-    """The graph that arrays of numbers belong to, or None where nothing is traced."""
-    objects = (x for a in arrays if a.dtype == object for x in a.ravel())
-    return next((x.graph for x in objects if isinstance(x, Expr)), None)
+    """The graph that arrays of numbers belong to, or None where nothing is traced.
+
+    Nor are numbers of other kinds that are made of traced ones, such as those with a rate.
+    """
+    graph = None
+    for a in arrays:
+        if a.dtype == object:
+            for x in a.ravel():
+                if isinstance(x, Expr):
+                    graph = x.graph if graph is None else graph
+                elif not isinstance(x, _PLAIN):
+                    return None
+    return graph
 
 
 def shortest(ways, graph):
