@@ -67,10 +67,9 @@ class BlockWriter(CheckWriter):
 
     def _value(self, i):
         """Name of node ``i``, loaded on first use when it comes from elsewhere."""
-        op = self.nodes[i][0]
         if i in self.named:
             return f"%v{i}"
-        if op == "const":
+        if self.nodes[i][0] == "const":
             self._load_constant(i, self.nodes[i][1])
         elif i in self.loads:
             self._load(i, self.loads[i])
@@ -123,54 +122,58 @@ class BlockWriter(CheckWriter):
     # --- statements --------------------------------------------------------------------------
 
     def _statement(self, s):
-        if s.op == "transfer":
+        v, t, op = self.v, self.v.type, s.op
+        if op == "transfer":
             self._transfer(s)
             return
-        v, t, i = self.v, self.v.type, s.targets[0]
-        if s.op == "input":
-            self._input(i)
-        elif s.op == "call":
-            self._call(s)
-        elif s.op == "sincos":
-            self._sincos(s)
-        elif s.op == "final":
-            self._load(i, self.loads[s.operands[0]])
-        elif s.op in ("fma", "fms"):
-            (a, b), c = map(self._value, s.operands[:2]), self._addend(s.operands[2])
-            if s.op == "fms":
+        i = s.targets[0]
+        if op == "fma" or op == "fms":  # half of all
+            x, y, z = s.operands
+            c, a, b = self._addend(z), self._value(x), self._value(y)
+            if op == "fms":
                 self._emit(f"%n{i} = fneg {t} {a}")
                 a = f"%n{i}"
             self._emit(f"%v{i} = call {t} @llvm.fma.{v.suffix}({t} {a}, {t} {b}, {t} {c})")
-        elif s.op in _BINARY:
-            a, b = map(self._addend if s.op in "+-" else self._value, s.operands)
-            self._emit(f"%v{i} = {_BINARY[s.op]} {t} {a}, {b}")
-        elif s.op in _COMPARE:
+            self.named.add(i)
+            return
+        if op == "input":
+            self._input(i)
+        elif op == "call":
+            self._call(s)
+        elif op == "sincos":
+            self._sincos(s)
+        elif op == "final":
+            self._load(i, self.loads[s.operands[0]])
+        elif op in _BINARY:
+            a, b = map(self._addend if op in "+-" else self._value, s.operands)
+            self._emit(f"%v{i} = {_BINARY[op]} {t} {a}, {b}")
+        elif op in _COMPARE:
             a, b = map(self._value, s.operands)
-            self._emit(f"%v{i} = fcmp {_COMPARE[s.op]} {t} {a}, {b}")
-        elif s.op in ("and", "or"):
+            self._emit(f"%v{i} = fcmp {_COMPARE[op]} {t} {a}, {b}")
+        elif op in ("and", "or"):
             a, b = map(self._value, s.operands)
-            self._emit(f"%v{i} = {s.op} {v.mask} {a}, {b}")
-        elif s.op == "not":
+            self._emit(f"%v{i} = {op} {v.mask} {a}, {b}")
+        elif op == "not":
             ones = "<" + ", ".join(["i1 true"] * v.lanes) + ">"
             self._emit(f"%v{i} = xor {v.mask} {self._value(s.operands[0])}, {ones}")
-        elif s.op == "select":
+        elif op == "select":
             c, a, b = map(self._value, s.operands)
             self._emit(f"%v{i} = select {v.mask} {c}, {t} {a}, {t} {b}")
-        elif s.op == "neg":
+        elif op == "neg":
             self._emit(f"%v{i} = fneg {t} {self._value(s.operands[0])}")
-        elif s.op in ("sqrt", "abs"):
-            name = {"sqrt": "sqrt", "abs": "fabs"}[s.op]
+        elif op in ("sqrt", "abs"):
+            name = {"sqrt": "sqrt", "abs": "fabs"}[op]
             a = self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
-        elif s.op in ("exp", "log", "tanh"):
-            symbol, a = self.calls(s.op, f"{t} {{}}({t})"), self._value(s.operands[0])
+        elif op in ("exp", "log", "tanh"):
+            symbol, a = self.calls(op, f"{t} {{}}({t})"), self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} {symbol}({t} {a})")
-        elif s.op == "atan2":
+        elif op == "atan2":
             a, b = map(self._value, s.operands)
             symbol = self.calls("atan2", f"{t} {{}}({t}, {t})")
             self._emit(f"%v{i} = call {t} {symbol}({t} {a}, {t} {b})")
         else:
-            raise AssertionError(f"operation {s.op!r} has no LLVM spelling")
+            raise AssertionError(f"operation {op!r} has no LLVM spelling")
         self.named.update(x for x in s.targets if x is not None)
 
     def _input(self, i):
