@@ -141,16 +141,20 @@ def _pieces(ir):
 def _emitted(ir, level):
     """Object code of one module, in a context of its own.
 
-    llvmlite lets one thread at a time call LLVM. Compiling modules of different contexts is safe in
-    LLVM itself, so that its function is called directly where llvmlite still has it as it had.
+    llvmlite lets one thread at a time call LLVM. Work on modules of different contexts is safe in
+    LLVM itself, so that its functions are called directly where llvmlite still has them as it had.
     """
     llvm = _binding()
-    module, machine = llvm.parse_assembly(ir, llvm.create_context()), _target_machine(level)
-    library = llvm.ffi.lib
+    library, context, machine = llvm.ffi.lib, llvm.create_context(), _target_machine(level)
+    parse = getattr(library.LLVMPY_ParseAssembly, "_cfn", None)
     emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
-    if emit is None:
-        return machine.emit_object(module)
+    if parse is None or emit is None:
+        return machine.emit_object(llvm.parse_assembly(ir, context))
     with llvm.ffi.OutputString() as error:
+        found = parse(context, ir.encode(), error)
+        if error:
+            raise RuntimeError(f"LLVM cannot read its text: {error}")
+        module = llvm.module.ModuleRef(found, context)
         memory = emit(machine, module, 1, error)
         if not memory:
             raise RuntimeError(str(error))
