@@ -18,8 +18,11 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.algorithms.closed.plan import closed_configurations
+from kinetree.benchmark import at_full_speed
 from kinetree.interop.pinocchio.leaves import pinocchio
 from kinetree.loops.kinematics.constraint import constraint
+
+at_full_speed()
 
 BATCH = 4096
 REPEATS = 15

@@ -29,7 +29,10 @@ from rich.console import Console
 from rich.table import Table
 
 import kinetree as kt
+from kinetree.benchmark import at_full_speed
 from kinetree.writers.mjcf import to_mjcf
+
+at_full_speed()
 
 HERE = Path(__file__).parent
 DT = 1e-3

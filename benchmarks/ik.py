@@ -31,6 +31,9 @@ except ImportError as error:
     raise SystemExit(f"{error}: this benchmark needs placo and pinocchio\n\n{__doc__}") from None
 
 import kinetree as kt
+from kinetree.benchmark import at_full_speed
+
+at_full_speed()
 
 ROBOTS = {
     "Panda": ("panda_description/urdf/panda.urdf", "panda_link8"),

@@ -25,7 +25,10 @@ import mujoco
 import numpy as np
 
 import kinetree as kt
+from kinetree.benchmark import at_full_speed
 from kinetree.interop import mujoco as states
+
+at_full_speed()
 
 DURATION, DT = 0.5, 1e-3
 SAME = 1e-6

@@ -28,8 +28,11 @@ from rich.console import Console
 from rich.table import Table
 
 import kinetree as kt
+from kinetree.benchmark import at_full_speed
 from kinetree.model.edit import lock
 from kinetree.simulation.rollouts.rollout import rollout
+
+at_full_speed()
 
 HERE = Path(__file__).parent
 DT = 1e-3

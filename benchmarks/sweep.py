@@ -19,6 +19,9 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import kinetree as kt
+from kinetree.benchmark import at_full_speed
+
+at_full_speed()
 
 
 def swing(model, start, rng):

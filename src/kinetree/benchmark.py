@@ -4,6 +4,7 @@ A peer runs through its own batch function on one thread where it has one, other
 Python call in a loop. Times of both sides are taken in turn, and the answers compared.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -56,6 +57,12 @@ def is_too_large(model, function, n):
     """Whether the results would fill more than half a gigabyte."""
     columns = {"RNEA": 1, "ABA": 1, "regressor": 10 * model.body_count}.get(function, model.nv)
     return 8 * n * model.nv * columns > 5e8
+
+
+def at_full_speed() -> None:
+    """Let all code be specialised and optimised from the first call on, as for long work."""
+    tiers.set_tier("specialised")
+    os.environ["KINETREE_OPTIMIZATION"] = "1"
 
 
 def measure(function, n, case, repeats):
