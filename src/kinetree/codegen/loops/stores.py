@@ -162,8 +162,8 @@ def _parts(name):
 def copy_of(graph: Graph) -> Graph:
     """The same nodes under the same numbers."""
     new = Graph()
-    for node in graph.nodes:
-        new.append(node)
+    new.nodes, new.known = list(graph.nodes), dict(graph.known)
+    new.handles = [node[1] if node[0] == "const" else None for node in new.nodes]
     return new
 
 
@@ -177,24 +177,24 @@ def canonical(graph: Graph, roots: list[int]) -> tuple[Graph, list[int]]:
     nodes, order = graph.nodes, graph.reachable(roots)
     new, at, own = Graph(), {}, set()
     for i in order:
-        op, *operands = nodes[i]
-        if op == "input":
-            if "#" in operands[0]:
+        node = nodes[i]
+        if node[0] == "input":
+            if "#" in node[1]:
                 own.add(i)
-        elif op != "const" and any(a in own for a in operands):
+        elif node[0] != "const" and not own.isdisjoint(node[1:]):
             own.add(i)
 
     def copy(i):
-        op, *operands = nodes[i]
-        if op == "input":
-            at[i] = new.node("input", operands[0].partition("#")[0], operands[1])
-        elif op == "const":
-            at[i] = new.node("const", operands[0])
-        else:
-            for a in operands:
+        node = nodes[i]
+        if node[0] == "input":
+            node = "input", node[1].partition("#")[0], node[2]
+        elif node[0] != "const":
+            for a in node[1:]:
                 if a not in at:
                     copy(a)
-            at[i] = new.node(op, *(at[a] for a in operands))
+            node = (node[0], *[at[a] for a in node[1:]])
+        known = new.known.get(node)
+        at[i] = new.append(node) if known is None else known
 
     for i in [*(i for i in order if i in own), *roots]:
         if i not in at:
