@@ -201,7 +201,7 @@ def test_until_a_condition_holds():
     assert found[:, 1].tolist() == [2.0, 1.0, 2.0]
     kernel = LoopKernel(
         "square roots", [Argument("x", (3,)), Argument("most", ())], [Argument("out0", (3, 2))],
-        SimpleNamespace(program=lambda kinds: program), things([0, 0, 0]), reference=None,
+        SimpleNamespace(program=lambda kinds, pairs: program), things([0, 0, 0]), reference=None,
         validate=lambda arrays: None,
     )  # fmt: skip
     for most in (50.0, 2.0):

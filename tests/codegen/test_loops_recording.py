@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.codegen.loops.language import Code, Walk
+from kinetree.codegen.loops.language import Clear, Code, Walk
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.model.general.model import outlined, record
 from kinetree.model.general.tables import BODIES, data_of
@@ -101,7 +101,7 @@ def test_robots_with_a_single_kind_of_joint(joint):
         assert agrees(interpret(program, data, *arrays)[0], by_text(text, model, arrays))
 
 
-@pytest.mark.parametrize("name", ["forward with forces", "mass matrix"])
+@pytest.mark.parametrize("name", ["forward with forces", "mass matrix", "energy"])
 def test_a_kind_is_recorded_the_same_alone_and_with_others(name):
     text, names = TEXTS[name]
     kinds = data_of(robot(2)).domains[BODIES].kinds
@@ -110,6 +110,8 @@ def test_a_kind_is_recorded_the_same_alone_and_with_others(name):
     for kind in kinds:
         alone = record(text, names, (kind,), name, outline)
         assert alone.shared == together.shared
+        cleared = [[r for r in p.body if isinstance(r, Clear)] for p in (alone, together)]
+        assert cleared[0] == cleared[1]
         assert alone.rows[BODIES, kind] == together.rows[BODIES, kind]
         for (one, _), (all_, _) in zip(alone.codes(), together.codes(), strict=True):
             for key, case in one.cases.items():

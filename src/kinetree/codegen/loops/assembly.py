@@ -37,18 +37,21 @@ __all__ = ["assembled", "explicit_sums", "outline_of"]
 def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:
     """The program that a recorder has recorded; ``results`` are names of arrays."""
     flat = _Flat(recorder, results)
-    cleared = tuple(Clear(n) for n in recorder.cleared if n in results or flat.is_used(n))
+    outline = recorder.outline
+    # What is cleared must not depend on the kinds that happen to be recorded.
+    cleared = tuple(Clear(n) for n in recorder.cleared if n in results or n in outline.crossing)
     shared = flat.shared()
     bodies = [((), recorder.items)]
-    skeleton = recorder.outline.skeleton or flat.skeleton(bodies)
+    skeleton = outline.skeleton or flat.skeleton(bodies)
     tables = {
         n: d for n, d in recorder.declared.items()
-        if d.storage in ("argument", "model") or n in results or flat.is_used(n)
+        if d.storage in ("argument", "model") or n in (*results, *outline.crossing)
+        or flat.is_used(n)
     }  # fmt: skip
     return LoopProgram(
         name, tuple(arguments), tuple(results), recorder.domains, tables,
         (*cleared, *flat.regions(bodies, skeleton, name)), shared, flat.rows(shared),
-        recorder.outline.exposed,
+        outline.exposed,
     )  # fmt: skip
 
 

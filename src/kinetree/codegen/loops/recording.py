@@ -67,7 +67,8 @@ class Recorder:
         domains: those that the text walks over.
         kinds: for each domain the kinds of rows to record; by default one, ``""``.
         outline: what the recording of representative kinds has shown.
-        pairs: kinds of nested walks to record, outermost first; by default all.
+        pairs: kinds of nested walks to record, outermost first; by default all. Those of a single
+            kind are recorded in any case: what its rows have must not depend on others.
     """
 
     def __init__(self, domains, kinds=None, outline=None, pairs=None):
@@ -182,7 +183,7 @@ class Recorder:
         kinds = self.kinds.get(domain, ("",)) if kinds is None else kinds
         for kind in kinds:
             rows = (*outside[2], Row(self, domain, variable, kind, loop))
-            if self.pairs and len(rows) > 1 and tuple(r.kind for r in rows) not in self.pairs:
+            if not self._is_wanted(tuple(row.kind for row in rows)):
                 continue
             self.items = loop.bodies.setdefault(kind, [])
             self.scope, self.rows = (*outside[1], loop), rows
@@ -191,6 +192,10 @@ class Recorder:
             self._close()
         self.items, self.scope, self.rows = outside
         self.block = self._new_block()
+
+    def _is_wanted(self, kinds):
+        """Whether a nested walk is recorded for rows of these kinds."""
+        return self.pairs is None or kinds in self.pairs or len(set(kinds) - {""}) < 2
 
     def repeat(self, times: int | str) -> Iterator:
         """The loop's body so many times: a number, or the name of an argument."""

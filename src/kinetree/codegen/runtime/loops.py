@@ -73,7 +73,8 @@ class LoopCode:
             [u for u in missing if len(u[1]) < 2],
             [u for u in missing if len(u[1]) > 1],
         ):
-            self._have_units(data, wanted, found)
+            pairs = frozenset(kinds for _, kinds in missing if len(kinds) > 1)
+            self._have_units(data, wanted, pairs, found)
         self.codes.update(loaded_programs(found))
 
     def address(self, domains, kinds, n) -> int:
@@ -113,7 +114,7 @@ class LoopCode:
         from kinetree.codegen.render.llvm_body import Vector
         from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
 
-        program = self._program(rows_of(data, BODIES).kinds)
+        program = self._program(rows_of(data, BODIES).kinds[:1])  # it is the same for all
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
         self.group = angles_at_once(Vector(self.dtype, self.lanes))
@@ -123,17 +124,17 @@ class LoopCode:
             entry = {"plan": asdict(self.plan), "program": self.step, "group": self.group}
             open_store().put(request, json.dumps(entry).encode())
 
-    def _have_units(self, data, units, found):
-        """Find or write the cases of these domains and kinds."""
+    def _have_units(self, data, units, pairs, found):
+        """Find or write the cases of these domains and kinds; ``pairs`` will be needed as well."""
         requests = {u: self._request_of(u, data) for u in units}
         unknown = [u for u in units if not self._is_found(u, requests[u], found)]
         if not unknown:
             return
-        kinds, nested = rows_of(data, BODIES).kinds, any(len(c) > 1 for c in self.plan.codes)
-        alone = any(u[0] == (BODIES,) for u in unknown)
-        if not (kinds in self.recorded or (nested and alone)):  # its pairs are unknown as well
+        kinds, alone = rows_of(data, BODIES).kinds, any(u[0] == (BODIES,) for u in unknown)
+        known = (kinds, pairs) in self.recorded
+        if not (known or (pairs and alone)):  # a kind that is unknown has unknown pairs
             kinds = _kinds_in(data, unknown)
-        program = self._program(kinds)
+        program = self._program(kinds, pairs)
         for domains, kinds in unknown:
             entry = self.units[domains, kinds] = self._entry(program, domains, kinds, found)
             request = requests[domains, kinds]
@@ -180,10 +181,10 @@ class LoopCode:
         self.units[unit] = entry
         return True
 
-    def _program(self, kinds):
-        if kinds not in self.recorded:
-            self.recorded[kinds] = self.source.program(kinds)
-        return self.recorded[kinds]
+    def _program(self, kinds, pairs=frozenset()):
+        if (kinds, pairs) not in self.recorded:
+            self.recorded[kinds, pairs] = self.source.program(kinds, pairs)
+        return self.recorded[kinds, pairs]
 
 
 def _names(data):
@@ -199,7 +200,7 @@ def _kinds_in(data, units):
 
 
 _codes: dict[tuple, LoopCode] = {}
-_recorded: dict[Any, dict[tuple, Any]] = {}  # programs by source and kinds, for all precisions
+_recorded: dict[Any, dict[tuple, Any]] = {}  # programs by source, kinds, pairs
 
 
 def _name(source, key):
