@@ -39,6 +39,8 @@ def as_axis(axis, what="joint axis"):
 class AnyAxis(tuple):
     """A direction by numbers that may be traced, with one that is perpendicular to it."""
 
+    across: np.ndarray
+
     def __new__(cls, values):
         made = super().__new__(cls, tuple(values)[:3])
         made.across = np.array(values[3:])

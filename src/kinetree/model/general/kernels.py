@@ -37,7 +37,8 @@ def general_kernel(
         reference: computes without compiled code.
         validate: raises for arrays that make no sense.
     """
-    data, text = data_of(model), quantity.algorithms[0]
+    data = data_of(model)
+    text: Any = quantity.algorithms[0]
     if hasattr(text, "refuse"):
         text.refuse(model)
     if callable(quantity.general):

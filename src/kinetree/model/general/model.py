@@ -350,10 +350,8 @@ class Source:
     @cached_property
     def outline(self) -> Outline:
         """What the recording of single kinds of bodies needs to know of the text."""
-        outline = None
-        for _ in range(2):
-            outline = outline_of(*self._recorded(self.typical, outline))
-        return outline
+        first = outline_of(*self._recorded(self.typical))
+        return outline_of(*self._recorded(self.typical, first))
 
     def program(self, kinds: Any, pairs: Any = None) -> LoopProgram:
         """The loops, with cases for some kinds of bodies, or kinds by domain.
