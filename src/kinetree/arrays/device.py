@@ -50,7 +50,7 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
     compiled = kernel.on_device(dtype, device, count)
     addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
     compiled.launch(addresses, steps, outputs, count, stream)
-    return compiled if kernel.keeps_tier else None
+    return kernel.planned(compiled, count)
 
 
 def step_of(shape, strides, core, batch):

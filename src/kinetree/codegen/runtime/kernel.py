@@ -81,6 +81,7 @@ class Kernel:
         self.lean: Callable[..., Any] = self.general
         self._variants, self._entries, self._derived, self._ways = {}, {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
+        self._longest = 0  # samples of one of them
 
     @cached_property
     def key(self) -> Any:
@@ -209,10 +210,23 @@ class Kernel:
         general = self.tier == "general" or (tiers.setting() == "auto" and self.is_large)
         return cuda_kernel(self.for_all if general else self, dtype, device)
 
-    @property
-    def keeps_tier(self) -> bool:
-        """Whether calls on a device may go on with the code chosen last, without counting."""
-        return self.tier == "specialised" or tiers.setting() != "auto"
+    def planned(self, compiled, count) -> Any:
+        """What further calls on a device may launch by themselves; None if they have to ask.
+
+        Args:
+            compiled: what a call has just launched.
+            count: its samples.
+        """
+        if self.tier == "specialised" or tiers.setting() != "auto":
+            return compiled
+        self._longest = max(self._longest, count)
+        return None if self.samples + self._longest > tiers.MANY else _Counted(self, compiled)
+
+    def count(self, samples):
+        """Count samples of a planned launch; the next one asks if it could need other code."""
+        self.samples += samples
+        if self.samples + self._longest > tiers.MANY:
+            self.plans.clear()
 
     @property
     def is_large(self) -> bool:
@@ -446,6 +460,23 @@ class Kernel:
         except ShapeError:
             self.validate(arrays)  # which may know better what is wrong
             raise
+
+
+class _Counted:
+    """General code on a device, whose planned launches are counted."""
+
+    def __init__(self, kernel, compiled):
+        self.kernel, self.compiled = kernel, compiled
+
+    def again(self, steps, count):
+        """As of the compiled kernel."""
+        launch, kernel = self.compiled.again(steps, count), self.kernel
+
+        def counted(inputs, outputs, stream):
+            launch(inputs, outputs, stream)
+            kernel.count(count)
+
+        return counted
 
 
 def _overlaps(array, out):
