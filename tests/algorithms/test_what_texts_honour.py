@@ -832,6 +832,12 @@ RULES = {
     ),
 }  # fmt: skip
 
+RULES |= {
+    name.replace("task_space.", "task_articulated."): rule
+    for name, rule in RULES.items()
+    if name.startswith("task_space.")
+}
+
 PARTS = {
     "actuators.actuator_forces", "actuators.driving_force",
     "actuators.resistance", "actuators.transmission", "joint_space.with_own_rows",

@@ -178,3 +178,39 @@ def test_joint_reactions(given, part, frame, rng):
     assert kernel.tier == "general"
     expected = np.array([kernel.reference([a[k] for a in arrays.values()]) for k in range(2)])
     np.testing.assert_allclose(found, expected, 0, 1e-12 * np.max(np.abs(expected)))
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+TASKS = (
+    "operational_space_inertia", "inverse_operational_space_inertia", "operational_space_bias",
+    "operational_space_gravity", "dynamically_consistent_inverse", "null_space_projector",
+    "task_space_inverse_dynamics", "task_space_forward_dynamics",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(("frame", "extra"), [("world", ()), ("aligned", ("point", "damping"))])
+def test_tasks_by_articulated_bodies(name, frame, extra, rng):
+    """Against the inertia matrix and its factors."""
+    defined, rows = DEFINITIONS[name], ("x", "z", "ry")
+    extra = tuple(n for n in extra if n in defined.optional)
+    kernel = defined.kernel(ROBOT, extra, name="tip", frame=frame, rows=rows)
+    arrays = arrays_of(ROBOT, [i.name for i in kernel.inputs], 2, rng)
+    arrays = [
+        np.abs(a[:, 0]) if i.name == "damping" else a[:, : i.shape[0]]
+        for a, i in zip(arrays, kernel.inputs, strict=True)
+    ]
+    found = kernel.call(*arrays)
+    assert kernel.tier == "general"
+    expected = np.array([kernel.reference([a[k] for a in arrays]) for k in range(2)], float)
+    np.testing.assert_allclose(found, expected, 0, 1e-11 * np.max(np.abs(expected)))
+
+
+def test_a_task_that_is_not_free_has_no_inertia():
+    model = kt.samples.panda()
+    q, name = model.neutral(), model.body_names[2]  # two joints move it
+    with pytest.raises(kt.errors.SingularError, match="rank 2"):
+        kt.operational_space_inertia(model, q, name)
+    kernel = DEFINITIONS["operational_space_inertia"].kernel(model, name=name)
+    assert kernel.tier == "general"

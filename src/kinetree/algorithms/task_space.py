@@ -50,13 +50,11 @@ def task_rows(rows) -> tuple:
 
 
 class Ways(NamedTuple):
-    """How what a task needs of the mechanism is computed."""
+    """How the inertia matrix and the bias force are computed."""
 
     factors: Any
     bias_force: Any
     gravity_force: Any
-    jacobian: Any = frame_jacobian
-    bias_acceleration: Any = frame_bias_acceleration
 
 
 BOOK = Ways(crba.inertia_factors, rnea.bias_force, rnea.gravity_force)
@@ -79,7 +77,7 @@ class Task:
         self.model, self.q, self.frame, self.ways = model, q, frame, ways
         self.reference, self.point, self.rows = reference, point, list(task_rows(rows))
         self.allowed = allowed
-        self.J = ways.jacobian(model, q, frame, reference, point)[self.rows]
+        self.J = frame_jacobian(model, q, frame, reference, point)[self.rows]
         J, self.lam = self.J, model.expanded_parent
         if allowed is None:
             self.L = ways.factors(model, q)
@@ -132,7 +130,7 @@ class Task:
         """``Jd qd``, (k,)."""
         kind = "classical" if self.reference == "aligned" else "spatial"
         at = (self.frame, self.reference, kind, self.point)
-        return self.ways.bias_acceleration(self.model, self.q, qd, *at)[self.rows]
+        return frame_bias_acceleration(self.model, self.q, qd, *at)[self.rows]
 
     def bias_acceleration(self, qd):
         """``b = Jd qd - J H⁻¹ C``: how the task accelerates on its own — RBDA (7.10)."""

@@ -18,18 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl
+from kinetree.algorithms import task_articulated as articulated
 from kinetree.algorithms import task_space as texts
 from kinetree.algorithms.closed.independent import allowed_motion_at
 from kinetree.algorithms.crba import require_independent_joints
-from kinetree.algorithms.propagation import has_full_inertia
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike, is_foreign
 from kinetree.errors import ShapeError, TraceError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
 from kinetree.model.define import Array as Argument
-from kinetree.model.define import called, composed, kernel_of, quantity
+from kinetree.model.define import composed, quantity
 from kinetree.quantities.kinematics import Coordinates, reference_point
 from kinetree.quantities.loops import none_kept, with_loops
 
@@ -62,36 +61,27 @@ def _of_task(algorithm):
     def of_names(model, *state, name, frame, rows, **options):
         return algorithm(model, *state, model.frame(name), frame, rows=rows, **options)
 
-    def by_calls(model):
-        # Where a body resists only some motions, pivots are held against composite inertias.
-        suits = not model.couplings and all(map(has_full_inertia, model.inertia[1:]))
-        return partial(of_names, ways=_CALLED) if suits else None
-
-    return (of_names, partial(of_names, ways=texts.FEWEST)), by_calls
+    return of_names, partial(of_names, ways=texts.FEWEST)
 
 
-def _called(quantity, model, /, *arrays, point=None, **options):
-    """The result of a kernel that is called in the program which is traced."""
-    extra, arrays = ((), arrays) if point is None else (("point",), (*arrays, point))
-    return called(kernel_of(model, quantity, extra, **options), arrays)
+def _by_articulated_bodies(algorithm):
+    """The text for every robot."""
+    text = getattr(articulated, algorithm.__name__)
+
+    def of_options(options):
+        def of_arrays(model, *state, **more):
+            at = model.frame("name"), options["frame"]
+            return text(model, *state, *at, rows=options["rows"], **more)
+
+        return of_arrays
+
+    return of_options
 
 
-def _called_factors(model, q):
-    return ltl.ltdl(_called("mass_matrix", model, q), model.expanded_parent)
-
-
-_CALLED = texts.Ways(
-    _called_factors,
-    partial(_called, "bias_force"),
-    partial(_called, "gravity_force"),
-    lambda model, q, frame, reference, point: _called(
-        "jacobian", model, q, name=frame.name, frame=reference, point=point
-    ),
-    lambda model, q, qd, frame, reference, kind, point: _called(
-        "bias_acceleration", model, q, qd, name=frame.name, frame=reference, kind=kind, point=point
-    ),
-)
-"""By calls of kernels: a program that is small, and soon compiled."""
+def _moves_by_joints(model, options):
+    """Whether the joints that move the frame are there, and none of them moves by itself."""
+    on_base = model.frame(options["name"]).body == 0
+    return not on_base and not any(joint.moves_by_itself for joint in model.joint[1:])
 
 
 def _size(model, options):
@@ -148,11 +138,11 @@ def _with_loops(algorithm):
 
 def _task_quantity(shape, algorithm):
     """A quantity of a task: the motion of a frame, or some coordinates of it."""
-    algorithms, by_calls = _of_task(algorithm)
     return quantity(
         shape,
-        *algorithms,
-        calls=by_calls,
+        *_of_task(algorithm),
+        general=_by_articulated_bodies(algorithm),
+        general_for=_moves_by_joints,
         serve=_with_loops(algorithm),
         tree=True,
         needs=(require_independent_joints,),

@@ -190,7 +190,7 @@ class _Flat:
         number, before = 0, None
         for item in self.recorder.items:
             if isinstance(item, Block):
-                if item.stored or item.entries or item.checks:
+                if item.values or item.stored or item.entries or item.checks:
                     before = None
             elif item.region != "walk":
                 before = None

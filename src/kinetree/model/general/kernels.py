@@ -43,9 +43,7 @@ def general_kernel(
         text.refuse(model)
     if callable(quantity.general):
         text = quantity.general(options)
-    if data is None or any(callable(n) for i in inputs for n in quantity.known[i.name].shape):
-        return None  # an argument whose size is that of one robot
-    if text is None:
+    if data is None or text is None:
         return None
     marks = {}
     if MARKS in options:
@@ -57,6 +55,7 @@ def general_kernel(
     options = {name: name if name in frames else value for name, value in options.items()}
     names, count = tuple(i.name for i in inputs), len(quantity.required)
     given = marks if callable(quantity.general) else {**options, **marks}
+    shapes = {i.name: _axes(quantity.known[i.name].shape, i.shape) for i in inputs}
 
     def of_arrays(model, *arrays):
         extra = dict(zip(names[count:], arrays[count:], strict=True))
@@ -64,11 +63,16 @@ def general_kernel(
 
     return loop_kernel(
         of_arrays, quantity.called, inputs, outputs, _with_frames(data, frames), on_base,
-        shapes={name: quantity.known[name].shape for name in names},
+        shapes=shapes,
         configurations=[name for name in names if quantity.known[name].is_configuration],
-        key=(quantity.name, names, tuple(options.items()), tuple(on_base.items())),
+        key=(quantity.name, tuple(shapes.items()), tuple(options.items()), tuple(on_base.items())),
         reference=reference, validate=validate, marks=bool(marks),
     )  # fmt: skip
+
+
+def _axes(shape, sizes):
+    """Axes of an argument: names of those that all robots have, or sizes."""
+    return tuple(k if callable(n) else n for n, k in zip(shape, sizes, strict=True))
 
 
 def loop_kernel(
