@@ -292,3 +292,9 @@ def default_lanes(dtype, small=False):
     bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
     registers = 2 if small and bits < 512 else 1
     return registers * bits // {"float64": 64, "float32": 32}[dtype]
+
+
+@cache
+def has_many_registers() -> bool:
+    """Whether there are 32 registers for vectors, and not 16 as in processors before AVX-512."""
+    return bool(_features().get("avx512f") or not _features().get("sse2"))

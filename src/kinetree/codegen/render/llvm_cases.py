@@ -17,7 +17,7 @@ from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.schedule import Block, Statement, _inputs_at_first_use, _statements
-from kinetree.codegen.watch import _SUMS_AND_PRODUCTS, Watch
+from kinetree.codegen.watch import Watch
 
 HOLDS = "holds@"
 """The output that a condition is."""
@@ -96,8 +96,8 @@ class _CaseWriter(BlockWriter):
 
     def __init__(self, case, v, constants, calls, program, plan, variables, angle):
         case = explicit_sums(case)
-        hides = any(n[0] not in _SUMS_AND_PRODUCTS for n in _used(case))
-        super().__init__(case, v, constants, {}, Watch(inputs=hides, results=True), calls, {})
+        # All arguments and results: what other cases do with a number is not known here.
+        super().__init__(case, v, constants, {}, Watch(), calls, {})
         self.loops, self.plan, self.variables, self.angle = program, plan, variables, None
         if angle is not None:
             table, column, index = angle
@@ -396,8 +396,3 @@ class _CaseWriter(BlockWriter):
         if load is not None and load not in self.named:
             self._input(load)
             self.named.add(load)
-
-
-def _used(case):
-    nodes = case.graph.nodes
-    return (nodes[i] for i in case.graph.reachable(case.roots))

@@ -31,7 +31,7 @@ from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import Entry
 from kinetree.codegen.loops.data import SINGLE, Rows
 from kinetree.codegen.loops.plan import ANGLE, KIND, NUMBERS, ROW, Plan, plan_of
-from kinetree.codegen.machine_code import default_lanes, load
+from kinetree.codegen.machine_code import default_lanes, has_many_registers, load
 from kinetree.codegen.program import Argument
 from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.kernel import Kernel
@@ -434,7 +434,8 @@ class LoopKernel(Kernel):
 
     def make_variant(self, dtype, wide, level) -> Any:
         """Code tied to the robot; there is one level of it."""
-        return LoopVariant(self, dtype, default_lanes(dtype, small=True) if wide else 1)
+        lanes = default_lanes(dtype, small=has_many_registers()) if wide else 1
+        return LoopVariant(self, dtype, lanes)
 
     def rates(self, wrt) -> Any:
         """As of any kernel, by loops; None where loops have none."""
