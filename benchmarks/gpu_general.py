@@ -172,7 +172,10 @@ def main():
     for task in (t for t in tasks if t[1] in TIMED):  # while nothing else runs
         if time.monotonic() - begin < given.limit:
             said(task, compared(*task))
-            timed(*task, given, cupy, bandwidth)
+            try:
+                timed(*task, given, cupy, bandwidth)
+            except Exception as problem:
+                said((*task, "timed"), (f"{type(problem).__name__}: {problem}", True))
         else:
             left.append(" ".join(task))
     rest = [t for t in tasks if t[1] not in TIMED]
