@@ -162,6 +162,9 @@ def is_ready(quantity):
     return quantity.general and inspect.Parameter.empty not in defaults
 
 
+NEEDED = {"joint_reactions": ("qdd",)}
+"""Optional arrays without which there is no answer."""
+
 READY = [name for name, quantity in DEFINITIONS.items() if is_ready(quantity)]
 
 
@@ -171,7 +174,8 @@ def in_c(tree, tmp_path_factory):
     kernels, programs = {}, {}
     for name in READY:
         options = {"name": tree.body_names[-1]} if "name" in DEFINITIONS[name].options else {}
-        kernels[name] = kernel = DEFINITIONS[name].kernel(tree, **options).for_all
+        kernel = DEFINITIONS[name].kernel(tree, NEEDED.get(name, ()), **options).for_all
+        kernels[name] = kernel
         programs[name] = kernel.source.program(kernel.data.domains["bodies"].kinds)
     less = {name: (recomputed(p), kernels[name].data) for name, p in programs.items()}
     runs = all_loops_in_c(tmp_path_factory.mktemp("c"), less, level=0)
