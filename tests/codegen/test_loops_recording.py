@@ -32,6 +32,21 @@ def energy(model, q, qd):
     return E.value / 2
 
 
+def mean_height(model, q):
+    """Two sums, the first of which is used when the second is known."""
+    lam, X_0, mass = model.parent, model.table(model.identity_transform), model.total()
+    for i in model.outward():
+        mass.add(model.inertia[i].mass)
+    share = 1 / mass.value
+    height = model.total()
+    for i in model.outward():
+        X_J, *_ = model.jcalc(i, q, model.zero_velocity)
+        X_0[i] = X_J @ model.tree_transform[i] @ X_0[lam[i]]
+    for i in model.outward():
+        height.add(model.inertia[i].mass * X_0[i].r[2])
+    return share * height.value
+
+
 TEXTS = {
     "inverse": (rnea.inverse_dynamics, ("q", "qd", "qdd")),
     "inverse with forces": (rnea.inverse_dynamics, ("q", "qd", "qdd", "f_ext")),
@@ -40,6 +55,7 @@ TEXTS = {
     "gravity": (rnea.gravity_force, ("q",)),
     "mass matrix": (crba.joint_space_inertia, ("q",)),
     "energy": (energy, ("q", "qd")),
+    "mean height": (mean_height, ("q",)),
 }
 
 

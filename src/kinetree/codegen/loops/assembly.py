@@ -72,7 +72,6 @@ class _Flat:
         self.blocks = {}
         for block in _blocks(recorder.items):
             self.blocks[block] = self._numbers(block)
-        self.by_serial = {b.serial: b for b in self.blocks}
         self.summed = {p.table for c in self.blocks.values() for p in c.stores if c.kind(p) is ANY}
         drop_unread(self.blocks.values(), self._stays)
         if not self.outline_.first:
@@ -316,7 +315,7 @@ class _Flat:
         for i, place in case.leaves().items():
             serial = int(nodes[i][1].partition("#")[2] or block.serial)
             if serial != block.serial:
-                self._check_reload(block, place, self.by_serial[serial], name)
+                self._check_reload(block, place, self.recorder.by_serial[serial], name)
         return case.program(name)
 
     def _check_reload(self, block, place, origin, name):

@@ -82,6 +82,7 @@ class Recorder:
         self.scope: tuple[Loop, ...] = ()
         self.rows: tuple[Row, ...] = ()
         self.serial = self.walks = 0
+        self.by_serial: dict[int, Block] = {}  # also those that only load
         self.keeps = False  # whether code is kept that only some kinds have: checks
         self.block = self._new_block()
 
@@ -260,7 +261,9 @@ class Recorder:
 
     def _new_block(self):
         self.serial += 1
-        return Block(self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows))
+        found = Block(self.serial, self.scope, self.rows, kept=self.keeps and bool(self.rows))
+        self.by_serial[self.serial] = found
+        return found
 
     def _take_checks(self, block):
         block.checks += self.graph.checks
