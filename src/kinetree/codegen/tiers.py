@@ -28,7 +28,7 @@ from weakref import WeakSet
 from kinetree.errors import UnknownNameError
 
 Tier = Literal["auto", "general", "specialised"]
-DEFAULT: Tier = "specialised"
+DEFAULT: Tier = "auto"
 MANY = 2**20  # samples that repay compiling for one robot
 SOME = 2**16  # samples that repay LLVM's optimisations
 
