@@ -157,8 +157,14 @@ def test_what_is_quick_or_unwatched_says_nothing(watched, monkeypatch):
 
 
 def test_a_bar_on_a_terminal(watched, model):
-    kt.warm_up(model, kt.mass_matrix)
+    def slow():
+        with progress.building("inner"):
+            time.sleep(0.2)
+
+    kt.warm_up(model, [kt.mass_matrix, slow])
     assert "compiling" in watched.getvalue()
+    assert "inner" not in watched.getvalue()
+    assert not progress._shown
 
 
 def test_settling_reaches_kernels_that_are_in_use(model):

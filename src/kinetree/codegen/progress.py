@@ -49,10 +49,7 @@ class Building:
         if not self.operations:
             return f"kinetree: preparing {self.name}"
         seconds = max(round(self.operations * _SECONDS_PER_OPERATION[self.level]), 1)
-        return (
-            f"kinetree: compiling {self.name}, {self.operations} operations: about {seconds} s; "
-            f"it is kept for the next time"
-        )
+        return f"kinetree: compiling {self.name}, {self.operations} operations: about {seconds} s"
 
 
 _shown: list[Building] = []  # one at a time: what others compile meanwhile is a part of it
@@ -127,6 +124,10 @@ def reporter(progress: Any, total: int, done: int, what: str) -> Iterator[Any]:
         columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=_console(), transient=True) as bar:
             task = bar.add_task(what, total=total, completed=done)
-            yield lambda more: bar.advance(task, more)
+            _shown.append(Building(what))  # no other line beside the bar
+            try:
+                yield lambda more: bar.advance(task, more)
+            finally:
+                _shown.clear()
     else:
         yield lambda more: None
