@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import kinetree as kt
 from kinetree.codegen.inline import evaluated, trace_of
 from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.kernel import Kernel
@@ -227,3 +228,62 @@ def test_code_kept_on_disk_finds_what_it_calls_in_another_process(tmp_path):
     assert first[0] == second[0]
     assert any("outer" in name for name in eval(first[1]))
     assert second[1] == "[]"
+
+
+# --- steps and kernels of users that call code for every robot -----------------------------------
+
+
+@kt.kernel
+def power(model, q, qd, tau):
+    """Calls general code three times, once with a constant velocity."""
+    qdd = kt.forward_dynamics(model, q, qd, tau)
+    static = kt.inverse_dynamics(model, q, 0 * qd, qdd)
+    return (static + kt.bias_force(model, q, qd)) @ qd
+
+
+@kt.kernel
+def final_cost(model, q, qd):
+    return q @ q + qd @ qd
+
+
+def _state(model, count):
+    rng = np.random.default_rng(3)
+    q = [
+        model.integrate(model.neutral(), 0.3 * rng.standard_normal(model.nv)) for _ in range(count)
+    ]
+    return np.array(q), 0.1 * rng.standard_normal((count, model.nv))
+
+
+@pytest.mark.parametrize("sample", ["scara", "satellite"])
+def test_both_tiers_take_the_same_steps(sample):
+    found = {}
+    for tier in ("specialised", "general"):
+        with kt.tier(tier):
+            model = getattr(kt.samples, sample)()
+            q, qd = _state(model, 5)
+            many = kt.rollout(model, q, qd, steps=5, dt=1e-3)
+            one = kt.rollout(model, q[:1], qd[:1], steps=5, dt=1e-3)
+            np.testing.assert_array_equal(one.q[:, 0], many.q[:, 0])
+            assert many.tier == tier
+            gradient = kt.rollout_gradient(
+                model, q[:1], qd[:1], steps=3, dt=1e-3, terminal=final_cost
+            )
+            tau = np.linspace(-1, 1, model.nv)
+            found[tier] = many.q, many.qd, gradient.q0, gradient.qd0, power(model, q, qd, tau)
+    for ours, other in zip(found["general"], found["specialised"], strict=True):
+        np.testing.assert_allclose(ours, other, rtol=0, atol=1e-13 * np.max(np.abs(other)))
+
+
+def test_robots_that_share_code_keep_their_own_numbers():
+    """The text of a step is the same for both, and so is the object code; the robots are not."""
+    with kt.tier("general"):
+        light = kt.samples.chain(3)
+        heavy = light.replace(gravity=[0, 0, -3.0])
+        q, qd = _state(light, 2)
+        first = kt.rollout(light, q, qd, steps=5, dt=1e-2).q
+        second = kt.rollout(heavy, q, qd, steps=5, dt=1e-2).q
+        again = kt.rollout(light, q, qd, steps=5, dt=1e-2).q
+    np.testing.assert_array_equal(first, again)
+    assert np.max(np.abs(first - second)) > 1e-4
+    with kt.tier("specialised"):
+        np.testing.assert_allclose(kt.rollout(heavy, q, qd, steps=5, dt=1e-2).q, second, atol=1e-13)

@@ -23,6 +23,8 @@ from contextvars import ContextVar
 
 import numpy as np
 
+from kinetree.errors import TraceError
+
 _TIER = ContextVar("tier_of_calls", default=None)
 
 
@@ -114,6 +116,13 @@ def _inputs(kernel, arguments):
         at += argument.size
 
 
+def _derived(kernel, what, wrt):
+    found = getattr(kernel, what)(wrt)
+    if found is None:  # of code by loops
+        raise TraceError(f"there is no code for every robot for the {what} of {kernel.name}")
+    return found
+
+
 class Rates:
     """Forward accumulation through calls; one more call for every direction."""
 
@@ -146,7 +155,7 @@ class Rates:
         directions = dict.fromkeys(d for a in arguments for d in rates.get(a, none))
         if not directions:
             return None, {}
-        derived, moving = kernel.rates(wrt), [a for n in wrt for a in groups[n]]
+        derived, moving = _derived(kernel, "rates", wrt), [a for n in wrt for a in groups[n]]
         given = graph.nodes[copy][2:]
         found = {}
         for d in directions:
@@ -168,7 +177,7 @@ def adjoints(graph, node, weights, moved):
     arguments = graph.nodes[node][2:]
     groups = list(_inputs(kernel, arguments))
     wrt = tuple(n for n, g in enumerate(groups) if any(a in moved for a in g))
-    derived, targets = kernel.gradients(wrt), [a for n in wrt for a in groups[n]]
+    derived, targets = _derived(kernel, "gradients", wrt), [a for n in wrt for a in groups[n]]
     size = sum(o.size for o in kernel.outputs)
     for root, row in weights.items():
         given = [row.get(k, zero) for k in range(size)]

@@ -148,8 +148,11 @@ class Kernel:
 
         ``always``: also to be called itself where specialised code would have copies.
         """
-        with calls("general"):
-            program = self.make_program()
+        try:
+            with calls("general"):
+                program = self.make_program()
+        except TraceError:  # loops have no derivative
+            return None
         if not always and not any(k.calls_general_code or k.is_shared for k in calls_of(program)):
             return None
         found = Kernel(

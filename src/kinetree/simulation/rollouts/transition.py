@@ -14,7 +14,8 @@ from kinetree.codegen import tiers
 from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.kernel import Kernel
-from kinetree.errors import ShapeError, SingularError
+from kinetree.errors import ShapeError, SingularError, TraceError
+from kinetree.expr.calls import calls, calls_to
 from kinetree.expr.diff import jacobian
 from kinetree.expr.repeat import repeat
 from kinetree.functional.call import over_samples
@@ -27,6 +28,8 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.define import kept, kernel_for
 from kinetree.simulation.rollouts.inputs import ACTIVATION, apply, number
+
+_LARGE = 30  # velocity variables of a mechanism whose gradients take less time by calls
 
 
 @dataclass(frozen=True)
@@ -226,8 +229,20 @@ class Transition:
             rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
             return np.asarray(value), *gradients_along(total, (q, qd, *rest), rates)
 
-        made = Traced(lambda: compact(trace(traced, inputs, name)))
-        return self._kernel(name, inputs, made, lambda arrays: evaluated(made.program, arrays))
+        def make():
+            # Copies share what both passes need, and gain a tenth by it, unless they are long.
+            copied = calls_to() == "specialised" and self.model.nv < _LARGE
+            with calls(None if copied else calls_to()):
+                return compact(trace(traced, inputs, name))
+
+        try:
+            made = Traced(make, tiers.first_calls())
+        except TraceError:  # no derivative by loops
+            made = Traced(make)
+        kernel = self._kernel(
+            name, inputs, made, lambda arrays: evaluated(kernel.program, arrays), general=True
+        )
+        return kernel
 
     def _rates(self, k, symbols):
         """Directions in which an array can change, its last axis."""
