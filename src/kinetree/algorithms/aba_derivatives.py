@@ -10,7 +10,7 @@ and composite inertias are shared by all parts; ``H⁻¹`` acts through the spar
 The joints must meet the conditions of ``rnea_derivatives``.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,13 +78,15 @@ def forward_dynamics_derivatives_by_articulated_bodies(
 
     On one column after the other, as code for every robot needs it.
     """
-    bodies, found = aba.articulated_bodies(model, q, qd, tau, f_ext), {}
+    bodies = aba.articulated_bodies(model, q, qd, tau, f_ext)
+    found: dict[str, Any] = dict.fromkeys(("q", "qd", "tau"))
+    found["tau"] = model.matrix(q) if "tau" in wrt else None
     if "q" in wrt or "qd" in wrt:
         d = inverse_dynamics_derivatives(model, q, qd, bodies.qdd, f_ext)
-        found = {name: x for name, x in (("q", d.dq), ("qd", d.dqd)) if name in wrt}
-    inverse = model.matrix(q) if "tau" in wrt else None
-    minv.solve_columns(model, bodies.joints, *found.values(), inverse=inverse)
-    return ForwardDynamicsDerivatives(found.get("q"), found.get("qd"), inverse)
+        found |= {"q": d.dq, "qd": d.dqd}
+    solved = [found[name] for name in ("q", "qd") if name in wrt]
+    minv.solve_columns(model, bodies.joints, *solved, inverse=found["tau"])
+    return ForwardDynamicsDerivatives(found["q"], found["qd"], found["tau"])
 
 
 def _free_root_columns(model, bodies, forces):
