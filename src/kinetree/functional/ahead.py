@@ -75,10 +75,10 @@ def warm_up(
         if not isinstance(job, Kernel):
             with tiers.settling():
                 job()
-        elif not job.is_empty:
+        else:
             job.settle()
             try:
-                for w in wide:
+                for w in [] if job.is_empty else wide:
                     job.variant(precision, w)
             except KinetreeError as error:
                 error.named(job.name)
