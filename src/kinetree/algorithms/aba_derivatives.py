@@ -80,7 +80,8 @@ def forward_dynamics_derivatives_by_articulated_bodies(
     """
     bodies = aba.articulated_bodies(model, q, qd, tau, f_ext)
     found: dict[str, Any] = dict.fromkeys(("q", "qd", "tau"))
-    found["tau"] = model.matrix(q) if "tau" in wrt else None
+    if "tau" in wrt:
+        found["tau"] = model.matrix(q)
     if "q" in wrt or "qd" in wrt:
         d = inverse_dynamics_derivatives(model, q, qd, bodies.qdd, f_ext)
         found |= {"q": d.dq, "qd": d.dqd}
