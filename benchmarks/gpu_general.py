@@ -51,7 +51,7 @@ def arguments(kernel, model, count, dtype, rng):
     few, found = min(count, 512), []
     for a in kernel.inputs:
         x = rng.normal(size=(few, *a.shape))
-        if a.name == "q":
+        if a.name in ("q", "q0", "q1"):
             x = model.random_configuration(rng, few)
         found.append(np.resize(x, (count, *a.shape)).astype(dtype))
     return found
