@@ -309,6 +309,7 @@ class Model:
     copied = walks.copied
     filled = walks.filled
     total = walks.total
+    of_body = walks.of_body
     joined = walks.joined
     stacked = walks.stacked
     columns = walks.columns

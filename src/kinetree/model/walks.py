@@ -105,6 +105,11 @@ def total(model: Any, zero: Any = 0) -> Any:
     return Total(zero)
 
 
+def of_body(model: Any, array: Any, i: Any) -> Any:
+    """What an array (body_count, ...) has for body ``i``."""
+    return array[i - 1]
+
+
 def joined(model: Any, rows: Any, by: str = "v") -> Any:
     """A table of arrays, one per joint, as one vector, by velocity or position variables."""
     return np.concatenate(rows)

@@ -147,13 +147,14 @@ def _turned_over(model, q, near) -> Any:
     return continued(model, q, model.zero_velocity, near)[0]
 
 
-@_of_poses(("body_count", 6))
+@_of_poses(("body_count", 6), general=True)
 def _offsets(model, q, poses) -> Any:
     """Turn and shift of every body to the pose that it should have, along the axes of the base."""
-    X_0 = base_transforms(model, joint_transforms(model, q)[0])
-    pairs = zip(map(Plucker.from_pose, poses), X_0[1:], strict=True)
-    rows = [np.concatenate([-rotation_log(X.E.T @ Y.E), X.r - Y.r]) for X, Y in pairs]
-    return np.array(rows).reshape(model.body_count, 6)
+    X_0, e = base_transforms(model, joint_transforms(model, q)[0]), model.table()
+    for i in model.outward():
+        X, Y = Plucker.from_pose(model.of_body(poses, i)), X_0[i]
+        e[i] = np.concatenate([-rotation_log(X.E.T @ Y.E), X.r - Y.r])
+    return model.stacked(e, 6)
 
 
 @composed

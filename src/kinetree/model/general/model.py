@@ -278,6 +278,10 @@ class GeneralModel:
             result[at[i]] = rows[i]
         return result
 
+    def of_body(self, array: Any, i: Row) -> np.ndarray:
+        """What an array (body_count, ...) has for a body."""
+        return array[(i.span("b", 1), *[slice(None)] * (len(array.axes) - 1))][0]
+
     def stacked(self, rows: Any, *shape: int) -> Array:
         """A table of arrays of one shape, one per body, as one array (body_count, *shape)."""
         result = self.recorder.result(("b", *shape), zeros=False)
