@@ -173,7 +173,8 @@ def in_c(tree, tmp_path_factory):
     """For each quantity its kernel, its loops, and what computes them in C."""
     kernels, programs = {}, {}
     for name in READY:
-        options = {"name": tree.body_names[-1]} if "name" in DEFINITIONS[name].options else {}
+        given = {"name": tree.body_names[-1], "rows": ("x",)}  # a task that is free
+        options = {n: x for n, x in given.items() if n in DEFINITIONS[name].options}
         kernel = DEFINITIONS[name].kernel(tree, NEEDED.get(name, ()), **options).for_all
         kernels[name] = kernel
         programs[name] = kernel.source.program(kernel.data.domains["bodies"].kinds)
