@@ -130,7 +130,7 @@ class Kernel:
         Matrices are copied in: what uses them has to see which entries are zero.
         """
         fits = [np.shape(a) == i.shape for a, i in zip(arrays, self.inputs, strict=True)]
-        if len(self.outputs) > 1 or len(self.outputs[0].shape) > 1 or not all(fits):
+        if [len(o.shape) for o in self.outputs] not in ([0], [1]) or not all(fits):
             return None
         return None if self.for_all is None else call(graph, self.for_all, arrays)[0]
 
@@ -140,7 +140,7 @@ class Kernel:
         if not all(fits) or self.own_cost < LONG:
             return None
         self.is_shared = True
-        results = call(graph, self, arrays)
+        results: Any = call(graph, self, arrays)
         return results if len(results) > 1 else results[0]
 
     def with_general_calls(self, *, always=False) -> "Kernel | None":
