@@ -19,7 +19,6 @@ from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
 from kinetree.loops.kinematics.constraint import (
     constraint,
-    error,
     independent_rows,
     loop_gaps,
     rank,
@@ -112,7 +111,8 @@ def _weight(model, q, units):
 
 def _slack(model, q, units):
     """By how much equations that are not chosen may miss; looked for where there is a reason."""
-    far = np.max(np.abs(np.asarray(error(model, q)) * units.rows), initial=0.0)
+    error = constraint(model, q, np.zeros(model.nv)).error
+    far = np.max(np.abs(np.asarray(error) * units.rows), initial=0.0)
     known = units.policy.is_known or far > _CLOSED
     return float(units.policy.slack) if known and units.policy.misalignment else 0.0
 
