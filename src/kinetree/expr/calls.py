@@ -20,12 +20,13 @@ where there is some, or None for no calls at all.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
 from kinetree.errors import TraceError
 
-_TIER = ContextVar("tier_of_calls", default=None)
+_TIER: ContextVar[str | None] = ContextVar("tier_of_calls", default=None)
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def calls_to() -> str | None:
     return _TIER.get()
 
 
-def call(graph, kernel, arrays) -> tuple:
+def call(graph, kernel, arrays) -> tuple[Any, ...]:
     """Results of a call on arrays of traced numbers, of the shapes of the kernel's inputs."""
     arguments = [graph.number(x) for a in arrays for x in np.ravel(a)]
     node, results, k = call_node(graph, kernel, arguments), [], 0
