@@ -136,12 +136,16 @@ class Kernel:
 
     def called_once(self, graph, arrays) -> Any:
         """The results of calling this code in a general program; None where a copy is as good."""
-        fits = [np.shape(a) == i.shape for a, i in zip(arrays, self.inputs, strict=True)]
-        if not all(fits) or self.own_cost < LONG:
+        if not self._takes(arrays) or self.own_cost < LONG:
             return None
         self.is_shared = True
         results: Any = call(graph, self, arrays)
         return results if len(results) > 1 else results[0]
+
+    def _takes(self, arrays):
+        """Whether these are the arrays of one sample."""
+        given = zip(arrays, self.inputs, strict=True)
+        return all(np.shape(a) == i.shape for a, i in given)
 
     def with_general_calls(self, *, always=False) -> "Kernel | None":
         """The same, calling code that serves every robot; None where there is no such code.
