@@ -129,8 +129,7 @@ class Kernel:
 
         Matrices are copied in: what uses them has to see which entries are zero.
         """
-        fits = [np.shape(a) == i.shape for a, i in zip(arrays, self.inputs, strict=True)]
-        if [len(o.shape) for o in self.outputs] not in ([0], [1]) or not all(fits):
+        if [len(o.shape) for o in self.outputs] not in ([0], [1]) or not self._takes(arrays):
             return None
         return None if self.for_all is None else call(graph, self.for_all, arrays)[0]
 
