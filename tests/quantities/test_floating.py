@@ -30,10 +30,10 @@ def random_floating(rng, bodies):
 @pytest.mark.covers("RBDA 9.5", "RBDA Table 9.6", by=floating_base.inverse_dynamics)
 @pytest.mark.covers("RBDA 9.3", "RBDA Table 9.5", by=floating_base.equation_of_motion)
 @pytest.mark.covers("RBDA Example 9.2", by=floating_base.reduced_equation)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(21))
 def test_both_views_give_the_same_motion(seed):
     rng = np.random.default_rng(seed)
-    model, q, qd, tau, f, seen = random_floating(rng, int(rng.integers(0, 7)))
+    model, q, qd, tau, f, seen = random_floating(rng, seed % 7)
     tree, I_0 = floating.of(model)
     q_, v_0, qd_ = q[7:], qd[:6], qd[6:]
     gravity = model.joint[1].jcalc(q[:7], v_0)[0].E @ model.gravity

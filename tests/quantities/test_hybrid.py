@@ -45,10 +45,10 @@ def partitioned_solve(model, q, qd, tau, qdd, free, f_ext=None):
     "RBDA 9.1", "RBDA 9.2", "RBDA Table 9.2", "RBDA Table 9.3",
     by=(hybrid.hybrid_dynamics, hybrid.hybrid_dynamics_by_articulated_bodies),
 )  # fmt: skip
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(10))
 def test_both_methods_equal_the_partitioned_solve_for_random_partitions(seed):
     rng = np.random.default_rng(seed)
-    for _ in range(20):  # 500 mechanisms in all
+    for _ in range(10):  # 100 mechanisms in all
         model = random_tree(int(rng.integers(1, 8)), rng)
         if not model.nv:
             continue

@@ -39,7 +39,7 @@ def scale_of(m, q, qd):
 
 
 @pytest.mark.covers("Lynch & Park 9.1", "RBDA 3.1", by=energy.generalized_momentum)
-@pytest.mark.parametrize("n", range(3))
+@pytest.mark.parametrize("n", range(2))
 def test_momentum_is_the_slope_of_kinetic_energy_and_inertia_its_curvature(n, rng):
     m, q, qd, *_ = random_state(rng)
     p, H = energy.generalized_momentum(m, q, qd), crba.joint_space_inertia(m, q)
@@ -54,7 +54,7 @@ def test_momentum_is_the_slope_of_kinetic_energy_and_inertia_its_curvature(n, rn
 @pytest.mark.covers(
     "Lynch & Park 9.1", "Tutorial 2", "Tutorial 4", by=(rnea.inverse_dynamics, energy.total_energy)
 )
-@pytest.mark.parametrize("n", range(4))
+@pytest.mark.parametrize("n", range(2))
 def test_lagrange_is_newton_and_euler(n, rng):
     """``d/dt ∂T/∂qd - ∂T/∂q + ∂U/∂q``, differentiated exactly, on joints with coordinates."""
     m, q, qd, qdd, _ = random_state(rng, joints=COORDINATES)
@@ -67,7 +67,7 @@ def test_lagrange_is_newton_and_euler(n, rng):
 
 
 @pytest.mark.covers("Lynch & Park 9.1", by=rnea.inverse_dynamics)
-@pytest.mark.parametrize("n", range(3))
+@pytest.mark.parametrize("n", range(2))
 def test_lagrange_with_rotating_velocity_axes(n, rng):
     """Boltzmann and Hamel: the momentum of a joint with body-fixed axes also turns with it."""
     kinds = [Spherical(), Free(), Revolute("y")]
@@ -102,7 +102,7 @@ def test_lagrange_by_compiled_derivatives(rng):
 
 
 @pytest.mark.covers("Lynch & Park 9.4", "Tutorial 2", by=energy.mass_matrix_rate)
-@pytest.mark.parametrize("n", range(3))
+@pytest.mark.parametrize("n", range(2))
 def test_rate_of_the_inertia_matrix(n, rng):
     m, q, qd, *_ = random_state(rng)
     expected = rate(lambda q: crba.joint_space_inertia(m, q), m, q, qd)
@@ -120,7 +120,7 @@ def test_planar_arm_of_lynch_and_park():
 
 
 @pytest.mark.covers("RBDA 2.12", "RBDA 5.3", by=(kt.power_balance, kt.generalized_force))
-@pytest.mark.parametrize("n", range(3))
+@pytest.mark.parametrize("n", range(2))
 def test_power_of_all_forces_feeds_the_energies(n, rng):
     m, q, qd, tau, f_ext = random_state(rng)
     forces = np.array([f.to_array() for f in f_ext[1:]])

@@ -14,10 +14,10 @@ from kinetree.samples import random_inertia
 FRAMES = ("world", "body", "aligned")
 
 
-@pytest.fixture
-def arm(rng):
+@pytest.fixture(scope="module")
+def arm():
     """Six joints: as many as the task has coordinates."""
-    m = aligned_chain(rng)
+    m = aligned_chain(np.random.default_rng(96))
     return m.replace(gravity=(1.0, -3.0, -9.0)), m.body_names[-1]
 
 
