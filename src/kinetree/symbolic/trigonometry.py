@@ -43,7 +43,7 @@ def series(expression, angles):
     if None in waves.values():
         return None
     dummies = {w: sp.Dummy() for w in waves}
-    rest = expression.subs(dummies)
+    rest = expression.xreplace(dummies)
     others = sorted(rest.free_symbols - set(dummies.values()), key=str)
     polynomial = rest.as_poly(*dummies.values(), *others) if rest.free_symbols else None
     if polynomial is None:
@@ -70,30 +70,30 @@ def _multiples(argument, angles):
 
 
 def _power_product(waves, powers, count):
-    """Product of powers of waves as a series, through exponentials ``e^(i k·q)``."""
+    """Product of powers of waves as a series, through exponentials ``e^(i k·q)``.
+
+    Each wave is half the sum, or the difference by ``i``, of two of them: what is multiplied are
+    signs, and the halves and ``i`` counted.
+    """
     sp = sympy()
-    total = {(0,) * count: sp.S.One}
+    total, sines = {(0,) * count: 1}, 0
     for (wave, k), power in zip(waves, powers, strict=True):
+        sign = 1 if isinstance(wave, sp.cos) else -1
+        sines += power if sign < 0 else 0
         for _ in range(power):
-            step = defaultdict(lambda: sp.S.Zero)
+            step = defaultdict(int)
             for j, z in total.items():
-                up = tuple(a + b for a, b in zip(j, k, strict=True))
-                down = tuple(a - b for a, b in zip(j, k, strict=True))
-                if isinstance(wave, sp.cos):
-                    step[up] += z / 2
-                    step[down] += z / 2
-                else:
-                    step[up] += z / (2 * sp.I)
-                    step[down] -= z / (2 * sp.I)
+                step[tuple(a + b for a, b in zip(j, k, strict=True))] += z
+                step[tuple(a - b for a, b in zip(j, k, strict=True))] += sign * z
             total = step
+    half = sp.Rational((-1) ** ((sines + 1) // 2), 2 ** sum(powers))  # 1/(2ⁿ iˢ), but for i
     result = {}
     for k, z in total.items():
         first = next((n for n in k if n), 0)
-        if first == 0:
-            result["cos", k] = sp.re(z)
+        if first == 0 and sines % 2 == 0:
+            result["cos", k] = z * half
         elif first > 0:
-            result["cos", k] = 2 * sp.re(z)
-            result["sin", k] = -2 * sp.im(z)
+            result["sin" if sines % 2 else "cos", k] = 2 * z * (-half if sines % 2 else half)
     return result
 
 
