@@ -58,14 +58,16 @@ def options_of(model):
 
 
 def pairs_of(model):
-    """Setups in which at most two options differ from the first."""
+    """Setups in which at most two options differ from the first, each of them once."""
     options = options_of(model)
     first = {name: values[0] for name, values in options.items()}
-    for a in options:
-        for b in options:
-            for x in options[a]:
-                for y in options[b]:
-                    yield {**first, a: x, b: y}
+    others = [(name, value) for name, values in options.items() for value in values[1:]]
+    yield first
+    for k, (a, x) in enumerate(others):
+        yield {**first, a: x}
+        for b, y in others[:k]:
+            if b != a:
+                yield {**first, a: x, b: y}
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def start(model, rng):
 
 @pytest.mark.parametrize(
     ("model", "integrator", "steps"),
-    [(PENDULUM, "rk4", 100), (SATELLITE, "semi_implicit_euler", 100), (SATELLITE, "rk4", 50)],
+    [(PENDULUM, "rk4", 50), (SATELLITE, "semi_implicit_euler", 50), (SATELLITE, "rk4", 25)],
     ids=lambda x: getattr(x, "name", x),
 )
 def test_gradient_of_many_steps_agrees_with_complex_steps(model, integrator, steps, rng):
@@ -79,8 +79,11 @@ def test_gradient_of_many_steps_agrees_with_complex_steps(model, integrator, ste
     tau, dt = 0.2 * rng.standard_normal((steps, model.nv)), 5e-3
     found = gradient(model, q, qd, tau, integrator, dt)
 
+    values = []
+
     def derivative(q, qd, tau):
-        return cost_of_motion(model, q, qd, tau, integrator, dt).imag / STEP
+        values.append(cost_of_motion(model, q, qd, tau, integrator, dt))
+        return values[-1].imag / STEP
 
     along_tau = rng.standard_normal(tau.shape)
     along_q, along_qd = rng.standard_normal((2, model.nv))
@@ -94,7 +97,8 @@ def test_gradient_of_many_steps_agrees_with_complex_steps(model, integrator, ste
     checks.append((found.tau[3, -1], derivative(q, qd, tau + 1j * STEP * one)))
     for actual, expected in checks:
         assert_close(actual, expected, ulps=1e-9 / EPS)
-    assert_close(found.value, cost_of_motion(model, q, qd, tau, integrator, dt), ulps=1e5)
+    for value in values:
+        assert_close(found.value, value.real, ulps=1e5)
 
 
 def test_parameters_and_gains_of_a_policy_have_slopes(rng):
