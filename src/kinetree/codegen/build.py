@@ -9,7 +9,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -493,11 +493,11 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     found = open_store().get(request) if request else None
     if found is not None:
         known = json.loads(found)
-        plan = Plan.read(known["plan"])
+        plan = Plan(**known["plan"])
     else:
         program = recomputed(kernel.source.program(kinds))
         plan = plan_of(program)
-        known = {"plan": plan.written(), "programs": {}}
+        known = {"plan": asdict(plan), "programs": {}}
     place, shared, work = decide(plan)
     name = known["programs"].get(place)
     code = open_store().get(program_key(name, host)) if name else None

@@ -46,6 +46,11 @@ class Program:
     roots: tuple
     checks: tuple = field(default=())
 
+    @property
+    def wanted(self) -> tuple:
+        """All nodes that are needed: the roots, then the conditions that are checked."""
+        return (*self.roots, *(node for node, *_ in self.checks))
+
 
 def trace(function, inputs, name=None):
     """Run ``function`` on symbols for its ``inputs`` and keep what it does.
@@ -71,7 +76,7 @@ def trace(function, inputs, name=None):
 
 def calls_of(program):
     """The kernels that a program calls."""
-    return callees(program.graph, [*program.roots, *(node for node, *_ in program.checks)])
+    return callees(program.graph, program.wanted)
 
 
 class Traced:
@@ -108,8 +113,7 @@ def cheapest(programs):
 
 def regrouped(program):
     """The same program with its sums in the order that suits fused multiply-add best."""
-    checks = [node for node, *_ in program.checks]
-    graph, roots = regroup(program.graph, [*program.roots, *checks])
+    graph, roots = regroup(program.graph, program.wanted)
     n = len(program.roots)
     graph.checks = [(i, *rest) for i, (_, *rest) in zip(roots[n:], program.checks, strict=True)]
     return replace(program, graph=graph, roots=tuple(roots[:n]), checks=tuple(graph.checks))

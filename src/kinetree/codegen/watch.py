@@ -53,7 +53,7 @@ def hidden_inputs(program) -> set:
     """
     nodes, found, seen = program.graph.nodes, set(), set()
     waiting = []  # nodes, and whether a NaN would be hidden as well
-    for i in program.graph.reachable([*program.roots, *(node for node, *_ in program.checks)]):
+    for i in program.graph.reachable(program.wanted):
         op, *operands = nodes[i]
         if op == "/":
             waiting.append((operands[1], False))

@@ -25,13 +25,11 @@ from kinetree.codegen.loops.language import (
 )  # fmt: skip
 from kinetree.codegen.loops.outline import Access, Bone, Outline, can_follow
 from kinetree.codegen.loops.recording import Block, Recorder
-from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, explicit_sums, used_numbers
+from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
 from kinetree.codegen.loops.values import arrays_of, value_like
 from kinetree.errors import TraceError
 from kinetree.expr import simplify
 from kinetree.expr.node import Condition
-
-__all__ = ["assembled", "explicit_sums", "outline_of"]
 
 
 def assembled(recorder: Recorder, name: str, arguments: tuple, results: tuple) -> LoopProgram:

@@ -16,7 +16,6 @@ Derivatives are with respect to the numbers in the arrays, as those of kernels a
 
 from dataclasses import replace
 from itertools import count
-from typing import Any
 
 from kinetree.codegen.loops.language import (
     Chain,
@@ -25,19 +24,16 @@ from kinetree.codegen.loops.language import (
     Declaration,
     LoopProgram,
     Place,
-    Until,
     Walk,
-    When,
     input_name,
     regions,
+    with_codes,
 )  # fmt: skip
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, leaves, used_numbers
 from kinetree.errors import TraceError
 from kinetree.expr import simplify
 from kinetree.expr.diff import reverse
 from kinetree.expr.forward import forward
-
-__all__ = ["gradients", "rates"]
 
 
 def rates(program: LoopProgram, wrt: tuple[int, ...]) -> LoopProgram:
@@ -93,25 +89,14 @@ class _Derived:
             for n, d in self.given.tables.items() if d.storage == storage
         }  # fmt: skip
 
-    def code(self, code, name):
-        """Code with its present stores."""
-        found = self.cases[id(code)]
-        return replace(code, cases={key: case.program(name) for key, case in found.items()})
-
     def rebuilt(self, body, name):
         """Regions with their present stores."""
-        found = []
-        for region in body:
-            if isinstance(region, Code):
-                found.append(self.code(region, name))
-            elif isinstance(region, Clear):
-                found.append(region)
-            else:
-                made: dict[str, Any] = {"body": self.rebuilt(region.body, name)}
-                if isinstance(region, (When, Until)):
-                    made["condition"] = self.code(region.condition, name)
-                found.append(replace(region, **made))
-        return tuple(found)
+
+        def change(code):
+            found = self.cases[id(code)]
+            return replace(code, cases={key: case.program(name) for key, case in found.items()})
+
+        return with_codes(body, change)
 
     def stays(self, case, place, node):
         """Whether a store stays although no load is seen, of this kind of row alone."""

@@ -57,8 +57,8 @@ a vector. Where values decide (lists, ``When``, ``Until``), each sample runs by 
 ``LoopProgram.by_values``.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kinetree.codegen.program import Program
@@ -224,9 +224,6 @@ class Clear:
     table: str
 
 
-Region = Code | Walk | Repeat | Until | When | Clear
-
-
 @dataclass(frozen=True)
 class LoopProgram:
     """Regions in order, and what they are about.
@@ -269,6 +266,43 @@ class LoopProgram:
         for region, walks in regions(self.body):
             if isinstance(region, Code):
                 yield region, walks
+
+    def scope(self, walks: tuple[Walk, ...]) -> dict[str, str]:
+        """The domain of each variable of some walks, the outer before the inner."""
+        found = {}
+        for walk in walks:
+            over = walk.over
+            is_chain = isinstance(over, Chain)
+            domain = domain_of(over.start, found, self.domains) if is_chain else over
+            found[walk.variable] = domain
+        return found
+
+
+def domain_of(path: str, variables: dict[str, str], domains: dict[str, Domain]) -> str:
+    """The domain whose row a path names, given those of the variables in scope.
+
+    A path that starts with no variable starts from the single row.
+    """
+    first, *columns = path.split(".")
+    domain = variables.get(first, "")
+    for column in columns:
+        domain = domains[domain].columns[column]
+    return domain
+
+
+def with_codes(body: tuple, change: Callable[[Code], Code]) -> tuple:
+    """The same regions with other code, conditions included."""
+    found = []
+    for region in body:
+        if isinstance(region, Code):
+            region = change(region)
+        elif not isinstance(region, Clear):
+            inner: dict[str, Any] = {"body": with_codes(region.body, change)}
+            if isinstance(region, (When, Until)):
+                inner["condition"] = change(region.condition)
+            region = replace(region, **inner)
+        found.append(region)
+    return tuple(found)
 
 
 def regions(body: tuple, walks: tuple = ()) -> "Iterator[tuple[Any, tuple[Walk, ...]]]":

@@ -30,8 +30,6 @@ from kinetree.codegen.program import Program
 from kinetree.errors import ShapeError, TraceError
 from kinetree.expr.interpret import evaluate
 
-__all__ = ["holds", "interpret"]
-
 
 def interpret(program: LoopProgram, data: Data, *arrays: Any) -> tuple:
     """Results of a program for one robot, a tuple with one array per result."""
@@ -81,9 +79,8 @@ def _sizes(program, data, name):
 @lru_cache(maxsize=4096)
 def _accesses(case: Program):
     """Places that a case loads, by the name of the input, and those that it stores."""
-    roots = [*case.roots, *(c for c, *_ in case.checks)]
     loads: dict[str, list] = {}
-    for i in case.graph.reachable(roots):
+    for i in case.graph.reachable(case.wanted):
         node = case.graph.nodes[i]
         if node[0] == "input":
             loads.setdefault(node[1], []).append(place_of(node[1])._replace(index=node[2]))
@@ -176,9 +173,8 @@ class _Run:
             for place in loads.get(argument.name, ()):
                 values[(..., *place.index)] = self.load(place, at)
             inputs[argument.name] = values
-        nodes = (*case.roots, *(c for c, *_ in case.checks))
         axes = {a.name: len(a.shape) for a in case.inputs}
-        values = evaluate(case.graph, nodes, inputs, axes=axes)
+        values = evaluate(case.graph, case.wanted, inputs, axes=axes)
         values = [np.broadcast_to(x, self.batch) for x in values]
         for good in values[len(stores) :]:
             self.good = self.good & good

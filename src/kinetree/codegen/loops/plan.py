@@ -90,7 +90,7 @@ def plan_of(program, numbers) -> Plan:
         domains[name] = columns
     arguments = [[n, list(program.tables[n].axes)] for n in (*program.arguments, *program.results)]
     extents = sorted({a for _, axes in arguments for a in axes if isinstance(a, str)})
-    codes = [[_over(program, walks, k) for k in range(len(walks))] for _, walks in program.codes()]
+    codes = [list(program.scope(walks).values()) for _, walks in program.codes()]
     overs = [[(w.variable, w.over) for w in walks] for _, walks in program.codes()]
     chains = [[_chain(over, overs[n]) for _, over in overs[n]] for n in range(len(overs))]
     lists = [d.name for d in program.domains.values() if d.grows]
@@ -104,21 +104,3 @@ def _chain(over, walks):
     first, *columns = over.start.split(".")
     numbers = {variable: n for n, (variable, _) in enumerate(walks)}
     return [numbers.get(first), columns, over.column]
-
-
-def _over(program, walks, k):
-    """The domain of the variable of the walk number ``k`` of those around some code."""
-    over = walks[k].over
-    if not isinstance(over, Chain):
-        return over
-    return _domain(program.domains, {w.variable: _over(program, walks, n) for n, w in
-                   enumerate(walks[:k])}, over.start)  # fmt: skip
-
-
-def _domain(domains, variables, path):
-    """The domain whose row a path names."""
-    first, *columns = path.split(".")
-    domain = variables.get(first, first if first in domains else "")
-    for column in columns:
-        domain = domains[domain].columns[column]
-    return domain

@@ -9,18 +9,16 @@ from dataclasses import replace
 
 from kinetree.codegen.loops.language import (
     Clear,
-    Code,
     LoopProgram,
-    Until,
     Walk,
-    When,
+    output_name,
     place_of,
     regions,
+    with_codes,
 )
+from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
 from kinetree.codegen.program import Argument
 from kinetree.expr.node import LEAVES, Graph
-
-__all__ = ["recomputed"]
 
 _WORTH = 12  # operations that one number less in memory is worth; a GPU computes 28 in its time
 _COSTS = {"sin": 20, "cos": 20, "/": 8, "sqrt": 8, "atan2": 40, "exp": 20, "log": 20, "tanh": 30}
@@ -37,7 +35,6 @@ class _Recomputed:
         self.loops = loops
         self.codes = list(loops.codes())
         self.storing = self._storing()
-        self.new = {id(code): dict(code.cases) for code, _ in self.codes}
 
     def _storing(self):
         """For tables whose rows are set once, by one code of a walk on its own: its number."""
@@ -59,27 +56,35 @@ class _Recomputed:
         return table in self.loops.tables and self.loops.tables[table].storage == "rows"
 
     def program(self):
+        new = {}  # by code and kinds
         for n, (code, walks) in enumerate(self.codes):
             variables = [w.variable for w in walks]
-            for kinds, case in code.cases.items():
-                self.new[id(code)][kinds] = self._case(n, case, dict(zip(variables, kinds,
-                                                                         strict=True)))  # fmt: skip
-        self._drop_unread()
-        used = self._used()
+            for key, case in code.cases.items():
+                case = self._case(n, case, dict(zip(variables, key, strict=True)))
+                new[id(code), key] = case, Stores.of(case, variables, key)
+        cases = [stores for _, stores in new.values()]
+        drop_unread(cases, lambda case, place, node: place.table not in self.storing or None)
+        used = {
+            (self.loops.tables[table].domain, "" if kind is ANY else kind, table, k)
+            for kind, table, k in used_numbers(cases)
+        }
         rows = {
             (d, kind): tuple(at for at in row if at in self.loops.shared.get(d, ())
                              or (d, kind, *at) in used)
             for (d, kind), row in self.loops.rows.items()
         }  # fmt: skip
-        return replace(self.loops, body=self._body(self.loops.body), rows=rows)
+
+        def change(code):
+            return replace(code, cases={key: _kept(*new[id(code), key]) for key in code.cases})
+
+        return replace(self.loops, body=with_codes(self.loops.body, change), rows=rows)
 
     # --- one case --------------------------------------------------------------------------------
 
     def _case(self, n, case, kinds):
         """The case with some of its loads replaced by what they were computed from."""
-        nodes, wanted = case.graph.nodes, [*case.roots, *(c for c, *_ in case.checks)]
-        groups, known = {}, set()
-        for i in case.graph.reachable(wanted):
+        nodes, groups, known = case.graph.nodes, {}, set()
+        for i in case.graph.reachable(case.wanted):
             if nodes[i][0] == "input":
                 place = place_of(nodes[i][1])
                 known.add(nodes[i][1:])
@@ -133,79 +138,13 @@ class _Recomputed:
                 operations += _COSTS.get(op, 1)
         return operations <= _WORTH * 2 * (len(roots) - loads)
 
-    # --- what is left ----------------------------------------------------------------------------
 
-    def _loads(self):
-        """Table, number, kind and domain of all rows that are loaded; kind None for any."""
-        found = set()
-        for code, walks in self.codes:
-            for kinds, case in self.new[id(code)].items():
-                at = {w.variable: kind for w, kind in zip(walks, kinds, strict=True)}
-                wanted = [*case.roots, *(c for c, *_ in case.checks)]
-                for i in case.graph.reachable(wanted):
-                    node = case.graph.nodes[i]
-                    if node[0] == "input" and self._storage(node[1]) == "rows":
-                        place = place_of(node[1])
-                        kind = at.get(place.paths[0]) if place.paths[0] else ""
-                        found.add((place.table, node[2][0] if node[2] else 0, kind))
-        return found
-
-    def _drop_unread(self):
-        """Forget stores to tables that nothing loads any more, for the kinds that did."""
-        while True:
-            loaded, changed = self._loads(), False
-            for code, walks in self.codes:
-                for kinds, case in self.new[id(code)].items():
-                    keep = [
-                        self._is_read(place_of(a.name), walks, kinds, loaded) for a in case.outputs
-                    ]
-                    if not all(keep):
-                        changed = True
-                        pairs = zip(case.outputs, case.roots, keep, strict=True)
-                        kept = [(a, root) for a, root, wanted in pairs if wanted]
-                        outputs, roots = zip(*kept, strict=True) if kept else ((), ())
-                        self.new[id(code)][kinds] = replace(
-                            case, outputs=tuple(outputs), roots=tuple(roots)
-                        )
-            if not changed:
-                return
-
-    def _is_read(self, place, walks, kinds, loaded):
-        if place.table not in self.storing:
-            return True
-        at = {w.variable: kind for w, kind in zip(walks, kinds, strict=True)}
-        k = place.index[0] if place.index else 0
-        return any((place.table, k, kind) in loaded for kind in (at.get(place.paths[0]), None))
-
-    def _used(self):
-        """Domain, kind, table and number of rows that are loaded or stored."""
-        found = set()
-        for code, walks in self.codes:
-            for kinds, case in self.new[id(code)].items():
-                at = {w.variable: kind for w, kind in zip(walks, kinds, strict=True)}
-                wanted = [*case.roots, *(c for c, *_ in case.checks)]
-                nodes = [case.graph.nodes[i] for i in case.graph.reachable(wanted)]
-                places = [place_of(m[1])._replace(index=m[2]) for m in nodes if m[0] == "input"]
-                for place in (*places, *(place_of(a.name) for a in case.outputs)):
-                    table = self.loops.tables.get(place.table)
-                    if table is not None and table.storage == "rows":
-                        kind = at.get(place.paths[0], "")
-                        found.add((table.domain, kind, place.table, *(place.index[:1] or (0,))))
-        return found
-
-    def _body(self, body):
-        """Regions with the new cases."""
-        found = []
-        for region in body:
-            if isinstance(region, Code):
-                region = replace(region, cases=self.new[id(region)])
-            elif not isinstance(region, Clear):
-                region = replace(region, body=self._body(region.body))
-                if isinstance(region, (Until, When)):
-                    (condition,) = self._body((region.condition,))
-                    region = replace(region, condition=condition)
-            found.append(region)
-        return tuple(found)
+def _kept(case, stores):
+    """A case with those of its outputs that are left."""
+    pairs = list(zip(case.outputs, case.roots, strict=True))
+    left = {*map(output_name, stores.stores), *stores.conditions}
+    kept = [(a, root) for a, root in pairs if a.name in left]
+    return replace(case, outputs=tuple(a for a, _ in kept), roots=tuple(root for _, root in kept))
 
 
 def _renamed(name, rename):
@@ -244,7 +183,7 @@ def _rebuilt(case, given):
             else:
                 made[key, i] = graph.node(node[0], *(made[key, a] for a in node[1:]))
 
-    copied(case.graph, [*case.roots, *(c for c, *_ in case.checks)], None, None)
+    copied(case.graph, case.wanted, None, None)
     checks = tuple((made[None, c], *rest) for c, *rest in case.checks)
     roots = tuple(made[None, r] for r in case.roots)
     inputs = tuple(Argument(*item) for item in shapes.items())

@@ -20,14 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.loops.language import VARIABLES, Append, Chain, Declaration, Domain
+from kinetree.codegen.loops.language import (
+    VARIABLES,
+    Append,
+    Chain,
+    Declaration,
+    Domain,
+    domain_of,
+)
 from kinetree.codegen.loops.outline import Outline
 from kinetree.codegen.loops.stores import ANY
-from kinetree.codegen.loops.values import Array, Row, Span, Sums, Table, Total, arrays_of
+from kinetree.codegen.loops.values import Array, Row, Sums, Table, Total
 from kinetree.errors import TraceError
 from kinetree.expr.node import Graph
-
-__all__ = ["ANY", "Array", "Block", "Loop", "Recorder", "Row", "Span", "Table", "arrays_of"]
 
 
 @dataclass(eq=False)
@@ -170,7 +175,8 @@ class Recorder:
         self, over: str | Chain, backwards: bool = False, kinds: tuple | None = None
     ) -> Iterator:
         """One row for each kind of what is walked over; what is done with it is the loop's body."""
-        domain = over if isinstance(over, str) else self._end_of(over.start)
+        variables = {r.path: r.domain for r in self.rows}
+        domain = over if isinstance(over, str) else domain_of(over.start, variables, self.domains)
         variable = VARIABLES[len(self.rows)]
         loop = None
         if not self.scope:
@@ -291,10 +297,3 @@ class Recorder:
         block = self.items.pop()
         block.rows = self.rows
         return block
-
-    def _end_of(self, path):
-        variable, *columns = path.split(".")
-        at = next((r.domain for r in self.rows if r.path == variable), "")  # "" is the single row
-        for column in columns:
-            at = self.domains[at].columns[column]
-        return at

@@ -9,8 +9,6 @@ from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
 from kinetree.codegen.render.loop_tables import plan_of, tables
 from kinetree.expr.node import Graph
 
-__all__ = ["arguments", "render", "stack"]
-
 
 class _Case(Places, C):
     pass

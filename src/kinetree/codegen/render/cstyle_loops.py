@@ -21,6 +21,7 @@ from kinetree.codegen.loops.language import (
     Until,
     Walk,
     When,
+    domain_of,
     place_of,
 )
 from kinetree.codegen.order import fewest_waiting
@@ -353,11 +354,8 @@ class Places:
 
     def _domain(self, path):
         """The domain of the row that a path names."""
-        first, *columns = path.split(".")
-        domain = self.variables[first][0] if first in self.variables else ""
-        for column in columns:
-            domain = self.writer.plan.columns[domain][column][0]
-        return domain
+        variables = {name: domain for name, (domain, _) in self.variables.items()}
+        return domain_of(path, variables, self.writer.program.domains)
 
     def _number(self, path):
         """The number of the row that a path names."""

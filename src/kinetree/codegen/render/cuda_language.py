@@ -11,7 +11,7 @@ from kinetree.expr.node import LEAVES
 def angles_of(program, tiles):
     """Places ``(argument, offset)`` of staged inputs that only sines and cosines look at."""
     nodes, arguments = program.graph.nodes, {a.name: a for a in program.inputs}
-    order = program.graph.reachable([*program.roots, *(node for node, *_ in program.checks)])
+    order = program.graph.reachable(program.wanted)
     turned, other = set(), set(program.roots)
     for i in order:
         op, *operands = nodes[i]

@@ -22,8 +22,6 @@ from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
 from kinetree.codegen.render.loop_tables import Plan, plan_of
 
-__all__ = ["PLACES", "LoopLayout", "LoopText", "render", "room"]
-
 PLACES = ("shared", "arguments", "memory")
 """What is in shared memory: rows, arguments and results; all but rows; nothing."""
 

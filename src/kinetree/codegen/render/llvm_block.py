@@ -1,5 +1,7 @@
 """One block of the schedule as a function in LLVM IR."""
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.codegen.render.llvm_checks import CheckWriter
@@ -29,7 +31,8 @@ class BlockWriter(CheckWriter):
     ):
         super().__init__(program, v, stores, watch, first)
         self.constants, self.places, self.loads = constants, places, {}
-        self.calls, self.linked = calls, linked
+        self.calls = calls
+        self.linked: Any = linked  # None for programs without calls
 
     def write(self, k, block, staged, name="", before=()):
         """``@block_k``; the first one also writes constant results, but for those ``staged``.
@@ -178,22 +181,25 @@ class BlockWriter(CheckWriter):
 
     def _input(self, i):
         k, offset = self.places[i]
-        v, result = self.v, "undef"
+        v = self.v
         if self.first is not None:
             self._emit(f"%a{i} = getelementptr {v.type}, ptr %frame, i64 {self.first[k] + offset}")
             self._emit(f"%v{i} = load {v.type}, ptr %a{i}")
             return
-        for lane in range(v.lanes):
-            out = f"%v{i}" if lane == v.lanes - 1 else f"%l{i}_{lane}"
-            pointer = self._pointer(k, lane)
-            self._emit(f"%a{i}_{lane} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
-            self._emit(f"%x{i}_{lane} = load {v.scalar}, ptr %a{i}_{lane}")
-            self._emit(
-                f"{out} = insertelement {v.type} {result}, {v.scalar} %x{i}_{lane}, i32 {lane}"
-            )
-            result = out
+        self._gathered(i, ((self._pointer(k, lane), offset) for lane in range(v.lanes)))
         if self.watch.inputs:
             self._watch(i)
+
+    def _gathered(self, i, places):
+        """Node ``i`` from a number per lane, each given by a pointer and an offset."""
+        v, result = self.v, "undef"
+        for lane, (pointer, offset) in enumerate(places):
+            out = f"%v{i}" if lane == v.lanes - 1 else f"%l{i}_{lane}"
+            self._emit(f"%a{i}_{lane} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
+            self._emit(f"%x{i}_{lane} = load {v.scalar}, ptr %a{i}_{lane}")
+            new = f"insertelement {v.type} {result}, {v.scalar} %x{i}_{lane}, i32 {lane}"
+            self._emit(f"{out} = {new}")
+            result = out
 
     def _call(self, s):
         """Arguments go to an array in the workspace, in which the callee leaves its results."""
@@ -233,14 +239,7 @@ class BlockWriter(CheckWriter):
                 self._emit(f"%r{target} = getelementptr {v.type}, ptr %ca{call}, i64 {k}")
                 self._emit(f"%v{target} = load {v.type}, ptr %r{target}")
                 continue
-            result = "undef"
-            for lane, at in enumerate(entry.lane_places(k, v.lanes)):
-                out = f"%v{target}" if lane == v.lanes - 1 else f"%g{target}_{lane}"
-                self._emit(f"%r{target}_{lane} = getelementptr {v.scalar}, ptr %ca{call}, i64 {at}")
-                self._emit(f"%y{target}_{lane} = load {v.scalar}, ptr %r{target}_{lane}")
-                one = f"{v.scalar} %y{target}_{lane}"
-                self._emit(f"{out} = insertelement {v.type} {result}, {one}, i32 {lane}")
-                result = out
+            self._gathered(target, ((f"%ca{call}", at) for at in entry.lane_places(k, v.lanes)))
 
     def _sincos(self, s):
         t = self.v.type

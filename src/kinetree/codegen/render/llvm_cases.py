@@ -9,9 +9,9 @@ compiled once.
 
 from functools import cached_property
 
-from kinetree.codegen.loops.assembly import explicit_sums
 from kinetree.codegen.loops.language import input_name, place_of
 from kinetree.codegen.loops.plan import ANGLE, KIND, ROW
+from kinetree.codegen.loops.stores import explicit_sums
 from kinetree.codegen.render.llvm import _Calls, _Constants
 from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter
@@ -108,7 +108,7 @@ class _CaseWriter(BlockWriter):
     def case(self, appends):
         """The function from its opening brace on; ``appends`` are rows that it may add to lists."""
         program, graph = self.program, self.program.graph
-        wanted = (*program.roots, *(node for node, *_ in program.checks))
+        wanted = program.wanted
         self.targets = {}
         answers = {}
         for output, root in zip(program.outputs, program.roots, strict=True):
@@ -358,15 +358,7 @@ class _CaseWriter(BlockWriter):
             self._emit(f"%x{i} = load {v.scalar}, ptr %a{i}, !invariant.load !0")
             self._splat(i, f"%x{i}")
         else:
-            result = "undef"
-            for lane in range(v.lanes):
-                out = f"%v{i}" if lane == v.lanes - 1 else f"%l{i}_{lane}"
-                pointer, at = self._entry(place, lane)
-                self._emit(f"%a{i}_{lane} = getelementptr {v.scalar}, ptr {pointer}, i64 {at}")
-                self._emit(f"%x{i}_{lane} = load {v.scalar}, ptr %a{i}_{lane}")
-                new = f"insertelement {v.type} {result}, {v.scalar} %x{i}_{lane}, i32 {lane}"
-                self._emit(f"{out} = {new}")
-                result = out
+            self._gathered(i, (self._entry(place, lane) for lane in range(v.lanes)))
             if self.watch.inputs and storage == "argument":
                 self._watch(i)
 

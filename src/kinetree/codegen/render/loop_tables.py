@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from kinetree.codegen.loops.data import SINGLE, Rows
-from kinetree.codegen.loops.language import Chain
 
 KIND, ROW, NUMBERS, COLUMNS = range(4)
 """Words of a record; columns follow."""
@@ -47,15 +46,6 @@ class Plan:
         names += [f"rows of {name}" for name in self.lists]
         return {name: k for k, name in enumerate(names)}
 
-    def written(self) -> dict:
-        """The plan as plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def read(cls, written) -> "Plan":
-        """The plan of plain data."""
-        return cls(**written)
-
     def size(self, domain) -> int:
         """Words of a record."""
         columns = self.columns[domain].values()
@@ -79,7 +69,7 @@ def plan_of(program) -> Plan:
                 numbers[name][t.name] = at, t.axes[0] if t.axes else 1
                 at += numbers[name][t.name][1]
     for code, walks in program.codes():
-        domains = [over(program, walks, k) for k in range(len(walks))]
+        domains = program.scope(walks).values()
         for key in code.cases:
             for domain, kind in zip(domains, key, strict=True):
                 if name_of(kind) not in kinds[domain]:
@@ -162,16 +152,3 @@ def tables(plan, data):
 
 def _kind(rows):
     return rows.kind if len(rows.kind) else np.zeros(rows.count, dtype=np.int64)
-
-
-def over(program, walks, k) -> str:
-    """The domain of the variable of the walk number ``k`` of those around some code."""
-    walk = walks[k]
-    if not isinstance(walk.over, Chain):
-        return walk.over
-    first, *columns = walk.over.start.split(".")
-    known = {w.variable: n for n, w in enumerate(walks[:k])}
-    domain = over(program, walks, known[first]) if first in known else ""
-    for column in columns:
-        domain = program.domains[domain].columns[column]
-    return domain
