@@ -89,7 +89,10 @@ class Case:
         """The same model in another state."""
         if "q" not in state:
             return self.ref.at_velocity(state["qd"])
-        return Reference(self.plain, state["q"], state.get("qd", self.qd))
+        other = Reference(self.plain, state["q"], state.get("qd", self.qd))
+        if self.ref.model is self.plain:
+            other._transforms = self.ref._transforms  # few of its joints have moved
+        return other
 
     @property
     def free_joint(self):

@@ -566,8 +566,8 @@ def allowed_acceleration(c, y):
 @check("identify")
 def _(f, c):
     rng = np.random.default_rng(1)
-    # more rows than parameters
-    count = 16 if c.model.is_constrained else 4 + 60 // max(c.ref.nv, 1)
+    # more rows than parameters, of which four bodies have forty
+    count = 16 if c.model.is_constrained else 4 + 40 // max(c.ref.nv, 1)
     if c.model.is_constrained:
         q, qd, qdd = allowed_states(c.model, count, rng)
     else:

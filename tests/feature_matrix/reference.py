@@ -197,11 +197,11 @@ class Reference:
         moved = self.poses(
             q + 1j * STEP * self.rate(q, np.asarray(direction)), t + 1j * STEP * of_time
         )
-        found = np.zeros((len(still), 6))
-        for i, ((R, _), (R1, p1)) in enumerate(zip(still, moved, strict=True)):
-            found[i, :3] = vector_of(np.imag(R1) / STEP @ np.real(R).T)
-            found[i, 3:] = np.imag(p1) / STEP
-        return found
+        R, R1 = (np.array([R for R, _ in poses]) for poses in (still, moved))
+        A = np.imag(R1) @ np.real(R).transpose(0, 2, 1)  # [ω×]
+        turning = [A[:, 2, 1] - A[:, 1, 2], A[:, 0, 2] - A[:, 2, 0], A[:, 1, 0] - A[:, 0, 1]]
+        moving = np.imag(np.array([p for _, p in moved]))
+        return np.column_stack([*(x / 2 for x in turning), moving]) / STEP
 
     def jacobians_at(self, q, t=0.0):
         """(count + 1, 6, nv)."""
