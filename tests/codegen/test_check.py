@@ -1,11 +1,14 @@
 """Every back end against the interpreter, and the interpreter against bad back ends."""
 
+import zlib
+from functools import cache
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.backends import COMPILER, exported_c, llvm, numpy_listing
+from support.backends import COMPILER, all_exported_c, llvm, numpy_listing
 from support.closeness import assert_close
 from support.mechanisms import with_sensors, with_servos
 from support.states import conditioning
@@ -38,7 +41,13 @@ def test_numpy_listing_computes_what_the_interpreter_does():
 
 def test_exported_c_computes_what_the_interpreter_does(tmp_path):
     if COMPILER:
-        check_backend(exported_c(tmp_path))
+        together = {
+            dtype: all_exported_c(
+                tmp_path, {x.program.name: x.program for x in cases(dtype)}, dtype
+            )
+            for dtype in ("float64", "float32")
+        }
+        check_backend(lambda program, dtype: together[dtype][program.name])
     for case in cases("float64"):  # a machine without a compiler still sees the text
         text = c.render(case.program)
         assert text.startswith(("int ", "static int "))
@@ -162,46 +171,67 @@ def random_inputs(model, kernel, rng):
     return [value(a) for a in kernel.inputs]
 
 
-def called(kernel, inputs):
-    """Results of compiled code: of one sample, of a batch, in single precision."""
-    alone, batch = kernel.call(*inputs), kernel.call(*(np.stack([x] * 3) for x in inputs))
-    return alone, batch, kernel.call(*(x.astype(np.float32) for x in inputs))
-
-
-@pytest.mark.covers("RBDA 10.4", by=("codegen.render.llvm.render", "codegen.render.c.render"))
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
+@cache
+def example(name):
+    """A mechanism for a function, its kernel and inputs, and what the interpreter computes."""
+    test = f"tests/codegen/test_check.py::test_every_function_agrees_on_all_back_ends[{name}]"
+    rng = np.random.default_rng(zlib.crc32(test.encode()))  # as the fixture of this name
     model = kt.samples.four_bar() if name in OF_LOOPS else random_tree(2, rng, branching=0.3)
     model = with_sensors(model) if name == "sensor_readings" else model
     model = with_servos(model) if name in OF_ACTUATORS else model
     kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)
-    (expected,) = interpret.run(kernel.program, *inputs)
+    return model, kernel, inputs, interpret.run(kernel.program, *inputs)[0]
+
+
+@pytest.fixture(scope="module")
+def in_c(tmp_path_factory):
+    """What computes each function in C, compiled together."""
+    programs = {name: example(name)[1].program for name in DEFINITIONS}
+    return all_exported_c(tmp_path_factory.mktemp("c"), programs, level=0) if COMPILER else None
+
+
+FORMS = {
+    "alone": (1, "float64", lambda call, inputs: call(*inputs)),
+    "batch": (2, "float64", lambda call, inputs: call(*(np.stack([x] * 3) for x in inputs))[1]),
+    "single": (1, "float32", lambda call, inputs: call(*(x.astype(np.float32) for x in inputs))),
+}
+"""Compiled code: lanes, precision, and how the results of a sample are computed."""
+
+
+@pytest.mark.covers("RBDA 10.4", by=("codegen.render.llvm.render", "codegen.render.c.render"))
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_every_function_agrees_on_all_back_ends(name, in_c):
+    model, kernel, inputs, expected = example(name)
     named = dict(zip((a.name for a in kernel.inputs), inputs, strict=True))
     condition = 1.0
     if "q" in named and name not in OF_LOOPS:
         condition = conditioning(model, named["q"]) ** 2
     size = max(1.0, float(np.max(np.abs(expected))))
-    close = {"condition": condition, "scale": size, "ulps": 2000}
-    assert_close(kernel.reference(inputs), expected, **close)
-    assert_close(numpy_listing(kernel.program, "float64")(*inputs), expected, **close)
-    for tier in ("general", "specialised"):  # the same where there is no general code
-        with kt.tier(tier):
-            alone, batch, single = called(kernel, inputs)
-        assert_close(alone, expected, **close)
-        assert_close(batch[1], expected, **close)
-        assert single.dtype == np.float32
-        assert_close(
-            single.astype(float), expected, condition=condition * 2.0**29, scale=size, ulps=2000
-        )
+
+    def agrees(result, dtype="float64"):
+        assert np.asarray(result).dtype == dtype
+        coarser = 2.0**29 if dtype == "float32" else 1.0
+        result = np.asarray(result, float)
+        assert_close(result, expected, condition=condition * coarser, scale=size, ulps=2000)
+
+    agrees(kernel.reference(inputs))
+    agrees(numpy_listing(kernel.program, "float64")(*inputs))
     if COMPILER:
-        (result,) = exported_c(tmp_path)(kernel.program, "float64")(*inputs)
-        assert_close(result, expected, **close)
-    # What LLVM has not optimised, which runs first, computes what it has to the last bit.
-    assert (optimization(kernel.level), optimization()) == (0, 1)
-    for lanes, dtype, known in ((1, "float64", alone), (2, "float64", batch[1]),
-                                (1, "float32", single)):  # fmt: skip
-        np.testing.assert_array_equal(llvm(lanes)(kernel.program, dtype)(*inputs), known)
+        (result,) = in_c[name](*inputs)
+        agrees(result)
+    # Each form with each tier and level, and each function with each of these, not all with all.
+    other = ("batch", "single")[list(DEFINITIONS).index(name) % 2]
+    for form in ("alone", other):
+        lanes, dtype, computed = FORMS[form]
+        with kt.tier("general"):  # the same where there is no general code
+            agrees(computed(kernel.call, inputs), dtype)
+        with kt.tier("specialised"):
+            found = computed(kernel.call, inputs)
+        agrees(found, dtype)
+        # What LLVM has not optimised, which runs first, computes what it has to the last bit.
+        assert (optimization(kernel.level), optimization()) == (0, 1)
+        np.testing.assert_array_equal(llvm(lanes)(kernel.program, dtype)(*inputs), found)
 
 
 def test_levels_compute_the_same_bits_in_loops_and_wide_vectors(rng):

@@ -15,7 +15,7 @@ tiers.SOME, tiers.MANY = 12, 40
 rng = np.random.default_rng(0)
 
 def model():
-    return kt.samples.chain(3)
+    return kt.samples.chain(2)
 
 def states(m, n):
     return rng.standard_normal((3, n, m.nv))
@@ -44,7 +44,7 @@ for tier in ("auto", "general", "specialised"):
         motion = kt.simulate(m, states(m, 1)[0, 0], duration=steps * 1e-3)
         note(motion.q, motion.qd, motion.energy)
         print(tier, motion.report.tier, end=" ")
-    target = kt.pose(m, np.full(3, 0.3), m.body_names[-1])
+    target = kt.pose(m, np.full(m.nq, 0.3), m.body_names[-1])
     note(kt.inverse_kinematics(m, m.body_names[-1], target).q)
     print(bits.hexdigest())
 """

@@ -46,24 +46,31 @@ def numpy_listing(program, dtype):
 def exported_c(folder):
     """The C renderer with the compiler of this machine, one call for every sample."""
 
-    def compile(program, dtype):
-        name = f"program{len(_alive)}"
-        source, library = folder / f"{name}.c", folder / f"{name}.so"
-        source.write_text("#include <math.h>\n\n" + c.render(program, dtype, name="run") + "\n")
-        flags = ["-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-        subprocess.run(
-            [COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True
-        )
-        function = ctypes.CDLL(str(library)).run
-        _alive.append(function)
+    return lambda program, dtype: all_exported_c(folder, {"run": program}, dtype)["run"]
 
-        def run(*arrays):
-            return _call_samples(function, program, dtype, arrays)[0]
 
-        run.status = lambda *arrays: _call_samples(function, program, dtype, arrays)[1]
-        return run
+def all_exported_c(folder, programs, dtype="float64", level=1):
+    """The same of several, by name; compiled together."""
+    library = folder / f"programs{len(_alive)}.so"
+    names = {name: f"run{k}" for k, name in enumerate(programs)}
+    texts = [c.render(program, dtype, name=names[name]) for name, program in programs.items()]
+    source = library.with_suffix(".c")
+    source.write_text("\n\n".join(["#include <math.h>", *texts]) + "\n")
+    flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
+    flags += ["-pedantic", "-shared", "-fPIC"]
+    subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
+    _alive.append(ctypes.CDLL(str(library)))
+    return {n: _calls_of(_alive[-1][names[n]], p, dtype) for n, p in programs.items()}
 
-    return compile
+
+def _calls_of(function, arguments, dtype):
+    """A call for every sample."""
+
+    def run(*arrays):
+        return _call_samples(function, arguments, dtype, arrays)[0]
+
+    run.status = lambda *arrays: _call_samples(function, arguments, dtype, arrays)[1]
+    return run
 
 
 def _call_samples(function, program, dtype, arrays):
@@ -190,17 +197,10 @@ def all_loops_in_c(folder, programs, dtype="float64", level=1):
     flags += ["-pedantic", "-shared", "-fPIC"]
     subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
     _alive.append(ctypes.CDLL(str(library)))
-    return {name: _loops_of(_alive[-1][name], *given, dtype) for name, given in programs.items()}
-
-
-def _loops_of(function, program, data, dtype):
-    arguments = _as_arguments(program, data)
-
-    def run(*arrays):
-        return _call_samples(function, arguments, dtype, arrays)[0]
-
-    run.status = lambda *arrays: _call_samples(function, arguments, dtype, arrays)[1]
-    return run
+    return {
+        name: _calls_of(_alive[-1][name], _as_arguments(*given), dtype)
+        for name, given in programs.items()
+    }
 
 
 def loops_in_cuda(folder, program, data, dtype="float64", place="memory", threads=32):
