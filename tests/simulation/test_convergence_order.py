@@ -24,7 +24,7 @@ every_kind = pytest.mark.parametrize("joint", KINDS.values(), ids=lambda j: type
 
 LOW = [m for m in INTEGRATORS.values() if not m.differentiates and m.order < 5]
 IMPLICIT = [m for m in INTEGRATORS.values() if m.differentiates]
-DURATION, STEPS, BATCH = 0.2, (8, 16, 32, 64), 21
+DURATION, STEPS, BATCH = 0.2, (6, 12, 24, 48), 21
 
 
 @kernel
