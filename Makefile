@@ -85,6 +85,7 @@ torch: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
+		tests/quantities/test_hybrid.py tests/quantities/test_floating.py \
 		tests/loaders/test_fuzz_files.py tests/hostile tests/feature_matrix
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 

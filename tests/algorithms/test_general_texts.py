@@ -188,7 +188,7 @@ def test_refusals_are_those_of_specialised_code(rng):
 @pytest.mark.parametrize("function", [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force])
 @pytest.mark.parametrize("wrt", ["q", ("qd", "q")], ids=str)
 def test_derivatives_of_dynamics_run_general_code(function, wrt, rng):
-    model = robot(rng, JOINTS[:3], floating=True, bodies=4)
+    model = robot(np.random.default_rng(4), JOINTS[:3], floating=True, bodies=4)
     names = {kt.inverse_dynamics: ("q", "qd", "qdd"), kt.forward_dynamics: ("q", "qd", "tau")}
     given = arrays(model, names.get(function, ("q", "qd")), rng, (2,))
     f_ext = rng.standard_normal((2, model.body_count, 6))

@@ -41,11 +41,16 @@ def test_neither_reads_a_broken_file(name):
         pin.buildModelFromUrdf(str(ROOT / name))
 
 
-@pytest.mark.parametrize("name", ROBOTS)
-def test_robot(name, rng):
-    for floating in (False, True):
-        loaded = read(ROOT / name, floating_base=floating)
-        ours = _without_couplings(loaded.model)
+@pytest.fixture(scope="module", params=ROBOTS)
+def robot(request):
+    """The name of a file and its robot, bolted down and floating: most of the time is reading."""
+    return request.param, [read(ROOT / request.param, floating_base=f).model for f in (False, True)]
+
+
+def test_robot(robot, rng):
+    name, models = robot
+    for floating, model in enumerate(models):
+        ours = _without_couplings(model)
         theirs = _theirs(name, floating)
         assert (ours.nv, len(ours.bodies)) == (theirs.nv, theirs.njoints - 1)
         _check_limits(ours, theirs)
@@ -118,9 +123,8 @@ def _agree(actual, expected, *, relative=1e-10, scale=0.0):
     assert np.max(np.abs(actual - expected)) <= relative * scale
 
 
-@pytest.mark.parametrize("name", ROBOTS)
-def test_round_trip_keeps_the_dynamics(name, rng):
-    model = read(ROOT / name, floating_base=True).model
+def test_round_trip_keeps_the_dynamics(robot, rng):
+    _, (_, model) = robot
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # impossible inertias are still there
         again = loads(to_urdf(model), folders=[ROOT])

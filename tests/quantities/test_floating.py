@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from support.closeness import assert_close
 from support.states import conditioning, random_external_forces
 
@@ -14,6 +15,8 @@ from kinetree.algorithms.closed import maximal
 from kinetree.model import edit
 from kinetree.samples import random_inertia, random_tree
 from kinetree.spatial import Force, Motion
+
+SEEDS = range(2100 if settings.default.max_examples > 1000 else 21)
 
 
 def random_floating(rng, bodies):
@@ -30,7 +33,7 @@ def random_floating(rng, bodies):
 @pytest.mark.covers("RBDA 9.5", "RBDA Table 9.6", by=floating_base.inverse_dynamics)
 @pytest.mark.covers("RBDA 9.3", "RBDA Table 9.5", by=floating_base.equation_of_motion)
 @pytest.mark.covers("RBDA Example 9.2", by=floating_base.reduced_equation)
-@pytest.mark.parametrize("seed", range(21))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_both_views_give_the_same_motion(seed):
     rng = np.random.default_rng(seed)
     model, q, qd, tau, f, seen = random_floating(rng, seed % 7)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from support.closeness import assert_close
 from support.states import conditioning, random_external_forces, random_state
 
@@ -11,6 +12,8 @@ from kinetree.joints import PrescribedInstant
 from kinetree.quantities.hybrid import free_joints, hybrid_dynamics, hybrid_response
 from kinetree.samples import random_tree
 from kinetree.spatial import Force
+
+MECHANISMS = 10_000 if settings.default.max_examples > 1000 else 100
 
 
 def binary_tree():
@@ -48,7 +51,7 @@ def partitioned_solve(model, q, qd, tau, qdd, free, f_ext=None):
 @pytest.mark.parametrize("seed", range(10))
 def test_both_methods_equal_the_partitioned_solve_for_random_partitions(seed):
     rng = np.random.default_rng(seed)
-    for _ in range(10):  # 100 mechanisms in all
+    for _ in range(MECHANISMS // 10):
         model = random_tree(int(rng.integers(1, 8)), rng)
         if not model.nv:
             continue

@@ -41,6 +41,7 @@ class Folders:
         self.extra = [Path(os.path.realpath(os.path.expanduser(f))) for f in extra]
         self.own = None if file is None else Path(os.path.realpath(file)).parent
         self.allowed = [*self._around(), *self.extra]
+        self._found: dict[tuple, list[Path]] = {}  # packages, which many meshes name
 
     def _around(self):
         if self.own is None:
@@ -88,7 +89,9 @@ class Folders:
             raise LoadError(f"{short(name)} names no package")
         marker, variables = _SCHEMES[scheme]
         first = None
-        for root in self._packages(package, marker, variables):
+        if (package, scheme) not in self._found:
+            self._found[package, scheme] = list(self._packages(package, marker, variables))
+        for root in self._found[package, scheme]:
             path = self._checked(root / inside, [root], name)
             if os.path.exists(path):
                 return path
