@@ -145,11 +145,15 @@ def test_no_colours_in_a_pipe_and_no_character_stops_it():
         ("kinetree samples write stew", "stewart"),
     ],
 )
-def test_the_shell_completes_commands_functions_and_samples(words, expected):
+def test_the_shell_completes_commands_functions_and_samples(words, expected, monkeypatch, capsys):
     count = str(len(words.split()) - 1)
     variables = {"_KINETREE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}
-    found = run("-c", "from kinetree.cli import main; main()", **variables)
-    assert found.stdout.split() == [expected]
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["kinetree"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert capsys.readouterr().out.split() == [expected]
 
 
 def test_the_shell_completes_files(tmp_path, monkeypatch):
