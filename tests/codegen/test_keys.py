@@ -14,6 +14,7 @@ from kinetree.codegen import build as keys
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.build import program_key, request_key, source_digest
 from kinetree.codegen.program import Argument
+from kinetree.errors import UnknownNameError
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +87,9 @@ def test_levels_of_optimisation_have_keys_of_their_own(monkeypatch):
     monkeypatch.setenv("KINETREE_OPTIMIZATION", "0")
     found = program_key("1" * 64), request_key(kernel(), "float64", 1)
     assert all(a == f"{b}, level 0" for a, b in zip(found, default, strict=True))
+    monkeypatch.setenv("KINETREE_OPTIMIZATION", "3")
+    with pytest.raises(UnknownNameError, match="KINETREE_OPTIMIZATION must be 0 or 1, got '3'"):
+        program_key("1" * 64)
 
 
 class TestSource:

@@ -148,6 +148,7 @@ def test_a_settled_kernel_is_specialised_and_optimised_at_once():
     [
         ("generic", "tier must be one of 'auto', 'general', 'specialised', got 'generic'"),
         (1, "tier must be one of 'auto', 'general', 'specialised', got 1"),
+        ("specialized", "got 'specialized'; did you mean 'specialised'?"),
     ],
 )
 def test_wrong_words(wrong, message):

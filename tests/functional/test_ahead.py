@@ -11,6 +11,7 @@ import kinetree as kt
 from kinetree.codegen import progress, tiers
 from kinetree.codegen.runtime import kernel as kernel_module
 from kinetree.errors import UnknownNameError
+from kinetree.functional import ahead
 from kinetree.model.define import kernel_of
 
 
@@ -91,10 +92,26 @@ def test_progress_is_reported(model):
     assert seen == [(0, 2), (1, 2), (2, 2)]
 
 
+def test_ctrl_c_ends_it(model, monkeypatch):
+    begun = []
+
+    def interrupted():
+        begun.append(1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ahead, "threads", lambda: 1)
+    with pytest.raises(KeyboardInterrupt):
+        kt.warm_up(model, [interrupted, *[lambda: time.sleep(0.2)] * 5, interrupted])
+    assert begun == [1]
+
+
 @pytest.mark.parametrize(
     ("functions", "options", "message"),
     [
         ([1], {}, "warm_up takes functions, and pairs of one and its options, got 1"),
+        (5, {}, "warm_up takes functions, and pairs of one and its options, got 5"),
+        ("mass_matrx", {}, "got 'mass_matrx'; write kt.mass_matrix, without quotes"),
+        (["fast"], {}, "warm_up takes functions, and pairs of one and its options, got 'fast'$"),
         (
             kt.rollout,
             {},
@@ -108,6 +125,30 @@ def test_progress_is_reported(model):
 def test_wrong_arguments(model, functions, options, message):
     with pytest.raises(UnknownNameError, match=message):
         kt.warm_up(model, functions, **options)
+
+
+def test_tier_of_whatever_can_be_called(model):
+    q = np.zeros(2)
+    assert kt.tier_of(model, kt.compile(kt.mass_matrix, model)) == "specialised"
+    derivative = kt.differentiate(kt.inverse_dynamics, wrt="q")
+    with pytest.raises(UnknownNameError, match=r"no code for model .* yet: .* Call it once"):
+        kt.tier_of(model, derivative)
+    with kt.tier("general"):
+        derivative(model, q, q, q)
+        assert kt.tier_of(model, derivative) == "general"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (len, "len is not a function of kinetree, nor one under @kinetree.kernel$"),
+        ("mass_matrix", "'mass_matrix' is not .*; write kt.mass_matrix, without quotes"),
+        (kt.simulate, "simulate has no code of its own: it runs in Python"),
+    ],
+)
+def test_tier_of_what_has_none(model, function, message):
+    with pytest.raises(UnknownNameError, match=message):
+        kt.tier_of(model, function)
 
 
 class Terminal(io.StringIO):

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from threading import Condition
 
 from kinetree.codegen.runtime.threads import threads
+from kinetree.errors import UnknownNameError
 
 
 class MachineCode:
@@ -67,7 +68,9 @@ def optimization(wanted=1) -> int:
     KINETREE_OPTIMIZATION, 0 or 1, is the level of everything.
     """
     text = os.environ.get("KINETREE_OPTIMIZATION", "").strip()
-    return int(text) if text in ("0", "1") else wanted
+    if text not in ("", "0", "1"):
+        raise UnknownNameError(f"KINETREE_OPTIMIZATION must be 0 or 1, got {text!r}")
+    return int(text or wanted)
 
 
 def host(level=None) -> str:

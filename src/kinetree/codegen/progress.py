@@ -17,7 +17,7 @@ _SECONDS_PER_OPERATION = (35e-6, 90e-6)  # to write and compile, at LLVM's level
 
 def is_shown(stream=None) -> bool:
     """Whether somebody watches: a terminal or a notebook, unless KINETREE_PROGRESS is 0."""
-    if os.environ.get("KINETREE_PROGRESS", "").strip() == "0":
+    if os.environ.get("KINETREE_PROGRESS", "").strip().lower() in ("0", "off", "no", "false"):
         return False
     return (stream or sys.stderr).isatty() or _in_notebook()
 

@@ -26,6 +26,7 @@ from typing import Any, Literal, get_args
 from weakref import WeakSet
 
 from kinetree.errors import UnknownNameError
+from kinetree.spelling import did_you_mean
 
 Tier = Literal["auto", "general", "specialised"]
 DEFAULT: Tier = "auto"
@@ -84,7 +85,8 @@ def _checked(tier: Any, name) -> Tier:
         if isinstance(tier, str) and tier == word:
             return word
     words = ", ".join(map(repr, get_args(Tier)))
-    raise UnknownNameError(f"{name} must be one of {words}, got {tier!r}")
+    hint = did_you_mean(tier, get_args(Tier), "")
+    raise UnknownNameError(f"{name} must be one of {words}, got {tier!r}{hint and '; '}{hint}")
 
 
 _settling = ContextVar("settling", default=False)

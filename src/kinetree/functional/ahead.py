@@ -1,6 +1,6 @@
 """Which code a function runs for a model, and building the specialised code ahead of the work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from inspect import Parameter, signature
 from typing import Any, Literal
@@ -10,11 +10,13 @@ from kinetree.codegen.progress import reporter
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.runtime.threads import threads
 from kinetree.errors import KinetreeError, LoopError, UnknownNameError
-from kinetree.functional.compiled import as_dtype
+from kinetree.functional.compiled import CompiledFunction, as_dtype
 from kinetree.functional.kernel import UserKernel
+from kinetree.functional.transformed import Transformed
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import DEFINITIONS
+from kinetree.spelling import close_names
 
 
 def tier_of(
@@ -24,18 +26,32 @@ def tier_of(
 
     Args:
         model: the mechanism.
-        function: a function of kinetree, or one of your own under ``@kinetree.kernel``.
+        function: a function of kinetree, one of your own under ``@kinetree.kernel``, or what
+            ``kinetree.compile`` returned; or a derivative that was called for the model before.
         **options: arguments of the function that choose its code, such as the name of a frame.
 
     Returns:
         ``"general"`` for code that serves every robot, ``"specialised"`` for code for this one.
     """
-    if isinstance(function, UserKernel):
+    as_model(model)
+    if isinstance(function, (UserKernel, CompiledFunction)):
         return "specialised"
+    if isinstance(function, Transformed):
+        return _derivative(model, function).next_tier
     try:
-        return kernel_of_function(as_model(model), function, options).next_tier
+        return kernel_of_function(model, function, options).next_tier
     except LoopError:  # closed chains go another way, which has specialised code alone
         return "specialised"
+
+
+def _derivative(model, function):
+    for key, prepared in model.memo.items():
+        if isinstance(key, tuple) and key[0] == function:
+            return prepared.kernel
+    raise UnknownNameError(
+        f"the {function.__name__} has no code for model {model.name!r} yet: which code it needs "
+        f"depends on its arguments. Call it once, then ask"
+    )
 
 
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
@@ -86,12 +102,17 @@ def warm_up(
 
     count = min(threads(), max(len(jobs), 1))
     with (
-        reporter(progress, len(jobs), 0, "compiling") as advance,
+        reporter(progress, len(jobs), 0, f"compiling for {model.name}") as advance,
         ThreadPoolExecutor(count) as pool,
     ):
-        for done in as_completed([pool.submit(build, job) for job in jobs]):
-            done.result()
-            advance(1)
+        futures = [pool.submit(build, job) for job in jobs]
+        try:
+            for done in as_completed(futures):
+                done.result()
+                advance(1)
+        except BaseException:  # Ctrl-C, too: what has not begun is not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _jobs(model, functions: Any):
@@ -104,12 +125,14 @@ def _jobs(model, functions: Any):
         return dict.fromkeys([*used, *usual])
     is_one = callable(functions) or (isinstance(functions, tuple) and _is_pair(functions))
     found = []
-    items: Any = [functions] if is_one else functions
+    items: Any = functions if isinstance(functions, Iterable) and not is_one else [functions]
+    items = [items] if isinstance(items, str) else items
     for item in items:
         function, options = item if isinstance(item, tuple) and _is_pair(item) else (item, {})
         if not callable(function):
             raise UnknownNameError(
                 f"warm_up takes functions, and pairs of one and its options, got {item!r}"
+                f"{_function_called(function)}"
             )
         if hasattr(function, "definition"):
             found.append(kernel_of_function(model, function, options))
@@ -122,6 +145,12 @@ def _jobs(model, functions: Any):
         else:
             found.append(function)
     return found
+
+
+def _function_called(name):
+    """What to write for the function that somebody calls by its name."""
+    close = close_names(name, DEFINITIONS) if isinstance(name, str) else []
+    return f"; write kt.{close[0]}, without quotes" if close else ""
 
 
 def _is_pair(item):
@@ -144,6 +173,11 @@ def kernel_of_function(model, function, options) -> Kernel:
     definition = getattr(function, "definition", None)
     if definition is None:
         name = getattr(function, "__name__", repr(function))
+        if not str(getattr(function, "__module__", "")).startswith("kinetree"):
+            raise UnknownNameError(
+                f"{name} is not a function of kinetree, nor one under @kinetree.kernel"
+                f"{_function_called(function)}"
+            )
         raise UnknownNameError(
             f"{name} has no code of its own: it runs in Python and calls compiled functions. Ask "
             f"about one of these, such as kinetree.forward_dynamics"
