@@ -1,5 +1,7 @@
 """Steps that adapt to their error."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from support.motions import assert_trusted
@@ -12,6 +14,7 @@ START = np.array([2.5, 1.0])
 OPTIONS = {"duration": 3.0, "dt": 0.05, "limits": None}
 
 
+@cache
 def exact(**options):
     return kt.simulate(PENDULUM, START, **{**OPTIONS, "rtol": 1e-12, "atol": 1e-12, **options})
 
