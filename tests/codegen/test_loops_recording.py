@@ -9,7 +9,9 @@ import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.loops.language import Clear, Code, Walk
 from kinetree.codegen.loops.meaning import interpret
-from kinetree.model.general.model import outlined, record
+from kinetree.errors import TraceError
+from kinetree.model.general.kernels import _with_frames
+from kinetree.model.general.model import AXES, Source, outlined, record
 from kinetree.model.general.tables import BODIES, data_of
 from kinetree.samples.trees import random_tree
 
@@ -153,3 +155,52 @@ def test_sums_onto_the_parent_are_stores_that_add():
         added = [o.name for o in case.outputs if o.name.startswith("+")]
         assert len(added) == 6
         assert all("@i.parent" in name for name in added)
+
+
+# --- constants that are set again for some rows ---------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [lambda q: 2, lambda q: 2 + q], ids=["constant", "number"])
+@pytest.mark.parametrize("nested", [True, False])
+def test_constants_that_a_chain_sets_again_stay_where_it_does_not_pass(again, nested):
+    def text(model, q):
+        mark, found = model.table(np.array([0])), model.table(np.array([0]))
+        for i in model.outward():
+            mark[i] = np.array([1])
+        for i in model.chain(model.frame("tip").body):
+            mark[i] = again(q[model.q_slice[i]]) * np.array([1])
+        for i in model.inward():
+            found[i] = mark[i] + 0.5 * model.inertia[i].mass
+            for j in model.above(i) if nested else ():
+                found[i] = found[i] + mark[j]
+        return model.stacked(found, 1)
+
+    model = random_tree(7, 4, joints=JOINTS[:3])
+    model = model.replace(frames=[kt.Frame("tip", 5, kt.xlt(0, 0, 0.1))])
+    data = _with_frames(data_of(model), {"tip": model.frame("tip")})
+    source = Source(text, {"q": AXES["q"]}, "marks", frames={"tip": False})
+    q = model.random_configuration(np.random.default_rng(0))
+    found = interpret(source.program(data.domains[BODIES].kinds), data, q)[0]
+    agrees(found, np.array(text(model, q), float))
+
+
+def test_a_kind_that_sets_again_what_others_take_for_a_constant_is_refused():
+    def text(model, q):
+        mark, found = model.table(np.array([0])), model.table(np.array([0]))
+        for i in model.outward():
+            mark[i] = np.array([1])
+        for i in model.outward():
+            found[i] = np.array([0.5]) * model.inertia[i].mass
+            for j in model.above(i):
+                found[i] = found[i] + mark[j]
+            if model.joint[i].nv == 3:
+                mark[i] = np.array([5])
+        return model.stacked(found, 1)
+
+    kinds = (
+        data_of(random_tree(6, 2, joints=[kt.Revolute("x"), kt.Spherical()])).domains[BODIES].kinds
+    )
+    source = Source(text, {"q": AXES["q"]}, "marks")
+    assert {kind.joint.nv for kind in kinds} == {1, 3}
+    with pytest.raises(TraceError, match=r"a kind of row sets table t0 again where no represent"):
+        source.program(kinds)

@@ -133,6 +133,23 @@ class _Flat:
                         f"record the text with more representative kinds"
                     )
 
+        again = {n for n, walk in self.recorder.folded if walk in self.recorder.stored.get(n, ())}
+        for table in sorted((again | self._set_in_part()) - frozenset(outline.varied)):
+            raise TraceError(
+                f"a kind of row sets table {table} again where no representative kind does, so "
+                f"that other kinds take constants that were set before for all there are: record "
+                f"the text with more representative kinds"
+            )
+
+    def _set_in_part(self):
+        """Tables of which a walk along a chain sets some rows, and other walks others."""
+        return {
+            table
+            for table, walks in self.recorder.stored.items()
+            if any(isinstance(over, Chain) for over in walks.values())
+            and len(set(walks.values())) > 1
+        }
+
     def is_used(self, table):
         """Whether anything is stored to a table: by the kinds recorded here, or by others."""
         return table in self.outline_.crossing or any(
@@ -166,6 +183,7 @@ class _Flat:
             if not isinstance(loop, Block) and loop.region == "walk":
                 access = self._access(loop)  # rows above may have been set in the same walk
                 varied |= access.read_other & access.stored
+        varied |= self._set_in_part()
         like = {name: _form(self._like(name)) for name in crossing}
         fused = frozenset(self._fused())
         return Outline(

@@ -33,7 +33,8 @@ class Outline:
     Attributes:
         like: of tables that other rows look at or add to, which all kinds have alike: a value of
             the type and shapes that their rows have.
-        varied: tables whose constants do not come back: others add to them, or loops do.
+        varied: tables whose constants do not come back: others add to them, loops do, or a
+            walk along a chain sets them again for some rows.
         crossing: tables that other rows look at, whatever their kind.
         exposed: tables that nested walks look at, so that all of a row is kept.
         unseen: tables that are stored to in other rows, but that nothing reads.

@@ -89,6 +89,8 @@ class Recorder:
         self.serial = self.walks = 0
         self.by_serial: dict[int, Block] = {}  # also those that only load
         self.keeps = False  # whether code is kept that only some kinds have: checks
+        self.stored: dict[str, dict[int, Any]] = {}  # by table and number of the walk: over what
+        self.folded: set[tuple[str, int]] = set()  # where constants of other rows came back
         self.block = self._new_block()
 
     # --- tables and arrays ------------------------------------------------------------------

@@ -103,6 +103,9 @@ class Table:
         value = _converted(value, self.recorder.outline.like.get(self.name))
         block.values[key] = block.stored[key] = value
         self.latest[row.kind] = value
+        if block.scope:
+            over = block.scope[0].parameters.get("over")
+            self.recorder.stored.setdefault(self.name, {})[self.recorder.walks] = over
 
     def _loaded(self, row):
         outline = self.recorder.outline
@@ -116,6 +119,8 @@ class Table:
                 f"earlier walk, or say what it is for the base, model.table(base)"
             )
         folds = mine is not None and self.name not in outline.varied
+        if folds and len(self.recorder.rows) > 1 and row.path != self.recorder.rows[0].path:
+            self.recorder.folded.add((self.name, self.recorder.walks))
         found, k, place = [], 0, f"{self.name}@{row.path}"
         for array in arrays_of(like):
             found.append(self._numbers(array, place, k, folds))
