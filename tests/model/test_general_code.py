@@ -373,6 +373,7 @@ def test_large_robots_stay_with_general_code(monkeypatch):
     with kt.tier("auto"):
         kt.gravity_force(model, np.zeros((5, model.nq)))
         assert kernel_of(kt.gravity_force, model).tier == "general"
+        assert kt.tier_of(model, kt.gravity_force) == "general"
 
 
 def test_ten_thousand_bodies():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import kinetree as kt
 from kinetree.integration.breakdown import all_finite, largest_size
 
 
@@ -21,3 +22,16 @@ def test_numbers_are_finite_and_as_large_as_they_are(count):
 def test_huge_numbers_are_finite_without_a_warning():
     assert all_finite(np.array([1e308, 1e308]))
     assert all_finite(np.full((2, 2), 1e300))
+
+
+@pytest.mark.parametrize("tier", ["general", "specialised"])
+def test_a_joint_that_moves_no_inertia_is_named_alike_in_both_tiers(tier):
+    builder = kt.ModelBuilder("arm")
+    builder.body("upper", joint=kt.Revolute("y"), inertia=kt.shapes.box(0.1, 0.1, 0.5, mass=1.0))
+    builder.body("tip", on="upper", joint=kt.Revolute("x"), at=(0, 0, 0.5))
+    arm, why = builder.build(strict=False), "forward_dynamics: forward dynamics is singular: joint"
+    with kt.tier(tier):
+        with pytest.raises(kt.SingularError, match=f"^{why}"):
+            kt.rollout(arm, np.zeros(2), steps=3, dt=0.01)
+        with pytest.raises(kt.SimulationError, match=f"in the step from t = 0 s: {why}"):
+            kt.simulate(arm, np.zeros(2), duration=0.03)

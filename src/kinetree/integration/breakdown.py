@@ -1,6 +1,7 @@
 """Errors of a simulation that fails: what went wrong, when, and in which joint."""
 
 import math
+import re
 
 import numpy as np
 
@@ -73,6 +74,10 @@ def check_finite_state(model, t, q, qd, h=None, method=""):
     )
 
 
+_INSIDE = re.compile(r"^((_\w+|rollout): )+")
+"""Names of kernels that take steps, before a message of what they call."""
+
+
 class NamingTime:
     """Turn errors of dynamics into SimulationError with the time and the fastest joint.
 
@@ -100,9 +105,10 @@ class NamingTime:
             fastest = joint_of(self.model, self.qd)
             joint = f"; the fastest joint is {fastest!r} with {speed:.3g} m/s or rad/s"
         otherwise = "take a smaller dt, or look at the forces, stops at limits included"
+        what = _INSIDE.sub("", str(error))
         raise SimulationError(
             f"the simulation of {self.model.name!r} stopped in the step from t = {self.t:.6g} s: "
-            f"{error}{joint}; {remedy(self.model, self.h, self.method, otherwise)}"
+            f"{what}{joint}; {remedy(self.model, self.h, self.method, otherwise)}"
         ) from error
 
 

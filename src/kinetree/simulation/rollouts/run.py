@@ -11,11 +11,13 @@ import numpy as np
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
-from kinetree.errors import ShapeError, SimulationError, SimulationWarning
+from kinetree.errors import ShapeError, SimulationError, SimulationWarning, SingularError
 from kinetree.functional.parameters import with_parameters
 from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.step import DEFECT
+from kinetree.joints import Prescribed
 from kinetree.loops.stepping.projected import DOUBTFUL
+from kinetree.model.define import kernel_of
 from kinetree.quantities import dynamics
 from kinetree.simulation.results.trajectory import Trajectory
 
@@ -194,6 +196,7 @@ class Run:
         if self.whole is not None:  # whose samples have the numbers that the caller knows
             ends = np.array([0, self.steps])
             self.whole._carefully(ends, *_states(self.whole, ends))
+        _require_inertia(self.model)
         kernel, model = self.transition.steps(), self.model
 
         def shaped(array, argument):
@@ -237,6 +240,17 @@ class Run:
                 SimulationWarning,
                 stacklevel=2,
             )
+
+
+def _require_inertia(model):
+    """Raise SingularError for a mechanism with joints that move no inertia, wherever it is."""
+    if model.is_constrained or any(isinstance(joint, Prescribed) for joint in model.joint[1:]):
+        return
+    q, zero = model.random_configuration(np.random.default_rng(0)), np.zeros(model.nv)
+    try:
+        kernel_of(model, "forward_dynamics").reference([q, zero, zero])
+    except SingularError as error:
+        raise SingularError(f"forward_dynamics: {error}") from error
 
 
 def _states(run, marks):
