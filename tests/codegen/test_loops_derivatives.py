@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from support.general_texts import outlined, record
 
 import kinetree as kt
 from kinetree.codegen.loops.derivatives import gradients, rates
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.errors import TraceError
-from kinetree.model.general.model import outlined, record
 from kinetree.model.general.tables import BODIES, data_of
 
 from .test_loops_recording import TEXTS, agrees, arguments, robot

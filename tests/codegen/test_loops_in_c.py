@@ -21,6 +21,7 @@ from kinetree.codegen.loops.language import (
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.loops.recomputed import recomputed
 from kinetree.codegen.render.cuda_loops import PLACES, render
+from kinetree.codegen.render.loop_tables import plan_of
 from kinetree.model.define import DEFINITIONS
 from kinetree.samples.trees import random_tree
 
@@ -136,15 +137,14 @@ def test_values_decide(make, tmp_path):
 
 
 def test_equal_cases_are_written_once():
-    text = render(PROGRAM)
-    assert text.text.count("ENTRY(out_H, (first_i_v_)") == 1
-    assert text.plan.kinds["bodies"] == list(KINDS)
+    assert render(PROGRAM).count("ENTRY(out_H, (first_i_v_)") == 1
+    assert plan_of(PROGRAM).kinds["bodies"] == list(KINDS)
 
 
 @pytest.mark.parametrize("program", [PROGRAM, ROOT])
 @pytest.mark.parametrize("place", PLACES)
 def test_nvrtc_compiles_it(program, place, nvrtc):
-    assert nvrtc(render(program, "float32", place).text, "sm_90") > 1000
+    assert nvrtc(render(program, "float32", place), "sm_90") > 1000
 
 
 # --- texts of kinetree ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.general_texts import record
 
 import kinetree as kt
 from kinetree.codegen.loops.data import Data, Rows
@@ -13,7 +14,6 @@ from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.errors import TraceError
-from kinetree.model.general.model import record
 from kinetree.model.general.tables import BODIES, data_of
 from kinetree.samples.trees import random_tree
 

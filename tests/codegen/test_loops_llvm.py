@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from support.general_texts import AXES
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
@@ -14,7 +15,6 @@ from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime import loops
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.joints import Fixed, Helical, Prismatic, Revolute, Spherical
-from kinetree.model.general.model import AXES
 from kinetree.model.general.model import Source as Text
 from kinetree.model.general.tables import data_of
 from kinetree.samples.trees import random_tree

@@ -6,13 +6,14 @@ above; on one robot it is plain Python, and so the reference.
 
 import numpy as np
 import pytest
+from support.general_texts import AXES
 
 import kinetree as kt
 from kinetree.codegen.loops.derivatives import gradients, rates
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
-from kinetree.model.general.model import AXES, Source
+from kinetree.model.general.model import Source
 from kinetree.model.general.tables import BODIES, data_of
 from kinetree.samples.trees import random_tree
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.general_texts import AXES, outlined, record
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
@@ -11,7 +12,7 @@ from kinetree.codegen.loops.language import Clear, Code, Walk
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.errors import TraceError
 from kinetree.model.general.kernels import _with_frames
-from kinetree.model.general.model import AXES, Source, outlined, record
+from kinetree.model.general.model import Source
 from kinetree.model.general.tables import BODIES, data_of
 from kinetree.samples.trees import random_tree
 

@@ -205,13 +205,13 @@ def all_loops_in_c(folder, programs, dtype="float64", level=1):
 
 def loops_in_cuda(folder, program, data, dtype="float64", place="memory", threads=32):
     """The CUDA C of a ``LoopProgram`` for a robot on the CPU, threads taking turns."""
-    found = cuda_loops.render(program, dtype, place)
-    ints, numbers = loop_tables.tables(found.plan, data)
+    plan = loop_tables.plan_of(program)
+    ints, numbers = loop_tables.tables(plan, data)
     numbers, arguments = numbers.astype(dtype), _as_arguments(program, data)
-    rows = int(ints[found.plan.header["rows of a sample"]])
+    rows = int(ints[plan.header["rows of a sample"]])
     sizes = sum(a.size for a in (*arguments.inputs, *arguments.outputs))
-    shared, work = found.room(rows, sizes, dtype)
-    text = SimpleNamespace(text=found.text, shared=shared, ahead=True)
+    shared, work = cuda_loops.room(place, rows, sizes, dtype)
+    text = SimpleNamespace(text=cuda_loops.render(program, dtype, place), shared=shared, ahead=True)
     launch = _compiled_shim(arguments, text, work, folder, robot=True)
     robot = [ints.ctypes.data, numbers.ctypes.data]
     _alive.append((ints, numbers))

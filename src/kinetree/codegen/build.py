@@ -480,11 +480,12 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         resident: as in ``render.cuda_loops``.
         options: for the compiler.
     """
+    from kinetree.codegen.loops.data import BODIES
     from kinetree.codegen.loops.recomputed import recomputed
     from kinetree.codegen.render.loop_tables import Plan, name_of, plan_of
 
     host, program = nvrtc.host(device), None
-    rows = kernel.data.domains.get("bodies")
+    rows = kernel.data.domains.get(BODIES)
     kinds = tuple(sorted(rows.kinds, key=name_of)) if rows else ()
     names = [kind if isinstance(kind, str) else kind.key for kind in kinds]
     request = None
@@ -505,7 +506,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         from kinetree.codegen.render.cuda_loops import render
 
         program = program or recomputed(kernel.source.program(kinds))
-        text = render(program, dtype, place, resident).text
+        text = render(program, dtype, place, resident)
         entry, (code,) = _built_all([text], host, device, options)
         (name,) = entry["programs"]
         known["programs"][place] = name

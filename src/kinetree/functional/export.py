@@ -13,6 +13,7 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.codegen.export import CFunction, Sample, write_project
+from kinetree.codegen.loops.data import BODIES
 from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render import numpy as numpy_renderer
 from kinetree.codegen.render.cstyle import identifier
@@ -199,7 +200,7 @@ class _Request:
                 f"{self.base} has no general code for model {self.model.name!r}: export it with "
                 f"tier='specialised'"
             )
-        self.loops = found.source.program(found.data.domains["bodies"].kinds), found.data
+        self.loops = found.source.program(found.data.rows(BODIES).kinds), found.data
         result = Argument(_RESULTS.get(self.base, ("result", ""))[0], found.outputs[0].shape)
         return Program(self.name, tuple(found.inputs), (result,), Graph(), ())
 

@@ -7,6 +7,9 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 
+BODIES = "bodies"
+"""Name of the domain whose rows have kinds."""
+
 SINGLE = ""
 """Name of the domain of the single row that a program has in all: gravity, a given frame."""
 
@@ -28,6 +31,11 @@ class Rows:
     kinds: tuple = ("",)
     kind: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
+    @cached_property
+    def kind_numbers(self) -> Array:
+        """``kind``, all zero for a domain without kinds."""
+        return self.kind if len(self.kind) else np.zeros(self.count, dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class Data:
@@ -45,18 +53,6 @@ class Data:
     lengths: dict[str, int]
     numbers: dict[str, dict[str, Array]]
 
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """Numbers of rows by domain."""
-        return {name: rows.count for name, rows in self.domains.items()}
-
-    @cached_property
-    def kinds(self) -> dict[str, list]:
-        """The kind of every row, by domain; of domains that have some."""
-        having = {name: rows for name, rows in self.domains.items() if len(rows.kind)}
-        return {name: [rows.kinds[k] for k in rows.kind] for name, rows in having.items()}
-
-    @cached_property
-    def integers(self) -> dict[str, dict[str, Array]]:
-        """Columns by domain and name."""
-        return {name: rows.columns for name, rows in self.domains.items()}
+    def rows(self, domain: str) -> Rows:
+        """The rows of a domain; none where the robot does not have it."""
+        return self.domains.get(domain) or Rows(int(domain == SINGLE))

@@ -271,7 +271,7 @@ class _Run:
         if domain in self.lists:
             return ""
         rows = self.data.domains[domain]
-        return rows.kinds[rows.kind[row]] if len(rows.kind) else rows.kinds[0]
+        return rows.kinds[rows.kind_numbers[row]]
 
     def check_row(self, place, domain, row):
         count = 1 if domain == SINGLE else self.count(domain)

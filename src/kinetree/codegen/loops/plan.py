@@ -15,7 +15,11 @@ addresses of the cases. Records of lists, which grow while the code runs, are in
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
+import numpy as np
+
+from kinetree.codegen.loops.data import SINGLE
 from kinetree.codegen.loops.language import Chain
 
 KIND, ROW, ANGLE, NUMBERS = range(4)
@@ -104,3 +108,137 @@ def _chain(over, walks):
     first, *columns = over.start.split(".")
     numbers = {variable: n for n, (variable, _) in enumerate(walks)}
     return [numbers.get(first), columns, over.column]
+
+
+# --- one robot as the tables that code reads ------------------------------------------------------
+
+
+class Bound:
+    """A robot as words for code: records of its rows, their numbers, addresses of its cases.
+
+    Args:
+        data: the robot.
+        code: that of a program, ready for the robot's kinds.
+    """
+
+    def __init__(self, data, code):
+        plan, self.kept = code.plan, []
+        records, at = {}, 0
+        for domain in (d for d in plan.domains if d not in plan.lists):
+            rows = data.rows(domain)
+            records[domain] = words = self._array(np.zeros((rows.count, plan.size(domain))), "i8")
+            words[:, KIND] = rows.kind_numbers
+            widths = np.array([code.width(domain, kind) for kind in rows.kinds])[words[:, KIND]]
+            ends = at + np.cumsum(widths)
+            words[:, ROW], at = ends - widths, int(ends[-1]) if len(ends) else at
+            for k, name in enumerate(plan.numbers[domain], start=NUMBERS):
+                array = self._array(data.numbers[domain][name], code.dtype)
+                words[:, k] = array.ctypes.data + np.arange(rows.count) * array.strides[0]
+        for domain in records:
+            for name, target, k in plan.domains[domain]:
+                self._fill_column(records, domain, data.rows(domain).columns[name], target, k)
+        values = {f"length of {name}": data.lengths[name] for name in plan.extents}
+        at = self._fill_angles(values, at, records, data, code)
+        for domain, words in records.items():
+            values[f"records of {domain}"] = words.ctypes.data
+            values[f"count of {domain}"] = len(words)
+            values[f"kinds of {domain}"] = len(data.rows(domain).kinds)
+        size = np.dtype(code.dtype).itemsize  # each sample of such a program runs by itself
+        for domain in plan.lists:
+            most, width = data.rows(domain).count, code.width(domain, "")
+            count = -(-(at + (most + 1) * width) * size // 8) * 8  # bytes; one row more is written
+            values |= {f"rows of {domain}": at, f"width of {domain}": width}
+            values |= {f"most of {domain}": most, f"kinds of {domain}": 1}
+            values |= {f"count of {domain}": count, f"records of {domain}": count + 8}
+            at = (count + 8 * (1 + (most + 1) * plan.size(domain))) // size
+        self.slots = at
+        for n, domains in enumerate(plan.codes):
+            kinds = product(*(data.rows(d).kinds for d in domains))
+            found = [code.address(tuple(domains), k, n) for k in kinds]
+            values[f"code {n}"] = self._array(found, "i8").ctypes.data
+        self.words = np.array([values[name] for name in plan.words], dtype=np.int64)
+
+    def _fill_angles(self, values, at, records, data, code):
+        """Where the angles are whose sines are computed ahead, and where these will be."""
+        group = code.group
+        numbers = {name: n for n, (name, _) in enumerate(code.plan.arguments)}
+        places = []
+        for domain, words in records.items():
+            rows = data.rows(domain)
+            wanted = [code.angle(domain, kind) for kind in rows.kinds]
+            if not any(wanted):
+                continue
+            for r, k in enumerate(words[:, KIND].tolist()):
+                if wanted[k] is not None:
+                    name, column, index = wanted[k]
+                    n = len(places)
+                    words[r, ANGLE] = at + 2 * (n - n % group) + n % group
+                    places.append((numbers[name] * code.lanes, rows.columns[column][r] + index))
+        places += places[-1:] * (-len(places) % group)
+        values |= {"angles": self._array(places or [0], "i8").ctypes.data, "sines": at}
+        values["count of angles"] = len(places)
+        return at + 2 * len(places)
+
+    def _array(self, numbers, dtype):
+        """An array that stays where it is."""
+        self.kept.append(np.array(numbers, dtype=dtype, order="C"))
+        return self.kept[-1]
+
+    def _fill_column(self, records, domain, column, target, k):
+        words, there = records[domain], records.get(target)
+        if there is None:
+            words[:, k] = column
+        elif len(there):
+            known = column >= 0
+            words[:, k] = np.where(known, there.ctypes.data + column * there.strides[0], 0)
+            words[:, k + 1] = np.where(known, there[column, ROW], 0)
+
+
+def units_of(data, plan):
+    """Domains and kinds of the code that a robot needs; each kind alone comes first."""
+    alone = [((d,), (k,)) for d in plan.domains if d for k in data.rows(d).kinds]
+    wanted: dict[tuple, None] = dict.fromkeys([((), ()), *alone])
+    for domains, chains in zip(plan.codes, plan.chains, strict=True):
+        for kinds in _kinds_that_meet(data, plan, domains, chains):
+            wanted[tuple(domains), kinds] = None
+    return list(wanted)
+
+
+def _kinds_that_meet(data, plan, domains, chains):
+    """Kinds of the rows in scope of some code, as far as a robot has rows that meet."""
+    found = [()]
+    for domain, chain in zip(domains, chains, strict=True):
+        kinds = data.rows(domain).kinds
+        if chain is None:
+            found = [(*before, kind) for before in found for kind in kinds]
+            continue
+        start, columns, column = chain
+        where = SINGLE if start is None else domains[start]
+        meets = _meeting(data, plan, where, columns, column)
+        first = data.rows(where).kinds
+        found = [
+            (*before, kinds[k])
+            for before in found
+            for k in sorted(meets[first.index("" if start is None else before[start])])
+        ]
+    return found
+
+
+def _meeting(data, plan, domain, columns, along):
+    """For each kind of a domain the kinds of the rows of the chains that start from its rows."""
+    rows, at = data.rows(domain), np.arange(data.rows(domain).count)
+    target = domain
+    for column in columns:
+        at = np.where(at >= 0, np.asarray(data.rows(target).columns[column])[at], -1)
+        target = plan.column(target, column)[0]
+    there = data.rows(target)
+    following, kind = np.asarray(there.columns[along]), there.kind_numbers.tolist()
+    seen = [frozenset()] * there.count
+    for r in range(there.count):  # those that columns name come before, as parents do
+        before = seen[following[r]] if following[r] >= 0 else frozenset()
+        seen[r] = before if kind[r] in before else before | {kind[r]}
+    meets = {k: set() for k in range(len(rows.kinds))}
+    for k, r in zip(rows.kind_numbers.tolist(), at, strict=True):
+        if r >= 0:
+            meets[k] |= seen[r]
+    return meets

@@ -20,7 +20,7 @@ from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
 from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
-from kinetree.codegen.render.loop_tables import Plan, plan_of
+from kinetree.codegen.render.loop_tables import plan_of
 
 PLACES = ("shared", "arguments", "memory")
 """What is in shared memory: rows, arguments and results; all but rows; nothing."""
@@ -43,33 +43,15 @@ class LoopLayout:
     resident: int = 0
 
 
-@dataclass(frozen=True)
-class LoopText:
-    """CUDA C.
-
-    Attributes:
-        text: the whole of it.
-        plan: where it expects what in a robot's tables.
-        place: one of ``PLACES``.
-    """
-
-    text: str
-    plan: Plan
-    place: str
-
-    def room(self, rows, arguments, dtype):
-        """Bytes of shared memory of a warp, and numbers of a sample in the workspace.
-
-        Args:
-            rows: numbers of a sample's rows.
-            arguments: numbers of its arguments and results.
-            dtype: precision.
-        """
-        return room(self.place, rows, arguments, dtype)
-
-
 def room(place, rows, arguments, dtype):
-    """Bytes of shared memory of a warp, and numbers of a sample in the workspace."""
+    """Bytes of shared memory of a warp, and numbers of a sample in the workspace.
+
+    Args:
+        place: one of ``PLACES``.
+        rows: numbers of a sample's rows.
+        arguments: numbers of its arguments and results.
+        dtype: precision.
+    """
     size = 4 if dtype == "float32" else 8
     if place == "shared":
         return -(-(WARP * rows + PITCH * arguments) * size // 16) * 16, 0
@@ -92,7 +74,7 @@ class _Case(Places, Cuda):
         return [f"real {sine}, {cosine};", f"sincos_any({text}, &{sine}, &{cosine});"]
 
 
-def render(program, dtype="float64", place="memory", resident=0) -> LoopText:
+def render(program, dtype="float64", place="memory", resident=0) -> str:
     """CUDA C of a program; its entry point is ``run``.
 
     Args:
@@ -112,7 +94,7 @@ def render(program, dtype="float64", place="memory", resident=0) -> LoopText:
         _MOVES.replace("ZERO", number(0.0)),
         _run(program, plan, writer, body, dtype, resident),
     ]
-    return LoopText("\n\n".join(parts) + "\n", plan, place)
+    return "\n\n".join(parts) + "\n"
 
 
 def _head(dtype, place):

@@ -11,8 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from kinetree.codegen.loops.data import SINGLE, Rows
-
 KIND, ROW, NUMBERS, COLUMNS = range(4)
 """Words of a record; columns follow."""
 
@@ -110,11 +108,11 @@ def tables(plan, data):
     head = ints[0]
     for e in plan.extents:
         head[plan.header[f"length of {e}"]] = data.lengths[e]
-    domains = {d: data.domains.get(d) or Rows(int(d == SINGLE)) for d in plan.columns}
+    domains = {d: data.rows(d) for d in plan.columns}
     for domain, found in domains.items():
         known = plan.kinds[domain] or [""]
         kinds = [known.index(name_of(k)) for k in found.kinds] if found.count else []
-        kind = np.array(kinds, dtype=np.int64)[_kind(found)]
+        kind = np.array(kinds, dtype=np.int64)[found.kind_numbers]
         widths = np.array(plan.widths[domain] or [0], dtype=np.int64)[kind]
         rows[domain] = kind, total + np.cumsum(widths) - widths
         if domain in plan.lists:  # one row more: what is not kept is written, too
@@ -148,7 +146,3 @@ def tables(plan, data):
         numbers.append(block.ravel())
     head[plan.header["rows of a sample"]] = total
     return np.concatenate(ints).astype(np.int32), np.concatenate(numbers)
-
-
-def _kind(rows):
-    return rows.kind if len(rows.kind) else np.zeros(rows.count, dtype=np.int64)

@@ -19,6 +19,7 @@ from kinetree.arrays.dispatch import foreign_call
 from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen import tiers
 from kinetree.codegen.build import build, build_entry
+from kinetree.codegen.loops.data import BODIES
 from kinetree.codegen.program import Argument, calls_of, regrouped
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
@@ -238,7 +239,7 @@ class Kernel:
     def is_large(self) -> bool:
         """Whether the robot has so many bodies that code of its own would take minutes to build."""
         data = getattr(self.for_all, "data", None)  # none where general code is only called
-        return data is not None and data.counts.get("bodies", 0) > _LARGE
+        return data is not None and data.rows(BODIES).count > _LARGE
 
     def rates(self, wrt) -> "Kernel":
         """Rates of the results: takes the inputs, then rates of the inputs numbered ``wrt``."""

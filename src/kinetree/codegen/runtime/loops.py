@@ -9,7 +9,6 @@ kernel loads a copy and fills in its table.
 """
 
 import ctypes
-import itertools
 import json
 import os
 from dataclasses import asdict
@@ -29,17 +28,14 @@ from kinetree.codegen.build import (
 )
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import Entry
-from kinetree.codegen.loops.data import SINGLE, Rows
-from kinetree.codegen.loops.plan import ANGLE, KIND, NUMBERS, ROW, Plan, plan_of
+from kinetree.codegen.loops.data import BODIES, SINGLE
+from kinetree.codegen.loops.plan import Bound, Plan, plan_of, units_of
 from kinetree.codegen.machine_code import default_lanes, has_many_registers, load
 from kinetree.codegen.program import Argument
 from kinetree.codegen.progress import building
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.codegen.runtime.single import gufunc
 from kinetree.errors import TraceError
-
-BODIES = "bodies"
-"""The domain whose rows have kinds."""
 
 
 class LoopCode:
@@ -114,7 +110,7 @@ class LoopCode:
         from kinetree.codegen.render.llvm_body import Vector
         from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
 
-        program = self._program(rows_of(data, BODIES).kinds[:1])  # it is the same for all
+        program = self._program(data.rows(BODIES).kinds[:1])  # it is the same for all
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
         self.group = angles_at_once(Vector(self.dtype, self.lanes))
@@ -130,7 +126,7 @@ class LoopCode:
         unknown = [u for u in units if not self._is_found(u, requests[u], found)]
         if not unknown:
             return
-        kinds, alone = rows_of(data, BODIES).kinds, any(u[0] == (BODIES,) for u in unknown)
+        kinds, alone = data.rows(BODIES).kinds, any(u[0] == (BODIES,) for u in unknown)
         known = (kinds, pairs) in self.recorded
         if not (known or (pairs and alone)):  # a kind that is unknown has unknown pairs
             kinds = _kinds_in(data, unknown)
@@ -195,7 +191,7 @@ def _names(data):
 def _kinds_in(data, units):
     """Those kinds of a robot's bodies that some units are for, one at least."""
     wanted = {k for unit in units for d, k in zip(*unit, strict=True) if d == BODIES}
-    kinds = rows_of(data, BODIES).kinds
+    kinds = data.rows(BODIES).kinds
     return tuple(k for k in kinds if k in wanted) or kinds[:1]
 
 
@@ -221,149 +217,6 @@ if hasattr(os, "register_at_fork"):  # who makes it would not be there to finish
     os.register_at_fork(
         before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
     )
-
-
-# --- one robot as the tables that code reads ------------------------------------------------------
-
-
-class Bound:
-    """A robot as words for code: records of its rows, their numbers, addresses of its cases.
-
-    Args:
-        data: the robot.
-        code: that of a program, ready for the robot's kinds.
-    """
-
-    def __init__(self, data, code):
-        plan, self.kept = code.plan, []
-        records, at = {}, 0
-        for domain in (d for d in plan.domains if d not in plan.lists):
-            rows = rows_of(data, domain)
-            records[domain] = words = self._array(np.zeros((rows.count, plan.size(domain))), "i8")
-            words[:, KIND] = rows.kind if len(rows.kind) else 0
-            widths = np.array([code.width(domain, kind) for kind in rows.kinds])[words[:, KIND]]
-            ends = at + np.cumsum(widths)
-            words[:, ROW], at = ends - widths, int(ends[-1]) if len(ends) else at
-            for k, name in enumerate(plan.numbers[domain], start=NUMBERS):
-                array = self._array(data.numbers[domain][name], code.dtype)
-                words[:, k] = array.ctypes.data + np.arange(rows.count) * array.strides[0]
-        for domain in records:
-            for name, target, k in plan.domains[domain]:
-                self._fill_column(records, domain, rows_of(data, domain).columns[name], target, k)
-        values = {f"length of {name}": data.lengths[name] for name in plan.extents}
-        at = self._fill_angles(values, at, records, data, code)
-        for domain, words in records.items():
-            values[f"records of {domain}"] = words.ctypes.data
-            values[f"count of {domain}"] = len(words)
-            values[f"kinds of {domain}"] = len(rows_of(data, domain).kinds)
-        size = np.dtype(code.dtype).itemsize  # each sample of such a program runs by itself
-        for domain in plan.lists:
-            most, width = rows_of(data, domain).count, code.width(domain, "")
-            count = -(-(at + (most + 1) * width) * size // 8) * 8  # bytes; one row more is written
-            values |= {f"rows of {domain}": at, f"width of {domain}": width}
-            values |= {f"most of {domain}": most, f"kinds of {domain}": 1}
-            values |= {f"count of {domain}": count, f"records of {domain}": count + 8}
-            at = (count + 8 * (1 + (most + 1) * plan.size(domain))) // size
-        self.slots = at
-        for n, domains in enumerate(plan.codes):
-            kinds = itertools.product(*(rows_of(data, d).kinds for d in domains))
-            found = [code.address(tuple(domains), k, n) for k in kinds]
-            values[f"code {n}"] = self._array(found, "i8").ctypes.data
-        self.words = np.array([values[name] for name in plan.words], dtype=np.int64)
-
-    def _fill_angles(self, values, at, records, data, code):
-        """Where the angles are whose sines are computed ahead, and where these will be."""
-        group = code.group
-        numbers = {name: n for n, (name, _) in enumerate(code.plan.arguments)}
-        places = []
-        for domain, words in records.items():
-            rows = rows_of(data, domain)
-            wanted = [code.angle(domain, kind) for kind in rows.kinds]
-            if not any(wanted):
-                continue
-            for r, k in enumerate(words[:, KIND].tolist()):
-                if wanted[k] is not None:
-                    name, column, index = wanted[k]
-                    n = len(places)
-                    words[r, ANGLE] = at + 2 * (n - n % group) + n % group
-                    places.append((numbers[name] * code.lanes, rows.columns[column][r] + index))
-        places += places[-1:] * (-len(places) % group)
-        values |= {"angles": self._array(places or [0], "i8").ctypes.data, "sines": at}
-        values["count of angles"] = len(places)
-        return at + 2 * len(places)
-
-    def _array(self, numbers, dtype):
-        """An array that stays where it is."""
-        self.kept.append(np.array(numbers, dtype=dtype, order="C"))
-        return self.kept[-1]
-
-    def _fill_column(self, records, domain, column, target, k):
-        words, there = records[domain], records.get(target)
-        if there is None:
-            words[:, k] = column
-        elif len(there):
-            known = column >= 0
-            words[:, k] = np.where(known, there.ctypes.data + column * there.strides[0], 0)
-            words[:, k + 1] = np.where(known, there[column, ROW], 0)
-
-
-def rows_of(data, domain):
-    """The rows of a domain; none where a robot does not have it."""
-    return data.domains.get(domain) or Rows(int(domain == SINGLE))
-
-
-def units_of(data, plan):
-    """Domains and kinds of the code that a robot needs; each kind alone comes first."""
-    alone = [((d,), (k,)) for d in plan.domains if d for k in rows_of(data, d).kinds]
-    wanted: dict[tuple, None] = dict.fromkeys([((), ()), *alone])
-    for domains, chains in zip(plan.codes, plan.chains, strict=True):
-        for kinds in _kinds_that_meet(data, plan, domains, chains):
-            wanted[tuple(domains), kinds] = None
-    return list(wanted)
-
-
-def _kinds_that_meet(data, plan, domains, chains):
-    """Kinds of the rows in scope of some code, as far as a robot has rows that meet."""
-    found = [()]
-    for domain, chain in zip(domains, chains, strict=True):
-        kinds = rows_of(data, domain).kinds
-        if chain is None:
-            found = [(*before, kind) for before in found for kind in kinds]
-            continue
-        start, columns, column = chain
-        where = SINGLE if start is None else domains[start]
-        meets = _meeting(data, plan, where, columns, column)
-        first = rows_of(data, where).kinds
-        found = [
-            (*before, kinds[k])
-            for before in found
-            for k in sorted(meets[first.index("" if start is None else before[start])])
-        ]
-    return found
-
-
-def _meeting(data, plan, domain, columns, along):
-    """For each kind of a domain the kinds of the rows of the chains that start from its rows."""
-    rows, at = rows_of(data, domain), np.arange(rows_of(data, domain).count)
-    target = domain
-    for column in columns:
-        at = np.where(at >= 0, np.asarray(rows_of(data, target).columns[column])[at], -1)
-        target = plan.column(target, column)[0]
-    there = rows_of(data, target)
-    following, kind = np.asarray(there.columns[along]), _kind(there)
-    seen = [frozenset()] * there.count
-    for r in range(there.count):  # those that columns name come before, as parents do
-        before = seen[following[r]] if following[r] >= 0 else frozenset()
-        seen[r] = before if kind[r] in before else before | {kind[r]}
-    meets = {k: set() for k in range(len(rows.kinds))}
-    for k, r in zip(_kind(rows), at, strict=True):
-        if r >= 0:
-            meets[k] |= seen[r]
-    return meets
-
-
-def _kind(rows):
-    return rows.kind.tolist() if len(rows.kind) else [0] * rows.count
 
 
 @cache
@@ -425,13 +278,6 @@ class LoopKernel(Kernel):
         self.source: Any = source
         self.data = data
 
-    def bind(self, data) -> "LoopKernel":
-        """The same for other numbers of a robot: nothing is compiled."""
-        return LoopKernel(
-            self.name, self.inputs, self.outputs, self.source, data, reference=self.reference,
-            validate=self.validate, key=self.key,
-        )  # fmt: skip
-
     def make_variant(self, dtype, wide, level) -> Any:
         """Code tied to the robot; there is one level of it."""
         lanes = default_lanes(dtype, small=has_many_registers()) if wide else 1
@@ -453,7 +299,7 @@ class LoopKernel(Kernel):
     def _derivative(self, what, wrt, more, outputs):
         source = Derivative(self.source, what, wrt)
         key = None if self.key is None else (self.key, what, wrt)
-        if not source.exists(self.data, key):
+        if not source.exists(key):
             return None
         inputs = [*self.inputs, *(Argument(f"{what} {a.name}", a.shape) for a in more)]
         outputs = [Argument(f"out{k}", a.shape) for k, a in enumerate(outputs)]
@@ -461,7 +307,7 @@ class LoopKernel(Kernel):
         def reference(arrays):
             from kinetree.codegen.loops.meaning import interpret
 
-            program = source.program(rows_of(self.data, BODIES).kinds)
+            program = source.program(self.data.rows(BODIES).kinds)
             found: Any = interpret(program, self.data, *arrays)
             return found if len(found) > 1 else found[0]
 
@@ -515,7 +361,7 @@ class Derivative:
 
         return getattr(derivatives, self.what)(self.source.program(kinds, pairs), self.wrt)
 
-    def exists(self, data, key) -> bool:
+    def exists(self, key) -> bool:
         """Whether loops have this derivative; the answer is kept on disk."""
         request = loop_request(key, "any", 0, "exists")
         known = open_store().get(request) if request else None

@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.codegen.loops.assembly import assembled, outline_of
+from kinetree.codegen.loops.data import BODIES
 from kinetree.codegen.loops.language import Chain, Declaration, Domain, LoopProgram
 from kinetree.codegen.loops.outline import Outline
-from kinetree.codegen.loops.recording import ANY, Array, Recorder, Row
+from kinetree.codegen.loops.recording import Recorder
+from kinetree.codegen.loops.stores import ANY
+from kinetree.codegen.loops.values import Array, Row
 from kinetree.errors import TraceError
 from kinetree.joints import Revolute
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.general.kinds import Kind, instance
-from kinetree.model.general.tables import BODIES, COLUMNS, NUMBERS, VARIABLES, WORLD
+from kinetree.model.general.tables import COLUMNS, NUMBERS, VARIABLES, WORLD
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
@@ -321,9 +324,6 @@ def _kind(i) -> Kind:
 
 # --- recording -----------------------------------------------------------------------------------
 
-AXES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "tau": ("nv",), "f_ext": ("body_count", 6)}
-"""Axes of arguments by name."""
-
 
 class Source:
     """A text that can be recorded for any kinds of bodies.
@@ -381,19 +381,3 @@ class Source:
         found = self.text(model, *arrays)
         found = found if isinstance(found, tuple) else (found,)
         return recorder, tuple(recorder.given_back(x) for x in found)
-
-
-def record(
-    text: Callable, arguments: Iterable[str], kinds: Iterable[Kind], name: str = "",
-    outline: Outline | None = None, pairs: Any = None,
-) -> LoopProgram:  # fmt: skip
-    """The loops that a text of the usual arguments consists of; see ``Source``."""
-    source = Source(text, {n: AXES[n] for n in arguments}, name)
-    if outline is not None:
-        source.__dict__["outline"] = outline
-    return source.program(kinds, pairs)
-
-
-def outlined(text: Callable, arguments: Iterable[str]) -> Outline:
-    """What the recording of single kinds of bodies needs to know of a text."""
-    return Source(text, {n: AXES[n] for n in arguments}).outline

@@ -7,11 +7,9 @@ of joint needs other code.
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.codegen.loops.data import SINGLE, Data, Rows
+from kinetree.codegen.loops.data import BODIES, SINGLE, Data, Rows
 from kinetree.model.define import kept
 from kinetree.model.general.kinds import joints_of
-
-BODIES = "bodies"
 
 COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b", "p": "p"}
 """Columns of bodies, and what they refer to."""
