@@ -23,7 +23,7 @@ def general_kernels(model, names=()):
         if defaults.count(inspect.Parameter.empty) > len(options):
             continue  # what is given, say
         try:
-            kernel = quantity.kernel(model, **options).for_all
+            kernel = quantity.kernel(model, **options).general_kernel
         except kt.KinetreeError:  # not defined for this model
             continue
         if kernel is not None and sum(a.size for a in kernel.outputs) <= _LARGEST:

@@ -72,7 +72,7 @@ def test_shapes_are_checked(model):
 def test_out_is_for_numpy(model):
     kernel = kt.gravity_force.definition.kernel(model)
     with pytest.raises(kt.errors.ArrayKindError, match="out= takes NumPy arrays"):
-        kernel.general(torch.zeros(1), out=np.zeros(1))
+        kernel.full(torch.zeros(1), out=np.zeros(1))
 
 
 def test_out_of_memory_says_for_what():

@@ -21,7 +21,7 @@ from kinetree.codegen.loops.language import (
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.loops.recomputed import recomputed
 from kinetree.codegen.render.cuda_loops import PLACES, render
-from kinetree.codegen.render.loop_tables import plan_of
+from kinetree.codegen.render.loop_tables import table_plan
 from kinetree.model.define import DEFINITIONS
 from kinetree.samples.trees import random_tree
 
@@ -138,7 +138,7 @@ def test_values_decide(make, tmp_path):
 
 def test_equal_cases_are_written_once():
     assert render(PROGRAM).count("ENTRY(out_H, (first_i_v_)") == 1
-    assert plan_of(PROGRAM).kinds["bodies"] == list(KINDS)
+    assert table_plan(PROGRAM).kinds["bodies"] == list(KINDS)
 
 
 @pytest.mark.parametrize("program", [PROGRAM, ROOT])
@@ -175,7 +175,7 @@ def in_c(tree, tmp_path_factory):
     for name in READY:
         given = {"name": tree.body_names[-1], "rows": ("x",)}  # a task that is free
         options = {n: x for n, x in given.items() if n in DEFINITIONS[name].options}
-        kernel = DEFINITIONS[name].kernel(tree, NEEDED.get(name, ()), **options).for_all
+        kernel = DEFINITIONS[name].kernel(tree, NEEDED.get(name, ()), **options).general_kernel
         kernels[name] = kernel
         programs[name] = kernel.source.program(kernel.data.domains["bodies"].kinds)
     less = {name: (recomputed(p), kernels[name].data) for name, p in programs.items()}
@@ -202,7 +202,7 @@ def test_general_code_of_every_quantity(name, in_c, tree, rng):
 )
 def test_general_code_in_cuda(name, place, rng, tmp_path):
     tree = kt.samples.quadruped()
-    kernel = DEFINITIONS[name].kernel(tree).for_all
+    kernel = DEFINITIONS[name].kernel(tree).general_kernel
     program = recomputed(kernel.source.program(kernel.data.domains["bodies"].kinds))
     arrays = [
         tree.random_configuration(rng, 40) if a.name == "q" else rng.normal(size=(40, *a.shape))
@@ -218,7 +218,7 @@ def test_general_code_in_cuda(name, place, rng, tmp_path):
 
 
 def test_transforms_of_joints_are_computed_again_and_not_stored():
-    kernel = kt.inverse_dynamics.definition.kernel(kt.samples.quadruped()).for_all
+    kernel = kt.inverse_dynamics.definition.kernel(kt.samples.quadruped()).general_kernel
     program = kernel.source.program(kernel.data.domains["bodies"].kinds)
     widths = [len(row) for row in program.rows.values()]
     assert [len(row) for row in recomputed(program).rows.values()] == [18] * len(widths)
@@ -228,7 +228,9 @@ def test_transforms_of_joints_are_computed_again_and_not_stored():
 @pytest.mark.parametrize("derivative", ["rates", "gradients"])
 def test_derivatives_in_c_and_cuda(derivative, rng, tmp_path):
     model = kt.samples.double_pendulum()
-    kernel = getattr(kt.forward_dynamics.definition.kernel(model).for_all, derivative)((0, 1))
+    kernel = getattr(kt.forward_dynamics.definition.kernel(model).general_kernel, derivative)(
+        (0, 1)
+    )
     program = kernel.source.program(kernel.data.domains["bodies"].kinds)
     arrays = [rng.normal(size=(35, *a.shape)) for a in kernel.inputs]
     expected = interpret(program, kernel.data, *arrays)

@@ -128,7 +128,7 @@ def test_single_precision_and_batches_of_any_form():
     strided = code.call(np.asfortranarray(q), qd[::-1][::-1], qdd)
     assert np.array_equal(strided, expected)
     out = np.empty_like(expected)
-    assert code.general(q, qd, qdd, out=out) is out
+    assert code.full(q, qd, qdd, out=out) is out
     assert np.array_equal(out, expected)
     assert code.call(q[:0], qd[:0], qdd[:0]).shape == (0, model.nv)
 

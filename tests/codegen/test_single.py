@@ -42,16 +42,16 @@ def scaled(x, y):
 def kernel():
     k = make_kernel(scaled)
     k.call(np.ones(3), np.array(1.0))
-    assert k.call is not k.general
+    assert k.call is not k.full
     return k
 
 
 def test_the_first_call_installs_the_lean_path(rng):
     k = make_kernel(scaled)
-    assert k.call == k.general
+    assert k.call == k.full
     x, y = rng.standard_normal(3), np.array(2.0)
     first = k.call(x, y)
-    assert k.call != k.general
+    assert k.call != k.full
     assert type(k.call).__name__ == "builtin_function_or_method"
     np.testing.assert_array_equal(k.call(x, y), first)
     np.testing.assert_array_equal(first, 2 * x)
@@ -198,13 +198,13 @@ PYTHON = ctypes.pythonapi
 
 
 def test_without_the_symbol_of_python_3_11(monkeypatch):
-    """Every way into the general path: other arrays, keywords, mistakes, failed checks."""
+    """Every way into the full path: other arrays, keywords, mistakes, failed checks."""
     monkeypatch.setattr(ctypes, "pythonapi", OldPython())
     k = make_kernel(scaled)
     x, y = np.array([1.0, 2, 3]), np.array(2.0)
     k.call(x, y)
     monkeypatch.undo()
-    assert k.call is not k.general
+    assert k.call is not k.full
     np.testing.assert_array_equal(k.call(x, y), [2, 4, 6])
     np.testing.assert_array_equal(k.call([1, 2, 3], 2), [2, 4, 6])
     out = np.empty(3)
@@ -310,7 +310,7 @@ def test_unknown_object_layouts_use_the_general_path(monkeypatch):
     k = make_kernel(scaled)
     for _ in range(2):
         np.testing.assert_array_equal(k.call(np.ones(3), np.array(2.0)), [2, 2, 2])
-    assert k.call == k.general
+    assert k.call == k.full
 
 
 def test_the_layout_of_arrays_is_looked_at(monkeypatch):
@@ -325,7 +325,7 @@ def test_single_samples_equal_batches_bit_for_bit(rng):
     batch = kt.inverse_dynamics(model, *x)
     for k in range(9):
         np.testing.assert_array_equal(kt.inverse_dynamics(model, *x[:, k]), batch[k])
-    assert kernel_of(model, "inverse_dynamics").call != kernel_of(model, "inverse_dynamics").general
+    assert kernel_of(model, "inverse_dynamics").call != kernel_of(model, "inverse_dynamics").full
 
 
 def test_a_large_workspace_comes_from_the_heap(monkeypatch, rng):
@@ -340,7 +340,7 @@ def test_a_large_workspace_comes_from_the_heap(monkeypatch, rng):
     finally:
         for function in cached:
             function.cache_clear()
-    assert k.call != k.general
+    assert k.call != k.full
     for result in results:
         np.testing.assert_allclose(result[0], np.sin(x) + 2, rtol=1e-15)
         np.testing.assert_array_equal(result[1], 2 * x)
@@ -360,12 +360,12 @@ def test_the_definition_of_a_call_goes_with_it():
 
 @pytest.mark.parametrize("count", [2, 3, 16, 57])
 def test_small_batches_take_the_lean_path_too(count, rng, monkeypatch):
-    """With the same bits as the general path, and without it once it has been compiled."""
+    """With the same bits as the full path, and without it once it has been compiled."""
     model = kt.samples.quadruped()
     q, qd = model.random_configuration(rng, count), rng.standard_normal((count, model.nv))
     energy, forces = kt.kinetic_energy(model, q, qd), kt.bias_force(model, q, qd)
     for name in ("kinetic_energy", "bias_force"):
-        monkeypatch.setattr(kernel_of(model, name), "_general", None)
+        monkeypatch.setattr(kernel_of(model, name), "_full", None)
     assert np.array_equal(kt.kinetic_energy(model, q, qd), energy)
     assert np.array_equal(kt.bias_force(model, q, qd), forces)
 

@@ -77,19 +77,19 @@ def test_results_go_where_they_are_wanted(model, rng):
     threads.set_threads(3)
     kernel = kernel_of(model, "inverse_dynamics")
     x = rng.standard_normal((3, 5000, 2))
-    wanted = kernel.general(*x)
+    wanted = kernel.full(*x)
     out = np.empty((10_000, 2))[::2]
-    assert kernel.general(*x, out=out) is out
+    assert kernel.full(*x, out=out) is out
     np.testing.assert_array_equal(out, wanted)
     q = x[0].copy()
-    kernel.general(q, *x[1:], out=q)  # an output that is an input
+    kernel.full(q, *x[1:], out=q)  # an output that is an input
     np.testing.assert_array_equal(q, wanted)
     space = np.zeros((5001, 2))
     space[:-1] = x[0]
-    kernel.general(space[:-1], *x[1:], out=space[1:])
+    kernel.full(space[:-1], *x[1:], out=space[1:])
     np.testing.assert_array_equal(space[1:], wanted)
     larger = np.empty((2, 5000, 2))
-    kernel.general(*x, out=larger)  # NumPy repeats the inputs
+    kernel.full(*x, out=larger)  # NumPy repeats the inputs
     np.testing.assert_array_equal(larger[1], wanted)
 
 

@@ -73,7 +73,7 @@ def test_what_has_no_general_code_is_specialised_and_then_optimised():
         assert ran(k) == "specialised"
         seen.append(k._variants["specialised", "float64", False][1])
     assert seen == [0] * 10 + [1] * 2
-    assert k.call is k.lean is not k.general
+    assert k.call is k.lean is not k.full
 
 
 @pytest.mark.parametrize("tier", ["general", "specialised"])

@@ -519,7 +519,7 @@ def as_texts(choices):
         return whole
 
     def text_of_steps(self, name, inputs, function):
-        def general(*arrays):
+        def full(*arrays):
             values = [np.asarray(a)[0] if np.ndim(a) > len(i.shape) else np.asarray(a)
                       for a, i in zip(arrays, inputs, strict=True)]  # fmt: skip
             return function(*(a if a.shape else a[()] for a in values))
@@ -531,7 +531,7 @@ def as_texts(choices):
 
         variant = SimpleNamespace(status=Status(), ufunc=lambda *args, out: (0.0,) * len(out))
         return SimpleNamespace(
-            inputs=inputs, general=general, is_empty=not self.model.nv, numbers=1, tier="text",
+            inputs=inputs, full=full, is_empty=not self.model.nv, numbers=1, tier="text",
             variant=lambda dtype, wide, samples: variant,
         )  # fmt: skip
 

@@ -205,7 +205,7 @@ def all_loops_in_c(folder, programs, dtype="float64", level=1):
 
 def loops_in_cuda(folder, program, data, dtype="float64", place="memory", threads=32):
     """The CUDA C of a ``LoopProgram`` for a robot on the CPU, threads taking turns."""
-    plan = loop_tables.plan_of(program)
+    plan = loop_tables.table_plan(program)
     ints, numbers = loop_tables.tables(plan, data)
     numbers, arguments = numbers.astype(dtype), _as_arguments(program, data)
     rows = int(ints[plan.header["rows of a sample"]])

@@ -87,7 +87,7 @@ def runtime(launches, compile=None, compile_loops=None):
         if hasattr(kernel, "source") and compile_loops is not None:
             run = compile_loops(kernel, dtype)
         else:
-            run = kernel.general if compile is None else compile(kernel.program, dtype)
+            run = kernel.full if compile is None else compile(kernel.program, dtype)
 
         def launch(inputs, steps, outputs, count, stream):
             launches.append((kernel.name, dtype, device, tuple(steps), count, stream))

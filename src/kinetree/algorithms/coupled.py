@@ -145,8 +145,7 @@ def curved(text):
     return rule
 
 
-# --- The same by calls of general code, which is that of all joints ------------------------------
-# ``called(quantity, model, *arrays)`` is the result of a quantity of the model without couplings.
+# --- The same by calls of general code for the model without couplings ---------------------------
 
 
 def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,6 +162,7 @@ def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _called(quantity, model, *arrays, f_ext=None):
+    """A quantity of the model without couplings, called where a program is traced."""
     extra = () if f_ext is None else ("f_ext",)
     forces = [] if f_ext is None else [np.array([f.to_array() for f in f_ext[1:]])]
     return called(kernel_of(model, quantity, extra), (*arrays, *forces))

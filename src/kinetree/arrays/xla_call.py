@@ -165,7 +165,7 @@ def _on_cpu(kernel, frame, arguments, results):
     views = [_view(*a) for a in arguments]
     outs = [_view(*r) for r in results]
     if all(o.size for o in outs):
-        kernel.general(*views, out=tuple(outs) if len(outs) > 1 else outs[0])
+        kernel.full(*views, out=tuple(outs) if len(outs) > 1 else outs[0])
 
 
 def _view(address, shape, dtype):

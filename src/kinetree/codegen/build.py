@@ -206,7 +206,7 @@ _FEW_NUMBERS = 64  # in and out: its torques, but not their derivatives
 def build(kernel, dtype, wide, level=1) -> Any:
     """Machine code of a kernel for one precision, for batches or for single samples.
 
-    Code of a higher level than the one asked for will do: it computes the same bits.
+    Code of a higher level than the one asked for is taken, too: it computes the same bits.
     """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
@@ -298,7 +298,7 @@ def _found(program, level, robot=()):
 
 
 def _linked(program, symbols, data, level, robot=()):
-    """Machine code with the functions that it calls, or None where one is not to be had.
+    """Machine code with the functions that it calls, or None where one is missing.
 
     ``robot`` are the entries of code that is tied to a robot: what calls it is loaded for each.
     """
@@ -320,8 +320,8 @@ _entries = WeakValueDictionary()  # of loaded code, by name and level; what call
 
 
 def _entry(name, level):
-    """The entry of code that a kept program calls; None where it is not to be had."""
-    levels = (1, 0)[: 2 - level]  # a higher one will do
+    """The entry of code that a kept program calls; None where it is missing."""
+    levels = (1, 0)[: 2 - level]  # code of a higher level computes the same
     found = [e for e in (_entries.get((name, k)) for k in levels) if e is not None]
     for k in levels if not found else ():
         code = _found(name, k)
@@ -475,14 +475,14 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         kernel: has ``source.program(kinds)``, and a robot as ``data``.
         dtype: precision.
         device: number of the device.
-        decide: takes a ``Plan``; returns the place of numbers as ``render.cuda_loops`` names it,
-            bytes of shared memory of a warp, and numbers of a sample in a workspace.
+        decide: takes a ``TablePlan``; returns the place of numbers as ``render.cuda_loops`` names
+            it, bytes of shared memory of a warp, and numbers of a sample in a workspace.
         resident: as in ``render.cuda_loops``.
         options: for the compiler.
     """
     from kinetree.codegen.loops.data import BODIES
     from kinetree.codegen.loops.recomputed import recomputed
-    from kinetree.codegen.render.loop_tables import Plan, name_of, plan_of
+    from kinetree.codegen.render.loop_tables import TablePlan, name_of, table_plan
 
     host, program = nvrtc.host(device), None
     rows = kernel.data.domains.get(BODIES)
@@ -494,10 +494,10 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     found = open_store().get(request) if request else None
     if found is not None:
         known = json.loads(found)
-        plan = Plan(**known["plan"])
+        plan = TablePlan(**known["plan"])
     else:
         program = recomputed(kernel.source.program(kinds))
-        plan = plan_of(program)
+        plan = table_plan(program)
         known = {"plan": asdict(plan), "programs": {}}
     place, shared, work = decide(plan)
     name = known["programs"].get(place)

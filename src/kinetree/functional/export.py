@@ -194,7 +194,7 @@ class _Request:
         if quantity is not None and quantity.general:
             extra = tuple(n for n in quantity.optional if self.options.get(n) is True)
             options = {n: v for n, v in self.options.items() if n in quantity.options}
-            found = quantity.kernel(self.model, extra, **options).for_all
+            found = quantity.kernel(self.model, extra, **options).general_kernel
         if found is None:
             raise BackendError(
                 f"{self.base} has no general code for model {self.model.name!r}: export it with "

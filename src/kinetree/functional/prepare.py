@@ -108,7 +108,7 @@ class Prepared:
             result = self.kernel.call(*arrays)
         else:
             out = [out] if isinstance(out, list) else list(leaves_of(out))
-            result = self.kernel.general(*arrays, out=tuple(out) if len(out) > 1 else out[0])
+            result = self.kernel.full(*arrays, out=tuple(out) if len(out) > 1 else out[0])
         if self.plain:
             return result
         flat = iter(result if len(self.kernel.outputs) > 1 else (result,))

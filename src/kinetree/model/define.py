@@ -440,7 +440,7 @@ def called(kernel, arrays) -> Any:
     graph = trace_of(arrays)
     if graph is None or calls_to() != "general" or not kernel.has_general_code:
         return kernel.call(*arrays)
-    return call(graph, kernel.for_all, arrays)[0]
+    return call(graph, kernel.general_kernel, arrays)[0]
 
 
 def is_by_the_book() -> bool:

@@ -1,4 +1,4 @@
-"""From what was recorded to a loop program: stores of single numbers, sums, what nobody reads.
+"""From what was recorded to a loop program: stores of single numbers, sums, no dead stores.
 
 - Values become numbers: ``("t3", "i", 5)`` is the sixth number of the value in a row.
 - ``t[p] = t[p] + x`` becomes a store that adds ``x``.
@@ -62,7 +62,7 @@ def outline_of(recorder: Recorder, results: tuple) -> Outline:
 
 
 class _Flat:
-    """All blocks of a recording in single numbers, without what nobody reads."""
+    """All blocks of a recording in single numbers, without dead stores."""
 
     def __init__(self, recorder, results):
         self.recorder, self.graph, self.results = recorder, recorder.graph, results

@@ -63,8 +63,6 @@ from typing import Any, NamedTuple
 
 from kinetree.codegen.program import Program
 
-STORAGES = ("rows", "model", "argument", "result")
-
 VARIABLES = ("i", "j", "k", "l")
 """Of loops, by depth."""
 
@@ -94,7 +92,7 @@ class Declaration:
 
     Attributes:
         name: in places.
-        storage: one of ``STORAGES``.
+        storage: ``"rows"``, ``"model"``, ``"argument"`` or ``"result"``.
         domain: whose rows it has, for storages ``rows`` and ``model``; ``""`` for a single row.
         axes: of an argument or result: sizes, or names of extents (``"q"``, ``"v"``, ``"b"``) whose
             length is that of the robot. Of numbers of the model: their number. Rows have none: how

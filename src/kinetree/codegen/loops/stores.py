@@ -1,4 +1,4 @@
-"""Cases while they are made or changed: stores of single numbers, less those that nobody reads."""
+"""Cases while they are made or changed: stores of single numbers, without dead stores."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

@@ -6,7 +6,7 @@ from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render.c import NOT_FINITE, C, argument_name, declaration
 from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
-from kinetree.codegen.render.loop_tables import plan_of, tables
+from kinetree.codegen.render.loop_tables import table_plan, tables
 from kinetree.expr.node import Graph
 
 
@@ -33,7 +33,7 @@ def arguments(program, data, names=()):
 
 def stack(program, data) -> int:
     """Numbers of rows, which the function has on the stack."""
-    plan = plan_of(program)
+    plan = table_plan(program)
     return int(tables(plan, data)[0][plan.header["rows of a sample"]])
 
 
@@ -47,7 +47,7 @@ def render(program, data, dtype="float64", *, name=None, results=()) -> str:
         name: of the function; that of the program by default.
         results: names of the results, where they are not those of the program.
     """
-    c, plan, name = C(dtype), plan_of(program), name or identifier(program.name)
+    c, plan, name = C(dtype), table_plan(program), name or identifier(program.name)
     writer = LoopWriter(program, plan, lambda case: _Case(dtype), c.constant(0.0))
     body = writer.text()
     ints, numbers = tables(plan, data)

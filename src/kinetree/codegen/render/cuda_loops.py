@@ -20,7 +20,7 @@ from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cstyle_loops import LoopWriter, Places
 from kinetree.codegen.render.cuda_language import Cuda, elementary
 from kinetree.codegen.render.cuda_places import PITCH, WARP, Kept
-from kinetree.codegen.render.loop_tables import plan_of
+from kinetree.codegen.render.loop_tables import table_plan
 
 PLACES = ("shared", "arguments", "memory")
 """What is in shared memory: rows, arguments and results; all but rows; nothing."""
@@ -84,7 +84,7 @@ def render(program, dtype="float64", place="memory", resident=0) -> str:
         resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
             what the compiler finds best.
     """
-    plan, number = plan_of(program), C(dtype).constant
+    plan, number = table_plan(program), C(dtype).constant
     writer = LoopWriter(program, plan, lambda case: _Case(case, dtype), number(0.0))
     body = writer.text()
     parts = [

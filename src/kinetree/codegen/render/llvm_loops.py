@@ -1,7 +1,7 @@
 """Loops over tables in LLVM IR: ``step``, which walks over rows and calls their cases.
 
 It takes the robot where specialised code takes its constants. So the loop over samples, the lean
-path and threads are those of all kernels. It knows no kinds: one text for every robot.
+path and threads are those of all kernels. It does not depend on kinds: one text for every robot.
 """
 
 from kinetree.codegen.loops.language import Chain, Clear
@@ -13,7 +13,7 @@ from kinetree.codegen.render.llvm_cases import GIVEN
 
 
 def step(program, plan, dtype, lanes) -> str:
-    """IR text of the loops, which know no kinds."""
+    """IR text of the loops, which do not depend on the kinds of rows."""
     v = Vector(dtype, lanes)
     writer, calls = _Loops(program, plan, v), _Calls(v)
     writer.angles(calls)

@@ -4,7 +4,7 @@ A kernel's ``single(self, args, nargs, names)`` has CPython's fast calling conve
 the arrays, and if each is a contiguous NumPy array of the right type and shape, or all have one
 leading axis of the same length besides, it allocates the results, computes them and returns, in a
 fraction of the time of NumPy's general machinery. In any other case, and when a check fails, it
-calls ``self``, the general path, with the same arguments. All kernels share one function that does
+calls ``self``, the full path, with the same arguments. All kernels share one function that does
 this. Batches run through the SIMD loop, whose address ``@host`` has once it is compiled.
 
 What it needs to know of the running interpreter is written into ``@host`` after loading; the field
@@ -235,7 +235,7 @@ i1 false)
 
 
 def _run():
-    """Compute; when a check fails, take the general path."""
+    """Compute; when a check fails, take the full path."""
     return f"""run:
   br i1 %is_one, label %run_alone, label %run_batch
 run_batch:
@@ -265,7 +265,7 @@ no_memory:
   br label %drop
 failed:
   br label %drop
-drop:  ; the results that are there; then an error, or the general path
+drop:  ; the results that are there; then an error, or the full path
   %end = phi i64 [%o_k, %no_memory], [%arguments, %failed]
   br label %drop_head
 drop_head:

@@ -1,8 +1,9 @@
 """A robot as tables that code in C and CUDA C reads: integers, and numbers of the model.
 
-The integers begin with a header, ``Plan.header``. Each row of a domain has a *record*: its kind,
-where its numbers begin in the workspace and among those of the model, then its columns; of one that
-names a row two words, its number (negative: none) and where its numbers begin in the workspace.
+The integers begin with a header, ``TablePlan.header``. Each row of a domain has a *record*: its
+kind, where its numbers begin in the workspace and among those of the model, then its columns. A
+column that names a row has two words, its number (negative: none) and where its numbers begin in
+the workspace.
 Lists have no records: their columns are the first numbers of their rows.
 """
 
@@ -16,7 +17,7 @@ KIND, ROW, NUMBERS, COLUMNS = range(4)
 
 
 @dataclass(frozen=True)
-class Plan:
+class TablePlan:
     """Where things are in a robot's tables.
 
     Attributes:
@@ -50,7 +51,7 @@ class Plan:
         return COLUMNS + sum(2 if target in self.columns else 1 for target, _ in columns)
 
 
-def plan_of(program) -> Plan:
+def table_plan(program) -> TablePlan:
     """The plan of a program and the kinds it was recorded for."""
     columns, numbers = {}, {}
     kinds: dict = {"": [""]}
@@ -83,7 +84,7 @@ def plan_of(program) -> Plan:
     for name in lists:  # their columns come before their numbers
         widths[name] = [len(columns[name]) + len(program.rows.get((name, ""), ()))]
         columns[name] = {c: (t, k) for k, (c, (t, _)) in enumerate(columns[name].items())}
-    return Plan(columns, numbers, kinds, widths, extents, lists)
+    return TablePlan(columns, numbers, kinds, widths, extents, lists)
 
 
 def name_of(kind) -> str:
@@ -134,7 +135,7 @@ def tables(plan, data):
                 continue
             record[:, word] = found.columns[name]
             if target in plan.columns and found.count:
-                # Of no row: any place will do, since no case looks at it.
+                # Without a row any place is right, since no case reads it.
                 record[:, word + 1] = np.append(rows[target][1], 0)[found.columns[name]]
         block = np.zeros((found.count, width))
         for name, (first, size) in known.items():

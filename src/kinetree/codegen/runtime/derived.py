@@ -95,7 +95,7 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
             kernel.validate(arrays[:count])
 
     def general_code():
-        return getattr(kernel.for_all, key[0])(key[1]) if kernel.has_general_code else None
+        return getattr(kernel.general_kernel, key[0])(key[1]) if kernel.has_general_code else None
 
     return type(kernel)(
         f"{key[0]} of {kernel.name}",

@@ -57,7 +57,7 @@ class Kernel:
         lean: the fastest way in for NumPy arrays.
         samples: that were asked of it, when its code was last chosen.
         tier, level: of the code chosen then; see ``codegen.tiers``.
-        is_settled: whether only specialised code will do, of the highest level.
+        is_settled: whether specialised code of the highest level was asked for, for good.
         task: within which the code was chosen, or None.
     """
 
@@ -78,8 +78,8 @@ class Kernel:
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
         self._most = 0 if self.is_empty else _BRIEF // self.numbers
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
-        self.call: Callable[..., Any] = self.general
-        self.lean: Callable[..., Any] = self.general
+        self.call: Callable[..., Any] = self.full
+        self.lean: Callable[..., Any] = self.full
         self._variants, self._entries, self._derived, self._ways = {}, {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
         self._longest = 0  # samples of one of them
@@ -106,7 +106,7 @@ class Kernel:
 
     def _traced(self):
         program = self.make_program()
-        if not self.calls_general_code:  # which is to be there soon
+        if not self.calls_general_code:  # the first answer should not wait for regrouping
             program = regrouped(program)
         both = (program.outputs, self.outputs)
         traced, declared = ([a.shape for a in outputs] for outputs in both)
@@ -118,24 +118,28 @@ class Kernel:
 
     # --- calls from other programs: see kinetree.expr.calls --------------------------------------
 
-    calls_general_code = False
-    is_shared = False  # between general programs, of which specialised ones have copies
+    calls_general_code = False  # or is general code
+    is_shared = False  # called by programs that call general code, copied by specialised ones
 
     def to_call(self) -> "Kernel":
-        """The kernel for the program that is traced now to call: of general code if it may."""
-        return self.for_all or self if calls_to() == "general" else self
+        """What the program that is traced now should call: general code where it calls such."""
+        return self.general_kernel or self if calls_to() == "general" else self
 
     def called_in(self, graph, arrays) -> Any:
-        """The result of calling general code of a vector or number in a program; None if not so.
+        """The result of a call of general code in a program; None where a copy serves instead.
 
-        Matrices are copied in: what uses them has to see which entries are zero.
+        Only vectors and numbers are called for: what uses a matrix has to see which of its entries
+        are zero.
         """
         if [len(o.shape) for o in self.outputs] not in ([0], [1]) or not self._takes(arrays):
             return None
-        return None if self.for_all is None else call(graph, self.for_all, arrays)[0]
+        return None if self.general_kernel is None else call(graph, self.general_kernel, arrays)[0]
 
     def called_once(self, graph, arrays) -> Any:
-        """The results of calling this code in a general program; None where a copy is as good."""
+        """The results of a call of this kernel's own code in a program that calls general code.
+
+        None where the code is so short that a copy is as good.
+        """
         if not self._takes(arrays) or self.own_cost < LONG:
             return None
         self.is_shared = True
@@ -148,9 +152,9 @@ class Kernel:
         return all(np.shape(a) == i.shape for a, i in given)
 
     def with_general_calls(self, *, always=False) -> "Kernel | None":
-        """The same, calling code that serves every robot; None where there is no such code.
+        """The kernel whose program calls general code; None where there is none for it to call.
 
-        ``always``: also to be called itself where specialised code would have copies.
+        ``always``: also where the program calls none, so that other such programs share its code.
         """
         try:
             with calls("general"):
@@ -215,7 +219,7 @@ class Kernel:
         tiers.decide(self, samples)
         tiers.connected(self)
         general = self.tier == "general" or (tiers.setting() == "auto" and self.is_large)
-        return cuda_kernel(self.for_all if general else self, dtype, device)
+        return cuda_kernel(self.general_kernel if general else self, dtype, device)
 
     def planned(self, compiled, count) -> Any:
         """What further calls on a device may launch by themselves; None if they have to ask.
@@ -238,7 +242,7 @@ class Kernel:
     @property
     def is_large(self) -> bool:
         """Whether the robot has so many bodies that code of its own would take minutes to build."""
-        data = getattr(self.for_all, "data", None)  # none where general code is only called
+        data = getattr(self.general_kernel, "data", None)  # none where general code is only called
         return data is not None and data.rows(BODIES).count > _LARGE
 
     def rates(self, wrt) -> "Kernel":
@@ -277,7 +281,7 @@ class Kernel:
         key = self.tier, dtype, wide
         found, level = self._variants.get(key, (None, -1))
         if found is None or level < self.level:
-            source = self.for_all if self.tier == "general" else self
+            source = self.general_kernel if self.tier == "general" else self
             found = source.make_variant(dtype, wide, self.level)
             self._variants[key] = found, max(self.level, found.code.level)
         self._connect()
@@ -290,14 +294,14 @@ class Kernel:
         return Variant(self, dtype, wide, level)
 
     @cached_property
-    def for_all(self) -> Any:
-        """The same by code that serves every robot, where there is some."""
+    def general_kernel(self) -> Any:
+        """The kernel of the same results by general code, which serves every robot; or None."""
         return None if self.general_code is None else self.general_code()
 
     @property
     def has_general_code(self) -> bool:
         """Whether there is code that serves every robot."""
-        return self.for_all is not None
+        return self.general_kernel is not None
 
     @property
     def next_tier(self) -> Any:
@@ -306,7 +310,7 @@ class Kernel:
         return tiers.next_tier(self)
 
     def settle(self):
-        """Let only specialised code of the highest level do from now on."""
+        """Run specialised code of the highest level from now on."""
         self.is_settled = True
         self.disconnect()
 
@@ -318,7 +322,7 @@ class Kernel:
             return
         left = tiers.samples_left(self)
         if codes != self._connected:
-            self.lean = single_call(self.name, "float64", self.general, alone, wide, self._most)
+            self.lean = single_call(self.name, "float64", self.full, alone, wide, self._most)
             if not self._ways:
                 self.call = self.lean
             self._connected, self._left = codes, left_of(*codes)
@@ -328,7 +332,7 @@ class Kernel:
     def disconnect(self):
         """Let the next call choose its code again."""
         self._count()
-        self._connected, self._budget, self.lean = None, None, self.general
+        self._connected, self._budget, self.lean = None, None, self.full
         self._lasting.clear()
         self.plans.clear()
         if not self._ways:
@@ -341,15 +345,15 @@ class Kernel:
             self.samples += max(self._budget - left, 0)
             self._budget = left
 
-    def general(self, *arrays, out=None) -> Any:
+    def full(self, *arrays, out=None) -> Any:
         """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
         try:
-            return self._general(arrays, out)
+            return self._full(arrays, out)
         except KinetreeError as error:
             error.named(self.name)
             raise
 
-    def _general(self, arrays, out) -> Any:
+    def _full(self, arrays, out) -> Any:
         batch = self._ready(arrays) if out is None else None
         if batch is not None:
             return self._run(arrays, batch, "float64", out)

@@ -81,8 +81,8 @@ def _address(function):
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
-def _vectorcall(general):
-    """Address of what calls ``general`` with the arguments of a vectorcall (PEP 590).
+def _vectorcall(full):
+    """Address of what calls ``full`` with the arguments of a vectorcall (PEP 590).
 
     Before Python 3.11, ``PyObject_Vectorcall`` is not a symbol of the interpreter but inlined by
     its header. What it does is done here, once: the type says where in the object the function is.
@@ -90,11 +90,11 @@ def _vectorcall(general):
     exported = getattr(ctypes.pythonapi, "PyObject_Vectorcall", None)
     if exported is not None:
         return _address(exported)
-    kind = type(general)
+    kind = type(full)
     if not kind.__flags__ & _HAVE_VECTORCALL:
-        raise TypeError(f"the general path must have a vectorcall, {kind.__name__} has none")
+        raise TypeError(f"the full path must have a vectorcall, {kind.__name__} has none")
     offset = ctypes.c_ssize_t.from_address(id(kind) + _VECTORCALL_OFFSET).value
-    return ctypes.c_void_p.from_address(id(general) + offset).value
+    return ctypes.c_void_p.from_address(id(full) + offset).value
 
 
 class _Module(str):
@@ -112,26 +112,26 @@ class _Module(str):
 ANY_NUMBER = 2**62
 
 
-def single_call(name, dtype, general, alone=None, wide=None, most=0):
-    """A callable that tries the lean path and else calls ``general``; or ``general`` itself.
+def single_call(name, dtype, full, alone=None, wide=None, most=0):
+    """A callable that tries the lean path and else calls ``full``; or ``full`` itself.
 
     Args:
         name: of the kernel, for Python.
         dtype: type of its arrays.
-        general: the general path.
+        full: the full path.
         alone: machine code for single samples, if there is some yet.
         wide: machine code for batches, if there is some yet.
         most: samples in a batch that still goes the lean path.
     """
     if not _supported():
-        return general
+        return full
     code: Any = alone or wide
     python, descriptor = ctypes.pythonapi, np.dtype(dtype)
     values = {
         "array_type": _array_api()[_ARRAY_TYPE],
         "descriptor": id(descriptor),
         "new_array": _array_api()[_NEW_ARRAY],
-        "vectorcall": _vectorcall(general),
+        "vectorcall": _vectorcall(full),
         "new_tuple": _address(python.PyTuple_New),
         "set_item": _address(python.PyTuple_SetItem),
         "release": _address(python.Py_DecRef),
@@ -153,7 +153,7 @@ def single_call(name, dtype, general, alone=None, wide=None, most=0):
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     module = _Module(__name__)
     module.method, module.descriptor, module.code = method, descriptor, (alone, wide)
-    return new(ctypes.addressof(method), general, module)
+    return new(ctypes.addressof(method), full, module)
 
 
 def left_of(alone, wide):

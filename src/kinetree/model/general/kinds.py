@@ -22,7 +22,7 @@ MOST_KINDS = 64
 
 @dataclass(frozen=True)
 class Kind:
-    """What cases are told apart by.
+    """What a case of general code is made for: all that decides the form of its equations.
 
     Attributes:
         joint: any joint of the kind, with placeholders for its parameters.

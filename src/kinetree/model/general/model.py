@@ -367,7 +367,7 @@ class Source:
         return assembled(recorder, self.name, tuple(self.arguments), results)
 
     def _recorded(self, kinds, outline=None, pairs=None):
-        """A recorder that has heard the text, and the names of its results."""
+        """A recorder on which the text has run, and the names of its results."""
         frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
         domains = [Domain(BODIES, COLUMNS), Domain(VARIABLES, {"v": "v"}), Domain("", frames)]
         recorder = Recorder(domains, {BODIES: kinds}, outline, pairs)

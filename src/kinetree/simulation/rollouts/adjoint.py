@@ -60,7 +60,7 @@ class Adjoint:
         run = self.run
         t, h = (np.array(x, q.dtype) for x in (run.time(run.steps), run.dt))
         compiled = run.transition.terminal(terminal)
-        value, p_q, p_qd, *gradients = compiled.general(t, h, q, qd, *self._held(-1, part))
+        value, p_q, p_qd, *gradients = compiled.full(t, h, q, qd, *self._held(-1, part))
         self.value[part] += value
         for g, total, gradient in zip(run.arrays.given, self.found, gradients, strict=True):
             self._add(g, total, -1, part, gradient)

@@ -92,7 +92,7 @@ class Rollout:
         results = []
         for mark, t, q_k, qd_k in zip(self._marks, self.t, q, qd, strict=True):
             held = [g.at(min(int(mark), last)) for g in run.arrays.given]
-            results.append(kernel.general(np.array(t, q.dtype), q_k, qd_k, *held))
+            results.append(kernel.full(np.array(t, q.dtype), q_k, qd_k, *held))
         return self._shaped(np.array(results))
 
     def _shaped(self, array):
@@ -208,7 +208,7 @@ class Run:
             t, h, qd = float(given[0]), float(given[1]), given[4]
             method = self.transition.method.name
             with NamingTime(model, t, qd, h, method), np.errstate(all="ignore"):
-                results = kernel.general(*given)
+                results = kernel.full(*given)
             check_finite_state(model, t + h, results[0], results[1], h, method)
             for place, result in zip(out, results, strict=True):
                 if place is not None:
