@@ -293,10 +293,9 @@ class Quantity:
         def by_calls(algorithm):
             text = checked(self._bound(model, algorithm, names, options))
             traced = Traced(lambda: trace(text, inputs, self.name), "general")
-            plain = Kernel(
-                self.called, inputs, outputs, traced, reference=reference, validate=validate
-            )
-            return plain.with_general_calls()
+            return kernel_for(
+                model, self.called, inputs, outputs, traced, reference=reference, validate=validate
+            ).with_general_calls()
 
         outputs = [Argument("out0", shape)]
         kernel = kernel_for(
@@ -433,9 +432,9 @@ def by_the_book() -> Iterator[None]:
 
 
 def called(kernel, arrays) -> Any:
-    """The result of calling the general code of a kernel in the program that is traced.
+    """The result of a kernel, in a program that is traced by a call of its general code.
 
-    The kernel itself where it has none, or nothing is traced.
+    Where nothing is traced, or there is no such code, the kernel is called as usual.
     """
     graph = trace_of(arrays)
     if graph is None or calls_to() != "general" or not kernel.has_general_code:
