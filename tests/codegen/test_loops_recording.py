@@ -8,6 +8,7 @@ from support.general_texts import AXES, outlined, record
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
+from kinetree.codegen.loops.derivatives import rates
 from kinetree.codegen.loops.language import Clear, Code, Walk
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.errors import TraceError
@@ -181,8 +182,10 @@ def test_constants_that_a_chain_sets_again_stay_where_it_does_not_pass(again, ne
     data = _with_frames(data_of(model), {"tip": model.frame("tip")})
     source = Source(text, {"q": AXES["q"]}, "marks", frames={"tip": False})
     q = model.random_configuration(np.random.default_rng(0))
-    found = interpret(source.program(data.domains[BODIES].kinds), data, q)[0]
-    agrees(found, np.array(text(model, q), float))
+    program, dq = source.program(data.domains[BODIES].kinds), np.cos(np.arange(model.nq))
+    assert agrees(interpret(program, data, q)[0], np.array(text(model, q), float))
+    ahead = np.imag(text(model, q + 1e-30j * dq)) / 1e-30
+    assert agrees(interpret(rates(program, (0,)), data, q, dq)[0], ahead)
 
 
 def test_a_kind_that_sets_again_what_others_take_for_a_constant_is_refused():

@@ -141,7 +141,8 @@ class _Derived:
 class _Rates(_Derived):
     """Numbers that have no rate at all are not stored: ``still`` has those of which this is known.
 
-    In loops that run more than once, and for tables that others look at, every number has one.
+    In loops that run more than once, and for tables that others look at or of which a chain sets
+    some rows, every number has one.
     """
 
     def program(self):
@@ -150,6 +151,7 @@ class _Rates(_Derived):
         plain = all(isinstance(r, (Walk, Code, Clear)) for r, _ in regions(given.body))
         self.added = {(p.table, c.kind(p)) for c in self.all_cases() for p in c.stores if p.adds}
         self.always = self.crossing | given.exposed if plain else set(given.tables)
+        self.always |= self.set_in_part()
         for code, _ in given.codes():
             for case in self.cases[id(code)].values():
                 self.differentiate(case, still, moving)
@@ -170,6 +172,15 @@ class _Rates(_Derived):
             tables={**given.tables, **self.twins("rows"), **more}, body=tuple(body),
             shared=shared, rows=rows, exposed=self.given.exposed | self.marked(given.exposed),
         )  # fmt: skip
+
+    def set_in_part(self):
+        """Tables of which a walk along a chain sets some rows, and other walks others."""
+        over = {}
+        for code, walks in self.given.codes():
+            for case in self.cases[id(code)].values():
+                for place in case.stores:
+                    over.setdefault(place.table, set()).add(walks[0].over if walks else "")
+        return {t for t, w in over.items() if len(w) > 1 and any(isinstance(x, Chain) for x in w)}
 
     def marked(self, tables):
         return frozenset(self.mark + t for t in tables)
