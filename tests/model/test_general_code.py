@@ -2,7 +2,7 @@
 
 import resource
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ import kinetree as kt
 from kinetree import joints
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen import build, tiers
+from kinetree.errors import JointError
 from kinetree.model import Coupling, ModelBuilder
 from kinetree.model.general import kinds
 from kinetree.model.parts import JointDynamics
@@ -233,6 +234,47 @@ def test_a_joint_class_of_the_users(compilations):
     other = model.replace(joint={"b0_joint": Parabola(-1.5)})
     check(kt.forward_dynamics, other, q, qd, x)
     assert compilations() == before
+
+
+@dataclass(frozen=True)
+class Hidden(Parabola):
+    """Joints of this class are equal, whatever their width."""
+
+    a: float = field(default=1.0, compare=False)
+
+    def parameters(self):
+        return ()
+
+
+def test_joints_that_count_as_equal_though_they_differ_are_not_of_one_kind():
+    model = mechanism(*((Hidden(a), 0.0) for a in (0.4, 0.8, 2.0)))
+    q, qd, x = state(model)
+    expected = rnea.inverse_dynamics(model, q, qd, x)
+    np.testing.assert_allclose(kt.inverse_dynamics(model, q, qd, x), expected, 0, 1e-11)
+
+
+@dataclass(frozen=True)
+class Narrow(Parabola):
+    """A slot that may not be wide."""
+
+    def __post_init__(self):
+        if not self.a < 0.9:
+            raise ValueError(f"a slot of {self.a} is too wide")
+
+    def with_parameters(self, values):
+        return Narrow(*values)
+
+
+def test_parameters_that_are_checked_too_soon():
+    with pytest.raises(JointError, match=r"joint class Narrow .* ValueError: a slot of 1\.0"):
+        kt.gravity_force(mechanism((Narrow(0.5), 0.0)), np.zeros(1))
+
+
+def test_screws_by_whole_numbers_have_general_code():
+    model = mechanism(
+        (joints.Screw((0, 0, 1, 0, 0, 0)), 0.0), (joints.Screw((0, 0, 0, 1, 2, 2)), 0)
+    )
+    check(kt.mass_matrix, model, state(model)[0])
 
 
 def test_a_joint_by_its_placement_alone():

@@ -7,10 +7,13 @@ joint's own ``parameters`` and ``with_parameters``: a general axis, a pitch, the
 prescribed motion. A joint class of the user's is a kind like any other.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.joints.prescribed import Prescribed
@@ -109,11 +112,20 @@ def _split(joint) -> tuple[AbstractJoint, tuple] | None:
     """A joint as its kind and its numbers; None for one that cannot be one of a kind."""
     if isinstance(joint, (Following, Prescribed)):  # has no motion by itself
         return None
+    if is_dataclass(joint) and not all(f.compare for f in fields(joint)):
+        return None  # joints that differ count as equal
     parameters = joint.parameters()
-    if not all(isinstance(x, (int, float)) for x in parameters):  # traced or exact
-        return None
+    if not all(isinstance(x, (int, float, np.integer, np.floating)) for x in parameters):
+        return None  # traced or exact
     placeholders = tuple(float(k + 1) for k in range(len(parameters)))
-    return joint.with_parameters(placeholders), parameters
+    try:
+        return joint.with_parameters(placeholders), parameters
+    except Exception as error:
+        raise JointError(
+            f"with_parameters of joint class {type(joint).__name__} must take any numbers, also "
+            f"traced ones, without checking them; with {placeholders} it raised "
+            f"{type(error).__name__}: {error}. Check numbers elsewhere, or define no parameters()"
+        ) from error
 
 
 def instance(kind: Kind, leaves: Any) -> AbstractJoint:
