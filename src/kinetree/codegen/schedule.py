@@ -55,11 +55,11 @@ class Schedule:
 def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
     """Cut everything that ``roots`` depend on into blocks; ``angle_group`` is a power of two."""
     order = [i for i in graph.reachable(roots) if graph.nodes[i][0] not in _NOT_COMPUTED]
-    statements = _statements(graph, order, roots)
+    statements = statements_of(graph, order, roots)
     results = frozenset(roots)
     angles = [s for s in statements if _is_angle(graph, s, results)]
     statements = nest(graph, [s for s in statements if not _is_angle(graph, s, results)])
-    statements = _inputs_at_first_use(statements, roots)
+    statements = inputs_at_first_use(statements, roots)
     group = min(angle_group, 1 << max(len(angles) - 1, 0).bit_length())  # no larger than needed
     fixed = _angle_slots(angles, group)
     carried = Places(first=2 * group * -(-len(angles) // group))
@@ -76,7 +76,7 @@ def _is_angle(graph, s, results):
     return results.isdisjoint(s.targets)
 
 
-def _statements(graph, order, roots):
+def statements_of(graph, order, roots):
     """Statements in order, with products fused and sines paired with cosines."""
     nodes, known = graph.nodes, graph.known
     wanted, fused = set(order), _fusible(graph, order, roots)
@@ -124,7 +124,7 @@ def _fusible(graph, order, roots):
     return fused
 
 
-def _inputs_at_first_use(statements, roots):
+def inputs_at_first_use(statements, roots):
     """Loads moved down to where they are needed first."""
     moved, pending = [], {s.targets[0]: s for s in statements if s.op == "input"}
     for s in statements:

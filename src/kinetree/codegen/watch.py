@@ -8,7 +8,7 @@ a division, root, exponential, logarithm or choice could hide or create infiniti
 from dataclasses import dataclass
 from math import log10
 
-_SUMS_AND_PRODUCTS = frozenset(("const", "input", "+", "-", "*", "neg", "sin", "cos"))
+SUMS_AND_PRODUCTS = frozenset(("const", "input", "+", "-", "*", "neg", "sin", "cos"))
 _LARGEST = {"float64": 300.0, "float32": 37.0}  # powers of ten that are surely finite
 _BOUNDS = (75, 50, 30, 15, 9, 6, 4)  # powers of ten that inputs may be held to
 
@@ -31,7 +31,7 @@ def what_to_watch(program, dtype) -> Watch:
     """The cheapest watch that no infinity and no NaN escapes."""
     graph = program.graph
     order = graph.reachable(program.roots)
-    if any(graph.nodes[i][0] not in _SUMS_AND_PRODUCTS for i in order):
+    if any(graph.nodes[i][0] not in SUMS_AND_PRODUCTS for i in order):
         return Watch()
     inputs = [i for i in order if graph.nodes[i][0] == "input"]
     results = {i for i in program.roots if graph.nodes[i][0] != "const"}
@@ -59,7 +59,7 @@ def hidden_inputs(program) -> set:
             waiting.append((operands[1], False))
         elif op in ("exp", "tanh"):
             waiting.append((operands[0], False))
-        elif op not in _SUMS_AND_PRODUCTS and op not in ("carry", "sqrt", "abs", "log"):
+        elif op not in SUMS_AND_PRODUCTS and op not in ("carry", "sqrt", "abs", "log"):
             waiting += [(a, True) for a in operands if isinstance(a, int)]
     while waiting:
         i, even_nan = waiting.pop()

@@ -28,7 +28,7 @@ from kinetree.codegen.order import fewest_waiting
 from kinetree.codegen.program import Argument, regrouped
 from kinetree.codegen.render.cstyle import assignments, identifier
 from kinetree.codegen.render.loop_tables import KIND, NUMBERS, ROW, name_of
-from kinetree.codegen.watch import _SUMS_AND_PRODUCTS
+from kinetree.codegen.watch import SUMS_AND_PRODUCTS
 
 # --- regions -------------------------------------------------------------------------------------
 
@@ -253,7 +253,7 @@ def with_arguments(case):
 def hides(case) -> bool:
     """Whether a number that is not finite can leave no trace in what a case stores."""
     nodes = case.graph.nodes
-    return any(nodes[i][0] not in _SUMS_AND_PRODUCTS for i in case.graph.reachable(case.roots))
+    return any(nodes[i][0] not in SUMS_AND_PRODUCTS for i in case.graph.reachable(case.roots))
 
 
 def loads_at_first_use(case) -> list:

@@ -39,11 +39,11 @@ def render(
     v = Vector(dtype, lanes)
     roots = (*program.roots, *(node for node, _ in program.checks))
     plan = schedule(program.graph, roots, block_size, angle_group=angles_at_once(v))
-    constants = _Constants()
+    constants = Constants()
     # What calls other code looks at its own inputs and results.
     watch = Watch(inputs=False, results=False) if called else what_to_watch(program, dtype)
     stores, staged = _stores(program), frozenset() if called else _staged(program, v)
-    calls, places = _Calls(v, called), input_places(program)
+    calls, places = SharedCalls(v, called), input_places(program)
     sizes = [a.size for a in (*program.inputs, *program.outputs)]
     before = tuple(accumulate(sizes, initial=0)) if called else None
     linked = Linked(entries or {}, v, plan.slots)
@@ -66,13 +66,13 @@ def render(
         parts.append(writer().prepare(staged))
     parts += [constants.table(v), table(program, v, plan, staged, linked.more)]
     if not called:
-        parts.append(_loop(calls))
+        parts.append(loop_entry(calls))
     if not called and (lanes == 1 or dtype == "float64"):  # other batches have no lean path
-        parts.append(_single(calls))
+        parts.append(single_entry(calls))
     return "\n\n".join([*parts, *calls.declared, declarations(v)])
 
 
-class _Calls:
+class SharedCalls:
     """Symbols of the shared functions that are called, and their declarations."""
 
     def __init__(self, v, called=False):
@@ -86,7 +86,7 @@ class _Calls:
         return symbol
 
 
-def _loop(calls):
+def loop_entry(calls):
     """``@loop``, which NumPy calls."""
     given = "ptr %args, ptr %dimensions, ptr %steps, ptr %status"
     symbol = calls("loop", "void {}(ptr, ptr, ptr, ptr, ptr)")
@@ -94,7 +94,7 @@ def _loop(calls):
     return "\n".join([f"define void @loop({given}) {{", call, "  ret void", "}"])
 
 
-def _single(calls):
+def single_entry(calls):
     """``@single``, which Python calls, and its table ``@host``."""
     given = "ptr %self, ptr %args, i64 %nargs, ptr %names"
     symbol = calls("single", "ptr {}(ptr, ptr, i64, ptr, ptr, ptr)")
@@ -135,7 +135,7 @@ def _staged(program, v):
     return frozenset(staged)
 
 
-class _Constants:
+class Constants:
     """A table of numbers, some of them once for every lane."""
 
     def __init__(self):

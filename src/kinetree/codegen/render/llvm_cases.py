@@ -12,11 +12,11 @@ from functools import cached_property
 from kinetree.codegen.loops.language import input_name, place_of
 from kinetree.codegen.loops.plan import ANGLE, KIND, ROW
 from kinetree.codegen.loops.stores import explicit_sums
-from kinetree.codegen.render.llvm import _Calls, _Constants
+from kinetree.codegen.render.llvm import Constants, SharedCalls
 from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter
 from kinetree.codegen.render.llvm_body import Vector, declarations
-from kinetree.codegen.schedule import Block, Statement, _inputs_at_first_use, _statements
+from kinetree.codegen.schedule import Block, Statement, inputs_at_first_use, statements_of
 from kinetree.codegen.watch import Watch
 
 HOLDS = "holds@"
@@ -38,7 +38,7 @@ def unit(program, plan, domains, kinds, dtype, lanes) -> str:
         lanes: samples at a time.
     """
     v = Vector(dtype, lanes)
-    constants, calls, parts = _Constants(), _Calls(v), []
+    constants, calls, parts = Constants(), SharedCalls(v), []
     angle = angle_of(program, plan, domains, kinds)
     for n, code, walks in cases_of(program, plan, domains, kinds):
         variables = {w.variable: (d, k) for w, d, k in zip(walks, domains, kinds, strict=True)}
@@ -121,9 +121,9 @@ class _CaseWriter(BlockWriter):
         order = [i for i in graph.reachable(wanted) if graph.nodes[i][0] != "const"]
         statements = [
             Statement(s.targets, "ahead", ()) if self._is_ahead(s) else s
-            for s in _statements(graph, order, wanted)
+            for s in statements_of(graph, order, wanted)
         ]
-        statements = _inputs_at_first_use(statements, wanted)
+        statements = inputs_at_first_use(statements, wanted)
         block = Block(tuple(statements), {}, {})
         self._emit("%constants = getelementptr i8, ptr @constants, i64 0")
         for root in self.targets:

@@ -6,7 +6,7 @@ path and threads are those of all kernels. It does not depend on kinds: one text
 
 from kinetree.codegen.loops.language import Chain, Clear
 from kinetree.codegen.loops.plan import KIND, ROW
-from kinetree.codegen.render.llvm import _Calls, _loop, _single
+from kinetree.codegen.render.llvm import SharedCalls, loop_entry, single_entry
 from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_cases import GIVEN
@@ -15,7 +15,7 @@ from kinetree.codegen.render.llvm_cases import GIVEN
 def step(program, plan, dtype, lanes) -> str:
     """IR text of the loops, which do not depend on the kinds of rows."""
     v = Vector(dtype, lanes)
-    writer, calls = _Loops(program, plan, v), _Calls(v)
+    writer, calls = _Loops(program, plan, v), SharedCalls(v)
     writer.angles(calls)
     for name in plan.lists:
         writer.regions([Clear(name)], {})
@@ -312,6 +312,10 @@ def binding(dtype, lanes) -> str:
     It is the same for all programs and robots; each robot loads its own copy.
     """
     v = Vector(dtype, lanes)
-    calls = _Calls(v)
-    parts = [f"@kernel = global [{TABLE} x i64] zeroinitializer", _loop(calls), _single(calls)]
+    calls = SharedCalls(v)
+    parts = [
+        f"@kernel = global [{TABLE} x i64] zeroinitializer",
+        loop_entry(calls),
+        single_entry(calls),
+    ]
     return "\n\n".join([*parts, *calls.declared, declarations(v)])
