@@ -61,7 +61,7 @@ def trace(function, inputs, name=None):
         name: name of the program.
     """
     graph = Graph()
-    symbols = [_symbols(graph, argument) for argument in inputs]
+    symbols = [symbols_of(graph, argument) for argument in inputs]
     with explained():
         results = function(*symbols)
     results = results if isinstance(results, tuple) else (results,)
@@ -119,7 +119,8 @@ def regrouped(program):
     return replace(program, graph=graph, roots=tuple(roots[:n]), checks=tuple(graph.checks))
 
 
-def _symbols(graph, argument):
+def symbols_of(graph, argument):
+    """The inputs of a graph that an argument consists of, in its shape."""
     array = np.empty(argument.shape, dtype=object)
     for index in np.ndindex(argument.shape):
         array[index] = graph.input(argument.name, index)

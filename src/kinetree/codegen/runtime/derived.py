@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from kinetree.codegen.inline import compact, evaluated
-from kinetree.codegen.program import Argument
+from kinetree.codegen.program import Argument, symbols_of
 from kinetree.expr.diff import jacobian
 
 
@@ -27,7 +27,7 @@ def rates(kernel, wrt):
     def differentiate(graph, symbols, results):
         direction = {}
         for k, argument in zip(wrt, more, strict=True):
-            given = _symbols(graph, argument)
+            given = symbols_of(graph, argument)
             direction.update(zip(_numbers(symbols[k]), given.ravel(), strict=True))
         flat = np.concatenate([r.ravel() for r in results])
         return jacobian(graph, flat, [direction], "forward")[:, 0]
@@ -48,7 +48,7 @@ def gradients(kernel, wrt, way="gradients"):
     def differentiate(graph, symbols, results):
         total = 0
         for result, argument in zip(results, more, strict=True):
-            total = total + result.ravel() @ _symbols(graph, argument).ravel()
+            total = total + result.ravel() @ symbols_of(graph, argument).ravel()
         directions = [{i: 1} for k in wrt for i in _numbers(symbols[k])]
         return jacobian(graph, np.array([total]), directions)[0]
 
@@ -72,7 +72,7 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
     def changed():
         program = compact(kernel.program)  # a graph of our own to write to
         graph = program.graph
-        symbols = [_symbols(graph, i) for i in program.inputs]
+        symbols = [symbols_of(graph, i) for i in program.inputs]
         results, at = [], 0
         for output in program.outputs:
             roots = program.roots[at : at + output.size]
@@ -115,13 +115,6 @@ def _renamed(what, argument, kernel):
     while name in taken:
         name += "'"
     return Argument(name, argument.shape)
-
-
-def _symbols(graph, argument):
-    array = np.empty(argument.shape, dtype=object)
-    for index in np.ndindex(argument.shape):
-        array[index] = graph.input(argument.name, index)
-    return array
 
 
 def _numbers(symbols):
