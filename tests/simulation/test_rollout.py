@@ -376,7 +376,7 @@ def test_what_diverges_is_named_with_its_time_and_sample():
         return qd * qd * qd
 
     qd = np.array([[0.1, 0.1], [50.0, 50.0], [0.1, 0.1]])
-    fails(kt.SimulationError, r"stopped in the step from t = 0\.00\d s: rollout: sample \(1,\)",
+    fails(kt.SimulationError, r"stopped in the step from t = 0\.00\d s: sample \(1,\)",
           np.zeros((3, 2)), qd, steps=200, forces=[explosive], store_every=200)  # fmt: skip
     fails(kt.SimulationError, r"sample \(1, 0\)", np.zeros((3, 1, 2)), qd[:, np.newaxis],
           steps=200, forces=[explosive])  # fmt: skip
