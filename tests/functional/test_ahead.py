@@ -184,6 +184,12 @@ def test_a_terminal_that_takes_nothing_back_gets_one_line(watched, monkeypatch):
     assert watched.getvalue() == "kinetree: preparing forward_dynamics\n"
 
 
+@pytest.mark.parametrize("stream", [None, SimpleNamespace(write=print)])
+def test_programs_without_a_standard_error(watched, monkeypatch, stream):
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream, modules={}))
+    assert not progress.is_shown()
+
+
 def test_what_is_quick_or_unwatched_says_nothing(watched, monkeypatch):
     with progress.building("quick"):
         pass

@@ -19,7 +19,8 @@ def is_shown(stream=None) -> bool:
     """Whether somebody watches: a terminal or a notebook, unless KINETREE_PROGRESS is 0."""
     if os.environ.get("KINETREE_PROGRESS", "").strip().lower() in ("0", "off", "no", "false"):
         return False
-    return (stream or sys.stderr).isatty() or _in_notebook()
+    isatty = getattr(stream or sys.stderr, "isatty", None)  # which may be None, or no file
+    return bool(isatty and isatty()) or _in_notebook()
 
 
 def _in_notebook():
