@@ -15,17 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms import aba_derivatives, rnea_derivatives
+from kinetree.algorithms import aba_derivatives, coupled, ltl, rnea_derivatives
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.rnea_derivatives import is_applicable
-from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.inline import trace_of
+from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.compiled import CompiledFunction
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
 from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
 from kinetree.functional.variables import Variables
 from kinetree.model import Model
-from kinetree.model.define import ARRAYS, is_public
+from kinetree.model.arrays import require_unit_parts
+from kinetree.model.define import ARRAYS, FUNCTIONS, is_public
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
 from kinetree.spatial import Force
@@ -115,6 +119,8 @@ class Derivative(Transformed):
     def general_code(self, call, inputs, outputs, reference, validate):
         """A kernel by recursions that serve every robot, or None; arguments as of ``Kernel``."""
         entries, names = self.entries(), tuple(i.name for i in inputs)
+        if call.model is not None and call.model.couplings:
+            return self._by_calls(call, inputs, outputs, reference, validate)
         data = (
             data_of(call.model) if call.model is not None and self.recursion_count(call) else None
         )
@@ -133,6 +139,29 @@ class Derivative(Transformed):
             shapes={n: ARRAYS[n].shape for n in names}, key=(self.__name__, entries, names),
             reference=reference, validate=validate,
         )  # fmt: skip
+
+    def _by_calls(self, call, inputs, outputs, reference, validate):
+        """The same for gears and mimic joints of constant ratios, by calls of code of all joints."""
+        model, entries = call.model, self.entries()
+        of = _COUPLED.get(self.function.__name__) if is_public(self.function) else None
+        algorithm = None if of is None or model.is_constrained else coupled.for_couplings(of)(model)
+        all_joints = recursions(self.function.__name__, model.uncoupled, tuple(self.names()))
+        names = tuple(i.name for i in inputs)
+        bent = coupled.Expansion(model, {"q": model.neutral()}, {}).second
+        if algorithm is None or not all_joints or bent or "f_ext" in names:
+            return None
+
+        def text(*symbols):
+            arrays = dict(zip(names, symbols, strict=True))
+            require_unit_parts(model, arrays["q"])
+            found = algorithm(model, **arrays)
+            return tuple(found[entry] for entry in entries)
+
+        traced = Traced(lambda: trace(text, inputs, self.__name__), "general")
+        plain = Kernel(
+            self.__name__, inputs, outputs, traced, reference=reference, validate=validate
+        )
+        return plain.with_general_calls()
 
     def estimated_cost(self, call):
         """Roughly the least number of operations of the derivative of the graph."""
@@ -254,6 +283,42 @@ def _general_forward_dynamics(model, wrt, q, qd, tau, f_ext=None):
     return {"q": d.dq, "qd": d.dqd, "tau": d.dtau}
 
 
+def _coupled_inverse_dynamics(model, q, qd, qdd):
+    """``Gᵀ D G`` with the derivatives ``D`` of the forces at all joints, where ``G`` is constant."""
+    at = coupled.Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
+    of_all = differentiate(FUNCTIONS["inverse_dynamics"], tuple(at.state))
+    zero = np.zeros(at.model.nv)
+    kernel = of_all.prepared(of_all.bind(at.model, at.model.neutral(), zero, zero)).kernel
+    D = call_in(trace_of([q]), kernel.for_all, list(at.state.values()))
+    return {name: at.G.T @ d @ at.G for name, d in zip(at.state, D, strict=True)}
+
+
+def _coupled_bias_force(model, q, qd):
+    return _coupled_inverse_dynamics(model, q, qd, model.zero_velocity)
+
+
+def _coupled_gravity_force(model, q):
+    return _coupled_bias_force(model, q, model.zero_velocity)
+
+
+def _coupled_forward_dynamics(model, q, qd, tau):
+    """From those of inverse dynamics: ``H dqdd = dtau - (∂ID/∂q) dq - (∂ID/∂qd) dqd``."""
+    qdd = coupled.called_forward_dynamics(model)(model, q, qd, tau)
+    D, lam = _coupled_inverse_dynamics(model, q, qd, qdd), model.expanded_parent
+    L = ltl.ltdl(D["qdd"], lam)
+
+    def solved(B):
+        return np.stack([ltl.solve_ltdl(L, lam, b) for b in B.T], axis=1)
+
+    return {"q": solved(-D["q"]), "qd": solved(-D["qd"]), "tau": solved(np.eye(model.nv, dtype=int))}
+
+
+_COUPLED = {
+    "inverse_dynamics": _coupled_inverse_dynamics,
+    "bias_force": _coupled_bias_force,
+    "gravity_force": _coupled_gravity_force,
+    "forward_dynamics": _coupled_forward_dynamics,
+}
 _GENERAL = {
     "inverse_dynamics": _general_inverse_dynamics,
     "bias_force": _general_bias_force,
