@@ -366,6 +366,27 @@ def test_gears_call_the_code_of_all_joints(function):
     np.testing.assert_allclose(found, expected, 0, 1e-12 * np.max(np.abs(expected)))
 
 
+DERIVATIVES = [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force, kt.gravity_force]
+
+
+@pytest.mark.parametrize("function", DERIVATIVES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("bend", [(), (0.3,)], ids=["gear", "cam"])
+def test_derivatives_with_gears_call_those_of_all_joints(function, bend):
+    chain = [(joints.Revolute(axis), 0.1) for axis in "xyz"]
+    model = mechanism((joints.Free(), 0.0), *chain).replace(
+        couplings=[Coupling("gear", 3, source=2, coefficients=(0.1, -2.0, *bend))]
+    )
+    names = function.definition.required
+    arrays = state(model, (2,))[: len(names)]
+    derivative = kt.differentiate(function, wrt=names)
+    found, tier = derivative(model, *arrays), kt.tier_of(model, derivative)
+    assert tier == ("specialised" if bend else "general")
+    with kt.tier("specialised"):
+        expected = derivative(model, *arrays)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, 0, 1e-12 * np.max(np.abs(b)))
+
+
 @pytest.mark.parametrize("function", [kt.operational_space_inertia, kt.task_space_inverse_dynamics])
 def test_tasks_call_the_code_of_the_mechanism(function):
     model = mechanism(*[(joints.Revolute(axis), 0.1) for axis in "xyzxyz"])
