@@ -141,7 +141,7 @@ class Derivative(Transformed):
         )  # fmt: skip
 
     def _by_calls(self, call, inputs, outputs, reference, validate):
-        """The same for gears and mimic joints of constant ratios, by calls of code of all joints."""
+        """The same for gears of constant ratios, by calls of the code of all joints."""
         model, entries = call.model, self.entries()
         of = _COUPLED.get(self.function.__name__) if is_public(self.function) else None
         algorithm = None if of is None or model.is_constrained else coupled.for_couplings(of)(model)
@@ -284,7 +284,7 @@ def _general_forward_dynamics(model, wrt, q, qd, tau, f_ext=None):
 
 
 def _coupled_inverse_dynamics(model, q, qd, qdd):
-    """``Gᵀ D G`` with the derivatives ``D`` of the forces at all joints, where ``G`` is constant."""
+    """``Gᵀ D G`` with derivatives ``D`` of the forces at all joints, where ``G`` is constant."""
     at = coupled.Expansion(model, {"q": q, "qd": qd, "qdd": qdd}, {})
     of_all = differentiate(FUNCTIONS["inverse_dynamics"], tuple(at.state))
     zero = np.zeros(at.model.nv)
@@ -310,7 +310,8 @@ def _coupled_forward_dynamics(model, q, qd, tau):
     def solved(B):
         return np.stack([ltl.solve_ltdl(L, lam, b) for b in B.T], axis=1)
 
-    return {"q": solved(-D["q"]), "qd": solved(-D["qd"]), "tau": solved(np.eye(model.nv, dtype=int))}
+    unit = np.eye(model.nv, dtype=int)
+    return {"q": solved(-D["q"]), "qd": solved(-D["qd"]), "tau": solved(unit)}
 
 
 _COUPLED = {
