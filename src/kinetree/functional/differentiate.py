@@ -150,6 +150,8 @@ class Derivative(Transformed):
         bent = coupled.Expansion(model, {"q": model.neutral()}, {}).second
         if algorithm is None or not all_joints or bent or "f_ext" in names:
             return None
+        if data_of(model.uncoupled) is None:
+            return None
 
         def text(*symbols):
             arrays = dict(zip(names, symbols, strict=True))
@@ -289,7 +291,7 @@ def _coupled_inverse_dynamics(model, q, qd, qdd):
     of_all = differentiate(FUNCTIONS["inverse_dynamics"], tuple(at.state))
     zero = np.zeros(at.model.nv)
     kernel = of_all.prepared(of_all.bind(at.model, at.model.neutral(), zero, zero)).kernel
-    D = call_in(trace_of([q]), kernel.for_all, list(at.state.values()))
+    D = call_in(trace_of([q]), kernel.general_kernel, list(at.state.values()))
     return {name: at.G.T @ d @ at.G for name, d in zip(at.state, D, strict=True)}
 
 
