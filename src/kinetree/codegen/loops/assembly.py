@@ -133,13 +133,17 @@ class _Flat:
                         f"record the text with more representative kinds"
                     )
 
-        again = {n for n, walk in self.recorder.folded if walk in self.recorder.stored.get(n, ())}
+        again = {n for n, _ in self.recorder.folded & self._stored() - outline.stored}
         for table in sorted((again | self._set_in_part()) - frozenset(outline.varied)):
             raise TraceError(
                 f"a kind of row sets table {table} again where no representative kind does, so "
                 f"that other kinds take constants that were set before for all there are: record "
                 f"the text with more representative kinds"
             )
+
+    def _stored(self):
+        """Tables that walks set, and the numbers of the walks."""
+        return {(table, n) for table, walks in self.recorder.stored.items() for n in walks}
 
     def _set_in_part(self):
         """Tables of which a walk along a chain sets some rows, and other walks others."""
@@ -188,7 +192,7 @@ class _Flat:
         fused = frozenset(self._fused())
         return Outline(
             like, frozenset(varied), frozenset(crossing), frozenset(exposed),
-            frozenset(self.summed - crossing), fused, first=False,
+            frozenset(self.summed - crossing), fused, frozenset(self._stored()), first=False,
         )  # fmt: skip
 
     def _like(self, name):

@@ -39,6 +39,7 @@ class Outline:
         exposed: tables that nested walks look at, so that all of a row is kept.
         unseen: tables that are stored to in other rows, but that nothing reads.
         fused: numbers of the walks that go on with the walk before them.
+        stored: tables that walks set, each with the number of the walk.
         skeleton: the regions, in the order of what is recorded; None for what does nothing.
         first: whether this is the outline of the first recording.
     """
@@ -49,6 +50,7 @@ class Outline:
     exposed: frozenset = frozenset()
     unseen: frozenset = frozenset()
     fused: frozenset = frozenset()
+    stored: frozenset = frozenset()
     skeleton: tuple = ()
     first: bool = True
 

@@ -112,7 +112,7 @@ def _split(joint) -> tuple[AbstractJoint, tuple] | None:
     """A joint as its kind and its numbers; None for one that cannot be one of a kind."""
     if isinstance(joint, (Following, Prescribed)):  # has no motion by itself
         return None
-    if is_dataclass(joint) and not all(f.compare for f in fields(joint)):
+    if not all(f.compare for f in (fields(joint) if is_dataclass(type(joint)) else ())):
         return None  # joints that differ count as equal
     parameters = joint.parameters()
     if not all(isinstance(x, (int, float, np.integer, np.floating)) for x in parameters):
