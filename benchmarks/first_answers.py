@@ -133,6 +133,10 @@ def main():
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KINETREE_CACHE"] = folder
+        sys.dont_write_bytecode, sys.pycache_prefix = (
+            False,
+            folder,
+        )  # as an installed package has it
         os.environ["KINETREE_PROGRESS"] = "0"
         forked(see_other_robots)
         missed, measured = [], 0
