@@ -250,7 +250,7 @@ def _require_inertia(model):
     try:
         kernel_of(model, "forward_dynamics").reference([q, zero, zero])
     except SingularError as error:
-        raise SingularError(f"rollout: {error}") from error
+        raise SingularError(f"rollout: forward_dynamics: {error}") from error
 
 
 def _states(run, marks):
