@@ -366,10 +366,10 @@ def test_gears_call_the_code_of_all_joints(function):
     np.testing.assert_allclose(found, expected, 0, 1e-12 * np.max(np.abs(expected)))
 
 
-DERIVATIVES = [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force, kt.gravity_force]
+DIFFERENTIATED = [kt.inverse_dynamics, kt.forward_dynamics, kt.bias_force, kt.gravity_force]
 
 
-@pytest.mark.parametrize("function", DERIVATIVES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", DIFFERENTIATED, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("bend", [(), (0.3,)], ids=["gear", "cam"])
 def test_derivatives_with_gears_call_those_of_all_joints(function, bend):
     chain = [(joints.Revolute(axis), 0.1) for axis in "xyz"]
