@@ -45,14 +45,15 @@ def main():
 def rows(name, functions, tiers):
     """Function, samples, and results by tier."""
     peer = robot(name)
-    model = kt.interop.pinocchio.from_model(peer)
+    models = {tier: kt.interop.pinocchio.from_model(peer) for tier in tiers}  # code stays with one
     for n in GOALS:
-        for function, case in peer_cases(model, peer, n).items():
-            if function in functions and not is_too_large(model, function, n):
+        cases = {tier: peer_cases(model, peer, n) for tier, model in models.items()}
+        for function in functions:
+            if function in cases["general"] and not is_too_large(models["general"], function, n):
                 results = {}
                 for tier in tiers:
                     with kt.tier(tier):
-                        results[tier] = measure(function, n, case, repeats=9)
+                        results[tier] = measure(function, n, cases[tier][function], repeats=9)
                 yield function, n, results
 
 

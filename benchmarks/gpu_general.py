@@ -53,6 +53,8 @@ def arguments(kernel, model, count, dtype, rng):
         x = rng.normal(size=(few, *a.shape))
         if a.name in ("q", "q0", "q1"):
             x = model.random_configuration(rng, few)
+        if a.name == "poses":
+            x = kt.poses(model, model.random_configuration(rng, few))
         found.append(np.resize(x, (count, *a.shape)).astype(dtype))
     return found
 

@@ -11,6 +11,8 @@ from kinetree.model.define import DEFINITIONS
 __all__ = ["general_kernels", "moved"]
 
 _LARGEST = 10**5  # numbers of a result
+_EXTRA = {"joint_reactions": ("qdd",)}
+"""Arrays that may be left out, and are not here."""
 
 
 def general_kernels(model, names=()):
@@ -23,7 +25,7 @@ def general_kernels(model, names=()):
         if defaults.count(inspect.Parameter.empty) > len(options):
             continue  # what is given, say
         try:
-            kernel = quantity.kernel(model, **options).general_kernel
+            kernel = quantity.kernel(model, _EXTRA.get(name, ()), **options).general_kernel
         except kt.KinetreeError:  # not defined for this model
             continue
         if kernel is not None and sum(a.size for a in kernel.outputs) <= _LARGEST:
