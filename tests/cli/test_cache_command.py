@@ -50,6 +50,7 @@ def test_programs_read_the_same(store, arguments):
 
 def test_code_is_listed_by_name_tier_and_level(store, monkeypatch):
     monkeypatch.delenv("KINETREE_OPTIMIZATION", raising=False)
+    monkeypatch.setattr("kinetree.codegen.runtime.loops._codes", {})  # as in a new process
     model, q = kt.samples.chain(4), np.zeros(4)
     for tier in ("general", "specialised"):
         with kt.tier(tier):

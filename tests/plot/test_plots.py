@@ -117,7 +117,8 @@ def test_reactions_are_magnitudes_of_many_joints_and_components_of_one():
     figure = kt.plot.reactions(swing, name, frame="aligned")
     assert titles(figure) == [f"reaction force of {name}", "reaction moment"]
     z = swing.reactions(name, frame="aligned")[:, 5]
-    np.testing.assert_array_equal(figure.axes[0].get_lines()[2].get_ydata(), z)
+    found = figure.axes[0].get_lines()[2].get_ydata()  # by code for all joints, not for this one
+    np.testing.assert_allclose(found, z, rtol=0, atol=1e-14 * np.max(np.abs(z)))
     with pytest.raises(kt.UnknownNameError, match="has no joint 'knee'"):
         kt.plot.reactions(swing, ["knee"])
 
