@@ -109,7 +109,16 @@ def _difference(kernel, model, dtype):
     launch()
     found = [cupy.asnumpy(o) for o in outputs]
     first = time.perf_counter() - begin
-    return max(largest_error(b, a) for a, b in zip(expected, found, strict=True)), first
+    error = max(largest_error(b, a) for a, b in zip(expected, found, strict=True))
+    return error / condition(kernel, model, given[0].astype(float)), first
+
+
+def condition(kernel, model, q):
+    """Of the task that a quantity inverts, the worst of the samples; 1 for all others."""
+    if kernel.name not in ("dynamically_consistent_inverse", "null_space_projector"):
+        return 1.0
+    inverse = kt.inverse_operational_space_inertia(model, q, model.body_names[-1])
+    return float(np.max(np.linalg.cond(inverse)))
 
 
 def timed(name, function, dtype, given, cupy, bandwidth):

@@ -18,8 +18,8 @@ _EXTRA = {"joint_reactions": ("qdd",)}
 def general_kernels(model, names=()):
     """A kernel for each quantity that has general code, where its result is not too large."""
     for name, quantity in DEFINITIONS.items():
-        if not quantity.general or (names and name not in names):
-            continue
+        if not quantity.general or quantity.called != name or (names and name not in names):
+            continue  # parts of others are checked with them
         options = {"name": model.body_names[-1]} if "name" in quantity.options else {}
         defaults = [quantity.signature.parameters[n].default for n in quantity.options]
         if defaults.count(inspect.Parameter.empty) > len(options):
