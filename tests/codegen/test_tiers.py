@@ -18,7 +18,7 @@ X = Argument("x", (3,))
 
 
 def kernel(general=True, factor=2.0):
-    """Doubles its input; its general code negates the result, to be told apart."""
+    """A kernel that doubles its input; the sign of the result tells which code ran."""
 
     def made(sign):
         program = trace(lambda x: sign * factor * x, [X], "f")

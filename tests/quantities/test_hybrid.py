@@ -13,7 +13,7 @@ from kinetree.quantities.hybrid import free_joints, hybrid_dynamics, hybrid_resp
 from kinetree.samples import random_tree
 from kinetree.spatial import Force
 
-MECHANISMS = 10_000 if settings.default.max_examples > 1000 else 100
+MECHANISMS = 10_000 if settings.default.max_examples > 1000 else 500
 
 
 def binary_tree():
