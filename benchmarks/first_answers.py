@@ -125,7 +125,7 @@ def see_other_robots():
             for _, work in rows(model):
                 try:
                     work()
-                except Exception:
+                except kt.KinetreeError:
                     continue  # not defined for this robot
 
 
