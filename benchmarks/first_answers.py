@@ -138,7 +138,9 @@ def main():
             folder,
         )  # as an installed package has it
         os.environ["KINETREE_PROGRESS"] = "0"
-        forked(see_other_robots)
+        failed = forked(see_other_robots)
+        if failed:
+            sys.exit(f"other robots: {failed}")
         missed, measured = [], 0
         for name, goal, work in rows():
             if not all(word in name for word in sys.argv[1:]):
