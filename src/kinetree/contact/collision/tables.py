@@ -1,0 +1,173 @@
+"""Records of collision: shapes, pairs with coefficients of their own, and the contacts found.
+
+Transforms are rows of a (3, 4) matrix ``[R | p]``, from shape or body to world; body 0 is the
+world. Shapes are numbered as in ``model.geometry``; those that cannot touch are left out.
+"""
+
+from kinetree.codegen.procedures import record
+
+PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL, FIELD, TRIANGLES = range(9)
+"""Kinds of shapes. Narrow phases see a pair with the lower kind first."""
+
+TOUCHES = 64
+"""Rows of ``Touch``: room for the points of one pair before they are reduced."""
+
+LEFT_OUT, MAY_TOUCH = 0, 1
+"""Whether a pair of ``Special`` is looked at."""
+
+ALL, WITH_BASE, LISTED = range(3)
+"""Pairs that a ``Special`` leaves to the rules: all, those with a fixed shape, or none."""
+
+
+@record
+class Shapes:
+    """The shapes that may touch; sizes and coefficients may be changed between steps.
+
+    Attributes:
+        kind: one of ``PLANE`` to ``TRIANGLES``.
+        body: number of the body that carries the shape.
+        place: shape to body.
+        size: PLANE: none; SPHERE: radius; CAPSULE, CYLINDER: radius, half length without caps;
+            BOX: half edges; ELLIPSOID: radii; FIELD: half edges along x and y of the grid.
+        data: HULL: first vertex, number of them, first face, number of them; FIELD: first
+            coefficient in ``height``, their numbers along x and y (each two more than heights);
+            TRIANGLES: first node, number of them, first triangle, number of them.
+        radius: of the ball around the centre of ``box``; infinite for PLANE and FIELD.
+        box: around the shape in its coordinates: centre and half edges.
+        thin: smallest half extent [m], for continuous detection; infinite for PLANE and FIELD,
+            which are solid below.
+        friction: sliding, torsion [m], rolling [m]; NaN: not given.
+        restitution: NaN: not given.
+        drift: velocity of the surface along the shape's axes [m/s], as of a conveyor.
+        weld: first of the bodies that the body is welded to; 0 where it is fixed to the world.
+        weld_parent: weld that carries that one, 0 for the world.
+        vertex: corners of hulls and of triangle meshes, in shape coordinates.
+        neighbour_first: of the vertices of hulls: their neighbours along edges are
+            ``neighbour[neighbour_first[v]:neighbour_first[v + 1]]``, numbers of vertices.
+        face_first: of the faces of hulls: corners in order, counter-clockwise from outside, are
+            ``face_vertex[face_first[f]:face_first[f + 1]]``, numbers of vertices.
+        face_normal: outward, unit.
+        height: coefficients of the bicubic B-splines of fields, x major.
+        node: boxes of the trees over triangles, in shape coordinates: low and high corner.
+        child: numbers of two nodes; or, at a leaf, -1 - first triangle and how many there are.
+        triangle: numbers of vertices, counter-clockwise from outside.
+        triangle_next: across each edge (0-1, 1-2, 2-0) the neighbouring triangle, -1: none.
+        triangle_normal: outward, unit.
+        pose: shape to world, written by ``place_shapes``.
+        low: of the box in the world, written by ``place_shapes``.
+        high: likewise.
+    """
+
+    count: int
+    kind: "int[:]"
+    body: "int[:]"
+    place: "float[:, 12]"
+    size: "float[:, 3]"
+    data: "int[:, 4]"
+    radius: "float[:]"
+    box: "float[:, 6]"
+    thin: "float[:]"
+    margin: "float[:]"
+    contype: "int[:]"
+    conaffinity: "int[:]"
+    priority: "int[:]"
+    condim: "int[:]"
+    friction: "float[:, 3]"
+    restitution: "float[:]"
+    drift: "float[:, 3]"
+    weld: "int[:]"
+    weld_parent: "int[:]"
+    vertex: "float[:, 3]"
+    neighbour_first: "int[:]"
+    neighbour: "int[:]"
+    face_first: "int[:]"
+    face_vertex: "int[:]"
+    face_normal: "float[:, 3]"
+    height: "float[:]"
+    node: "float[:, 6]"
+    child: "int[:, 2]"
+    triangle: "int[:, 3]"
+    triangle_next: "int[:, 3]"
+    triangle_normal: "float[:, 3]"
+    pose: "float[:, 12]"
+    low: "float[:, 3]"
+    high: "float[:, 3]"
+
+
+@record
+class Special:
+    """Pairs with coefficients of their own or left out.
+
+    Attributes:
+        rule: which other pairs may touch: ``ALL`` that the rules of MuJoCo let, of these those
+            ``WITH_BASE``, or none but the ``LISTED`` ones.
+        key: ``first * 2**32 + second`` with ``first < second``, numbers of shapes; sorted.
+        allowed: ``MAY_TOUCH`` or ``LEFT_OUT``.
+        friction: sliding, torsion, rolling; NaN: that of the shapes.
+        restitution: NaN: that of the shapes.
+        condim: 0: that of the shapes.
+        margin: NaN: that of the shapes.
+    """
+
+    count: int
+    rule: int
+    key: "int[:]"
+    allowed: "int[:]"
+    friction: "float[:, 3]"
+    restitution: "float[:]"
+    condim: "int[:]"
+    margin: "float[:]"
+
+
+@record
+class Touch:
+    """Points of one pair, of ``TOUCHES`` rows.
+
+    Attributes:
+        point: half-way across the gap, in the world.
+        normal: unit, from the first shape to the second.
+        gap: [m]; negative where they overlap.
+        feature: key of the point within the pair, stable from step to step.
+    """
+
+    point: "float[:, 3]"
+    normal: "float[:, 3]"
+    gap: "float[:]"
+    feature: "int[:]"
+
+
+@record
+class Found:
+    """Contacts at one configuration.
+
+    Attributes:
+        count: how many there are.
+        capacity: rows of the arrays.
+        pairs: near pairs looked at.
+        first: shapes of the lower body.
+        second: shapes of the higher body.
+        bodies: of both.
+        feature: key of the point within the pair, stable from step to step.
+        point: half-way across the gap, in the world.
+        normal: unit, from first to second.
+        gap: [m], less what the surfaces are held apart.
+        friction: sliding, torsion [m], rolling [m].
+        restitution: coefficient.
+        dim: 1 (no friction), 3, 4 (with torsion) or 6 (with rolling).
+        drift: velocity of the surface of the second against that of the first, in the world.
+    """
+
+    count: int
+    capacity: int
+    pairs: int
+    first: "int[:]"
+    second: "int[:]"
+    bodies: "int[:, 2]"
+    feature: "int[:]"
+    point: "float[:, 3]"
+    normal: "float[:, 3]"
+    gap: "float[:]"
+    friction: "float[:, 3]"
+    restitution: "float[:]"
+    dim: "int[:]"
+    drift: "float[:, 3]"
