@@ -26,12 +26,12 @@ def procedure(function):
 def record(cls):
     """The class, with numbers and arrays given by name."""
 
-    def __init__(self, **values):
+    def filled(self, **values):
         if set(values) != set(cls.__annotations__):
             raise TypeError(f"{cls.__name__} takes {sorted(cls.__annotations__)}")
         self.__dict__.update(values)
 
-    cls.__init__ = __init__
+    cls.__init__ = filled
     return cls
 
 
