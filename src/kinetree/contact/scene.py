@@ -13,7 +13,13 @@ from kinetree.contact.finding import candidates
 from kinetree.contact.finding.closed_forms import is_compiled
 from kinetree.contact.finding.convex import Nearest, convex_distance
 from kinetree.contact.finding.detection import find_contacts
-from kinetree.contact.finding.pairs import Pair, coefficients, pair_names, pairs_of
+from kinetree.contact.finding.pairs import (
+    Pair,
+    check_coefficient,
+    coefficients,
+    pair_names,
+    pairs_of,
+)
 from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
@@ -22,6 +28,9 @@ from kinetree.model.geometry import Geometry, Plane, Surface
 from kinetree.model.model import Model
 from kinetree.model.parts import Posture
 from kinetree.spatial import Plucker
+
+MANY = 300
+"""Shapes from which on a scene does not list all their pairs before something asks for the list."""
 
 
 class Candidates(NamedTuple):
@@ -81,9 +90,10 @@ class Scene:
 
     Attributes:
         model: the mechanism.
-        pairs: tuple of ``Pair``, each with the lower body first.
-        friction: coefficients of the pairs, (number of pairs,).
-        restitution: coefficients of the pairs.
+        rule: which pairs were asked for: None, ``"base"``, ``"feet"`` or a tuple.
+        ignore: the pairs to leave out, as they were given.
+        posture: of ``"feet"``, as it was given.
+        given: ``friction`` and ``restitution`` as they were given, or None, by name.
     """
 
     def __init__(
@@ -94,15 +104,41 @@ class Scene:
         posture: "str | Posture | ArrayLike | None" = None,
     ):  # fmt: skip
         self.model, self.distance = as_model(model), distance
-        self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore, posture)
+        self.rule = pairs if pairs is None or isinstance(pairs, str) else tuple(pairs)
+        self.ignore, self.posture = tuple(ignore), posture
+        self.given = {"friction": friction, "restitution": restitution}
+        if pairs is None and len(model.geometry) > MANY:  # pairs are listed where that is needed
+            for name, value in self.given.items():
+                check_coefficient(name, None if callable(value) else value, "the scene")
+            return
+        self.friction, self.restitution  # noqa: B018, checks them
         if not self.pairs and (pairs is None or isinstance(pairs, str)):
             _warn_of_nothing(model)
-        self.pair_names = pair_names(model, self.pairs)
-        self.friction = coefficients(self.pairs, "friction", friction, self.pair_names)
-        self.restitution = coefficients(self.pairs, "restitution", restitution, self.pair_names)
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs of shapes that may touch, each with the lower body first."""
+        return pairs_of(self.model, self.rule, self.ignore, self.posture)
+
+    @cached_property
+    def pair_names(self) -> tuple[str, ...]:
+        """Names of the pairs, such as ``"ground/foot"``."""
+        return pair_names(self.model, self.pairs)
+
+    @cached_property
+    def friction(self) -> np.ndarray:
+        """Coefficients of friction of the pairs, (number of pairs,)."""
+        return coefficients(self.pairs, "friction", self.given["friction"], self.pair_names)
+
+    @cached_property
+    def restitution(self) -> np.ndarray:
+        """Coefficients of restitution of the pairs, (number of pairs,)."""
+        return coefficients(self.pairs, "restitution", self.given["restitution"], self.pair_names)
 
     def __repr__(self):
-        return f"<Scene of {self.model.name!r}: {len(self.pairs)} pairs>"
+        count = len(self.model.geometry)
+        what = f"{len(self.pairs)} pairs" if "pairs" in vars(self) else f"{count} shapes"
+        return f"<Scene of {self.model.name!r}: {what}>"
 
     @cached_property
     def shapes(self) -> tuple:

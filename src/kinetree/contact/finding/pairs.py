@@ -271,18 +271,23 @@ def pair_names(model, pairs):
 def coefficients(pairs, field, value, names):
     """The coefficient of every pair: its own, that of the scene, or of its surfaces, (n,)."""
     values = []
-    most = 1 if field == "restitution" else np.finfo(float).max
     for pair, name in zip(pairs, names, strict=True):
         x: Any = getattr(pair, field)
         if x is None:
             x = value(*pair[:2]) if callable(value) else value
         if x is None:
             x = _of_surface(pair.surface, field)
+        check_coefficient(field, x, repr(name))
         values.append(float(x))
-        if not 0 <= values[-1] <= most:
-            limits = "from 0 to 1" if field == "restitution" else "zero or positive, and finite"
-            raise ModelError(f"{field} of {name!r} must be {limits}, got {x!r}")
     return np.array(values)
+
+
+def check_coefficient(field, value, where):
+    """Raise ModelError for a coefficient of friction or restitution that cannot be one."""
+    most = 1 if field == "restitution" else np.finfo(float).max
+    if value is not None and not 0 <= value <= most:
+        limits = "from 0 to 1" if field == "restitution" else "zero or positive, and finite"
+        raise ModelError(f"{field} of {where} must be {limits}, got {value!r}")
 
 
 def _of_surface(surface, field):
