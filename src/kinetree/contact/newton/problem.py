@@ -1,0 +1,296 @@
+"""Velocities and impulses of a step with contacts, limits, dry friction, loops and couplings.
+
+Wanted are velocities ``v`` and impulses ``lam`` with
+
+    M (v - free) = J' lam,    w = J v + target,
+
+and a law for every group of rows. Kind ``CONE`` is Coulomb's law in a round cone, the first row
+normal: ``lam_n >= 0``, ``w_n >= 0``, ``lam_n w_n = 0``, ``|lam_t| <= mu lam_n``, and sliding
+against ``lam_t`` where that bound is reached. Kind ``BOUNDS`` is ``low <= lam <= high`` with ``w = 0``
+between the bounds, ``w >= 0`` at ``low``, ``w <= 0`` at ``high``: ``(0, inf)`` is a limit,
+``(-f, f)`` dry friction, ``(-inf, inf)`` a loop or a coupling.
+
+Degrees of freedom are those of the model, in its order. A **node** is an unbranched run of them in
+one tree, at most 16: blocks of matrices belong to pairs of nodes.
+"""
+
+import numpy as np
+
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.procedures import record
+
+__all__ = [
+    "BOUNDS", "CONE", "LARGEST_NODE", "Problem", "Work", "enlarge", "problem_of", "with_room",
+    "workspace",
+]  # fmt: skip
+
+CONE = 0
+BOUNDS = 1
+LARGEST_NODE = 16
+
+
+@record
+class Problem:
+    """Problem of one step.
+
+    In, for the life of the model (``problem_of`` makes them from the tree):
+        nv, trees, nodes: numbers of degrees of freedom, trees and nodes.
+        node_first, node_count: first degree of freedom of a node, and how many.
+        node_parent: node above, -1 at a root; less than the node's own number.
+        node_tree: number of the tree.
+        node_blocks_first: (nodes + 1,) where the blocks of a node begin in the lists that follow.
+        block_ancestor: the node itself, its parent, its grandparent, ... up to the root.
+        block_at: address in ``M`` of the block (count of node, count of ancestor), row major.
+        dof_node: node of a degree of freedom.
+
+    In, every step:
+        M: blocks of the mass matrix (plus ``h D + h^2 K`` of implicit joint forces).
+        free: velocity without the impulses of this problem, (nv,).
+        groups: number of groups; rows and entries are counted by the lists that follow.
+        kind: CONE or BOUNDS;  dim: rows of the group: 1, 3, 4 or 6 (CONE), 1 (BOUNDS).
+        row_first: first row of a group;  (groups + 1,), rows of groups follow one another.
+        mu: coefficient of a cone after scaling of its rows;  low, high: bounds of a BOUNDS group.
+        entry_first: (groups + 1,), where the entries of a group begin. A group has one entry for
+            every node that moves it (the nodes of both bodies and their ancestors), each node once.
+        entry_node: node of an entry;  entry_at: address in ``J`` of its block (dim, count of node).
+        target: of rows, see above.
+        tolerance: of the error relative to the largest impulse of an island, see ``error``.
+        most_rounds, most_newton: bounds of the effort for an island.
+
+    In and out:
+        velocity: in, velocity before the step (a start, and the measure of the forces of the step);
+            out, the solution.
+        impulse: of rows. In, the impulses of the last step or zero; out, the solution.
+
+    Out:
+        islands: number of islands that have groups.
+        rounds: rounds, the most of an island;  newton, factored: steps and factorisations, in all.
+        status: 0 when all islands are solved, else how many are not. -1: ``Work`` is too small.
+        error: largest scaled error of an island (momentum and laws, see ``newton``), relative: at
+            most ``tolerance`` when solved.
+        momentum_error: largest of ``|M (v - free) - J' lam|``.
+        velocity_error: largest violation of ``w >= 0`` (or ``w = 0``).
+        cone_error: largest violation of a cone or of bounds.
+        complementarity: largest ``|lam . (w + De Saxcé's correction)|``.
+    """
+
+    nv: int
+    trees: int
+    nodes: int
+    node_first: "int[:]"
+    node_count: "int[:]"
+    node_parent: "int[:]"
+    node_tree: "int[:]"
+    node_blocks_first: "int[:]"
+    block_ancestor: "int[:]"
+    block_at: "int[:]"
+    dof_node: "int[:]"
+    M: "float[:]"
+    free: "float[:]"
+    velocity: "float[:]"
+    groups: int
+    kind: "int[:]"
+    dim: "int[:]"
+    row_first: "int[:]"
+    mu: "float[:]"
+    low: "float[:]"
+    high: "float[:]"
+    entry_first: "int[:]"
+    entry_node: "int[:]"
+    entry_at: "int[:]"
+    J: "float[:]"
+    target: "float[:]"
+    impulse: "float[:]"
+    tolerance: float
+    most_rounds: int
+    most_newton: int
+    islands: int
+    rounds: int
+    newton: int
+    factored: int
+    status: int
+    error: float
+    momentum_error: float
+    velocity_error: float
+    cone_error: float
+    complementarity: float
+
+
+@record
+class Work:
+    """Workspace of ``solve``, and what it keeps from step to step (``workspace`` makes it).
+
+    Lists have the lengths that their comments name. The pattern of the factor is kept while it
+    holds all pairs of nodes that the groups couple; nothing in it changes results.
+    """
+
+    room: int  # numbers that H can hold
+    pairs_room: int  # lengths of pair_at, of panel_node and of pool
+    panels_room: int
+    pool_room: int
+    # islands
+    tree_up: "int[:]"  # trees: union-find
+    tree_island: "int[:]"  # trees: island, -1 without groups
+    island_groups_first: "int[:]"  # trees + 1
+    island_group: "int[:]"  # groups
+    island_nodes_first: "int[:]"  # trees + 1
+    island_node: "int[:]"  # nodes, in order of elimination
+    island_status: "int[:]"  # trees: 0 solved, 1 not
+    island_error: "float[:]"  # trees: relative error
+    # pattern of the factor, by position in the order of elimination
+    ordered: int
+    edges: int
+    position: "int[:]"  # nodes: -1 when not in the pattern
+    order: "int[:]"  # nodes
+    panel_first: "int[:]"  # nodes + 1
+    panel_node: "int[:]"  # positions of the later nodes of a panel, ascending
+    panel_offset: "int[:]"  # column in the panel
+    panel_at: "int[:]"  # nodes: address in H
+    panel_width: "int[:]"  # nodes: columns
+    left_first: "int[:]"  # nodes + 1
+    left_panel: "int[:]"  # positions of the earlier panels that have this node
+    left_index: "int[:]"  # and where in panel_node
+    place: "int[:]"  # nodes: column of a node in the panel at work
+    mark: "int[:]"  # nodes
+    degree: "int[:]"  # nodes
+    list_at: "int[:]"  # nodes
+    list_count: "int[:]"  # nodes
+    pool: "int[:]"
+    # groups
+    pair_first: "int[:]"  # groups + 1
+    pair_at: "int[:]"  # address in H of the block of a pair of entries
+    rho: "float[:]"  # groups
+    delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
+    shift: "float[:]"  # groups
+    # rows
+    w: "float[:]"
+    y: "float[:]"
+    p: "float[:]"
+    dw: "float[:]"
+    base: "float[:]"  # impulses of the last round
+    # degrees of freedom
+    start: "float[:]"
+    g: "float[:]"
+    dv: "float[:]"
+    trial: "float[:]"
+    metric: "float[:]"
+    Mdv: "float[:]"
+    # factor: upper rows, and lower ones transposed when it is not symmetric
+    H: "float[:]"
+    L: "float[:]"
+    temp: "float[:]"  # nv
+
+
+def problem_of(
+    dof_parent: ArrayLike, *, tolerance: float = 1e-6, most_rounds: int = 60, most_newton: int = 200
+) -> Problem:
+    """Problem without groups for a forest of degrees of freedom.
+
+    Args:
+        dof_parent: for each degree of freedom the one it is carried by, -1 at a root; those of a
+            joint with several are carried by one another. Parents come first.
+        tolerance: see ``Problem``.
+        most_rounds: see ``Problem``.
+        most_newton: see ``Problem``.
+    """
+    parent = [int(d) for d in np.asarray(dof_parent, dtype=int)]
+    children = np.bincount([d for d in parent if d >= 0] or [0], minlength=len(parent) + 1)
+    first, count, node_parent, tree, of = [], [], [], [], []
+    for d, above in enumerate(parent):
+        if not -1 <= above < d:
+            raise ValueError(f"dof_parent[{d}] must be from -1 to {d - 1}, got {above}")
+        if above >= 0 and above == d - 1 and children[above] == 1 and count[-1] < LARGEST_NODE:
+            count[-1] += 1
+        else:
+            node_parent.append(of[above] if above >= 0 else -1)
+            tree.append(tree[of[above]] if above >= 0 else max(tree, default=-1) + 1)
+            first.append(d)
+            count.append(1)
+        of.append(len(first) - 1)
+    begin, ancestor, at, numbers = [0], [], [], 0
+    for a in range(len(first)):
+        b = a
+        while b >= 0:
+            ancestor.append(b)
+            at.append(numbers)
+            numbers += count[a] * count[b]
+            b = node_parent[b]
+        begin.append(len(ancestor))
+    static = {
+        "node_first": first, "node_count": count, "node_parent": node_parent, "node_tree": tree,
+        "node_blocks_first": begin, "block_ancestor": ancestor, "block_at": at, "dof_node": of,
+    }  # fmt: skip
+    problem = Problem(
+        nv=len(parent), trees=max(tree, default=-1) + 1, nodes=len(first), groups=0,
+        M=np.zeros(numbers), free=np.zeros(len(parent)), velocity=np.zeros(len(parent)),
+        **{k: np.array(x, dtype=np.int64) for k, x in static.items()},
+        **{k: np.zeros(1, dtype=np.int64) for k in (*_OF_GROUPS_INT, *_OF_ENTRIES)},
+        **{k: np.zeros(1) for k in (*_OF_GROUPS, *_OF_ROWS, "J")},
+        tolerance=tolerance, most_rounds=most_rounds, most_newton=most_newton,
+        islands=0, rounds=0, newton=0, factored=0, status=0, error=0.0, momentum_error=0.0,
+        velocity_error=0.0, cone_error=0.0, complementarity=0.0,
+    )  # fmt: skip
+    return problem
+
+
+_OF_GROUPS_INT = ("kind", "dim", "row_first", "entry_first")
+_OF_GROUPS = ("mu", "low", "high")
+_OF_ROWS = ("target", "impulse")
+_OF_ENTRIES = ("entry_node", "entry_at")
+
+
+def with_room(problem: Problem, groups: int, rows: int, entries: int, numbers: int) -> Problem:
+    """Enlarge the lists of groups, rows, entries and numbers of ``J`` to at least these lengths."""
+    sizes = dict.fromkeys((*_OF_GROUPS_INT, *_OF_GROUPS), groups + 1)
+    sizes |= dict.fromkeys(_OF_ROWS, rows) | dict.fromkeys(_OF_ENTRIES, entries) | {"J": numbers}
+    _grow(problem, sizes)
+    return problem
+
+
+def _grow(holder, sizes):
+    for name, size in sizes.items():
+        old = getattr(holder, name)
+        if len(old) < size:
+            new = np.zeros((max(size, 2 * len(old)), *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(holder, name, new)
+
+
+_WORK = {
+    "trees": ("tree_up", "tree_island", "island_groups_first", "island_nodes_first",
+              "island_status", "island_error"),
+    "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
+              "left_first", "place", "mark", "degree", "list_at", "list_count"),
+    "groups": ("island_group", "pair_first", "rho", "delassus", "shift"),
+    "rows": ("w", "y", "p", "dw", "base"),
+    "nv": ("start", "g", "dv", "trial", "metric", "Mdv", "temp"),
+    "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
+    "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
+}  # fmt: skip
+_FIELDS = Work.__annotations__
+
+
+def workspace(problem: Problem) -> Work:
+    """Workspace for a problem; ``solve`` returns -1 when it has become too small (``enlarge``)."""
+    lists = {n for names in _WORK.values() for n in names}
+    types = {n: np.int64 if str(k).startswith("int") else float for n, k in _FIELDS.items()}
+    work = Work(**{n: np.zeros(1, types[n]) if n in lists else 0 for n in _FIELDS})
+    enlarge(work, problem)
+    return work
+
+
+def enlarge(work: Work, problem: Problem) -> None:
+    """Enlarge a workspace for the lists of ``problem`` as they are; the pattern is found anew."""
+    free = int(np.sum(problem.node_count**2))
+    sizes = {
+        "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
+        "rows": len(problem.impulse), "nv": problem.nv,
+        "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
+        "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
+        "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),
+        "room": max(2 * work.room, 2 * len(problem.M) + free),
+    }  # fmt: skip
+    for what, names in _WORK.items():
+        _grow(work, dict.fromkeys(names, sizes[what]))
+    work.panels_room, work.pairs_room = len(work.panel_node), len(work.pair_at)
+    work.pool_room, work.room, work.ordered = len(work.pool), len(work.H), 0
