@@ -7,8 +7,8 @@ Wanted are velocities ``v`` and impulses ``lam`` with
 and a law for every group of rows. Kind ``CONE`` is Coulomb's law in a round cone, the first row
 normal: ``lam_n >= 0``, ``w_n >= 0``, ``lam_n w_n = 0``, ``|lam_t| <= mu lam_n``, and sliding
 against ``lam_t`` where that bound is reached. Kind ``BOUNDS`` is ``low <= lam <= high`` with
-``w = 0`` between the bounds, ``w >= 0`` at ``low``, ``w <= 0`` at ``high``: ``(0, inf)`` is a limit,
-``(-f, f)`` dry friction, ``(-inf, inf)`` a loop or a coupling.
+``w = 0`` between the bounds, ``w >= 0`` at ``low``, ``w <= 0`` at ``high``: ``(0, inf)`` is
+a limit, ``(-f, f)`` dry friction, ``(-inf, inf)`` a loop or a coupling.
 
 Degrees of freedom are those of the model, in its order. A **node** is an unbranched run of them in
 one tree, at most 16: blocks of matrices belong to pairs of nodes.
