@@ -1,0 +1,338 @@
+"""Contact patches: a face clipped by another, reduced to a few points that span the patch.
+
+Clipping is that of I. Sutherland and G. Hodgman, "Reentrant polygon clipping", 1974. A corner of
+the patch is named by the two edges that meet in it, so that it keeps its name from step to step
+(E. Catto, "Fast and simple physics using sequential impulses", 2006). Choices between nearly equal
+corners go to the one that comes first, or what lies at rest would change its mind by rounding.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.collision.tables import Touch
+
+NEAR = 1e-6  # [sizes of the shapes] what counts as equal in choices
+FACE = 16  # corners of a face, at most
+_STEEP = 1e3  # one over the tilt [rad] up to which a patch counts as level
+_SLENDER = 1e-3  # [rad] between edges that count as parallel
+_OPEN = 63  # "edge" beyond the ends of a segment
+
+
+@procedure
+def put(
+    touch: Touch, n: int, x: float, y: float, z: float, normal: "float[3]", gap: float, feature: int
+) -> int:
+    """A point half-way across the gap, after n others: how many there are with it."""
+    p = touch.point[n]
+    p[0] = x
+    p[1] = y
+    p[2] = z
+    touch.normal[n] = normal
+    touch.gap[n] = gap
+    touch.feature[n] = feature
+    return n + 1
+
+
+@procedure
+def put_between(
+    touch: Touch, n: int, first: "float[3]", normal: "float[3]", gap: float, feature: int
+) -> int:
+    """The same from the point on the surface of the first shape."""
+    h = gap / 2
+    x, y, z = first[0] + h * normal[0], first[1] + h * normal[1], first[2] + h * normal[2]
+    return put(touch, n, x, y, z, normal, gap, feature)
+
+
+@procedure
+def axes_across(normal: "float[3]", u: "float[3]", w: "float[3]") -> None:
+    """Two unit vectors at right angles to a third one (T. Duff et al., JCGT 6, 2017)."""
+    x, y, z = normal[0], normal[1], normal[2]
+    s = 1.0 if z >= 0 else -1.0
+    a = -1.0 / (s + z)
+    b = x * y * a
+    u[0] = 1.0 + s * x * x * a
+    u[1] = s * b
+    u[2] = -s * x
+    w[0] = b
+    w[1] = s + y * y * a
+    w[2] = -y
+
+
+@procedure
+def clip_faces(
+    face_a: "float[:, 3]",
+    na: int,
+    face_b: "float[:, 3]",
+    nb: int,
+    normal: "float[3]",
+    margin: float,
+    most: int,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Points where two faces touch, at most ``most`` (4 to 8) with gaps up to ``margin``.
+
+    Args:
+        face_a: corners in the world, in order around the face: of a polygon, an edge or a point.
+        na: how many, at most ``FACE``.
+        face_b: of the second shape.
+        nb: how many.
+        normal: unit, from the first shape to the second; gaps are measured along it.
+        margin: largest gap.
+        most: largest number of points.
+        touch: where the points go, from n on.
+        n: points there are.
+        feature: added to the keys of the points, which are less than 4096.
+
+    Returns:
+        How many points there are then; n where the faces do not meet, seen along the normal.
+    """
+    u = local("float", 3)
+    w = local("float", 3)
+    axes_across(normal, u, w)
+    a = local("float", 32, 3)
+    b = local("float", 32, 3)
+    origin = face_a[0]
+    size = 0.0
+    for k in range(na):
+        d = face_a[k] - origin
+        a[k, 0] = d @ u
+        a[k, 1] = d @ w
+        a[k, 2] = d @ normal
+        size = max(size, abs(a[k, 0]) + abs(a[k, 1]))
+    for k in range(nb):
+        d = face_b[k] - origin
+        b[k, 0] = d @ u
+        b[k, 1] = d @ w
+        b[k, 2] = d @ normal
+        size = max(size, abs(b[k, 0]) + abs(b[k, 1]))
+    edge = local("int", 32, 2)
+    plane = local("float", 3)  # height = plane[0] + plane[1] x + plane[2] y
+    if na >= 3 and face_plane(a, na, plane) > NEAR * size * size:
+        count = clip(b, edge, nb, a, na, NEAR * size)
+        for k in range(count):
+            low = plane[0] + plane[1] * b[k, 0] + plane[2] * b[k, 1]
+            a[k] = b[k]
+            a[k, 2] = low
+            b[k, 2] -= low
+    elif nb >= 3 and face_plane(b, nb, plane) > NEAR * size * size:
+        count = clip(a, edge, na, b, nb, NEAR * size)
+        for k in range(count):
+            b[k] = a[k]
+            b[k, 2] = plane[0] + plane[1] * a[k, 0] + plane[2] * a[k, 1] - a[k, 2]
+    else:
+        count = edges_meet(a, min(na, 2), b, min(nb, 2), edge, NEAR * size)
+    # Now the rows of a are points of the first face, and b[:, 2] is the gap there.
+    kept = 0
+    for k in range(count):
+        if b[k, 2] <= margin:
+            a[kept] = a[k]
+            b[kept] = b[k]
+            edge[kept] = edge[k]
+            kept += 1
+    chosen = local("int", 8)
+    kept = spanning(b, kept, most, NEAR * size, chosen)
+    for k in range(kept):
+        c = chosen[k]
+        h = a[c, 2] + b[c, 2] / 2
+        p = origin + a[c, 0] * u + a[c, 1] * w + h * normal
+        n = put(touch, n, p[0], p[1], p[2], normal, b[c, 2], feature + 64 * edge[c, 0] + edge[c, 1])
+    return n
+
+
+@procedure
+def face_plane(face: "float[:, 3]", n: int, plane: "float[3]") -> float:
+    """Twice the area of a polygon seen from above, and its plane as height over x and y."""
+    x, y, z, cx, cy, cz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n):  # Newell's formula
+        p, q = face[k], face[k + 1 if k + 1 < n else 0]
+        x += (p[1] - q[1]) * (p[2] + q[2])
+        y += (p[2] - q[2]) * (p[0] + q[0])
+        z += (p[0] - q[0]) * (p[1] + q[1])
+        cx += p[0]
+        cy += p[1]
+        cz += p[2]
+    if z != 0:
+        plane[1] = -x / z
+        plane[2] = -y / z
+    plane[0] = (cz - plane[1] * cx - plane[2] * cy) / n
+    return abs(z)
+
+
+@procedure
+def clip(
+    subject: "float[:, 3]",
+    edge: "int[:, 2]",
+    count: int,
+    window: "float[:, 3]",
+    sides: int,
+    near: float,
+) -> int:
+    """A polygon, segment or point, less what is outside a convex polygon: how many corners.
+
+    ``edge`` receives the two edges that meet in each corner: those of the subject are numbered
+    from 0, those of the window from 32.
+    """
+    closed = count >= 3
+    for k in range(count):
+        edge[k, 0] = k - 1 if k > 0 else (count - 1 if closed else _OPEN)
+        edge[k, 1] = _OPEN if not closed and k == count - 1 else k
+    turn = 0.0
+    for k in range(sides):
+        p, q = window[k], window[k + 1 if k + 1 < sides else 0]
+        turn += p[0] * q[1] - p[1] * q[0]
+    sign = 1.0 if turn > 0 else -1.0
+    for k in range(sides):
+        p, q = window[k], window[k + 1 if k + 1 < sides else 0]
+        x, y = sign * (q[1] - p[1]), -sign * (q[0] - p[0])  # outwards
+        length = sqrt(x * x + y * y)
+        if length > near:
+            x = x / length
+            y = y / length
+            limit = x * p[0] + y * p[1]
+            count = clip_side(subject, edge, count, closed, x, y, limit, near, 32 + k)
+    return count
+
+
+@procedure
+def clip_side(
+    subject: "float[:, 3]",
+    edge: "int[:, 2]",
+    count: int,
+    closed: bool,
+    x: float,
+    y: float,
+    limit: float,
+    near: float,
+    side: int,
+) -> int:
+    """What is left of a polygon on that side of a line where (x, y) . p <= limit.
+
+    Corners beyond the line by less than ``near`` stay where they are.
+    """
+    beyond = local("float", 33)
+    worst = -1.0
+    for k in range(count):
+        beyond[k] = x * subject[k, 0] + y * subject[k, 1] - limit
+        worst = max(worst, beyond[k])
+    if worst <= near:
+        return count
+    corner = local("float", 33, 3)
+    name = local("int", 33, 2)
+    m = 0
+    for k in range(count):
+        j = k + 1 if k + 1 < count else 0
+        d, e = beyond[k], beyond[j]
+        if d <= near:
+            corner[m] = subject[k]
+            name[m] = edge[k]
+            m += 1
+        if min(d, e) <= 0 and max(d, e) > near and (closed or j > 0):
+            t = d / (d - e)
+            corner[m] = subject[k] + t * (subject[j] - subject[k])
+            name[m, 0] = edge[k, 1] if d <= 0 else side
+            name[m, 1] = side if d <= 0 else edge[k, 1]
+            m += 1
+    m = min(m, 32)
+    for k in range(m):
+        subject[k] = corner[k]
+        edge[k] = name[k]
+    return m
+
+
+@procedure
+def edges_meet(
+    a: "float[:, 3]", na: int, b: "float[:, 3]", nb: int, edge: "int[:, 2]", near: float
+) -> int:
+    """Where two edges (or an edge and a point) pass each other; gaps go into ``b[:, 2]``."""
+    ax, ay, az = a[na - 1, 0] - a[0, 0], a[na - 1, 1] - a[0, 1], a[na - 1, 2] - a[0, 2]
+    bx, by, bz = b[nb - 1, 0] - b[0, 0], b[nb - 1, 1] - b[0, 1], b[nb - 1, 2] - b[0, 2]
+    dx, dy, dz = b[0, 0] - a[0, 0], b[0, 1] - a[0, 1], b[0, 2] - a[0, 2]
+    aa, bb, ab = ax * ax + ay * ay, bx * bx + by * by, ax * bx + ay * by
+    ad, bd = ax * dx + ay * dy, bx * dx + by * dy
+    turn = ax * by - ay * bx
+    # Parameters of the points along a; beyond the ends of either edge there are none.
+    s, e = 0.0, 0.0
+    count = 1
+    if aa <= near * near:
+        s = 0.0
+    elif bb <= near * near:
+        s = min(max(ad / aa, 0.0), 1.0)
+    elif turn * turn > _SLENDER * _SLENDER * aa * bb:
+        s = min(max((dx * by - dy * bx) / turn, 0.0), 1.0)
+    else:
+        s = min(max(min(ad, ad + ab) / aa, 0.0), 1.0)
+        e = min(max(max(ad, ad + ab) / aa, 0.0), 1.0)
+        count = 2 if (e - s) * (e - s) * aa > near * near else 1
+    x, y, z = a[0, 0], a[0, 1], a[0, 2]
+    for k in range(count):
+        if k == 1:
+            s = e
+        t = 0.0
+        if bb > near * near:
+            t = min(max((s * ab - bd) / bb, 0.0), 1.0)
+        edge[k, 0] = _OPEN
+        edge[k, 1] = k
+        b[k, 0] = x + s * ax
+        b[k, 1] = y + s * ay
+        b[k, 2] = dz + t * bz - s * az
+        a[k, 0] = b[k, 0]
+        a[k, 1] = b[k, 1]
+        a[k, 2] = z + s * az
+    return count
+
+
+@procedure
+def spanning(corner: "float[:, 3]", count: int, most: int, near: float, chosen: "int[:]") -> int:
+    """The corners of a convex polygon (x, y, gap) that span it best: how many, at most ``most``.
+
+    The deepest one, and the one that is farthest from it or nearly as deep; then again and again
+    the one that adds most to the area.
+    """
+    if count <= most:
+        for k in range(count):
+            chosen[k] = k
+        return count
+    taken = local("int", 33)
+    deepest = 0
+    for k in range(count):
+        taken[k] = 0
+        if corner[k, 2] < corner[deepest, 2] - near:
+            deepest = k
+    taken[deepest] = 1
+    second = -1
+    best = -1e300
+    for k in range(count):
+        if k != deepest:
+            x, y = corner[k, 0] - corner[deepest, 0], corner[k, 1] - corner[deepest, 1]
+            value = sqrt(x * x + y * y) - _STEEP * (corner[k, 2] - corner[deepest, 2])
+            if value > best + near:
+                best = value
+                second = k
+    taken[second] = 1
+    for _ in range(most - 2):
+        last = max(deepest, second)  # the one taken before corner 0
+        for k in range(count):
+            if taken[k] != 0:
+                last = k
+        pick = -1
+        best = -1.0
+        for k in range(count):
+            if taken[k] != 0:
+                last = k
+            else:
+                following = k + 1 if k + 1 < count else 0
+                while taken[following] == 0:
+                    following = following + 1 if following + 1 < count else 0
+                px, py = corner[last, 0] - corner[k, 0], corner[last, 1] - corner[k, 1]
+                qx, qy = corner[following, 0] - corner[k, 0], corner[following, 1] - corner[k, 1]
+                area = abs(px * qy - py * qx)
+                if area > best * (1.0 + NEAR) + near * near:
+                    best = area
+                    pick = k
+        taken[pick] = 1
+    m = 0
+    for k in range(count):
+        if taken[k] != 0:
+            chosen[m] = k
+            m += 1
+    return m
