@@ -101,6 +101,7 @@ class Special:
     Attributes:
         rule: which other pairs may touch: ``ALL`` that the rules of MuJoCo let, of these those
             ``WITH_BASE``, or none but the ``LISTED`` ones.
+        reach: largest margin of these pairs [m].
         key: ``first * 2**32 + second`` with ``first < second``, numbers of shapes; sorted.
         allowed: ``MAY_TOUCH`` or ``LEFT_OUT``.
         friction: sliding, torsion, rolling; NaN: that of the shapes.
@@ -111,6 +112,7 @@ class Special:
 
     count: int
     rule: int
+    reach: float
     key: "int[:]"
     allowed: "int[:]"
     friction: "float[:, 3]"

@@ -1,0 +1,352 @@
+"""Broad phase: pairs of shapes whose boxes, grown by margins and motion, overlap.
+
+Sweep and prune (D. Baraff, "Dynamic simulation of non-penetrating rigid bodies", 1992) along the
+axis on which the shapes are spread most, within strips along the second one. The order along the
+axis is kept from step to step, so that sorting it anew costs little. Planes and height fields are
+compared with every other shape.
+"""
+
+import numpy as np
+
+from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt
+from kinetree.contact.collision.bounds import ENDLESS, clearance
+from kinetree.contact.collision.tables import (
+    FIELD,
+    LEFT_OUT,
+    LISTED,
+    MAY_TOUCH,
+    PLANE,
+    WITH_BASE,
+    Shapes,
+    Special,
+)
+
+PAIRS_FULL = -1
+"""Code of a ``Pairs`` that is too small."""
+
+_WORD = 4294967296  # 2**32: keys of pairs
+_FEW = 24  # shapes that are not divided into strips
+_STRIPS = 4  # entries of strips for every shape, at most
+
+
+@record
+class Pairs:
+    """Near pairs, what bodies move within the step, and what the sweep keeps between steps.
+
+    Attributes:
+        capacity: of ``near``.
+        axis: along which ``order`` is sorted; -1: not yet.
+        bounded: number of shapes in ``order``.
+        endless: number of planes and height fields, ``order[bounded:]``.
+        order: numbers of shapes.
+        motion: of the bodies until the end of the step: their spatial velocities in the world
+            times its length. Pairs that can meet on the way are near; zero: as they stand.
+        move: displacement of the centre of every shape and how far its points get around it.
+        box: grown boxes: low and high corner.
+        strip: first and last strip of every shape.
+        strip_first: where each strip begins in ``entry``.
+        entry: numbers of shapes.
+        near: the pairs, the lower number first, in order.
+        unsorted: as the sweep found them.
+    """
+
+    capacity: int
+    axis: int
+    bounded: int
+    endless: int
+    order: "int[:]"
+    motion: "float[:, 6]"
+    move: "float[:, 4]"
+    box: "float[:, 6]"
+    strip: "int[:, 2]"
+    strip_first: "int[:]"
+    entry: "int[:]"
+    near: "int[:, 2]"
+    unsorted: "int[:, 2]"
+
+
+def pair_tables(shapes, bodies, capacity=None) -> Pairs:
+    """A ``Pairs`` for the shapes of a number of bodies (the world is one of them)."""
+    endless = (shapes.kind == PLANE) | (shapes.kind == FIELD)
+    order = np.concatenate([np.flatnonzero(~endless), np.flatnonzero(endless)])
+    n, capacity = shapes.count, capacity or 64 + 8 * shapes.count
+    return Pairs(
+        capacity=capacity, axis=-1, bounded=int(np.sum(~endless)), endless=int(np.sum(endless)),
+        order=order, motion=np.zeros((bodies, 6)), move=np.zeros((n, 4)), box=np.zeros((n, 6)),
+        strip=np.zeros((n, 2), dtype=np.int64), strip_first=np.zeros(n + 2, dtype=np.int64),
+        entry=np.zeros(_STRIPS * n, dtype=np.int64),
+        near=np.zeros((capacity, 2), dtype=np.int64),
+        unsorted=np.zeros((capacity, 2), dtype=np.int64),
+    )  # fmt: skip
+
+
+@procedure
+def near_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
+    """How many pairs may be within ``margin``, in ``pairs.near``; negative: there is no room."""
+    grow_boxes(shapes, special, pairs, margin)
+    if special.rule == LISTED:
+        return listed_pairs(shapes, special, pairs, margin)
+    sort_boxes(pairs)
+    n = swept_pairs(shapes, special, pairs, fill_strips(pairs))
+    n = endless_pairs(shapes, special, pairs, margin, n)
+    if n >= 0:
+        put_in_order(pairs, shapes.count, n)
+    return n
+
+
+@procedure
+def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> None:
+    """Boxes that hold the shapes during the whole step, and half of the margin around them."""
+    common = margin / 2 + max(special.reach, 0.0) / 2
+    for i in range(shapes.count):
+        v, m, box, p, c = (
+            pairs.motion[shapes.body[i]], pairs.move[i], pairs.box[i], shapes.pose[i], shapes.box[i],
+        )  # fmt: skip
+        x = p[3] + p[0] * c[0] + p[1] * c[1] + p[2] * c[2]
+        y = p[7] + p[4] * c[0] + p[5] * c[1] + p[6] * c[2]
+        z = p[11] + p[8] * c[0] + p[9] * c[1] + p[10] * c[2]
+        m[0] = v[3] + v[1] * z - v[2] * y
+        m[1] = v[4] + v[2] * x - v[0] * z
+        m[2] = v[5] + v[0] * y - v[1] * x
+        turn = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+        m[3] = min(turn, 2.0) * shapes.radius[i] if turn > 0.0 else 0.0
+        reach = common + max(shapes.margin[i], 0.0) + m[3]
+        for k in range(3):
+            box[k] = shapes.low[i, k] + min(m[k], 0.0) - reach
+            box[3 + k] = shapes.high[i, k] + max(m[k], 0.0) + reach
+
+
+@procedure
+def approach(pairs: Pairs, i: int, j: int) -> float:
+    """How far two shapes come nearer to each other until the end of the step, at most [m]."""
+    a, b = pairs.move[i], pairs.move[j]
+    x, y, z = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    return sqrt(x * x + y * y + z * z) + a[3] + b[3]
+
+
+# --- Who may touch -------------------------------------------------------------------------------
+
+
+@procedure
+def special_number(special: Special, i: int, j: int) -> int:
+    """Number of a pair in ``special``, or -1."""
+    key = min(i, j) * _WORD + max(i, j)
+    low, high = 0, special.count
+    while low < high:
+        middle = (low + high) // 2
+        if special.key[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < special.count and special.key[low] == key else -1
+
+
+@procedure
+def may_touch(shapes: Shapes, special: Special, i: int, j: int) -> bool:
+    """Whether two shapes touch by themselves, by the rules of MuJoCo, or by ``special``."""
+    a, b = shapes.weld[i], shapes.weld[j]
+    if a == b or (special.rule == WITH_BASE and a != 0 and b != 0):
+        return False
+    if special.count > 0:
+        k = special_number(special, i, j)
+        if k >= 0:
+            return special.allowed[k] == MAY_TOUCH
+    if (shapes.contype[i] & shapes.conaffinity[j]) | (
+        shapes.contype[j] & shapes.conaffinity[i]
+    ) == 0:
+        return False
+    return a == 0 or b == 0 or (shapes.weld_parent[i] != b and shapes.weld_parent[j] != a)
+
+
+@procedure
+def overlap(pairs: Pairs, i: int, j: int) -> bool:
+    """Whether the grown boxes of two shapes meet."""
+    a, b = pairs.box[i], pairs.box[j]
+    return (
+        a[0] <= b[3] and b[0] <= a[3] and a[1] <= b[4] and b[1] <= a[4] and a[2] <= b[5]
+        and b[2] <= a[5]
+    )  # fmt: skip
+
+
+@procedure
+def listed_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
+    """Those of the pairs of ``special`` that are near."""
+    n = 0
+    for k in range(special.count):
+        if special.allowed[k] != MAY_TOUCH:
+            continue
+        i, j = special.key[k] // _WORD, special.key[k] % _WORD
+        a, b = min(shapes.kind[i], shapes.kind[j]), max(shapes.kind[i], shapes.kind[j])
+        if a == PLANE or b == FIELD:
+            swap = shapes.kind[i] != PLANE and shapes.kind[i] != FIELD
+            near = is_over(shapes, special, pairs, j if swap else i, i if swap else j, margin)
+        else:
+            near = overlap(pairs, i, j)
+        if near:
+            if n >= pairs.capacity:
+                return PAIRS_FULL
+            pairs.near[n, 0] = i
+            pairs.near[n, 1] = j
+            n += 1
+    return n
+
+
+# --- Sweep ---------------------------------------------------------------------------------------
+
+
+@procedure
+def sort_boxes(pairs: Pairs) -> None:
+    """``order`` by the low ends along the axis of largest spread: Shell's sort, or insertion."""
+    n, old = pairs.bounded, pairs.axis
+    mean, spread = local("float", 3), local("float", 3)
+    for k in range(3):
+        mean[k] = 0.0
+        spread[k] = 0.0
+    for x in range(n):
+        box = pairs.box[pairs.order[x]]
+        for k in range(3):
+            mean[k] += (box[k] + box[3 + k]) / (2.0 * n)
+    for x in range(n):
+        box = pairs.box[pairs.order[x]]
+        for k in range(3):
+            d = (box[k] + box[3 + k]) / 2.0 - mean[k]
+            spread[k] += d * d
+    axis = max(old, 0)
+    for k in range(3):  # the order is kept unless another axis is much better
+        if spread[k] > (2.0 if axis == old else 1.0) * spread[axis]:
+            axis = k
+    pairs.axis = axis
+    gap = 1 if axis == old else max(n // 2, 1)
+    while gap >= 1:
+        for x in range(gap, n):
+            i = pairs.order[x]
+            low = pairs.box[i, axis]
+            y = x
+            while y >= gap and pairs.box[pairs.order[y - gap], axis] > low:
+                pairs.order[y] = pairs.order[y - gap]
+                y -= gap
+            pairs.order[y] = i
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@procedure
+def fill_strips(pairs: Pairs) -> int:
+    """The shapes of every strip along a second axis, sorted; how many strips there are."""
+    n, side, start, span, width = pairs.bounded, 0, 0.0, 0.0, 0.0
+    for k in range(3):
+        if k == pairs.axis:
+            continue
+        low, high, size = ENDLESS, -ENDLESS, 0.0
+        for x in range(n):
+            i = pairs.order[x]
+            low = min(low, pairs.box[i, k])
+            high = max(high, pairs.box[i, k])
+            size += 1.5 * (pairs.box[i, 3 + k] - pairs.box[i, k]) / n
+        if (high - low) * width >= span * size:
+            side, start, span, width = k, low, high - low, size
+    strips = 1
+    if n > _FEW and width > 0.0 and isfinite(span):
+        strips = max(min(int(span / width), n), 1)
+    entries = count_entries(pairs, side, start, span, strips)
+    while entries > _STRIPS * n:  # large shapes are in many strips
+        strips = (strips + 1) // 2
+        entries = count_entries(pairs, side, start, span, strips)
+    first = pairs.strip_first
+    for k in range(strips):
+        first[k + 1] += first[k]
+    for x in range(n - 1, -1, -1):  # from the back: a strip ends where the next one begins
+        i = pairs.order[x]
+        for k in range(pairs.strip[i, 0], pairs.strip[i, 1] + 1):
+            first[k] -= 1
+            pairs.entry[first[k]] = i
+    return strips
+
+
+@procedure
+def count_entries(pairs: Pairs, side: int, start: float, span: float, strips: int) -> int:
+    """First and last strip of every shape, and how many shapes each strip has; the sum of them."""
+    scale, total = strips / span if strips > 1 else 0.0, 0
+    for k in range(strips + 1):
+        pairs.strip_first[k] = 0
+    for x in range(pairs.bounded):
+        i = pairs.order[x]
+        a = (pairs.box[i, side] - start) * scale
+        b = (pairs.box[i, 3 + side] - start) * scale
+        pairs.strip[i, 0] = int(max(min(a, strips - 1.0), 0.0))
+        pairs.strip[i, 1] = max(int(max(min(b, strips - 1.0), 0.0)), pairs.strip[i, 0])
+        for k in range(pairs.strip[i, 0], pairs.strip[i, 1] + 1):
+            pairs.strip_first[k] += 1
+            total += 1
+    return total
+
+
+@procedure
+def swept_pairs(shapes: Shapes, special: Special, pairs: Pairs, strips: int) -> int:
+    """Pairs of bounded shapes, unsorted; a pair counts in the first strip that both are in."""
+    n, axis = 0, pairs.axis
+    for s in range(strips):
+        end = pairs.strip_first[s + 1]
+        for x in range(pairs.strip_first[s], end):
+            i = pairs.entry[x]
+            high, first = pairs.box[i, 3 + axis], pairs.strip[i, 0]
+            for y in range(x + 1, end):
+                j = pairs.entry[y]
+                if pairs.box[j, axis] > high:
+                    break
+                if (
+                    overlap(pairs, i, j)
+                    and max(first, pairs.strip[j, 0]) == s
+                    and may_touch(shapes, special, i, j)
+                ):
+                    if n >= pairs.capacity:
+                        return PAIRS_FULL
+                    pairs.unsorted[n, 0] = min(i, j)
+                    pairs.unsorted[n, 1] = max(i, j)
+                    n += 1
+    return n
+
+
+@procedure
+def is_over(shapes: Shapes, special: Special, pairs: Pairs, i: int, j: int, margin: float) -> bool:
+    """Whether shape j comes within the margins of the plane or height field i."""
+    apart = margin + max(special.reach, 0.0) + max(shapes.margin[i] + shapes.margin[j], 0.0)
+    return clearance(shapes, i, j) <= apart + approach(pairs, i, j)
+
+
+@procedure
+def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float, n: int) -> int:
+    """Pairs of planes and height fields with bounded shapes, appended to the ``n`` others."""
+    if n < 0:
+        return n
+    for x in range(pairs.bounded, pairs.bounded + pairs.endless):
+        i = pairs.order[x]
+        for y in range(pairs.bounded):
+            j = pairs.order[y]
+            if is_over(shapes, special, pairs, i, j, margin) and may_touch(shapes, special, i, j):
+                if n >= pairs.capacity:
+                    return PAIRS_FULL
+                pairs.unsorted[n, 0] = min(i, j)
+                pairs.unsorted[n, 1] = max(i, j)
+                n += 1
+    return n
+
+
+@procedure
+def put_in_order(pairs: Pairs, count: int, n: int) -> None:
+    """``near`` sorted by both shapes, so that nothing later depends on earlier steps."""
+    first = pairs.strip_first
+    for k in range(count + 1):
+        first[k] = 0
+    for k in range(n):
+        first[pairs.unsorted[k, 0] + 1] += 1
+    for k in range(count):
+        first[k + 1] += first[k]
+    for k in range(n):
+        i, j = pairs.unsorted[k, 0], pairs.unsorted[k, 1]
+        x = first[i]
+        first[i] += 1
+        while x > 0 and pairs.near[x - 1, 0] == i and pairs.near[x - 1, 1] > j:
+            pairs.near[x, 1] = pairs.near[x - 1, 1]
+            x -= 1
+        pairs.near[x, 0] = i
+        pairs.near[x, 1] = j
