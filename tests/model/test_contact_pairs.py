@@ -10,7 +10,10 @@ from kinetree.model import attach, extract, floating, lump_fixed, reroot
 from kinetree.model.geometry import Box, ContactPair, Sphere, Surface
 from kinetree.writers.native import to_toml
 
-RUBBER = Surface(friction=0.9, torsion=0.01, restitution=0.5, contype=2, conaffinity=6, priority=1)
+RUBBER = Surface(
+    friction=0.9, torsion=0.01, restitution=0.5, contype=2, conaffinity=6, priority=1,
+    velocity=(0.5, 0.0, 0.0),
+)  # fmt: skip
 
 
 def builder():
@@ -76,6 +79,7 @@ def test_pairs_go_with_the_shapes_and_bodies_that_they_name():
         (Surface(condim=2), "condim of the surface of .* must be 1, 3, 4 or 6, got 2"),
         (Surface(margin=float("inf")), "margin of the surface .* must be finite"),
         (Surface(priority=0.5), "priority of the surface of .* must be a whole number, got 0.5"),  # type: ignore[arg-type]
+        (Surface(velocity=(1.0, 0.0)), "velocity of the surface of .* must be three numbers"),  # type: ignore[arg-type]
         (
             {"friction": 1},
             "surface of geometry on body 'base' must be a geometry.Surface, got dict",

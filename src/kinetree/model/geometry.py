@@ -75,10 +75,14 @@ class HeightField:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A file of triangles, ``path`` as it was resolved, stretched by ``scale``."""
+    """A file of triangles, ``path`` as it was resolved, stretched by ``scale``.
+
+    What touches is its convex hull; where ``convex`` is False, the triangles themselves.
+    """
 
     path: str
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    convex: bool = True
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Mesh
@@ -94,8 +98,8 @@ class Surface:
 
     Attributes:
         friction: coefficient of sliding friction; None: that of the other shape, or of the scene.
-        torsion: of friction against spinning about the normal [m]; no model of contact uses it.
-        rolling: of friction against rolling [m]; no model of contact uses it.
+        torsion: of friction against spinning about the normal [m].
+        rolling: of friction against rolling [m].
         restitution: coefficient of restitution; None as for friction.
         condim: directions in which a contact acts: 1: no friction; 3: sliding friction; 4 and 6:
             with torsion, and with rolling too.
@@ -105,6 +109,7 @@ class Surface:
         priority: the coefficients of the higher one hold.
         contype: bits of the kinds that the shape is of.
         conaffinity: bits of the kinds that it touches.
+        velocity: at which the surface moves along the shape's axes, as of a conveyor belt [m/s].
     """
 
     friction: float | None = None
@@ -117,6 +122,7 @@ class Surface:
     priority: int = 0
     contype: int = 1
     conaffinity: int = 1
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 _COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "condim")

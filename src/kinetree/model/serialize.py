@@ -142,7 +142,7 @@ _READ = {
     "limits": _read_limits,
     "dynamics": lambda data: JointDynamics(**data),
     "shape": _read_shape,
-    "surface": lambda data: Surface(**data),
+    "surface": lambda data: Surface(**{name: _tuples(x) for name, x in data.items()}),
     **dict.fromkeys(_RANGES, _read_bounds),
 }
 """Inverse of ``plain`` for the fields that are not numbers, texts or lists of them."""

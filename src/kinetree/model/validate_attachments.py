@@ -278,6 +278,10 @@ def check_shape(geometry, what):
             if not isinstance(value, str) or not value:
                 raise ModelError(f"path of {what} must be the name of a file, got {shape!r}")
             continue
+        if f.name == "convex":
+            if not isinstance(value, bool):
+                raise ModelError(f"convex of {what} must be True or False, got {value!r}")
+            continue
         if f.name == "heights":
             _check_heights(value, f"heights of {what}")
             continue
@@ -316,6 +320,10 @@ def check_surface(surface, what):
         if name in ("condim", "priority", "contype", "conaffinity"):
             if not isinstance(x, (int, np.integer)) or isinstance(x, bool):
                 raise ModelError(f"{name} of the {what} must be a whole number, got {x!r}")
+        elif name == "velocity":
+            _check_numbers(x, f"velocity of the {what}")
+            if len(x) != 3:
+                raise ModelError(f"velocity of the {what} must be three numbers [m/s], got {x!r}")
         elif x is not None or name in ("margin", "gap"):
             _check_numbers((x,), f"{name} of the {what}")
             if name not in ("margin", "gap") and x is not None and x < 0:

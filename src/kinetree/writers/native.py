@@ -139,7 +139,7 @@ def _shape(shape, name):
     if not isinstance(shape, geometry.Mesh):
         return {type(shape).__name__.lower(): sizes[0] if len(sizes) == 1 else sizes}
     scale = {} if tuple(shape.scale) == (1, 1, 1) else {"scale": shape.scale}
-    return {"mesh": shape.path, **scale}
+    return {"mesh": shape.path, **scale, **({} if shape.convex else {"convex": False})}
 
 
 def _actuator(model, actuator):

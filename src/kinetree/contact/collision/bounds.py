@@ -6,8 +6,6 @@ from kinetree.contact.collision.tables import (
     CAPSULE,
     CYLINDER,
     ELLIPSOID,
-    FIELD,
-    PLANE,
     SPHERE,
     Shapes,
 )
@@ -47,7 +45,7 @@ def place_shape(shapes: Shapes, i: int, body: "float[12]") -> None:
         elif kind == ELLIPSOID:
             u, v, w = x * size[0], y * size[1], z * size[2]
             reach = sqrt(u * u + v * v + w * w)
-        elif kind == PLANE or kind == FIELD:
+        elif shapes.radius[i] > ENDLESS:
             reach = ENDLESS
         else:
             middle += x * box[0] + y * box[1] + z * box[2]

@@ -11,11 +11,8 @@ import numpy as np
 from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt
 from kinetree.contact.collision.bounds import ENDLESS, clearance
 from kinetree.contact.collision.tables import (
-    FIELD,
-    LEFT_OUT,
     LISTED,
     MAY_TOUCH,
-    PLANE,
     WITH_BASE,
     Shapes,
     Special,
@@ -67,7 +64,7 @@ class Pairs:
 
 def pair_tables(shapes, bodies, capacity=None) -> Pairs:
     """A ``Pairs`` for the shapes of a number of bodies (the world is one of them)."""
-    endless = (shapes.kind == PLANE) | (shapes.kind == FIELD)
+    endless = shapes.radius > ENDLESS
     order = np.concatenate([np.flatnonzero(~endless), np.flatnonzero(endless)])
     n, capacity = shapes.count, capacity or 64 + 8 * shapes.count
     return Pairs(
@@ -99,9 +96,8 @@ def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) ->
     """Boxes that hold the shapes during the whole step, and half of the margin around them."""
     common = margin / 2 + max(special.reach, 0.0) / 2
     for i in range(shapes.count):
-        v, m, box, p, c = (
-            pairs.motion[shapes.body[i]], pairs.move[i], pairs.box[i], shapes.pose[i], shapes.box[i],
-        )  # fmt: skip
+        v, p, c = pairs.motion[shapes.body[i]], shapes.pose[i], shapes.box[i]
+        m, box = pairs.move[i], pairs.box[i]
         x = p[3] + p[0] * c[0] + p[1] * c[1] + p[2] * c[2]
         y = p[7] + p[4] * c[0] + p[5] * c[1] + p[6] * c[2]
         z = p[11] + p[8] * c[0] + p[9] * c[1] + p[10] * c[2]
@@ -176,10 +172,10 @@ def listed_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) 
         if special.allowed[k] != MAY_TOUCH:
             continue
         i, j = special.key[k] // _WORD, special.key[k] % _WORD
-        a, b = min(shapes.kind[i], shapes.kind[j]), max(shapes.kind[i], shapes.kind[j])
-        if a == PLANE or b == FIELD:
-            swap = shapes.kind[i] != PLANE and shapes.kind[i] != FIELD
-            near = is_over(shapes, special, pairs, j if swap else i, i if swap else j, margin)
+        if shapes.radius[i] > ENDLESS:
+            near = is_over(shapes, special, pairs, i, j, margin)
+        elif shapes.radius[j] > ENDLESS:
+            near = is_over(shapes, special, pairs, j, i, margin)
         else:
             near = overlap(pairs, i, j)
         if near:
@@ -338,6 +334,7 @@ def put_in_order(pairs: Pairs, count: int, n: int) -> None:
     for k in range(count + 1):
         first[k] = 0
     for k in range(n):
+        pairs.near[k, 0] = -1
         first[pairs.unsorted[k, 0] + 1] += 1
     for k in range(count):
         first[k + 1] += first[k]
@@ -345,8 +342,8 @@ def put_in_order(pairs: Pairs, count: int, n: int) -> None:
         i, j = pairs.unsorted[k, 0], pairs.unsorted[k, 1]
         x = first[i]
         first[i] += 1
+        pairs.near[x, 0] = i
         while x > 0 and pairs.near[x - 1, 0] == i and pairs.near[x - 1, 1] > j:
             pairs.near[x, 1] = pairs.near[x - 1, 1]
             x -= 1
-        pairs.near[x, 0] = i
         pairs.near[x, 1] = j

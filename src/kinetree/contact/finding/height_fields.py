@@ -29,7 +29,7 @@ class Surface(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _coefficients(heights):
+def spline_coefficients(heights):
     """Coefficients of the B-splines, one more on every side than there are heights."""
     c = np.array(heights, dtype=float)
     for axis in (0, 1):
@@ -47,7 +47,7 @@ def _coefficients(heights):
 
 def height_and_derivatives(field, x, y) -> Surface:
     """The surface of a ``HeightField`` at (x, y), in its own coordinates."""
-    c = _coefficients(field.heights)
+    c = spline_coefficients(field.heights)
     wx, dx, ddx, first = _weights(x, field.size[0], c.shape[0])
     wy, dy, ddy, second = _weights(y, field.size[1], c.shape[1])
     c = c[first : first + len(wx), second : second + len(wy)]
@@ -63,7 +63,7 @@ def hollow(field) -> float:
 
     Second derivatives of a spline are between those of its coefficients, taken as differences.
     """
-    c = _coefficients(field.heights)
+    c = spline_coefficients(field.heights)
     steps = [size / (n - 3) for size, n in zip(field.size, c.shape, strict=True)]
     xx, yy = (np.diff(c, 2, axis=k) / steps[k] ** 2 for k in (0, 1))
     xy = np.diff(np.diff(c, axis=0), axis=1) / (steps[0] * steps[1])
@@ -73,7 +73,7 @@ def hollow(field) -> float:
 
 def surface_at_points(field, x, y) -> Surface:
     """The same at many points at once, (n,) each; on floats only."""
-    c = _coefficients(field.heights)
+    c = spline_coefficients(field.heights)
     rows, wx, dx, ddx = _weights_at_points(x, field.size[0], c.shape[0])
     columns, wy, dy, ddy = _weights_at_points(y, field.size[1], c.shape[1])
     around = c[rows[:, :, None], columns[:, None, :]]

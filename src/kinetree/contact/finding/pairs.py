@@ -13,8 +13,8 @@ from kinetree.model.geometry import Geometry, HeightField, Plane, Surface, joine
 from kinetree.model.names import ShapeNames
 from kinetree.spelling import did_you_mean
 
-FRICTION, RESTITUTION = 0.8, 0.0
-"""Coefficients where neither the scene nor the surfaces have any."""
+FRICTION, RESTITUTION, TORSION, ROLLING = 0.8, 0.0, 0.005, 0.0001
+"""Coefficients where neither the scene nor the surfaces have any; the last two as in MuJoCo [m]."""
 
 
 class Pair(NamedTuple):
@@ -64,12 +64,12 @@ def pairs_of(model, pairs, ignore=(), posture=None):
 
 def all_pairs(model, with_base_only=False):
     """All pairs that can touch, in the order of ``model.geometry``."""
-    may, chosen = may_touch(model), _chosen(model)
+    may, chosen = may_touch(model), chosen_pairs(model)
     shapes = model.geometry
     for i, j in chosen:
         may[i, j] = True
     if with_base_only:
-        on_base = np.array(_welded(model))[[g.body for g in shapes]] == 0
+        on_base = np.array(welded(model))[[g.body for g in shapes]] == 0
         may &= on_base[:, None] | on_base
     pairs = np.argwhere(np.triu(may, 1)).tolist() if len(shapes) else []
     joined = _Joined()
@@ -83,16 +83,16 @@ def may_touch(model, *, parents=False):
     together; with ``parents`` False, of a body and its parent, unless that is the base; those that
     ``contact_pairs`` of the model exclude. Here also those of bodies that a loop joint connects.
     """
-    shapes, weld = model.geometry, _welded(model)
+    shapes, weld = model.geometry, welded(model)
     if not shapes:
         return np.zeros((0, 0), dtype=bool)
-    contype, conaffinity = _masks(shapes)
+    contype, conaffinity = masks(shapes)
     body = np.array([weld[g.body] for g in shapes])
     endless = np.array([isinstance(g.shape, (HeightField, Plane)) for g in shapes])
     may = (contype[:, None] & conaffinity) | (conaffinity[:, None] & contype) != 0
     may &= (body[:, None] != body) & ~(endless[:, None] & endless)
     if not parents:
-        parent = np.array(_weld_parents(model, weld))[body]
+        parent = np.array(weld_parents(model, weld))[body]
         moving = (body[:, None] != 0) & (body != 0)
         may &= ~(moving & ((parent[:, None] == body) | (body[:, None] == parent)))
     for loop in model.loops:
@@ -110,7 +110,7 @@ def _leave_out(may, ones, others):
     may[np.ix_(ones, others)] = may[np.ix_(others, ones)] = False
 
 
-def _masks(shapes):
+def masks(shapes):
     """``contype`` and ``conaffinity`` of every shape: no bits where it cannot touch, or all."""
     masks = [
         (0, 0) if not g.collision
@@ -121,7 +121,7 @@ def _masks(shapes):
     return np.array(masks, dtype=np.int64).T
 
 
-def _welded(model):
+def welded(model):
     """For every body, the first of those that it is welded to."""
     weld = [0] * (model.body_count + 1)
     for i in range(1, model.body_count + 1):
@@ -129,7 +129,7 @@ def _welded(model):
     return weld
 
 
-def _weld_parents(model, weld):
+def weld_parents(model, weld):
     """For the first body of every weld, the first of the weld that carries it; 0 for others.
 
     Massless bodies with nothing that touches, which carry one other, are seen as part of that one:
@@ -155,13 +155,13 @@ def _is_massless(inertia):
     return numbers.dtype != object and not np.any(numbers)
 
 
-def _chosen(model):
+def chosen_pairs(model):
     """Surfaces of the pairs that the model lets touch whatever else says, by number of shapes."""
     chosen, weld = {}, None
     for pair in model.contact_pairs:
         if not pair.touch:
             continue
-        weld = weld or _welded(model)
+        weld = weld or welded(model)
         for i, j in _between(names_of(model).find(pair.first), names_of(model).find(pair.second)):
             a, b = model.geometry[i], model.geometry[j]
             endless = all(isinstance(g.shape, (HeightField, Plane)) for g in (a, b))
@@ -193,7 +193,7 @@ def _ordered(a, b, joined, surface=None, friction=None, restitution=None):
 
 def named_pairs(model, given):
     """Pairs given as ``Pair``, as two names, or as one name of a pair or contact of a scene."""
-    pairs, chosen, joined = [], _chosen(model), _Joined()
+    pairs, chosen, joined = [], chosen_pairs(model), _Joined()
     number = {id(g): k for k, g in enumerate(model.geometry)}
     for item in given:
         wanted = _wanted(model, item)

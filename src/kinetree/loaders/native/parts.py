@@ -163,7 +163,9 @@ def read_surface(table: Table) -> geometry.Surface | None:
         return None
     given = {}
     for name, usual in vars(geometry.Surface()).items():
-        if name in inner:
+        if name in inner and isinstance(usual, tuple):
+            given[name] = tuple(map(float, inner.numbers(name, len(usual))))
+        elif name in inner:
             x = inner.number(name)
             given[name] = int(x) if isinstance(usual, int) and x == int(x) else x
     inner.finish()
@@ -197,7 +199,8 @@ def _mesh(table, report, folders):
 
     path = mesh_file(table.text("mesh"), folders, note)
     x, y, z = map(float, scale)
-    return None if path is None else geometry.Mesh(path, (x, y, z))
+    convex = table.flag("convex", True)
+    return None if path is None else geometry.Mesh(path, (x, y, z), convex)
 
 
 _SHAPES = {

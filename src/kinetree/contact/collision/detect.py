@@ -1,0 +1,149 @@
+"""Contacts of all shapes: near pairs, their narrow phases, and the materials of each contact."""
+
+import numpy as np
+
+from kinetree.codegen.procedures import local, procedure
+from kinetree.contact.collision.narrow import narrow_phase
+from kinetree.contact.collision.sweep import Pairs, approach, near_pairs, special_number
+from kinetree.contact.collision.tables import TOUCHES, Found, Shapes, Special, Touch
+from kinetree.contact.finding.pairs import FRICTION, RESTITUTION, ROLLING, TORSION
+
+FOUND_FULL = -2
+"""Code of a ``Found`` that is too small."""
+
+
+def found_tables(capacity) -> Found:
+    """An empty ``Found``."""
+    numbers, vectors = {"dtype": np.int64}, (capacity, 3)
+    return Found(
+        count=0, capacity=capacity, pairs=0, first=np.zeros(capacity, **numbers),
+        second=np.zeros(capacity, **numbers), bodies=np.zeros((capacity, 2), **numbers),
+        feature=np.zeros(capacity, **numbers), point=np.zeros(vectors), normal=np.zeros(vectors),
+        gap=np.zeros(capacity), friction=np.zeros(vectors), restitution=np.zeros(capacity),
+        dim=np.zeros(capacity, **numbers), drift=np.zeros(vectors),
+    )  # fmt: skip
+
+
+def touch_table() -> Touch:
+    """A ``Touch`` of ``TOUCHES`` rows."""
+    return Touch(
+        point=np.zeros((TOUCHES, 3)), normal=np.zeros((TOUCHES, 3)), gap=np.zeros(TOUCHES),
+        feature=np.zeros(TOUCHES, dtype=np.int64),
+    )  # fmt: skip
+
+
+@procedure
+def detect(
+    shapes: Shapes, special: Special, pairs: Pairs, touch: Touch, margin: float, found: Found
+) -> int:
+    """All points where shapes are within ``margin``, or come so near within the step.
+
+    Shapes are in their places (``place_shapes``), and ``pairs.motion`` says how bodies move until
+    the end of the step. A pair is looked at up to the margin, what its surfaces are held apart, and
+    how far the two can approach each other on the way.
+
+    Returns:
+        How many there are; negative (``PAIRS_FULL``, ``FOUND_FULL``) where a table is too small.
+    """
+    near = near_pairs(shapes, special, pairs, margin)
+    found.count = 0
+    found.pairs = near
+    if near < 0:
+        return near
+    friction = local("float", 3)
+    n = 0
+    for k in range(near):
+        i, j = pairs.near[k, 0], pairs.near[k, 1]
+        number = special_number(special, i, j) if special.count > 0 else -1
+        apart = shapes.margin[i] + shapes.margin[j]
+        if number >= 0 and special.margin[number] == special.margin[number]:
+            apart = special.margin[number]
+        reach = margin + apart + approach(pairs, i, j)
+        if shapes.kind[i] > shapes.kind[j]:
+            i, j = j, i
+        count = narrow_phase(shapes, i, j, reach, touch, 0)
+        if count == 0:
+            continue
+        if n + count > found.capacity:
+            return FOUND_FULL
+        restitution, dim = material(shapes, special, number, i, j, friction)
+        swap = shapes.body[i] > shapes.body[j]
+        sign = -1.0 if swap else 1.0
+        first, second = (j, i) if swap else (i, j)
+        for x in range(count):
+            found.first[n] = first
+            found.second[n] = second
+            found.bodies[n, 0] = shapes.body[first]
+            found.bodies[n, 1] = shapes.body[second]
+            found.feature[n] = touch.feature[x]
+            found.point[n] = touch.point[x]
+            found.normal[n] = sign * touch.normal[x]
+            found.gap[n] = touch.gap[x] - apart
+            found.friction[n] = friction
+            found.restitution[n] = restitution
+            found.dim[n] = dim
+            drifting(shapes, first, second, found.drift[n])
+            n += 1
+    found.count = n
+    return n
+
+
+@procedure
+def drifting(shapes: Shapes, i: int, j: int, drift: "float[3]") -> None:
+    """Velocity of the surface of shape j against that of i, in the world."""
+    p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.drift[i], shapes.drift[j]
+    for r in range(3):
+        x = q[4 * r] * b[0] + q[4 * r + 1] * b[1] + q[4 * r + 2] * b[2]
+        y = p[4 * r] * a[0] + p[4 * r + 1] * a[1] + p[4 * r + 2] * a[2]
+        drift[r] = x - y
+
+
+@procedure
+def joined(a: float, b: float, way: int, usual: float) -> float:
+    """A coefficient of two surfaces: the first's (way 1), the second's (-1) or the larger one.
+
+    One that is not given (NaN) leaves it to the other, and both to what is usual.
+    """
+    if a != a:
+        return usual if b != b else b
+    if b != b or way > 0:
+        return a
+    return b if way < 0 else max(a, b)
+
+
+@procedure
+def material(
+    shapes: Shapes, special: Special, number: int, i: int, j: int, friction: "float[3]"
+) -> "(float, int)":
+    """Restitution and dimension of the contacts of a pair, and its friction: MuJoCo's rules.
+
+    ``number`` is that of the pair in ``special``, or -1.
+    """
+    a, b = shapes.priority[i], shapes.priority[j]
+    way = 1 if a > b else -1 if a < b else 0
+    dim = shapes.condim[i] if way > 0 else shapes.condim[j]
+    if way == 0:
+        dim = max(shapes.condim[i], shapes.condim[j])
+    mu, nu = shapes.friction[i], shapes.friction[j]
+    friction[0] = joined(mu[0], nu[0], way, FRICTION)
+    friction[1] = joined(mu[1], nu[1], way, TORSION)
+    friction[2] = joined(mu[2], nu[2], way, ROLLING)
+    e = joined(shapes.restitution[i], shapes.restitution[j], way, RESTITUTION)
+    if number >= 0 and special.condim[number] > 0:
+        dim = special.condim[number]
+        e = special.restitution[number]
+        friction[0] = special.friction[number, 0]
+        friction[1] = special.friction[number, 1]
+        friction[2] = special.friction[number, 2]
+    if dim < 6 or friction[2] <= 0.0:
+        friction[2] = 0.0
+        dim = min(dim, 4)
+    if dim < 4 or friction[1] <= 0.0:
+        friction[1] = 0.0
+        dim = min(dim, 3) if friction[2] <= 0.0 else dim
+    if dim < 3 or friction[0] <= 0.0:  # nothing resists where nothing slides with friction
+        friction[0] = 0.0
+        friction[1] = 0.0
+        friction[2] = 0.0
+        dim = 1
+    return e, dim
