@@ -421,6 +421,38 @@ def loaded_programs(found) -> dict[str, Any]:
     return codes
 
 
+# --- Procedures: integer algorithms, compiled once for every robot ------------------------------
+
+
+def _procedures_request(name):
+    """The text that identifies a procedure with all that it reaches, or None."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "procedures")
+    writer = _digest(_source_files(folder))
+    if writer is None:
+        return None
+    versions = f"{sys.implementation.cache_tag}, writer {writer}"
+    return "\n".join(["procedures", name, versions, _recipe(), llvm.host()])
+
+
+def kept_procedures(name) -> bytes | None:
+    """Object code of a procedure, from disk; ``name`` says all that it depends on."""
+    request = _procedures_request(name)
+    program = open_store().get(request) if request else None
+    return program and open_store().get(program_key(program.decode()))
+
+
+def keep_procedures(name, text) -> bytes:
+    """Object code of a procedure's text, compiled where the text is new."""
+    program, request = hashlib.sha256(text.encode()).hexdigest(), _procedures_request(name)
+    data = open_store().get(program_key(program))
+    if data is None:
+        data = llvm.optimised_code(text)
+        open_store().put(program_key(program), data)
+    if request:
+        open_store().put(request, program.encode())
+    return data
+
+
 # --- From a kernel to functions on a GPU: look on disk, else trace, render and compile -----------
 
 

@@ -112,6 +112,24 @@ def object_code(ir, level=None) -> bytes:
             return _packed(list(pool.map(_emitted, texts, [level] * len(texts))))
 
 
+def optimised_code(ir) -> bytes:
+    """Object code of a module with control flow and memory, by all of LLVM's passes.
+
+    Options of ``_emitting`` are for straight-line code; this waits until nothing else is compiled.
+    """
+    llvm = _binding()
+    with _compiling:
+        _compiling.wait_for(lambda: not _inside)
+        machine = _target_machine(2)
+        module = llvm.parse_assembly(ir, llvm.create_context())
+        module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return machine.emit_object(module)
+
+
 _PIECE = 100_000  # letters, about a thousand operations; less is not worth a piece
 _BLOCK = "define internal void @block_"
 

@@ -1,0 +1,268 @@
+"""Types of procedures, records, and the functions that only procedures have.
+
+The functions are defined here as Python runs them; the compiler has its own way of writing each.
+"""
+
+import builtins
+import ctypes
+import inspect
+import math
+import operator
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ShapeError, TraceError
+
+FLOAT, INT, BOOL = "double", "i64", "i1"
+_NUMBERS = {"float": FLOAT, "int": INT, "bool": BOOL}
+SPELLED = {FLOAT: "float", INT: "int", BOOL: "bool", None: "None"}
+_DTYPES = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64)}
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array: type of its numbers, and lengths of its axes, of which the first may be None."""
+
+    element: str
+    dims: tuple
+
+    def __str__(self):
+        return (
+            f"{SPELLED[self.element]}[{', '.join(':' if d is None else str(d) for d in self.dims)}]"
+        )
+
+    @property
+    def dtype(self):
+        """The type of its numbers in NumPy."""
+        return _DTYPES[self.element]
+
+    def checked(self, array: Any, name: str) -> np.ndarray:
+        """The array, when machine code may have its address."""
+        if not (
+            isinstance(array, np.ndarray)
+            and array.dtype == self.dtype
+            and array.flags.c_contiguous
+            and array.ndim == len(self.dims)
+            and all(d is None or d == n for d, n in zip(self.dims, array.shape, strict=True))
+        ):
+            got = (
+                f"{array.dtype} array of shape {array.shape}"
+                + ("" if array.flags.c_contiguous else ", not contiguous")
+                if isinstance(array, np.ndarray)
+                else type(array).__name__
+            )
+            raise ShapeError(f"{name} must be a contiguous array {self}, got {got}")
+        return array
+
+
+def spelled(kind) -> str:
+    """A type as the user writes it."""
+    if isinstance(kind, tuple):
+        return "(" + ", ".join(map(spelled, kind)) + ")"
+    return kind.__name__ if isinstance(kind, type) else SPELLED.get(kind) or str(kind)
+
+
+def type_of(annotation: Any, names) -> Any:
+    """The type that an annotation means.
+
+    Args:
+        annotation: a class, or text such as ``"float[:, 3]"``.
+        names: finds what a name means where it is written.
+    """
+    if isinstance(annotation, str):
+        text = annotation.strip().strip("\"'").strip()
+        if text in ("", "None"):
+            return None
+        if text in _NUMBERS:
+            return _NUMBERS[text]
+        several = re.fullmatch(r"\((.*)\)|tuple\[(.*)\]", text) or ("," in text and "[" not in text)
+        if several:
+            inner = (several[1] or several[2]) if isinstance(several, re.Match) else text
+            return tuple(type_of(part, names) for part in inner.split(",") if part.strip())
+        array = re.fullmatch(r"(int|float)\s*\[(.*)\]", text)
+        if array:
+            dims = tuple(_length(part.strip(), names) for part in array[2].split(","))
+            if None not in dims[1:]:
+                return ArrayType(_NUMBERS[array[1]], dims)
+        annotation = names(text) if text.isidentifier() else None
+    if annotation is None:
+        return None
+    if getattr(annotation, "__origin__", None) is tuple:
+        return tuple(type_of(part, names) for part in annotation.__args__)
+    if isinstance(annotation, tuple):
+        return tuple(type_of(part, names) for part in annotation)
+    kind = (
+        _NUMBERS.get(getattr(annotation, "__name__", "")) if isinstance(annotation, type) else None
+    )
+    if kind or is_record(annotation):
+        return kind or annotation
+    raise TraceError(
+        f"a type in a procedure is int, float, bool, an array such as 'float[:, 3]', "
+        f"a record or a tuple of numbers, got {annotation!r}"
+    )
+
+
+def _length(text, names):
+    if text == ":":
+        return None
+    return int(text) if text.isdigit() else operator.index(names(text))
+
+
+# --- Records -------------------------------------------------------------------------------------
+
+
+def is_record(kind) -> bool:
+    """Whether this is the class of a record."""
+    return isinstance(kind, type) and issubclass(kind, Record)
+
+
+class Record(ctypes.Structure):
+    """Numbers and arrays that are given to procedures as one pointer; see ``record``."""
+
+    types: dict[str, Any]
+    defaults: dict[str, Any]
+
+    def __init__(self, **values):
+        super().__init__()
+        self.address = ctypes.addressof(self)
+        unknown = [name for name in values if name not in self.types]
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} has no field {unknown[0]!r}, its fields are "
+                + ", ".join(self.types)
+            )
+        for name, kind in self.types.items():
+            if name in values:
+                setattr(self, name, values[name])
+            elif name in self.defaults:
+                setattr(self, name, self.defaults[name])
+            elif isinstance(kind, ArrayType):
+                setattr(self, name, np.zeros([d or 0 for d in kind.dims], kind.dtype))
+
+    def __repr__(self):
+        found = (f"{name}={getattr(self, name, None)!r}" for name in self.types)
+        return f"{type(self).__name__}({', '.join(found)})"
+
+
+def record(definition: type) -> Any:
+    """A class whose fields are annotated, as a record that procedures read and write.
+
+    Fields are ``int``, ``float`` or ``bool``, which both Python and procedures may assign, arrays
+    such as ``"float[:, 3]"``, or other records, which only Python assigns. What is not given to the
+    constructor is zero, or an array without rows.
+    """
+    scope = {**vars(sys.modules[definition.__module__])}
+    annotations = inspect.get_annotations(definition)
+    types = {name: type_of(kind, scope.get) for name, kind in annotations.items()}
+    given = {name: definition.__dict__[name] for name in types if name in definition.__dict__}
+    plain = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
+    layout = [(f"_{name}", plain.get(kind, ctypes.c_void_p)) for name, kind in types.items()]
+    others = {
+        name: value
+        for name, value in definition.__dict__.items()
+        if name not in types and name not in ("__dict__", "__weakref__", "__annotations__")
+    }
+    made: Any = type(definition.__name__, (Record,), {**others, "_fields_": layout})
+    made.types, made.defaults = types, given
+    made.offsets = {name: getattr(made, f"_{name}").offset for name in types}
+    for name, kind in types.items():
+        setattr(made, name, _field(made, name, kind))
+    return made
+
+
+def _field(made, name, kind):
+    """The attribute of a record's field."""
+    raw = getattr(made, f"_{name}")
+    if kind in (FLOAT, INT, BOOL):
+        convert = {FLOAT: float, INT: operator.index, BOOL: bool}[kind]
+        return property(raw.__get__, lambda self, value: raw.__set__(self, convert(value)))
+    label = f"{made.__name__}.{name}"
+
+    def put(self, value):
+        if isinstance(kind, ArrayType):
+            raw.__set__(self, kind.checked(value, label).ctypes.data)
+        elif type(value) is not kind:
+            raise TypeError(f"{label} must be a {kind.__name__}, got {type(value).__name__}")
+        else:
+            raw.__set__(self, value.address)
+        self.__dict__[name] = value
+
+    return property(lambda self: self.__dict__[name], put)
+
+
+# --- Functions of procedures, as Python runs them ------------------------------------------------
+
+
+def local(element: str, *dims: int) -> np.ndarray:
+    """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined."""
+    return np.full(dims, math.nan if element == "float" else -(2**62), _DTYPES[_NUMBERS[element]])
+
+
+def view(x: np.ndarray, start: int, *dims: int) -> np.ndarray:
+    """The array from row ``start`` on; with ``dims``, its numbers seen in that shape."""
+    rest = x[start:]
+    return rest.reshape(-1)[: math.prod(dims)].reshape(dims) if dims else rest
+
+
+def vector(*numbers: float) -> np.ndarray:
+    """A small array of these numbers."""
+    return np.array(numbers, float)
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """The scalar product of two small arrays."""
+    return a @ b
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The vector product of two arrays of three numbers."""
+    return np.array(
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    )
+
+
+def sqrt(x: float) -> float:
+    """The square root; NaN of a negative number."""
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+def isfinite(x: float) -> bool:
+    """Whether a number is neither infinite nor NaN."""
+    return math.isfinite(x)
+
+
+_BUILTINS: dict[Any, str] = {
+    sqrt: "sqrt", math.sqrt: "sqrt", np.sqrt: "sqrt", cross: "cross", np.cross: "cross",
+    dot: "dot", np.dot: "dot", local: "local", view: "view", vector: "vector",
+    isfinite: "isfinite", math.isfinite: "isfinite", np.isfinite: "isfinite",
+    math.isnan: "isnan", np.isnan: "isnan",
+    abs: "abs", min: "min", max: "max", float: "float", int: "int", bool: "bool", len: "len",
+    math.fabs: "abs", math.floor: "floor", math.ceil: "ceil", math.copysign: "copysign",
+    math.sin: "sin", math.cos: "cos", math.tan: "tan", math.atan2: "atan2", math.asin: "asin",
+    math.acos: "acos", math.atan: "atan", math.exp: "exp", math.log: "log", math.hypot: "hypot",
+    np.sin: "sin", np.cos: "cos", np.arctan2: "atan2",
+}  # fmt: skip
+
+
+def builtin(value: Any) -> str | None:
+    """What the compiler calls a function of Python, or None."""
+    try:
+        return _BUILTINS.get(value)
+    except TypeError:
+        return None
+
+
+def scope_of(function) -> Any:
+    """Finds what a name means in a function: variables around it, of its module, of Python."""
+    code, cells = function.__code__, function.__closure__ or ()
+
+    def find(name, default=None):
+        if name in code.co_freevars:
+            return cells[code.co_freevars.index(name)].cell_contents
+        return function.__globals__.get(name, getattr(builtins, name, default))
+
+    return find

@@ -1,0 +1,107 @@
+"""The text of all procedures that one reaches, as a module of LLVM.
+
+Tags of TBAA say what cannot overlap: numbers of arrays of floats, of arrays of ints, and each field
+of each record. Addresses in records do not change while a procedure runs.
+"""
+
+import math
+
+from kinetree.codegen.procedures.language import BOOL, ArrayType, is_record
+from kinetree.codegen.procedures.writer import text_of, write
+
+_HEAD = "; procedures of kinetree, optimised by LLVM"
+
+
+class _Module:
+    def __init__(self, procedures):
+        self.names = {p: f"@{p.name}.{n}" for n, p in enumerate(procedures)}
+        self.declared: dict[str, None] = {}
+        self.tables: dict[tuple, str] = {}
+        self.metadata = ["", '!"procedures"']  # !0 is empty
+        self.known: dict[str, int] = {}
+
+    def name(self, procedure):
+        """The function of a procedure."""
+        return self.names[procedure]
+
+    def needs(self, declaration):
+        """A function of LLVM or of the C library."""
+        self.declared[declaration] = None
+
+    def meta(self, text):
+        """A node of metadata."""
+        if text not in self.known:
+            self.known[text] = len(self.metadata)
+            self.metadata.append(text)
+        return f"!{self.known[text]}"
+
+    def _tag(self, name):
+        kind = self.meta(f'!"{name}", !1, i64 0')
+        return f", !tbaa {self.meta(f'{kind}, {kind}, i64 0')}"
+
+    def tag(self, element):
+        """The tag of numbers of arrays."""
+        return self._tag(f"{element} of arrays")
+
+    def field_tag(self, kind, field):
+        """The tag of a field of a record."""
+        return self._tag(f"{kind.__name__}.{field}")
+
+    def table(self, array, element):
+        """A constant array."""
+        from kinetree.codegen.procedures.arrays import literal
+
+        key = (element, array.tobytes())
+        if key not in self.tables:
+            self.tables[key] = f"@table.{len(self.tables)}"
+            numbers = ", ".join(f"{element} {literal(x).x}" for x in array.reshape(-1).tolist())
+            self.needs(
+                f"{self.tables[key]} = private unnamed_addr constant "
+                f"[{array.size} x {element}] [{numbers}], align 16"
+            )
+        return self.tables[key]
+
+
+def module_text(procedure) -> str:
+    """The module of a procedure, whose function ``entry`` Python calls."""
+    module = _Module(procedure.reached)
+    functions = [write(p, module) for p in procedure.reached]
+    entry = _entry(procedure, module)
+    nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]
+    return "\n\n".join([_HEAD, *module.declared, *functions, entry, "\n".join(nodes)]) + "\n"
+
+
+def _entry(procedure, module):
+    """The function that C can call: several results go into memory."""
+    arguments = []
+    for name, kind in procedure.arguments:
+        text = "i1 zeroext" if kind == BOOL else text_of(kind)
+        if isinstance(kind, ArrayType) or is_record(kind):
+            text += " noundef"
+        arguments.append(f"{text} %arg_{name}")
+    given = ", ".join(f"{text_of(kind)} %arg_{name}" for name, kind in procedure.arguments)
+    call = f"call {text_of(procedure.returns)} {module.name(procedure)}({given})"
+    returns = procedure.returns
+    if not isinstance(returns, tuple):
+        kind = "i1" if returns == BOOL else text_of(returns)
+        end = "ret void" if returns is None else f"ret {kind} %r"
+        lines = [f"  {'' if returns is None else '%r = '}{call}", f"  {end}"]
+        head = (
+            f"define {'zeroext ' if returns == BOOL else ''}{kind} @entry({', '.join(arguments)})"
+        )
+        return "\n".join([f"{head} nounwind {{", *lines, "}"])
+    lines, at = [f"  %r = {call}"], 0
+    for k, kind in enumerate(returns):
+        size = 1 if kind == BOOL else 8
+        at = math.ceil(at / size) * size
+        lines += [
+            f"  %r{k} = extractvalue {text_of(returns)} %r, {k}",
+            f"  %at{k} = getelementptr i8, ptr %results, i64 {at}",
+        ]
+        if kind == BOOL:
+            lines.append(f"  %byte{k} = zext i1 %r{k} to i8")
+        stored = f"i8 %byte{k}" if kind == BOOL else f"{kind} %r{k}"
+        lines.append(f"  store {stored}, ptr %at{k}")
+        at += size
+    head = f"define void @entry({', '.join([*arguments, 'ptr %results'])})"
+    return "\n".join([f"{head} nounwind {{", *lines, "  ret void", "}"])

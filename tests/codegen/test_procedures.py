@@ -1,0 +1,282 @@
+"""Procedures: machine code against the meaning that Python gives the same text."""
+
+import math
+from math import atan2, floor, sin
+
+import numpy as np
+import pytest
+
+from kinetree.codegen.procedures import cross, dot, local, procedure, record, sqrt, vector, view
+from kinetree.errors import ShapeError, TraceError
+
+ROOM = 4
+TABLE = np.array([[1, 2], [3, 4]])
+WEIGHTS = (0.5, 0.25)
+
+
+@record
+class Inner:
+    scale: float
+    place: "float[3]"
+
+
+@record
+class Points:
+    """Points with weights."""
+
+    count: int
+    x: "float[:, 3]"
+    kind: "int[:]"
+    total: float
+    found: bool
+    inner: Inner
+    pool: "float[:]"
+    limit: float = 1e-3
+
+
+def _points(rng, n=7):
+    return Points(
+        count=n,
+        x=rng.standard_normal((n, 3)),
+        kind=rng.integers(0, 5, n),
+        inner=Inner(scale=1.5, place=rng.standard_normal(3)),
+        pool=rng.standard_normal(60),
+    )
+
+
+def _same(f, make, seeds=20):
+    """The machine code gives what Python gives, numbers and memory."""
+    for seed in range(seeds):
+        a, b = make(np.random.default_rng(seed)), make(np.random.default_rng(seed))
+        got, expected = f(*a), f.python(*b)
+        if expected is None:
+            assert got is None
+        else:
+            np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-13)
+            for g, e in zip(np.atleast_1d(got), np.atleast_1d(expected), strict=True):
+                assert np.isscalar(g) == np.isscalar(e)
+        for x, y in zip(a, b, strict=True):
+            _same_memory(x, y)
+
+
+def _same_memory(x, y):
+    if isinstance(x, np.ndarray):
+        np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-13)
+    elif hasattr(x, "types"):
+        for name in x.types:
+            _same_memory(getattr(x, name), getattr(y, name))
+    else:
+        assert x == pytest.approx(y, rel=1e-13, abs=1e-13)
+
+
+@procedure
+def _numbers(n: int, x: float, yes: bool) -> "(float, int, bool)":
+    s = 0
+    for i in range(n):
+        if i == 3:
+            continue
+        s += i * x
+        if s > 100:
+            break
+    k = 0
+    for i in range(n, -n, -3):
+        k += i
+    while k % 7 != 0 and k > -50:
+        k -= 1
+    t = s if yes else -1
+    t = t + (n // 2) * 1.0 + n % 3 + (-n) // 3 + (-n) % 5 + (-n) // 4
+    m = (n << 3) | 5
+    m = m ^ (n & 3) ^ (m >> 1)
+    t = t / 3 + max(x, 0.5) - min(x, s, 2.0) + abs(-x) + abs(-n)
+    return t, m + k + int(x * 10), 0 < n <= 5 or not yes
+
+
+def test_numbers():
+    _same(_numbers, lambda r: (int(r.integers(0, 20)), r.standard_normal(), bool(r.integers(2))))
+
+
+@procedure
+def _arrays(p: Points, i: int, out: "float[:, 3]") -> float:
+    """All kinds of expressions on small arrays."""
+    d = p.x[i] - p.inner.place
+    R = view(p.pool, 3 * i, 3, 3)
+    e = R.T @ d + 2 * (d @ R) - R @ d / 3
+    out[0] = e
+    out[1] = cross(d, e)
+    out[1] += d
+    out[1, 2] *= 2
+    M = R @ R.T
+    row = M[1]
+    row[0] += 1.0
+    out[2] = M[0] * row
+    first = M[:2, 1:]
+    s = first[0, 1] + first[1, 0] + R[:, 1] @ d
+    c = local("float", ROOM, 3)
+    for k in range(ROOM):
+        c[k] = d * k
+    c[1, :] = -c[2] * 0.3
+    c[2, 0:2] = c[3, 1:]
+    tail = view(p.pool, i)
+    tail[0] = 5.0
+    block = view(p.pool, 20, 2, 4)
+    block[1] = 0.0
+    best = d
+    for k in range(3):
+        w = c[k] + best
+        if dot(w, w) > dot(best, best):
+            best = w
+        s += WEIGHTS[k % 2] * TABLE[1, k % 2] * TABLE[0][1]
+    return s + dot(d, e) + best[0] + vector(1, s, 3)[1] + len(d)
+
+
+def test_arrays():
+    _same(_arrays, lambda r: (_points(r), int(r.integers(7)), np.zeros((3, 3))))
+
+
+@procedure
+def _largest(p: Points, k: int) -> "(int, float)":
+    at, value = -1, -math.inf
+    for i in range(p.count):
+        if p.kind[i] == k and p.x[i, 0] > value:
+            at, value = i, p.x[i, 0]
+    return at, value
+
+
+@procedure(inline=True)
+def _length(x: "float[3]") -> float:
+    return sqrt(x @ x)
+
+
+@procedure
+def _records(p: Points, start: int = 1) -> int:
+    for k in range(start, 5):
+        i, x = _largest(p, k)
+        if i < 0:
+            continue
+        p.total += x * _length(p.x[i] * 2)
+        p.kind[i] = -k
+    p.found = p.total > 0
+    p.count = p.count - 1
+    q = p.inner
+    q.scale = p.limit * sin(q.scale) + atan2(1.0, q.scale) + floor(7 * q.scale)
+    p.x[0] = p.x[1] if p.found else p.inner.place
+    swap, other = p.x[2, 0], p.x[2, 1]
+    p.x[2, 0], p.x[2, 1] = other, swap
+    return start if p.found and p.count > 3 else -start
+
+
+def test_records():
+    _same(_records, lambda r: (_points(r), 0))
+    p = _points(np.random.default_rng(0))
+    assert _records(p) in (1, -1)
+    assert p.count == 6
+    p.count = np.int64(3)
+    assert p.count == 3
+    assert p.limit == 1e-3
+
+
+def test_records_are_checked():
+    p = _points(np.random.default_rng(0))
+    wanted = (
+        r"Points.x must be a contiguous array float\[:, 3\], got float64 array of shape \(3, 4\)"
+    )
+    with pytest.raises(ShapeError, match=wanted):
+        p.x = np.zeros((3, 4))
+    with pytest.raises(ShapeError, match="not contiguous"):
+        p.x = np.zeros((3, 4)).T.copy().T[:, :3]
+    with pytest.raises(ShapeError, match=r"Points.kind must be .* got float64"):
+        p.kind = np.zeros(3)
+    with pytest.raises(TypeError, match="Points has no field 'y', its fields are count, x"):
+        Points(y=3)
+    with pytest.raises(TypeError, match="_records: p must be a Points, got Inner"):
+        _records(Inner())
+    with pytest.raises(ShapeError, match=r"_length: x must be a contiguous array float\[3\]"):
+        _length(np.zeros(4))
+
+
+@procedure
+def _widened(n: int) -> float:
+    x = 0
+    y = 1
+    for i in range(n):
+        y = x + 1
+        x = y * 0.5 + (i > 2)
+    while True:
+        x += 1
+        if x > 10:
+            return x - y
+
+
+def test_variables_have_the_widest_type_of_their_values():
+    _same(_widened, lambda r: (int(r.integers(9)),))
+
+
+def _refused(f, message):
+    with pytest.raises(TraceError, match=message):
+        procedure(f)._call  # noqa: B018
+
+
+def test_errors_name_procedure_line_and_what():
+    def generator(n: int) -> int:
+        x = [i * i for i in range(n)]
+        return x
+
+    _refused(generator, r"procedure generator, .*test_procedures.py, line \d+: ListComp \(\[i ")
+
+    def unknown(n: int) -> int:
+        return hypotenuse(n)  # noqa: F821
+
+    _refused(unknown, "line .*: hypotenuse is neither a procedure nor")
+
+    def lost(x: float) -> int:
+        return x
+
+    _refused(lost, "what it returns is int, got float: write int")
+
+    def open_end(n: int) -> int:
+        if n > 0:
+            return 1
+
+    _refused(open_end, "may end without a return")
+
+    def shapes(a: "float[3]", b: "float[2]") -> float:
+        c = a + b
+        return c[0]
+
+    _refused(shapes, r"arrays of different shapes: float\[3\] and float\[2\]")
+
+    def two_names(a: "float[3]") -> float:
+        b = a + 1.0
+        c = b
+        c[0] = 2.0
+        return b[0]
+
+    _refused(two_names, "c = b gives one array two names, and c is changed")
+
+    def field(p: Points) -> int:
+        return p.number
+
+    _refused(field, "record Points has no field number")
+
+    def untyped(n) -> int:
+        return n
+
+    _refused(untyped, "argument n has no type")
+
+    def early(n: int) -> int:
+        if n > 3:
+            m = k  # noqa: F821
+        k = n
+        return k + m
+
+    _refused(early, "k has no value yet")
+
+
+def test_recursion_is_refused():
+    with pytest.raises(TraceError, match="procedures do not call themselves: _again calls _again"):
+        _again(3)
+
+
+@procedure
+def _again(n: int) -> int:
+    return _again(n - 1)
