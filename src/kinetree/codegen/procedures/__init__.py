@@ -7,6 +7,8 @@ meaning. ``language`` has types, records and functions, ``writer`` and ``arrays`
 ``native`` compiles it and calls it.
 """
 
+from math import atan2, cos, floor, sin
+
 from kinetree.codegen.procedures.language import (
     cross,
     dot,
@@ -20,14 +22,6 @@ from kinetree.codegen.procedures.language import (
 from kinetree.codegen.procedures.native import Procedure, procedure
 
 __all__ = [
-    "Procedure",
-    "cross",
-    "dot",
-    "isfinite",
-    "local",
-    "procedure",
-    "record",
-    "sqrt",
-    "vector",
-    "view",
-]
+    "Procedure", "atan2", "cos", "cross", "dot", "floor", "isfinite", "local", "procedure",
+    "record", "sin", "sqrt", "vector", "view",
+]  # fmt: skip
