@@ -1,0 +1,257 @@
+"""A plane (solid below, its z axis upwards) against convex shapes.
+
+Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points of shape j within
+``margin`` of the plane i to ``touch``, after n others, and returns how many there are then.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.collision.clipping import put
+from kinetree.contact.collision.tables import Shapes, Touch
+
+_UPRIGHT = 1e-8  # sine of the tilt below which the lowest point of a rim is left to rounding
+_STEEP = 1e3  # one over the tilt [rad] up to which a patch of corners counts as level
+
+
+@procedure
+def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -> float:
+    """Height of the origin of shape j above plane i; the way up, and as j sees it."""
+    p, q = shapes.pose[i], shapes.pose[j]
+    x, y, z = p[2], p[6], p[10]
+    up[0] = x
+    up[1] = y
+    up[2] = z
+    for k in range(3):
+        m[k] = x * q[k] + y * q[4 + k] + z * q[8 + k]
+    return x * (q[3] - p[3]) + y * (q[7] - p[7]) + z * (q[11] - p[11])
+
+
+@procedure
+def put_above(
+    pose: "float[12]",
+    x: float,
+    y: float,
+    z: float,
+    up: "float[3]",
+    gap: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """The point (x, y, z) of a shape, ``gap`` above a plane."""
+    h = gap / 2
+    return put(
+        touch,
+        n,
+        pose[3] + pose[0] * x + pose[1] * y + pose[2] * z - h * up[0],
+        pose[7] + pose[4] * x + pose[5] * y + pose[6] * z - h * up[1],
+        pose[11] + pose[8] * x + pose[9] * y + pose[10] * z - h * up[2],
+        up,
+        gap,
+        feature,
+    )
+
+
+@procedure
+def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """One point."""
+    p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[j, 0]
+    up = local("float", 3)
+    up[0] = p[2]
+    up[1] = p[6]
+    up[2] = p[10]
+    gap = up[0] * (q[3] - p[3]) + up[1] * (q[7] - p[7]) + up[2] * (q[11] - p[11]) - radius
+    if gap > margin:
+        return n
+    h = radius + gap / 2
+    return put(touch, n, q[3] - h * up[0], q[7] - h * up[1], q[11] - h * up[2], up, gap, 0)
+
+
+@procedure
+def plane_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Up to two points, one for each end."""
+    q, radius, half = shapes.pose[j], shapes.size[j, 0], shapes.size[j, 1]
+    up = local("float", 3)
+    m = local("float", 3)
+    height = height_over(shapes, i, j, up, m)
+    for k in range(2):
+        along = half if k == 0 else -half
+        gap = height + along * m[2] - radius
+        if gap <= margin:
+            h = radius + gap / 2
+            x = q[3] + along * q[2] - h * up[0]
+            y = q[7] + along * q[6] - h * up[1]
+            z = q[11] + along * q[10] - h * up[2]
+            n = put(touch, n, x, y, z, up, gap, k)
+    return n
+
+
+@procedure
+def plane_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """The corners within the margin; of more than four, those of the lowest face."""
+    q, half = shapes.pose[j], shapes.size[j]
+    up = local("float", 3)
+    m = local("float", 3)
+    height = height_over(shapes, i, j, up, m)
+    x, y, z = m[0] * half[0], m[1] * half[1], m[2] * half[2]
+    if height - abs(x) - abs(y) - abs(z) > margin:
+        return n
+    near = 0
+    for c in range(8):
+        rise = (x if c & 1 else -x) + (y if c & 2 else -y) + (z if c & 4 else -z)
+        if height + rise <= margin:
+            near += 1
+    bit, side = 0, 0
+    if near > 4:  # c & bit == side on the face whose normal points downwards most
+        axis = 0
+        for k in range(1, 3):
+            if abs(m[k]) > abs(m[axis]):
+                axis = k
+        bit = 1 << axis
+        side = 0 if m[axis] > 0 else bit
+    for c in range(8):
+        rise = (x if c & 1 else -x) + (y if c & 2 else -y) + (z if c & 4 else -z)
+        if height + rise <= margin and (c & bit) == side:
+            n = put_above(
+                q,
+                half[0] if c & 1 else -half[0],
+                half[1] if c & 2 else -half[1],
+                half[2] if c & 4 else -half[2],
+                up,
+                height + rise,
+                touch,
+                n,
+                c,
+            )
+    return n
+
+
+@procedure
+def plane_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Up to four points of the lower rim, the lowest one among them; lying: the lowest of both.
+
+    A rolling cylinder or disc touches exactly where it should. Four points, a quarter of the rim
+    apart, stand for the disc that an upright cylinder rests on, RBDA Fig. 11.7.
+    """
+    q, radius, half = shapes.pose[j], shapes.size[j, 0], shapes.size[j, 1]
+    up = local("float", 3)
+    m = local("float", 3)
+    height = height_over(shapes, i, j, up, m)
+    sine = sqrt(m[0] * m[0] + m[1] * m[1])
+    drop, rise = radius * sine, half * abs(m[2])
+    if height - drop - rise > margin:
+        return n
+    x, y = radius, 0.0  # of the lowest point of either rim
+    if sine > _UPRIGHT:
+        x = -radius * m[0] / sine
+        y = -radius * m[1] / sine
+    low = half if m[2] < 0 else -half
+    end = 4 if m[2] < 0 else 0
+    if sine > abs(m[2]):
+        for k in range(2):
+            z = half if k == 1 else -half
+            gap = height - drop + z * m[2]
+            if gap <= margin:
+                n = put_above(q, x, y, z, up, gap, touch, n, 4 * k)
+        return n
+    for k in range(4):
+        gap = height - rise + (m[0] * x + m[1] * y)
+        if gap <= margin:
+            n = put_above(q, x, y, low, up, gap, touch, n, end + k)
+        turned = x
+        x = -y
+        y = turned
+    return n
+
+
+@procedure
+def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """One point: where the tangent plane is parallel to the plane."""
+    radii = shapes.size[j]
+    up = local("float", 3)
+    m = local("float", 3)
+    height = height_over(shapes, i, j, up, m)
+    x, y, z = radii[0] * m[0], radii[1] * m[1], radii[2] * m[2]
+    drop = sqrt(x * x + y * y + z * z)
+    gap = height - drop
+    if gap > margin:
+        return n
+    if drop > 0:
+        x = -radii[0] * x / drop
+        y = -radii[1] * y / drop
+        z = -radii[2] * z / drop
+    return put_above(shapes.pose[j], x, y, z, up, gap, touch, n, 0)
+
+
+@procedure
+def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Corners within the margin: of more than eight, those that stay lowest under small tilts.
+
+    Four are the lowest after a tilt by a thousandth of a radian, which finds the face or edge
+    that the hull stands on, four after a tilt by half a right angle; directions are a quarter turn
+    apart, and those of the second four lie between those of the first.
+    """
+    first, count = shapes.data[j, 0], shapes.data[j, 1]
+    up = local("float", 3)
+    m = local("float", 3)
+    height = height_over(shapes, i, j, up, m)
+    near = 0
+    chosen = local("int", 8)
+    for v in range(first, first + count):
+        if height + m @ shapes.vertex[v] <= margin:
+            if near < 8:
+                chosen[near] = v
+            near += 1
+    if near > 8:
+        near = 8
+        spread_corners(shapes, first, count, m, margin - height, chosen)
+    for k in range(near):
+        v = chosen[k]
+        twice = False
+        for l in range(k):
+            twice = twice or chosen[l] == v
+        if not twice:
+            c = shapes.vertex[v]
+            gap = height + m @ c
+            n = put_above(shapes.pose[j], c[0], c[1], c[2], up, gap, touch, n, v - first)
+    return n
+
+
+@procedure
+def spread_corners(
+    shapes: Shapes, first: int, count: int, up: "float[3]", limit: float, chosen: "int[:]"
+) -> None:
+    """Eight corners of a hull (some maybe twice) below a height, spread all around."""
+    # The axis that is most level; turned by an odd angle, so that corners seldom tie.
+    k = 0
+    for l in range(1, 3):
+        if abs(up[l]) < abs(up[k]):
+            k = l
+    length = sqrt(1.0 - up[k] * up[k])
+    u = local("float", 3)
+    for l in range(3):
+        u[l] = ((1.0 if l == k else 0.0) - up[k] * up[l]) / length
+    w = local("float", 3)
+    w[0] = up[1] * u[2] - up[2] * u[1]
+    w[1] = up[2] * u[0] - up[0] * u[2]
+    w[2] = up[0] * u[1] - up[1] * u[0]
+    best = local("float", 8)
+    for d in range(8):
+        best[d] = -1e300
+    for v in range(first, first + count):
+        c = shapes.vertex[v]
+        z = up @ c
+        if z <= limit:
+            x, y = u @ c, w @ c
+            a, b = 0.9 * x + 0.43 * y, 0.9 * y - 0.43 * x
+            steep = -_STEEP * z
+            for d in range(4):
+                value = (a if d == 0 else b if d == 1 else -a if d == 2 else -b) + steep
+                if value > best[d]:
+                    best[d] = value
+                    chosen[d] = v
+            s, t = a + b - z, a - b - z
+            for d in range(4):
+                value = s if d == 0 else t if d == 1 else -s - 2 * z if d == 2 else -t - 2 * z
+                if value > best[4 + d]:
+                    best[4 + d] = value
+                    chosen[4 + d] = v

@@ -1,0 +1,262 @@
+"""Spheres and capsules against each other, boxes and cylinders.
+
+A sphere is its centre and a radius, a capsule a segment and a radius: what is nearest to them is
+what is nearest to the centre or the segment. Each narrow phase ``x_y(shapes, i, j, margin, touch,
+n)`` appends the points within ``margin`` to ``touch``, after n others, and returns how many there
+are then; normals go from i to j.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.collision.clipping import NEAR, put
+from kinetree.contact.collision.tables import Shapes, Touch
+
+_TINY = 1e-290  # [m^2] where a distance has no direction
+_SAME = 1e-24  # [radii^2] where its direction is lost in rounding
+_PARALLEL = 1e-12  # squared sine between capsules that lie along each other
+_ALONG = 0.01  # squared sine below which the ends of an overlap may touch beside the nearest point
+_APART = 1e-3  # [lengths of the overlap] between points that are not the same
+
+
+@procedure
+def put_rounded(
+    x: float,
+    y: float,
+    z: float,
+    ri: float,
+    dx: float,
+    dy: float,
+    dz: float,
+    rj: float,
+    fallback: "float[3]",
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Two spheres, the first around (x, y, z), the second displaced from it by (dx, dy, dz)."""
+    square = dx * dx + dy * dy + dz * dz
+    reach = ri + rj + margin
+    if reach < 0 or square > reach * reach:
+        return n
+    normal = local("float", 3)
+    length = sqrt(square)
+    if square > _TINY + _SAME * (ri + rj) * (ri + rj):
+        normal[0] = dx / length
+        normal[1] = dy / length
+        normal[2] = dz / length
+    else:
+        length = dx * fallback[0] + dy * fallback[1] + dz * fallback[2]
+        side = 1.0 if length >= 0 else -1.0
+        length = side * length
+        normal[0] = side * fallback[0]
+        normal[1] = side * fallback[1]
+        normal[2] = side * fallback[2]
+    h = (ri + length - rj) / 2
+    gap = length - ri - rj
+    a, b, c = x + h * normal[0], y + h * normal[1], z + h * normal[2]
+    return put(touch, n, a, b, c, normal, gap, feature)
+
+
+@procedure
+def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """One point; spheres with the same centre part along the z axis of the first."""
+    p, q = shapes.pose[i], shapes.pose[j]
+    x, y, z = p[3], p[7], p[11]
+    dx, dy, dz = q[3] - x, q[7] - y, q[11] - z
+    ri, rj = shapes.size[i, 0], shapes.size[j, 0]
+    up = local("float", 3)
+    up[0] = p[2]
+    up[1] = p[6]
+    up[2] = p[10]
+    return put_rounded(x, y, z, ri, dx, dy, dz, rj, up, margin, touch, n, 0)
+
+
+@procedure
+def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """One point."""
+    p, q = shapes.pose[i], shapes.pose[j]
+    x, y, z = p[3], p[7], p[11]
+    dx, dy, dz = q[3] - x, q[7] - y, q[11] - z
+    radius, half = shapes.size[j, 0], shapes.size[j, 1]
+    t = min(max(-(q[2] * dx + q[6] * dy + q[10] * dz), -half), half)
+    dx += t * q[2]
+    dy += t * q[6]
+    dz += t * q[10]
+    side = local("float", 3)
+    side[0] = q[0]
+    side[1] = q[4]
+    side[2] = q[8]
+    ri = shapes.size[i, 0]
+    return put_rounded(x, y, z, ri, dx, dy, dz, radius, side, margin, touch, n, 0)
+
+
+@procedure
+def seen_from(shape: "float[12]", x: float, y: float, z: float, out: "float[3]") -> None:
+    """A point of the world in coordinates of a shape."""
+    dx, dy, dz = x - shape[3], y - shape[7], z - shape[11]
+    for k in range(3):
+        out[k] = shape[k] * dx + shape[4 + k] * dy + shape[8 + k] * dz
+
+
+@procedure
+def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> "(float, int)":
+    """Signed distance of a point from a box and where it is nearest; the normal points outwards.
+
+    Inside, the way out is through the nearest face; of faces nearly as near, the first.
+    """
+    square = 0.0
+    where = 0
+    for k in range(3):
+        d = x[k] - min(max(x[k], -half[k]), half[k])
+        normal[k] = d
+        square += d * d
+        where = 3 * where + (0 if d == 0 else 1 if d > 0 else 2)
+    if square > _TINY:
+        distance = sqrt(square)
+        for k in range(3):
+            normal[k] = normal[k] / distance
+        return distance, where
+    depth = half[0] - abs(x[0])
+    axis = 0
+    for k in range(1, 3):
+        d = half[k] - abs(x[k])
+        if d < depth - NEAR * half[k]:
+            depth = d
+            axis = k
+    for k in range(3):
+        normal[k] = 0.0
+    normal[axis] = 1.0 if x[axis] >= 0 else -1.0
+    return -depth, 27 + 2 * axis + (1 if x[axis] >= 0 else 0)
+
+
+@procedure
+def put_inwards(
+    shape: "float[12]",
+    x: "float[3]",
+    out: "float[3]",
+    distance: float,
+    radius: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """A sphere around x (in coordinates of a shape), ``distance`` from that shape along ``out``."""
+    normal = local("float", 3)
+    gap = distance - radius
+    h = radius + gap / 2
+    at = local("float", 3)
+    for r in range(3):
+        a, b, c = shape[4 * r], shape[4 * r + 1], shape[4 * r + 2]
+        normal[r] = -(a * out[0] + b * out[1] + c * out[2])
+        at[r] = shape[4 * r + 3] + a * x[0] + b * x[1] + c * x[2] + h * normal[r]
+    return put(touch, n, at[0], at[1], at[2], normal, gap, feature)
+
+
+@procedure
+def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """One point."""
+    p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[i, 0]
+    x = local("float", 3)
+    out = local("float", 3)
+    seen_from(q, p[3], p[7], p[11], x)
+    distance, where = out_of_box(x, shapes.size[j], out)
+    if distance - radius > margin:
+        return n
+    return put_inwards(q, x, out, distance, radius, touch, n, where)
+
+
+@procedure
+def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """One point."""
+    p, q = shapes.pose[i], shapes.pose[j]
+    radius, half = shapes.size[j, 0], shapes.size[j, 1]
+    x = local("float", 3)
+    out = local("float", 3)
+    seen_from(q, p[3], p[7], p[11], x)
+    rho = sqrt(x[0] * x[0] + x[1] * x[1])
+    u, w = 1.0, 0.0
+    if rho > 0:
+        u = x[0] / rho
+        w = x[1] / rho
+    up = 1.0 if x[2] >= 0 else -1.0
+    side, end = max(rho - radius, 0.0), max(abs(x[2]) - half, 0.0)
+    distance = sqrt(side * side + end * end)
+    if distance > 0:
+        side = side / distance
+        end = end / distance
+    elif radius - rho < half - abs(x[2]) - NEAR * half:
+        distance = rho - radius
+        side = 1.0
+    else:
+        distance = abs(x[2]) - half
+        end = 1.0
+    if distance - shapes.size[i, 0] > margin:
+        return n
+    out[0] = side * u
+    out[1] = side * w
+    out[2] = end * up
+    return put_inwards(q, x, out, distance, shapes.size[i, 0], touch, n, 0)
+
+
+@procedure
+def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """The nearest point; of capsules that lie along each other, also the ends of the overlap."""
+    p, q, hi, hj = shapes.pose[i], shapes.pose[j], shapes.size[i, 1], shapes.size[j, 1]
+    reach = margin + hi + hj + shapes.size[i, 0] + shapes.size[j, 0]
+    dx, dy, dz = q[3] - p[3], q[7] - p[7], q[11] - p[11]
+    if dx * dx + dy * dy + dz * dz > reach * reach:
+        return n
+    cosine = p[2] * q[2] + p[6] * q[6] + p[10] * q[10]
+    du, dw = p[2] * dx + p[6] * dy + p[10] * dz, q[2] * dx + q[6] * dy + q[10] * dz
+    ax, ay, az = p[6] * q[10] - p[10] * q[6], p[10] * q[2] - p[2] * q[10], p[2] * q[6] - p[6] * q[2]
+    slant = ax * ax + ay * ay + az * az  # squared sine
+    s = du if slant < _PARALLEL else (du - cosine * dw) / slant
+    s = min(max(s, -hi), hi)
+    t = min(max(cosine * s - dw, -hj), hj)
+    s = min(max(cosine * t + du, -hi), hi)
+    across = local("float", 3)  # out of segments that cross: at right angles to both
+    if slant < _PARALLEL:
+        across[0] = p[0]
+        across[1] = p[4]
+        across[2] = p[8]
+    else:
+        length = sqrt(slant)
+        across[0] = ax / length
+        across[1] = ay / length
+        across[2] = az / length
+    low, high = max(du - abs(cosine) * hj, -hi), min(du + abs(cosine) * hj, hi)
+    apart = _APART * (high - low)
+    if slant > _ALONG or high - low <= NEAR * (hi + hj):
+        return along_capsules(shapes, i, j, s, t, across, margin, touch, n, 0)
+    flat = slant < _PARALLEL
+    name = 1 if s - low <= apart else 2 if high - s <= apart else 0
+    if not flat:
+        n = along_capsules(shapes, i, j, s, t, across, margin, touch, n, name)
+    if flat or name != 1:
+        t = min(max(cosine * low - dw, -hj), hj)
+        n = along_capsules(shapes, i, j, low, t, across, margin, touch, n, 1)
+    if flat or name != 2:
+        t = min(max(cosine * high - dw, -hj), hj)
+        n = along_capsules(shapes, i, j, high, t, across, margin, touch, n, 2)
+    return n
+
+
+@procedure
+def along_capsules(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    s: float,
+    t: float,
+    across: "float[3]",
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """The spheres at s and t along the segments of two capsules."""
+    p, q = shapes.pose[i], shapes.pose[j]
+    x, y, z = p[3] + s * p[2], p[7] + s * p[6], p[11] + s * p[10]
+    dx, dy, dz = q[3] + t * q[2] - x, q[7] + t * q[6] - y, q[11] + t * q[10] - z
+    ri, rj = shapes.size[i, 0], shapes.size[j, 0]
+    return put_rounded(x, y, z, ri, dx, dy, dz, rj, across, margin, touch, n, feature)
