@@ -1,0 +1,452 @@
+"""Boxes against boxes and capsules: separating axes, then the patch between the nearest features.
+
+S. Gottschalk, M. Lin, D. Manocha, "OBBTree", 1996: of the 15 axes that can separate two boxes, the
+one with the largest separation (or least depth) is the normal, if it belongs to a pair of features
+that really face each other; otherwise corners or edges are nearest, and their distance is found
+directly. Of axes nearly as good, faces go before edges and those of the first box before those of
+the second, so that boxes at rest do not change their normal from step to step.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.collision.clipping import NEAR, clip_side, put, spanning
+from kinetree.contact.collision.spheres import out_of_box, put_inwards, seen_from
+from kinetree.contact.collision.tables import Shapes, Touch
+
+_PARALLEL = 1e-12  # squared sine between edges without a common normal
+_LEVEL = 1e-12  # sine between a segment and a face that it does not meet
+_EDGES = 4096  # first feature of edges on edges
+_CORNERS = 8192  # first feature of corners next to corners and edges
+
+
+@procedure
+def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Up to four points of the patch between two faces; otherwise those of edges or corners."""
+    p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
+    dx, dy, dz = q[3] - p[3], q[7] - p[7], q[11] - p[11]
+    t = local("float", 3)  # from centre to centre, seen from the first box
+    s = local("float", 3)  # and from the second
+    C = local("float", 3, 3)  # second to first
+    F = local("float", 3, 3)
+    for k in range(3):
+        x, y, z = p[k], p[4 + k], p[8 + k]
+        t[k] = x * dx + y * dy + z * dz
+        for l in range(3):
+            c = x * q[l] + y * q[4 + l] + z * q[8 + l]
+            C[k, l] = c
+            F[k, l] = abs(c)
+    for l in range(3):
+        s[l] = q[l] * dx + q[4 + l] * dy + q[8 + l] * dz
+    near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
+    best, axis = -1e300, 0
+    for k in range(3):
+        gap = abs(t[k]) - a[k] - b[0] * F[k, 0] - b[1] * F[k, 1] - b[2] * F[k, 2]
+        if gap > margin:
+            return n
+        if gap > best + near:
+            best = gap
+            axis = k
+    for l in range(3):
+        gap = abs(s[l]) - b[l] - a[0] * F[0, l] - a[1] * F[1, l] - a[2] * F[2, l]
+        if gap > margin:
+            return n
+        if gap > best + near:
+            best = gap
+            axis = 3 + l
+    # Edges: only those that are nearly as good, compared without the root that few axes need.
+    edge, edges = best - near, -1
+    for k in range(3):
+        u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+        for l in range(3):
+            square = C[u, l] * C[u, l] + C[w, l] * C[w, l]
+            if square > _PARALLEL:
+                v, o = (l + 1 if l < 2 else 0), (l - 1 if l > 0 else 2)
+                reach = a[u] * F[w, l] + a[w] * F[u, l] + b[v] * F[k, o] + b[o] * F[k, v]
+                gap = abs(t[w] * C[u, l] - t[u] * C[w, l]) - reach
+                if gap > 0 or gap * gap < edge * edge * square:
+                    gap = gap / sqrt(square)
+                    if gap > margin:
+                        return n
+                    if gap > edge:
+                        edge = gap
+                        edges = 3 * k + l
+    m = -1
+    if edges < 0 or edge <= best + near:
+        if axis < 3:
+            m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, n, 384 * axis)
+        else:
+            G = local("float", 3, 3)
+            r = local("float", 3)
+            for k in range(3):
+                r[k] = -s[k]
+                for l in range(3):
+                    G[k, l] = C[l, k]
+            m = face_box(q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, n, 384 * axis)
+    if m < 0 and edges >= 0:
+        m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
+    if m < 0:
+        m = corners_box(shapes, i, j, margin, near, touch, n)
+    return m
+
+
+@procedure
+def face_box(
+    p: "float[12]",
+    a: "float[3]",
+    b: "float[3]",
+    t: "float[3]",
+    C: "float[3, 3]",
+    k: int,
+    best: float,
+    margin: float,
+    near: float,
+    outwards: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """The patch on face k of a box: how many points there are then; -1: that face is not nearest.
+
+    Args:
+        p: pose of the box.
+        a: its half edges.
+        b: those of the other.
+        t: centre of the other, as the box sees it.
+        C: axes of the other, likewise.
+        k: axis of the face.
+        best: separation along it.
+        margin: largest gap.
+        near: what counts as equal.
+        outwards: 1 where the normal points out of the box, -1: into it.
+        touch: where the points go.
+        n: points there are.
+        feature: added to the keys, which are less than 384.
+    """
+    u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+    side = 1.0 if t[k] >= 0 else -1.0
+    f = 0  # axis of the other box that is most along the normal: its face lies against this one
+    for l in range(1, 3):
+        if abs(C[k, l]) > abs(C[k, f]) + NEAR:
+            f = l
+    g, h = (f + 1 if f < 2 else 0), (f - 1 if f > 0 else 2)
+    d = -b[f] if side * C[k, f] > 0 else b[f]
+    corner = local("float", 32, 3)
+    edge = local("int", 32, 2)
+    x, gx, hx = t[u] + d * C[u, f], b[g] * C[u, g], b[h] * C[u, h]
+    y, gy, hy = t[w] + d * C[w, f], b[g] * C[w, g], b[h] * C[w, h]
+    z, gz, hz = side * (t[k] + d * C[k, f]) - a[k], side * b[g] * C[k, g], side * b[h] * C[k, h]
+    for c in range(4):
+        e, o = (1.0 if c == 0 or c == 3 else -1.0), (1.0 if c < 2 else -1.0)
+        corner[c, 0] = x + e * gx + o * hx
+        corner[c, 1] = y + e * gy + o * hy
+        corner[c, 2] = z + e * gz + o * hz
+        edge[c, 0] = (c + 3) & 3
+        edge[c, 1] = c
+    count = clip_side(corner, edge, 4, True, 1.0, 0.0, a[u], near, 4)
+    count = clip_side(corner, edge, count, True, -1.0, 0.0, a[u], near, 5)
+    count = clip_side(corner, edge, count, True, 0.0, 1.0, a[w], near, 6)
+    count = clip_side(corner, edge, count, True, 0.0, -1.0, a[w], near, 7)
+    lowest = 1e300
+    kept = 0
+    for c in range(count):
+        gap = corner[c, 2]
+        lowest = min(lowest, gap)
+        if gap <= margin:
+            corner[kept] = corner[c]
+            edge[kept] = edge[c]
+            kept += 1
+    if best > near and lowest > best + near:
+        return -1
+    if kept == 0 and best <= margin and best <= near:
+        # The deepest corner is beyond the border by rounding.
+        corner[0, 0] = min(max(x, -a[u]), a[u])
+        corner[0, 1] = min(max(y, -a[w]), a[w])
+        corner[0, 2] = best
+        edge[0, 0] = 0
+        edge[0, 1] = 0
+        kept = 1
+    chosen = local("int", 8)
+    kept = spanning(corner, kept, 4, near, chosen)
+    normal = local("float", 3)
+    for r in range(3):
+        normal[r] = outwards * side * p[4 * r + k]
+    feature += 128 * f + (64 if side > 0 else 0)
+    for c in range(kept):
+        e = chosen[c]
+        gap = corner[e, 2]
+        x = corner[e, 0]
+        y = corner[e, 1]
+        z = side * (a[k] + gap / 2)
+        n = put(
+            touch,
+            n,
+            p[3] + p[u] * x + p[w] * y + p[k] * z,
+            p[7] + p[4 + u] * x + p[4 + w] * y + p[4 + k] * z,
+            p[11] + p[8 + u] * x + p[8 + w] * y + p[8 + k] * z,
+            normal,
+            gap,
+            feature + 8 * edge[e, 0] + edge[e, 1],
+        )
+    return n
+
+
+@procedure
+def edge_edge(
+    p: "float[12]",
+    q: "float[12]",
+    a: "float[3]",
+    b: "float[3]",
+    t: "float[3]",
+    C: "float[3, 3]",
+    k: int,
+    l: int,
+    gap: float,
+    near: float,
+    touch: Touch,
+    n: int,
+) -> int:
+    """Where an edge along axis k of one box passes one along axis l of another; -1: nowhere."""
+    u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+    v, o = (l + 1 if l < 2 else 0), (l - 1 if l > 0 else 2)
+    nu, nw = -C[w, l], C[u, l]  # the axis k cross l, as the first box sees it
+    length = sqrt(nu * nu + nw * nw)
+    side = length if nu * t[u] + nw * t[w] >= 0 else -length
+    nu = nu / side
+    nw = nw / side
+    # Middle of the edge of the first box, and of that of the second, as the first sees them.
+    x = local("float", 3)
+    y = local("float", 3)
+    x[k] = 0.0
+    x[u] = a[u] if nu > 0 else -a[u]
+    x[w] = a[w] if nw > 0 else -a[w]
+    dv = -b[v] if nu * C[u, v] + nw * C[w, v] > 0 else b[v]
+    do = -b[o] if nu * C[u, o] + nw * C[w, o] > 0 else b[o]
+    for r in range(3):
+        y[r] = t[r] + dv * C[r, v] + do * C[r, o] - x[r]
+    cosine = C[k, l]
+    along, other = y[k], y[0] * C[0, l] + y[1] * C[1, l] + y[2] * C[2, l]
+    f = (along - cosine * other) / (length * length)
+    e = cosine * f - other
+    if gap > near and (abs(f) > a[k] + near or abs(e) > b[l] + near):
+        return -1
+    f = min(max(f, -a[k]), a[k])
+    e = min(max(e, -b[l]), b[l])
+    x[k] = f
+    y[k] -= f  # from the point of the first edge to the middle of the second
+    normal = local("float", 3)
+    at = local("float", 3)
+    for r in range(3):
+        x[r] += (y[r] + e * C[r, l]) / 2
+    for r in range(3):
+        normal[r] = nu * p[4 * r + u] + nw * p[4 * r + w]
+        at[r] = p[4 * r + 3] + p[4 * r] * x[0] + p[4 * r + 1] * x[1] + p[4 * r + 2] * x[2]
+    feature = _EDGES + 16 * (3 * k + l) + (1 if nu > 0 else 0) + (2 if nw > 0 else 0)
+    feature += (4 if dv > 0 else 0) + (8 if do > 0 else 0)
+    return put(touch, n, at[0], at[1], at[2], normal, gap, feature)
+
+
+@procedure
+def corners_box(
+    shapes: Shapes, i: int, j: int, margin: float, near: float, touch: Touch, n: int
+) -> int:
+    """Corners of one box that are nearest to a corner or an edge of the other, which is apart."""
+    x = local("float", 3)
+    out = local("float", 3)
+    distance = local("float", 16)
+    best = 1e300
+    for c in range(16):
+        distance[c] = corner_box(shapes, i, j, c, x, out)
+        best = min(best, distance[c])
+    if best > margin:
+        return n
+    start = n
+    for c in range(16):
+        if distance[c] <= best + near and n < start + 4:
+            d = corner_box(shapes, i, j, c, x, out)
+            n = put_inwards(shapes.pose[j if c < 8 else i], x, out, d, 0.0, touch, n, _CORNERS + c)
+            if c >= 8:
+                touch.normal[n - 1] = -touch.normal[n - 1]
+            for k in range(start, n - 1):
+                e = touch.point[k] - touch.point[n - 1]
+                if e @ e <= near * near:  # corner on corner
+                    n = n - 1
+                    break
+    return n
+
+
+@procedure
+def corner_box(shapes: Shapes, i: int, j: int, c: int, x: "float[3]", out: "float[3]") -> float:
+    """Distance of corner c from the other box: 0 to 7 of box i, 8 to 15 of box j."""
+    p, q = shapes.pose[i if c < 8 else j], shapes.pose[j if c < 8 else i]
+    a, b = shapes.size[i if c < 8 else j], shapes.size[j if c < 8 else i]
+    u, v, w = (a[0] if c & 1 else -a[0]), (a[1] if c & 2 else -a[1]), (a[2] if c & 4 else -a[2])
+    seen_from(
+        q,
+        p[3] + p[0] * u + p[1] * v + p[2] * w,
+        p[7] + p[4] * u + p[5] * v + p[6] * w,
+        p[11] + p[8] * u + p[9] * v + p[10] * w,
+        x,
+    )
+    distance, _ = out_of_box(x, b, out)
+    return distance
+
+
+@procedure
+def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """The nearest point, and both ends of the part of the capsule along the same face or edge."""
+    p, q, r, half = shapes.pose[i], shapes.pose[j], shapes.size[i, 0], shapes.size[i, 1]
+    b = shapes.size[j]
+    c = local("float", 3)  # middle of the segment and its direction, as the box sees them
+    u = local("float", 3)
+    seen_from(q, p[3], p[7], p[11], c)
+    for k in range(3):
+        u[k] = q[k] * p[2] + q[4 + k] * p[6] + q[8 + k] * p[10]
+        if abs(c[k]) - half * abs(u[k]) - b[k] - r > margin:
+            return n
+    near = NEAR * (half + b[0] + b[1] + b[2])
+    t = nearest_on_segment(c, u, half, b)
+    x = local("float", 3)
+    out = local("float", 3)
+    for k in range(3):
+        x[k] = c[k] + t * u[k]
+    gap, where = out_of_box(x, b, out)
+    if gap - r > margin:
+        return n
+    if gap <= 0:
+        edge, axis = segment_in_box(c, u, half, b, near)
+        if axis >= 3:
+            return put_crossing(q, c, u, half, b, axis - 3, edge, r, touch, n)
+        for k in range(3):
+            out[k] = 0.0
+        out[axis] = 1.0 if c[axis] >= 0 else -1.0
+        gap = edge
+        t = -half if out[axis] * u[axis] > 0 else half
+        where = axis
+    # Where the same face or edge stays the nearest.
+    low, high = -half, half
+    free = 0
+    for k in range(3):
+        if abs(out[k]) <= NEAR:
+            free += 1
+            if abs(u[k]) > _LEVEL:
+                e, f = (-b[k] - c[k]) / u[k], (b[k] - c[k]) / u[k]
+                low = max(low, min(e, f))
+                high = min(high, max(e, f))
+    if gap <= 0 and low <= high:
+        t = min(max(t, low), high)
+    low = min(low, t)
+    high = max(high, t)
+    count = n
+    if free > 0 and high - low > near:
+        gaps = local("float", 2)
+        for k in range(2):
+            e = low if k == 0 else high
+            for l in range(3):
+                x[l] = c[l] + e * u[l]
+            if gap <= 0:
+                gaps[k] = out @ x - b[where]
+                d = gaps[k]
+                if d - r <= margin:
+                    n = put_inwards(q, x, out, d, r, touch, n, k)
+            else:
+                side = local("float", 3)
+                d, _ = out_of_box(x, b, side)
+                gaps[k] = d
+                if d - r <= margin:
+                    n = put_inwards(q, x, side, d, r, touch, n, k)
+        if min(gaps[0], gaps[1]) <= gap + near and n > count:
+            return n
+    for k in range(3):
+        x[k] = c[k] + t * u[k]
+    return put_inwards(q, x, out, gap, r, touch, n, 2)
+
+
+@procedure
+def nearest_on_segment(c: "float[3]", u: "float[3]", half: float, b: "float[3]") -> float:
+    """The point c + t u with |t| <= half that is nearest to a box: t.
+
+    The derivative of the squared distance grows along the segment, with corners where the segment
+    passes the planes of the faces: it is zero between two of these.
+    """
+    low, high = -half, half
+    at_low, at_high = approach(c, u, b, low), approach(c, u, b, high)
+    if at_low >= 0:
+        return low if at_high > 0 or at_low > 0 else 0.0
+    if at_high <= 0:
+        return high
+    for k in range(6):
+        a = k if k < 3 else k - 3
+        if abs(u[a]) > _LEVEL:
+            t = ((b[a] if k < 3 else -b[a]) - c[a]) / u[a]
+            if low < t < high:
+                d = approach(c, u, b, t)
+                if d < 0:
+                    low = t
+                    at_low = d
+                else:
+                    high = t
+                    at_high = d
+    return low - at_low * (high - low) / (at_high - at_low)
+
+
+@procedure
+def approach(c: "float[3]", u: "float[3]", b: "float[3]", t: float) -> float:
+    """Half of the derivative of the squared distance of c + t u from a box, with respect to t."""
+    d = 0.0
+    for k in range(3):
+        x = c[k] + t * u[k]
+        d += u[k] * (x - min(max(x, -b[k]), b[k]))
+    return d
+
+
+@procedure
+def segment_in_box(
+    c: "float[3]", u: "float[3]", half: float, b: "float[3]", near: float
+) -> "(float, int)":
+    """Separation of a segment and a box along the best axis; 0 to 2: of a face, 3 to 5: edges."""
+    best, axis = -1e300, 0
+    for k in range(3):
+        gap = abs(c[k]) - b[k] - half * abs(u[k])
+        if gap > best + near:
+            best = gap
+            axis = k
+    for k in range(3):
+        v, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+        square = u[v] * u[v] + u[w] * u[w]
+        if square > _PARALLEL:
+            reach = b[v] * abs(u[w]) + b[w] * abs(u[v])
+            gap = (abs(c[w] * u[v] - c[v] * u[w]) - reach) / sqrt(square)
+            if gap > best + near:
+                best = gap
+                axis = 3 + k
+    return best, axis
+
+
+@procedure
+def put_crossing(
+    q: "float[12]",
+    c: "float[3]",
+    u: "float[3]",
+    half: float,
+    b: "float[3]",
+    k: int,
+    gap: float,
+    r: float,
+    touch: Touch,
+    n: int,
+) -> int:
+    """Where a segment in a box is nearest to an edge along axis k."""
+    v, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+    length = sqrt(u[v] * u[v] + u[w] * u[w])
+    side = length if c[w] * u[v] - c[v] * u[w] >= 0 else -length
+    out = local("float", 3)
+    out[k] = 0.0
+    out[v] = -u[w] / side
+    out[w] = u[v] / side
+    # At right angles to the normal and the edge, both are at the same place.
+    x, y = c[v] - (b[v] if out[v] > 0 else -b[v]), c[w] - (b[w] if out[w] > 0 else -b[w])
+    t = -(out[w] * x - out[v] * y) / (out[w] * u[v] - out[v] * u[w])
+    t = min(max(t, -half), half)
+    at = local("float", 3)
+    for l in range(3):
+        at[l] = c[l] + t * u[l]
+    return put_inwards(q, at, out, gap, r, touch, n, 3 + k)
