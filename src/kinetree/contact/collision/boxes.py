@@ -171,10 +171,10 @@ def face_box(
         normal[r] = outwards * side * p[4 * r + k]
     feature += 128 * f + (64 if side > 0 else 0)
     for c in range(kept):
-        e = chosen[c]
-        gap = corner[e, 2]
-        x = corner[e, 0]
-        y = corner[e, 1]
+        pick = chosen[c]
+        gap = corner[pick, 2]
+        x = corner[pick, 0]
+        y = corner[pick, 1]
         z = side * (a[k] + gap / 2)
         n = put(
             touch,
@@ -184,7 +184,7 @@ def face_box(
             p[11] + p[8 + u] * x + p[8 + w] * y + p[8 + k] * z,
             normal,
             gap,
-            feature + 8 * edge[e, 0] + edge[e, 1],
+            feature + 8 * edge[pick, 0] + edge[pick, 1],
         )
     return n
 
