@@ -4,7 +4,7 @@ Every function returns a new model. Bodies and joints keep their names; everythi
 to them goes along.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
 from kinetree.model.actuator import command_vectors, commands_of
 from kinetree.model.constraint_function import require_none_moved
+from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
 from kinetree.model.parts import Body, Frame, Posture, as_placement
@@ -198,45 +199,131 @@ def attach(
         prefix: put before every name of ``other``; its base stays as a frame of that name.
     """
     require_none_moved(model, other)
-    frame = model.frame(model.base_name if on is None else on)
-    mount, shift = as_placement(at) @ frame.placement, model.body_count
-    count = other.body_count + 1
-    number = [frame.body, *(shift + i for i in range(1, count))]
-    X = [mount] + [Plucker.identity()] * (count - 1)
-    bodies = [
-        replace(
-            b,
-            name=prefix + b.name,
-            joint_name=prefix + b.joint_name,
-            parent=number[b.parent],
-            placement=b.placement @ X[b.parent],
-        )
-        for b in other.bodies
-    ]
-    parts = {
-        kind: [replace(p, name=prefix + p.name) if getattr(p, "name", "") else p for p in parts]
-        for kind, parts in transferred(other, number, X).items()
-    }
-    parts["geometry"] = [replace(g, link=g.link and prefix + g.link) for g in parts["geometry"]]
-    parts["contact_pairs"] = [
-        replace(p, first=prefix + p.first, second=prefix + p.second) for p in other.contact_pairs
-    ]
-    if prefix + other.base_name not in (*model.body_names, *model.frame_names):
-        parts["frames"].append(Frame(prefix + other.base_name, frame.body, mount))
-    parts["actuators"] = [
-        replace(
-            a,
-            loop=a.loop and a.loop + len(model.loops),
-            **{k: prefix + x for k in ("tendon", "frame", "reference") if (x := getattr(a, k))},
-        )
-        for a in parts["actuators"]
-    ]
-    fields: dict[str, Any] = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
-    fields["sensors"] = (*model.sensors, *mounted(other, prefix, model, frame, as_placement(at)))
-    bodies = (*model.bodies, *bodies)
-    fields["groups"] = (*model.groups, *(group.prefixed(prefix) for group in other.groups))
-    postures = _joint_postures(model, other, prefix, fields["actuators"])
-    return model.replace(bodies=bodies, **fields, postures=postures)
+    parts = Assembly(model)
+    parts.mount(other, model.frame(model.base_name if on is None else on), as_placement(at), prefix)
+    return parts.build(_joint_postures(model, other, prefix, parts.fields["actuators"]))
+
+
+_PARTS = (
+    "bodies", "frames", "loops", "couplings", "geometry", "actuators", "tendons",
+    "gravity_compensation", "sensors", "contact_pairs", "groups",
+)  # fmt: skip
+
+
+class Assembly:
+    """Parts of several models, collected and then built as one: work in proportion to the parts.
+
+    Args:
+        model: what to start from; its base carries the rest, and its gravity holds for all.
+
+    Attributes:
+        fields: lists of the parts, by the names of a model's fields.
+        names: of bodies and frames.
+    """
+
+    def __init__(self, model: Model):
+        self.model, self.strict = model, model.strict
+        self.fields: dict[str, list] = {kind: list(getattr(model, kind)) for kind in _PARTS}
+        self.names = {*model.body_names, *model.frame_names}
+
+    def mount(
+        self, other: Model, on: Frame, at: Plucker, prefix: str = "", *, free: bool = False
+    ) -> list[int]:
+        """Add ``other`` with its base ``at`` the frame ``on``; numbers of its bodies, base first.
+
+        Args:
+            other: a model without constraints of its own.
+            on: a frame of what is there.
+            at: from this frame to the base of ``other``.
+            prefix: put before every name of ``other``.
+            free: whether bodies on free joints keep their places in the variables instead: their
+                joints are put on the frame's body itself, see ``free_roots``.
+        """
+        fields, mount = self.fields, at @ on.placement
+        shift, count, loops = len(fields["bodies"]), other.body_count + 1, len(fields["loops"])
+        number = [on.body, *range(shift + 1, shift + count)]
+        X = [mount] + [Plucker.identity()] * (count - 1)
+        roots = free_roots(other) if free else ()
+        for i, b in enumerate(other.bodies, start=1):
+            placement = Plucker.identity() if i in roots else b.placement
+            if i not in roots and b.parent == 0:
+                placement = placement @ mount
+            names = {"name": prefix + b.name, "joint_name": prefix + b.joint_name}
+            fields["bodies"].append(
+                replace(b, **names, parent=number[b.parent], placement=placement)
+            )
+        here = prefix + other.base_name
+        taken = here in self.names
+        parts = {
+            kind: [replace(p, name=prefix + p.name) if getattr(p, "name", "") else p for p in parts]
+            for kind, parts in transferred(other, number, X).items()
+        }
+        parts["geometry"] = [replace(g, link=g.link and prefix + g.link) for g in parts["geometry"]]
+        parts["contact_pairs"] = [
+            replace(p, first=prefix + p.first, second=prefix + p.second)
+            for p in other.contact_pairs
+        ]
+        if not taken:
+            parts["frames"].append(Frame(here, on.body, mount))
+        parts["actuators"] = [
+            replace(
+                a,
+                loop=a.loop and a.loop + loops,
+                **{k: prefix + x for k in ("tendon", "frame", "reference") if (x := getattr(a, k))},
+            )
+            for a in parts["actuators"]
+        ]
+        parts["sensors"] = mounted(other, prefix, on.name if taken else "", at)
+        parts["groups"] = [group.prefixed(prefix) for group in other.groups]
+        for kind, new in parts.items():
+            fields[kind] += new
+        self.names |= {prefix + name for name in (*other.body_names[1:], *other.frame_names)}
+        self.names.add(here)
+        self.strict = self.strict and other.strict
+        return number
+
+    def add(self, body: Body, shapes: Sequence[Geometry] = ()) -> int:
+        """Add a body with shapes, whose own numbers of bodies do not count; its number."""
+        self.fields["bodies"].append(body)
+        number = len(self.fields["bodies"])
+        self.fields["geometry"] += [replace(g, body=number) for g in shapes]
+        self.names.add(body.name)
+        return number
+
+    def build(self, postures: Sequence[Posture] = ()) -> Model:
+        """The model of all parts, with these postures."""
+        fields = {kind: tuple(parts) for kind, parts in self.fields.items()}
+        m = self.model
+        return Model(
+            fields.pop("bodies"), **fields, postures=tuple(postures), gravity=m.gravity,
+            name=m.name, base_name=m.base_name, strict=self.strict,
+        )  # fmt: skip
+
+
+def free_roots(model: Model) -> frozenset[int]:
+    """Bodies on free joints on the base whose variables alone say where they are.
+
+    A spring at such a joint refers to where the joint was put.
+    """
+    return frozenset(
+        i
+        for i, b in enumerate(model.bodies, start=1)
+        if b.parent == 0
+        and isinstance(b.joint, Free)
+        and not (b.dynamics is not None and any(b.dynamics.stiffness))
+    )
+
+
+def moved_roots(model: Model, q: ArrayLike, at: Plucker) -> np.ndarray:
+    """``q`` of a model whose base was moved ``at`` a place, with its free roots on the base there.
+
+    Bodies of ``free_roots`` then have their pose with respect to the place as variables.
+    """
+    q = np.array(q, dtype=float)
+    for i in free_roots(model):
+        joint, k = model.joint[i], model.q_slice[i]
+        q[k] = joint.coordinates(joint.transform(q[k]) @ model.tree_transform[i] @ at)
+    return q
 
 
 def _joint_postures(model, other, prefix, actuators):

@@ -269,10 +269,16 @@ def _between(model, X, i):
     return X[p] if p in X else model.tree_transform[p] @ _between(model, X, p)
 
 
-def mounted(other, prefix, model, frame, at) -> list[Sensor]:
-    """Sensors of a model that is mounted on a frame of another, with its base ``at`` there."""
-    here = prefix + other.base_name
-    taken = here in (*model.body_names, *model.frame_names)
+def mounted(other, prefix, taken_by, at) -> list[Sensor]:
+    """Sensors of a model that is mounted on another, with a prefix on all names.
+
+    Args:
+        other: the model.
+        prefix: of its names.
+        taken_by: name of the frame that carries its base, if the name of the base, with the prefix,
+            is that of something else there; else empty.
+        at: from that frame to the base.
+    """
     found = []
     for s in other.sensors:
         new = s.renamed(lambda name: prefix + name)
@@ -280,10 +286,10 @@ def mounted(other, prefix, model, frame, at) -> list[Sensor]:
             if s.kind in PARTIAL and s.inertia is None and other.frame(s.of).body == 0:
                 carried = tuple(prefix + other.body_names[i] for i in other.children[0])
                 new = replace(new, inertia=Inertia.zero(), beyond=carried)
-            if taken and s.of == other.base_name:
-                new = replace(new, of=frame.name, placement=s.placement @ at)
-            if taken and s.reference == other.base_name:
+            if taken_by and s.of == other.base_name:
+                new = replace(new, of=taken_by, placement=s.placement @ at)
+            if taken_by and s.reference == other.base_name:
                 X = s.reference_placement @ at
-                new = replace(new, reference=frame.name, reference_placement=X)
+                new = replace(new, reference=taken_by, reference_placement=X)
         found.append(new)
     return found
