@@ -25,6 +25,7 @@ from kinetree import spatial as spatial
 from kinetree import symbolic as symbolic
 from kinetree import textbook as textbook
 from kinetree import viewer as viewer
+from kinetree import worlds as worlds
 from kinetree import writers as writers
 from kinetree.codegen.runtime.threads import set_threads as set_threads
 from kinetree.codegen.runtime.threads import threads as threads
@@ -132,6 +133,7 @@ from kinetree.spatial import rotz as rotz
 from kinetree.spatial import xlt as xlt
 from kinetree.symbolic import equations_of_motion as equations_of_motion
 from kinetree.viewer.show import view as view
+from kinetree.worlds.world import World as World
 from kinetree.writers.save import save as save
 
 __version__: str

@@ -53,11 +53,12 @@ class Options:
 
 
 class Loaded(NamedTuple):
-    """A model with what its file says beyond it."""
+    """A model with what its file says beyond it: notices, and settings such as ``timestep``."""
 
     model: Model
     notices: tuple[Notice, ...]
     path: str
+    settings: Mapping[str, Any] = {}
 
 
 def _read_urdf(*arguments) -> Model:
@@ -165,7 +166,7 @@ def load(
         lump=lump,
         parameters=parameters,
     )
-    return _announced(loaded)
+    return announced(loaded)
 
 
 def loads(
@@ -193,7 +194,7 @@ def loads(
         raise LoadError(f"{short(text)} is the name of a file, not its text; load reads files")
     source = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     options = Options(floating_base, lump, strict, parameters or {}, srdf)
-    return _announced(_read(source, str(name), Folders(None, folders), format, options))
+    return announced(_read(source, str(name), Folders(None, folders), format, options))
 
 
 def read(
@@ -250,7 +251,7 @@ def _read(source, path, folders, format, options) -> Loaded:
     notices = report.in_order()
     if options.strict and notices:
         raise LoadError(_listed(notices, f"{path}: strict=True, and {_counted(notices)}"))
-    return Loaded(model, notices, path)
+    return Loaded(model, notices, path, report.settings)
 
 
 def _note_srdf_beside(path, report):
@@ -303,10 +304,11 @@ def _suffixes():
     return [suffix for format in FORMATS.values() for suffix in format.suffixes]
 
 
-def _announced(loaded):
+def announced(loaded: Loaded, stacklevel: int = 3) -> Model:
+    """The model, after a warning with the notices, if there are any."""
     if loaded.notices:
         what = f"{loaded.path}: {_counted(loaded.notices)}"
-        warnings.warn(_listed(loaded.notices, what), ModelWarning, stacklevel=3)
+        warnings.warn(_listed(loaded.notices, what), ModelWarning, stacklevel=stacklevel)
     return loaded.model
 
 

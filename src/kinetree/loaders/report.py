@@ -58,6 +58,7 @@ class Report:
         self.path = str(path)
         self.effects: Mapping[str, Effect] = effects or {}
         self.notices: list[Notice] = []
+        self.settings: dict[str, Any] = {}  # of a simulation, such as the time step
         self._used: dict = {}  # the names of the used attributes, by element
 
     def ignored(

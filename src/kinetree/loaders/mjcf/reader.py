@@ -42,6 +42,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     for message in messages:
         report.ignored(None, "MuJoCo", message, "setting")
     _check_finite(mj_model, mjcf)
+    report.settings["timestep"] = float(mj_model.opt.timestep)
     model = from_compiled(
         mj_model,
         _noter(mjcf, report),

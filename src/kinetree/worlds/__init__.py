@@ -1,0 +1,7 @@
+"""Worlds: robots, objects and terrain put together, in rigid contact."""
+
+from kinetree.worlds.parts import Part
+from kinetree.worlds.stepping import Contacts, Report
+from kinetree.worlds.world import State, World
+
+__all__ = ["Contacts", "Part", "Report", "State", "World"]

@@ -1,0 +1,280 @@
+"""Pieces of a world: robots, objects and fixed shapes with their places, and the model of them all.
+
+Names: the parts of a robot called ``left`` are called ``left.elbow`` and so on; an object is one
+body of its own name with a joint ``<name>_joint``; fixed shapes have the name of their piece.
+Postures of the same name are one posture of the world.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinetree import samples
+from kinetree.errors import LoadError, ModelError
+from kinetree.joints import AbstractJoint, Free
+from kinetree.loaders.load import load
+from kinetree.loaders.meshes import mesh_inertia
+from kinetree.model import Body, Model, Posture, shapes
+from kinetree.model.actuator import command_vectors, commands_of
+from kinetree.model.constraint_function import require_none_moved
+from kinetree.model.edit import Assembly, free_roots, grounded, moved_roots
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    HeightField,
+    Mesh,
+    Plane,
+    Shape,
+    Sphere,
+    Surface,
+)
+from kinetree.model.parts import Frame, as_placement
+from kinetree.spatial import Inertia, Plucker
+from kinetree.spelling import did_you_mean
+
+SEPARATOR = "."
+"""Between the name of a robot and the names of its parts."""
+
+
+@dataclass(eq=False)
+class Piece:
+    """A robot, an object, or shapes that do not move.
+
+    Attributes:
+        name: in the world.
+        at: from the world to the base of the piece.
+        q: positions now, in the variables of the world, (nq,).
+        qd: velocities now, (nv,).
+        model: of a robot.
+        prefix: of its names.
+        body: of an object.
+        shapes: of an object, or those that do not move.
+        start: ``q`` and ``qd`` to which ``reset`` returns.
+    """
+
+    name: str
+    at: Plucker
+    q: np.ndarray
+    qd: np.ndarray
+    model: Model | None = None
+    prefix: str = ""
+    body: Body | None = None
+    shapes: tuple[Geometry, ...] = ()
+
+    def __post_init__(self):
+        self.start = self.q, self.qd
+
+    @property
+    def body_count(self) -> int:
+        """Number of its bodies."""
+        return self.model.body_count if self.model is not None else int(self.body is not None)
+
+    def in_posture(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """``q`` and ``qd`` of a posture of its model, in the variables of the world."""
+        if self.model is None or all(p.name != name for p in self.model.postures):
+            return None
+        posture = self.model.posture(name)
+        qd = np.array(posture.qd) if posture.moves else np.zeros(self.model.nv)
+        return moved_roots(self.model, posture.q, self.at), qd
+
+
+def robot(model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any) -> Piece:
+    """The piece of a model in a posture, in positions (nq,), or in its posture ``home``."""
+    require_none_moved(model)
+    home = [p for p in model.postures if p.name == "home"]
+    given = q if q is not None else home[0] if home else model.neutral()
+    given = model.posture(given) if isinstance(given, str) else given
+    if isinstance(given, Posture):
+        qd = given.qd if qd is None and given.moves else qd
+        given = given.q
+    q, qd = as_state(model, name, given, np.zeros(model.nv) if qd is None else qd)
+    return Piece(name, at, moved_roots(model, q, at), qd, model, prefix)
+
+
+def as_state(model, name, q, qd):
+    """Positions and velocities of a piece, checked."""
+    for what, x, size in (("q", q, model.nq), ("qd", qd, model.nv)):
+        if np.shape(x) != (size,) or not np.all(np.isfinite(np.asarray(x, dtype=float))):
+            raise ModelError(
+                f"{what} of {name!r} must be {size} finite numbers, got shape {np.shape(x)}"
+            )
+    return np.array(q, dtype=float), np.array(qd, dtype=float)
+
+
+def object_of(
+    name: str, solids: Sequence[Geometry], inertia: Inertia, joint: AbstractJoint, at: Plucker
+) -> Piece:
+    """The piece of a body with shapes on a joint."""
+    free = isinstance(joint, Free)
+    placement = Plucker.identity() if free else at
+    body = Body(name, 0, joint, placement, inertia, f"{name}_joint")
+    q = joint.coordinates(at) if free else joint.neutral()
+    return Piece(name, at, np.array(q, float), np.zeros(joint.nv), body=body, shapes=tuple(solids))
+
+
+def give_velocity(piece: Piece, velocity: Any, spin: Any) -> None:
+    """Let a piece on a free joint start with a velocity along the axes of the world, (3,) each."""
+    if piece.model is not None and (roots := free_roots(piece.model)):
+        i = min(roots)
+        joint, at_q, at_v = (
+            x[i] for x in (piece.model.joint, piece.model.q_slice, piece.model.v_slice)
+        )
+    elif piece.body is not None and isinstance(piece.body.joint, Free):
+        joint, at_q, at_v = piece.body.joint, slice(0, 7), slice(0, 6)
+    else:
+        raise ModelError(f"{piece.name!r} is not on a free joint: give qd= in place of a velocity")
+    E, qd = joint.transform(piece.q[at_q]).E, piece.qd.copy()
+    given = [np.zeros(3) if x is None else np.asarray(x, dtype=float) for x in (spin, velocity)]
+    for x in given:
+        if x.shape != (3,) or not np.all(np.isfinite(x)):
+            raise ModelError(f"a velocity of {piece.name!r} must be 3 finite numbers, got {x!r}")
+    qd[at_v] = np.concatenate([E @ x for x in given])
+    piece.start = piece.q, piece.qd = piece.q, qd
+
+
+def composed(
+    base: Model, pieces: Sequence[Piece], pairs: Sequence = ()
+) -> tuple[Model, list[range]]:
+    """The model of all pieces, and the numbers of the bodies of each.
+
+    Args:
+        base: a model without bodies, whose name, gravity and base name are taken.
+        pieces: what there is, in order.
+        pairs: ``ContactPair`` of the world itself.
+    """
+    parts, numbers, world = Assembly(base), [], Frame(base.base_name, 0)
+    for piece in pieces:
+        first = len(parts.fields["bodies"])
+        if piece.model is not None:
+            parts.mount(piece.model, world, piece.at, piece.prefix, free=True)
+        elif piece.body is not None:
+            parts.add(piece.body, piece.shapes)
+        else:
+            parts.fields["geometry"] += piece.shapes
+        numbers.append(range(first + 1, len(parts.fields["bodies"]) + 1))
+    parts.fields["contact_pairs"] += pairs
+    return parts.build(_postures(pieces, parts.fields["actuators"])), numbers
+
+
+def _postures(pieces, actuators) -> list[Posture]:
+    """Postures by name; pieces without one of that name are where they start."""
+    robots = [piece for piece in pieces if piece.model is not None]
+    found = []
+    for name in dict.fromkeys(p.name for piece in robots for p in piece.model.postures):
+        states = [piece.in_posture(name) or piece.start for piece in pieces]
+        q, qd = (np.concatenate([np.zeros(0), *x]) for x in zip(*states, strict=True))
+        commands: dict[str, dict] = {"controls": {}, "activation": {}}
+        for piece in robots:
+            for p in (p for p in piece.model.postures if p.name == name):
+                for what, values in commands_of(p, piece.model.actuators).items():
+                    commands[what] |= {piece.prefix + k: x for k, x in values.items()}
+        vectors = command_vectors(commands, actuators)
+        found.append(Posture(name, q, qd if np.any(qd) else (), **vectors))
+    return found
+
+
+# --- models and shapes ---------------------------------------------------------------------------
+
+
+def model_named(name: str | os.PathLike, **options: Any) -> Model:
+    """The model in a file, or the sample of that name."""
+    path = Path(name)
+    if path.exists():
+        return load(path, **options)
+    if str(name) in samples.names():
+        return samples.load(str(name))
+    known = samples.names()
+    hint = did_you_mean(str(name), known, f"the samples are {', '.join(known)}")
+    raise LoadError(f"there is no file {str(name)!r}, and no sample of that name; {hint}")
+
+
+def on_base(model: Model, name: str, fixed: bool | None) -> Model:
+    """The model on a fixed base, or on a free joint, if ``fixed`` says so."""
+    free = bool(model.bodies) and any(isinstance(b.joint, Free) for b in model.bodies[:1])
+    if fixed is None or fixed is not free:
+        return model
+    if fixed:
+        return grounded(model)
+    raise ModelError(
+        f"{name!r} stands on a fixed base, whose mass model {model.name!r} does not have: load its "
+        f"file with kinetree.load(path, floating_base=True), or free it with "
+        f"kinetree.edit.floating(model, inertia=...)"
+    )
+
+
+def placements(at: Any) -> list[Plucker] | None:
+    """Places of several copies: positions (n, 3) or poses (n, 4, 4); None for one place."""
+    if isinstance(at, (list, tuple)) and at and all(isinstance(x, Plucker) for x in at):
+        return list(at)
+    shape = () if at is None or isinstance(at, Plucker) else np.shape(at)
+    several = (len(shape) == 2 and shape[1] == 3) or (len(shape) == 3 and shape[1:] == (4, 4))
+    return [as_placement(x) for x in np.asarray(at, dtype=float)] if several else None
+
+
+_TERRAIN = (Plane, HeightField)
+
+
+def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] | None:
+    """Shapes of an object: one, or several with their places on it; None where it is not one."""
+    several = what if isinstance(what, (list, tuple)) and what else [what]
+    pairs = [x if isinstance(x, (list, tuple)) and len(x) == 2 else (x, None) for x in several]
+    if not all(isinstance(shape, Shape) for shape, _ in pairs):
+        return None
+    color = None if color is None else tuple(map(float, color))
+    return [
+        Geometry(0, shape, as_placement(at), color=color, surface=surface) for shape, at in pairs
+    ]
+
+
+def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -> Inertia:
+    """Inertia of solids of uniform density, from their mass together or their density."""
+    for g in solids:
+        if isinstance(g.shape, _TERRAIN):
+            raise ModelError(
+                f"{name!r}: a {type(g.shape).__name__} has no end and no mass; leave out mass and "
+                f"density to fix it to the world"
+            )
+    if (mass is None) == (density is None):
+        raise ModelError(f"{name!r}: give mass or density, not both, got {mass=}, {density=}")
+    value = density if mass is None else mass
+    if np.ndim(value) or not 0 < value < np.inf:
+        what = "density" if mass is None else "mass"
+        raise ModelError(f"{what} of {name!r} must be a positive number, got {value!r}")
+    each = [_inertia(g, 1.0 if mass is not None else density) for g in solids]
+    total = sum(each[1:], start=each[0])
+    if mass is None:
+        return total
+    factor = mass / total.mass
+    return Inertia(mass, total.first_moment * factor, total.rotational * factor)
+
+
+def _inertia(g, density):
+    s, at = g.shape, g.placement
+    if isinstance(s, Box):
+        return shapes.box(*s.size, density=density, at=at)
+    if isinstance(s, Sphere):
+        return shapes.sphere(s.radius, density=density, at=at)
+    if isinstance(s, Ellipsoid):
+        return shapes.ellipsoid(*s.radii, density=density, at=at)
+    if isinstance(s, (Cylinder, Capsule)):
+        solid = shapes.cylinder if isinstance(s, Cylinder) else shapes.capsule
+        return solid(s.radius, s.length, density=density, at=at)
+    assert isinstance(s, Mesh)
+    return mesh_inertia(s.path, density=density, scale=s.scale, hull=True).inverse_transformed(at)
+
+
+def with_surface(model: Model, changes: dict) -> Model:
+    """The model with some coefficients of all its shapes changed."""
+    if not changes:
+        return model
+    return model.replace(
+        geometry=[replace(g, surface=replace(g.surface or Surface(contype=-1, conaffinity=-1),
+                                             **changes)) for g in model.geometry]
+    )  # fmt: skip

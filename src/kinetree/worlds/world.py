@@ -1,0 +1,560 @@
+"""``World``: robots, objects and terrain put together, stepped, saved and looked at."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.settings import TimeStepping
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.joints import AbstractJoint, Free
+from kinetree.model import Model
+from kinetree.model.arrays import as_seconds
+from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
+from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.parts import Posture, as_placement
+from kinetree.simulation.sensors import Readings, Sensors, sensors
+from kinetree.spatial import Inertia, Plucker
+from kinetree.spelling import did_you_mean
+from kinetree.worlds import pieces
+from kinetree.worlds.parts import Part
+from kinetree.worlds.pieces import SEPARATOR, Piece
+from kinetree.worlds.stepping import Contacts, Report, Steps
+
+_SURFACE = ("friction", "torsion", "rolling", "restitution", "condim", "margin", "priority",
+            "contype", "conaffinity")  # fmt: skip
+
+
+class State(NamedTuple):
+    """All that a world needs to go on with the same bits.
+
+    Attributes:
+        time: [s].
+        q: positions, (nq,).
+        qd: velocities, (nv,).
+        activation: of the actuators that have one, (m,).
+        memory: of the solver: forces of the last step by contact, from which the next one starts.
+    """
+
+    time: float
+    q: np.ndarray
+    qd: np.ndarray
+    activation: np.ndarray
+    memory: Any
+
+
+class World:
+    """Robots, objects and terrain in rigid contact, as one mechanism that is stepped.
+
+        world = kt.World()
+        world.add_ground()
+        arm = world.add("panda", name="arm")
+        box = world.add(kt.geometry.Box((0.1, 0.1, 0.1)), mass=1.0, at=(0.5, 0, 0.05))
+        world.step(1000)
+        box.pose, world.contacts()
+
+    Parts are collected, and put together when they are first needed: ``model`` is the whole world
+    as one ``Model``, a forest, and ``scene`` has what can touch. Both may be used with all of
+    kinetree.
+
+    Args:
+        name: what to call the world.
+        gravity: [m/s²], (3,); it holds for all parts, whatever their own models say.
+        timestep: length of a step [s].
+        friction: coefficient of friction where neither shape has one; 0.8 by default.
+        restitution: coefficient of restitution where neither shape has one; 0 by default.
+        tolerance: of the contact problem, see ``kinetree.contact.TimeStepping``.
+        limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
+        joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None.
+        **options: further settings of ``kinetree.contact.TimeStepping``, such as
+            ``rest_velocity``.
+    """
+
+    def __init__(
+        self, name: str = "world", *, gravity: ArrayLike = STANDARD_GRAVITY,
+        timestep: float = 2e-3, friction: float | None = None, restitution: float | None = None,
+        tolerance: float | None = None, limits: Any = "rigid", joint_friction: Any = "exact",
+        **options: Any,
+    ):  # fmt: skip
+        self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
+        self.timestep = as_seconds(timestep, "timestep", least=0.0)
+        self.coefficients = {"friction": friction, "restitution": restitution}
+        self.settings = options | ({} if tolerance is None else {"tolerance": tolerance})
+        self.joints = {"limits": limits, "friction": joint_friction}
+        self._pieces: list[Piece] = []
+        self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
+        self._copies: dict[str, int] = {}
+        self._pairs: list[ContactPair] = []
+        self._time = 0.0
+
+    # --- what there is -----------------------------------------------------------------------
+
+    def add(
+        self, what: Any, *, name: str | None = None, at: Any = None, q: Any = None,
+        qd: ArrayLike | None = None, mass: float | None = None, density: float | None = None,
+        inertia: Inertia | None = None, joint: AbstractJoint | None = None,
+        velocity: ArrayLike | None = None, spin: ArrayLike | None = None,
+        fixed: bool | None = None, prefix: str | None = None, color: ArrayLike | None = None,
+        surface: Surface | None = None, **coefficients: Any,
+    ) -> Any:  # fmt: skip
+        """Add a robot, an object, or something that does not move; its ``Part`` of the world.
+
+        Args:
+            what: a robot: a ``Model``, the path of its file, or the name of a sample. Or an object:
+                a shape of ``kinetree.geometry``, or several, each with its place: ``[(shape, at),
+                ...]``.
+            name: of the part; that of the model or of the shape by default. Where there is one of
+                that name, ``_2``, ``_3`` and so on are added.
+            at: position (3,), pose (4, 4) or ``Plucker``; of several copies an array (n, 3) or
+                (n, 4, 4), or a list of these: then a list of parts is returned.
+            q: of a robot: positions (nq,) or the name of a posture; by default its posture
+                ``home``, or else neutral.
+            qd: velocities at the start, (nv,).
+            mass: of an object [kg]; its inertia is that of solids of uniform density.
+            density: in place of the mass [kg/m³]. With neither, and no ``inertia``, the shapes are
+                fixed to the world.
+            inertia: in place of both, in the coordinates of the object.
+            joint: between the world and an object; a free one by default.
+            velocity: of a free part at the start, along the axes of the world [m/s], (3,).
+            spin: angular velocity of a free part, likewise [rad/s], (3,).
+            fixed: whether a robot stands on a fixed base; as its model has it by default.
+            prefix: of the names of a robot's parts; ``"<name>."`` by default.
+            color: of an object: red, green, blue and opacity.
+            surface: friction and so on of all its shapes.
+            **coefficients: single fields of ``kinetree.geometry.Surface`` for all its shapes:
+                ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on.
+        """
+        places = pieces.placements(at)
+        options = {
+            "name": name, "q": q, "qd": qd, "mass": mass, "density": density, "inertia": inertia,
+            "joint": joint, "velocity": velocity, "spin": spin, "fixed": fixed, "prefix": prefix,
+            "color": color, "surface": _surface(surface, coefficients),
+            "coefficients": coefficients,
+        }  # fmt: skip
+        if isinstance(what, (str, os.PathLike)):
+            loaded = {} if fixed is None else {"floating_base": not fixed}
+            what = pieces.model_named(what, **loaded)
+        if places is None:
+            return self._added(what, as_placement(at), **options)
+        return [self._added(what, place, **options) for place in places]
+
+    def _added(self, what, at, *, name, q, qd, mass, density, inertia, joint, velocity, spin,
+               fixed, prefix, color, surface, coefficients):  # fmt: skip
+        if isinstance(what, Model):
+            given = {"mass": mass, "density": density, "inertia": inertia, "joint": joint}
+            wrong = [key for key, x in given.items() if x is not None]
+            if wrong:
+                raise ModelError(
+                    f"{wrong[0]}= is for objects; {what.name!r} is a model with its own: "
+                    f"model.replace(...) changes it"
+                )
+            name = self._unique(what.name if name is None else name)
+            model = pieces.on_base(what, name, fixed)
+            changes = coefficients if surface is None or coefficients else vars(surface)
+            model = pieces.with_surface(model, changes)
+            prefix = name + SEPARATOR if prefix is None else prefix
+            piece = pieces.robot(model, name, at, prefix, q, qd)
+        else:
+            piece = self._object(what, name, at, mass, density, inertia, joint, color, surface)
+            if qd is not None or q is not None:
+                given = piece.q if q is None else q, piece.qd if qd is None else qd
+                joint = Free() if piece.body is None else piece.body.joint
+                piece.start = piece.q, piece.qd = pieces.as_state(joint, piece.name, *given)
+        self._changed()
+        self._pieces.append(piece)
+        self._parts[piece.name] = (piece, None)
+        if velocity is not None or spin is not None:
+            pieces.give_velocity(piece, velocity, spin)
+        return Part(self, piece.name)
+
+    def _object(self, what, name, at, mass, density, inertia, joint, color, surface):
+        solids = pieces.solids_of(what, surface, color)
+        if solids is None:
+            raise ModelError(
+                f"a world is made of models, files of robots, names of samples, and shapes of "
+                f"kinetree.geometry such as Box((0.1, 0.1, 0.1)); got {what!r}"
+            )
+        kind = type(solids[0].shape).__name__.lower() if len(solids) == 1 else "object"
+        name = self._unique(kind if name is None else name)
+        solids = [_named(g, name if len(solids) == 1 else "") for g in solids]
+        if mass is None and density is None and inertia is None:
+            if joint is not None:
+                raise ModelError(f"{name!r} moves on a joint: give its mass, density or inertia")
+            shapes = tuple(_moved(_named(g, name), at) for g in solids)
+            return Piece(name, at, np.zeros(0), np.zeros(0), shapes=shapes)
+        if inertia is None:
+            inertia = pieces.inertia_of(name, solids, mass, density)
+        return pieces.object_of(name, solids, inertia, Free() if joint is None else joint, at)
+
+    def add_ground(
+        self, *, height: float = 0.0, normal: ArrayLike = (0.0, 0.0, 1.0),
+        point: ArrayLike | None = None, name: str = "ground", surface: Surface | None = None,
+        color: ArrayLike | None = None, **coefficients: Any,
+    ) -> "Part":  # fmt: skip
+        """Add a plane that is solid below.
+
+        Args:
+            height: of level ground [m].
+            normal: direction out of the ground, (3,).
+            point: of its surface [m], (3,), in place of the height.
+            name: what to call it.
+            surface: as in ``add``.
+            color: as in ``add``.
+            **coefficients: as in ``add``.
+        """
+        point = (0.0, 0.0, height) if point is None else point
+        plane = with_ground(self._base, normal, point).geometry[-1]
+        return self.add(
+            Plane(), name=name, at=plane.placement, surface=surface, color=color, **coefficients
+        )
+
+    def exclude(self, first: str, second: str) -> None:
+        """Let shapes pass through each other: those of two parts, bodies, links or shapes."""
+        self._pair(first, second, touch=False, surface=None)
+
+    def contact_pair(
+        self, first: str, second: str, *, surface: Surface | None = None, **coefficients: Any
+    ) -> None:
+        """Let two parts, bodies, links or shapes touch, with coefficients of their own.
+
+        Args:
+            first: name of a part, body, link or shape of the world.
+            second: name of the other.
+            surface: coefficients of the pair.
+            **coefficients: in place of it, as in ``add``.
+        """
+        self._pair(first, second, touch=True, surface=_surface(surface, coefficients))
+
+    def _pair(self, first, second, *, touch, surface):
+        ends = [self._touching(first), self._touching(second)]
+        self._changed()
+        self._pairs += [ContactPair(a, b, touch, surface) for a in ends[0] for b in ends[1]]
+
+    def _touching(self, name):
+        """Names of the bodies or shapes of a part, which may also be one of these itself."""
+        if name not in self._parts:
+            return [name]
+        piece, inside = self._parts[name]
+        if piece.model is None or inside == ():
+            return [name]
+        shapes = [g for g in piece.model.geometry if inside is None or g.body in inside]
+        bodies = dict.fromkeys(piece.model.body_names[g.body] for g in shapes if g.collision)
+        return [piece.prefix + body for body in bodies]
+
+    def _unique(self, name):
+        """The name, with a number where it is taken."""
+        if not isinstance(name, str) or not name or SEPARATOR in name or "/" in name:
+            raise ModelError(
+                f"the name of a part must be a string without {SEPARATOR!r} and '/', got {name!r}"
+            )
+        count = self._copies.get(name, 0) + 1
+        while (new := name if count == 1 else f"{name}_{count}") in self._parts:
+            count += 1
+        self._copies[name] = count
+        return new
+
+    def __getitem__(self, name: str) -> Part:
+        if name in self._parts or name in self._bodies:
+            return Part(self, name)
+        known = [*self._parts, *self._bodies]
+        raise UnknownNameError(
+            f"world {self._base.name!r} has no part or body {name!r}; {did_you_mean(name, known)}"
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self):
+        return len(self._parts)
+
+    def __contains__(self, name: object):
+        return name in self._parts
+
+    def __repr__(self):
+        counts: dict[str, int] = {}
+        for piece, inside in self._parts.values():
+            size = piece.body_count if inside is None else len(inside)
+            single = size == 1 and (inside is not None or piece.model is None)
+            kind = "fixed" if not size else "object" if single else "robot"
+            counts[kind] = counts.get(kind, 0) + 1
+        parts = ", ".join(
+            f"{n} {kind}{'s' if n > 1 and kind != 'fixed' else ''}" for kind, n in counts.items()
+        )
+        return f"<World {self._base.name!r}: {parts or 'empty'}; t = {self._time:.6g} s>"
+
+    # --- the whole ---------------------------------------------------------------------------
+
+    def _changed(self):
+        """Forget what was put together; every piece keeps its state."""
+        whole = self.__dict__.pop("_whole", None)
+        if whole is None:
+            return
+        for piece, (at_q, at_v) in zip(self._pieces, whole.slices, strict=True):
+            piece.q, piece.qd = whole.q[at_q].copy(), whole.qd[at_v].copy()
+
+    @cached_property
+    def _whole(self) -> "Whole":
+        return Whole(self)
+
+    @property
+    def model(self) -> Model:
+        """The whole world as one model."""
+        return self._whole.model
+
+    @property
+    def scene(self) -> Scene:
+        """What can touch."""
+        return self._whole.scene
+
+    @property
+    def contact(self) -> TimeStepping:
+        """The contact model for ``kinetree.simulate`` and others."""
+        return self._whole.contact
+
+    @property
+    def _bodies(self):
+        return self._whole.bodies
+
+    @property
+    def name(self) -> str:
+        """What the world is called."""
+        return self._base.name
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """[m/s²], (3,)."""
+        return self._base.gravity
+
+    # --- state -------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return self._time
+
+    @time.setter
+    def time(self, t: float):
+        self._time = as_seconds(t, "time")
+
+    @property
+    def q(self) -> np.ndarray:
+        """Positions of all parts, (nq,): a copy."""
+        return self._whole.q.copy()
+
+    @q.setter
+    def q(self, q: ArrayLike):
+        self._whole.set(q, self._whole.qd)
+
+    @property
+    def qd(self) -> np.ndarray:
+        """Velocities of all parts, (nv,): a copy."""
+        return self._whole.qd.copy()
+
+    @qd.setter
+    def qd(self, qd: ArrayLike):
+        self._whole.set(self._whole.q, qd)
+
+    @property
+    def activation(self) -> np.ndarray:
+        """Of the actuators that have one, (m,): a copy."""
+        return self._whole.activation.copy()
+
+    @property
+    def state(self) -> State:
+        """Time, positions, velocities, activations, and the memory of the solver."""
+        whole = self._whole
+        return State(
+            self._time, whole.q.copy(), whole.qd.copy(), whole.activation.copy(),
+            whole.steps.saved(),
+        )  # fmt: skip
+
+    def set_state(self, state: State) -> None:
+        """Go back to a state of this world, or of one that was made in the same way."""
+        if not isinstance(state, State):
+            raise TypeError(f"set_state takes the state of a world, got {type(state).__name__}")
+        whole = self._whole
+        whole.set(state.q, state.qd, activation=state.activation)
+        whole.steps.restore(state.memory)
+        self._time = state.time
+
+    def reset(self, posture: str | Posture | Mapping[str, str] | None = None) -> None:
+        """Go back to the start, at time 0.
+
+        Args:
+            posture: name of a posture: parts that have one of that name take it, the others go to
+                their start. Or names of postures by part.
+        """
+        whole, (q, qd) = self._whole, self.start
+        activation = np.zeros(whole.activation.size)
+        if posture is None:
+            wanted = {}
+        elif isinstance(posture, Mapping):
+            wanted = {self[name]: self.model.posture(x) for name, x in posture.items()}
+        else:
+            name = posture if isinstance(posture, str) else posture.name
+            wanted = {None: self.model.posture(name)}
+        for part, p in wanted.items():
+            at_q, at_v = (slice(None),) * 2 if part is None else (part.q_indices, part.v_indices)
+            if part is not None and p.name not in part.postures:
+                known = ", ".join(part.postures) or "none"
+                raise UnknownNameError(f"{part.name!r} has no posture {p.name!r}; it has {known}")
+            q[at_q], qd[at_v] = p.q[at_q], p.qd[at_v] if p.moves else 0.0
+            activation = np.array(p.activation) if p.activation.size else activation
+        whole.set(q, qd, activation=activation)
+        whole.steps.forget()
+        self._time = 0.0
+
+    @property
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities to which ``reset`` returns."""
+        states = [piece.start for piece in self._pieces]
+        q, qd = ([x[k] for x in states] for k in (0, 1))
+        return np.concatenate([np.zeros(0), *q]), np.concatenate([np.zeros(0), *qd])
+
+    # --- motion ------------------------------------------------------------------------------
+
+    def step(
+        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None
+    ) -> None:
+        """Take steps of ``timestep`` seconds.
+
+        Args:
+            n: how many.
+            control: of the actuators of all robots, (number of actuators,); or by name of the
+                part, ``{"left": u}``; or a function ``(t, q, qd)`` that returns either, called
+                before every step. Without it actuators exert nothing.
+            tau: joint forces, (nv,), beside them, or a function ``(t, q, qd)``.
+        """
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise ShapeError(f"n must be a whole number of steps, got {n!r}")
+        whole = self._whole
+        whole.steps.advance(whole, self._time, self.timestep, int(n), control, tau, self._actuators)
+        self._time += int(n) * self.timestep
+
+    def _actuators(self, name):
+        return self[name].actuators
+
+    def contacts(self) -> Contacts:
+        """The contacts of the last step as a table, with their forces; or those that there are."""
+        return self._whole.steps.contacts(self._whole)
+
+    @property
+    def report(self) -> Report:
+        """Residuals and penetration of the last call of ``step``, contacts and islands."""
+        return self._whole.steps.report
+
+    # --- sensors -----------------------------------------------------------------------------
+
+    @property
+    def sensors(self) -> Sensors:
+        """The sensors of all parts, by name."""
+        return sensors(self.model)
+
+    def read_sensors(self) -> Readings:
+        """Readings now, with the contact forces and accelerations of the last step."""
+        return self._whole.steps.readings(self._whole, self.sensors, self._time)
+
+    # --- files, batches, pictures ------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write the world with its state to a file, ``.npz``; ``World.load`` reads it."""
+        from kinetree.worlds.files import save
+
+        return save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "World":
+        """The world in a file that ``save`` wrote; it goes on with the same bits."""
+        from kinetree.worlds.files import load
+
+        return load(cls, path)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike, **options: Any) -> "World":
+        """The world in an MJCF, SDF or other file, with its robots and objects as parts.
+
+        Every body on the base is a part with all that it carries, called by its own name, and all
+        names are those of the file. Gravity and, of MJCF, the time step are those of the file.
+
+        Args:
+            path: of the file.
+            **options: of ``World``, and of ``kinetree.load``.
+        """
+        from kinetree.worlds.files import from_file
+
+        return from_file(cls, path, options)
+
+    def view(self, **options: Any) -> Any:
+        """Show the world as it is in the browser: ``kinetree.view(world, **options)``."""
+        import kinetree  # the viewer stands above this layer, and is reached by the public door
+
+        return kinetree.view(self, **options)
+
+
+class Whole:
+    """A world that is put together: its model, scene, state and steps."""
+
+    def __init__(self, world: World):
+        self.model, self.numbers = pieces.composed(world._base, world._pieces, world._pairs)
+        slices = self.model.q_slice, self.model.v_slice
+        starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
+                  for r in self.numbers for x in slices]  # fmt: skip
+        self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
+        self.q = np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
+        self.qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
+        self.activation = np.zeros(sum(bool(a.activation) for a in self.model.actuators))
+        self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
+        self.ranges = dict(zip((id(p) for p in world._pieces), self.numbers, strict=True))
+        self._world = world
+
+    @cached_property
+    def scene(self) -> Scene:
+        """What can touch."""
+        return Scene(self.model, **self._world.coefficients)
+
+    @cached_property
+    def contact(self) -> TimeStepping:
+        """The contact model."""
+        return TimeStepping(self.scene, **self._world.settings)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What takes the steps."""
+        return Steps(self.model, self.contact, self._world.joints)
+
+    def set(self, q, qd, *, activation=None):
+        """Set the state, checked; quaternions are made unit."""
+        for what, x, size in (("q", q, self.model.nq), ("qd", qd, self.model.nv)):
+            x = np.asarray(x, dtype=float)
+            if x.shape != (size,) or not np.all(np.isfinite(x)):
+                raise ShapeError(
+                    f"{what} of world {self.model.name!r} must be {size} finite numbers, got shape "
+                    f"{x.shape}"
+                )
+        self.q, self.qd = np.array(q, dtype=float), np.array(qd, dtype=float)
+        if activation is not None:
+            self.activation = np.array(activation, dtype=float)
+
+
+def _surface(surface, coefficients) -> Surface | None:
+    unknown = [key for key in coefficients if key not in _SURFACE]
+    if unknown:
+        hint = did_you_mean(unknown[0], _SURFACE)
+        raise TypeError(f"a surface has no {unknown[0]!r}; {hint}")
+    if surface is not None and coefficients:
+        raise ModelError(f"give surface= or {next(iter(coefficients))}=, not both")
+    return Surface(**coefficients) if coefficients else surface
+
+
+def _named(g: Geometry, name: str) -> Geometry:
+    return replace(g, name=name)
+
+
+def _moved(g: Geometry, at: Plucker) -> Geometry:
+    return replace(g, placement=g.placement @ at)

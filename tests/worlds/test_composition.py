@@ -1,0 +1,196 @@
+"""Worlds put together: names, places, and the dynamics of every part as it is alone."""
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import geometry as shapes
+
+BOX, BALL = shapes.Box((0.1, 0.2, 0.3)), shapes.Sphere(0.05)
+
+
+def two_arms_and_a_dog() -> kt.World:
+    world = kt.World("workshop")
+    world.add_ground(friction=0.5)
+    world.add("panda", name="left", at=(0, 1, 0))
+    world.add(kt.samples.panda(), name="right", at=kt.rotz(0.3) @ kt.xlt([0, -1, 0.2]))
+    world.add("quadruped", name="dog", at=(2, 0, 0))
+    world.add(BOX, mass=2.0, at=(0.5, 0, 0.15), restitution=0.3)
+    world.add([(BALL, (0, 0, 0.1)), (BOX, None)], density=300.0, name="box", at=(3, 0, 1))
+    return world
+
+
+@pytest.fixture(scope="module")
+def world():
+    return two_arms_and_a_dog()
+
+
+def test_names_do_not_clash(world):
+    assert list(world) == ["ground", "left", "right", "dog", "box", "box_2"]
+    assert {"left.link1", "right.link1", "dog.trunk", "box", "box_2"} <= {*world.model.body_names}
+    assert {"box_joint", "box_2_joint"} <= {*world.model.joint_names}
+    assert {"left.base", "right.base"} <= {*world.model.frame_names}
+    assert world.model.actuators[0].name.startswith("left.")
+    assert [p.name for p in world.model.postures] == ["home"]
+
+
+def test_parts_of_robots_go_along(world):
+    alone, model = kt.samples.panda(), world.model
+    own = [g for g in model.geometry if model.body_names[g.body].startswith("right.")]
+    assert len(own) == sum(g.body > 0 for g in alone.geometry)
+    assert len(model.frames) >= 2 * len(alone.frames)
+    i = model.joint_index("right." + alone.joint_names[0])
+    assert model.bodies[i - 1].limits == alone.bodies[0].limits
+    assert len(model.actuators) == 2 * len(alone.actuators) + len(kt.samples.quadruped().actuators)
+
+
+def test_each_part_moves_as_it_does_alone(world):
+    rng = np.random.default_rng(0)
+    model, q = world.model, world.q
+    qd, qdd = rng.standard_normal((2, model.nv))
+    tau, H = kt.inverse_dynamics(model, q, qd, qdd), kt.mass_matrix(model, q)
+    rest = np.ones((model.nv, model.nv), dtype=bool)
+    for name, alone in (("left", kt.samples.panda()), ("dog", kt.samples.quadruped())):
+        part = world[name]
+        at, q_part = part.v_indices, part.q
+        tau_alone = kt.inverse_dynamics(alone, q_part, qd[at], qdd[at])
+        np.testing.assert_allclose(tau[at], tau_alone, rtol=1e-12, atol=1e-12 * np.abs(tau).max())
+        H_alone = kt.mass_matrix(alone, q_part)
+        np.testing.assert_allclose(H[np.ix_(at, at)], H_alone, atol=1e-13 * np.abs(H).max())
+        rest[np.ix_(at, at)] = False
+    for name in ("right", "box", "box_2"):
+        rest[np.ix_(world[name].v_indices, world[name].v_indices)] = False
+    assert not np.any(H[rest])  # a forest
+
+
+def test_an_object_has_the_inertia_of_its_shapes(world):
+    model = world.model
+    I = model.inertia[model.body_index("box")]
+    expected = kt.shapes.box(0.1, 0.2, 0.3, mass=2.0)
+    np.testing.assert_allclose(I.to_matrix(), expected.to_matrix(), rtol=1e-14)
+    both = model.inertia[model.body_index("box_2")]
+    ball = kt.shapes.sphere(0.05, density=300.0, at=(0, 0, 0.1))
+    expected = ball + kt.shapes.box(0.1, 0.2, 0.3, density=300.0)
+    np.testing.assert_allclose(both.to_matrix(), expected.to_matrix(), rtol=1e-14)
+
+
+def test_places(world):
+    np.testing.assert_allclose(world["box"].pose[:3, 3], (0.5, 0, 0.15))
+    np.testing.assert_allclose(world["left"].pose[:3, 3], (0, 1, 0))
+    home = np.array(kt.samples.quadruped().posture("home").q)
+    np.testing.assert_allclose(world["dog"].q[:3], home[:3] + np.array([2, 0, 0]))
+    pose = kt.pose(world.model, world.q, "right.base")
+    expected = (kt.rotz(0.3) @ kt.xlt([0, -1, 0.2])).to_pose()
+    np.testing.assert_allclose(pose, expected, atol=1e-15)
+
+
+def test_parts_are_read_and_set():
+    world = two_arms_and_a_dog()
+    dog, box = world["dog"], world["box"]
+    pose = (kt.rotx(0.4) @ kt.xlt([1, 2, 3])).to_pose()
+    dog.pose = pose
+    np.testing.assert_allclose(dog.pose, pose, atol=1e-15)
+    np.testing.assert_allclose(kt.pose(world.model, world.q, "dog.trunk"), pose, atol=1e-15)
+    dog.set_velocity(velocity=(1, 2, 3), spin=(0, 0, 4))
+    np.testing.assert_allclose(dog.velocity, (1, 2, 3), atol=1e-15)
+    np.testing.assert_allclose(dog.spin, (0, 0, 4), atol=1e-15)
+    v = kt.velocity(world.model, world.q, world.qd, "dog.trunk", frame="aligned")
+    np.testing.assert_allclose(v, (0, 0, 4, 1, 2, 3), atol=1e-14)
+    world["left"].q = 0.1
+    np.testing.assert_array_equal(world["left"].q, np.full(9, 0.1))
+    assert box.bodies == ("box",)
+    assert box.joints == ("box_joint",)
+    elbow = world["left.link4"]
+    assert elbow.bodies[0] == "left.link4"
+    assert elbow.q.size < world["left"].q.size
+
+
+def test_what_is_added_later_keeps_the_state():
+    world = kt.World()
+    box = world.add(BOX, mass=1.0, at=(0, 0, 1))
+    box.pose = kt.xlt([4, 5, 6])
+    ball = world.add(BALL, mass=1.0, at=(1, 0, 0), velocity=(0, 0, 2))
+    np.testing.assert_allclose(box.position, (4, 5, 6))
+    np.testing.assert_allclose(ball.velocity, (0, 0, 2))
+    world.reset()
+    np.testing.assert_allclose(box.position, (0, 0, 1))
+    np.testing.assert_allclose(ball.velocity, (0, 0, 2))
+
+
+def test_postures_by_name_and_by_part():
+    world = two_arms_and_a_dog()
+    world["left"].q, world["right"].q = 0.1, 0.2
+    home = np.array(kt.samples.panda().posture("home").q)
+    world.reset({"left": "home"})
+    np.testing.assert_array_equal(world["left"].q, home)
+    world.reset("home")
+    np.testing.assert_array_equal(world["right"].q, home)
+
+
+def test_loops_couplings_sensors_and_pairs_keep_their_names():
+    mechanism = kt.samples.four_bar()
+    world = kt.World()
+    world.add(mechanism, name="a")
+    world.add(mechanism, name="b", at=(0, 0, 2))
+    model = world.model
+    assert [loop.name for loop in model.loops] == [
+        f"{x}.{loop.name}" for x in "ab" for loop in mechanism.loops
+    ]
+    assert np.abs(kt.loops.error(model, world.q)).max() < 1e-12
+    builder = kt.ModelBuilder("gear")
+    builder.body("m", joint=kt.Revolute("z"), inertia=kt.shapes.sphere(0.1, mass=1))
+    builder.body("n", joint=kt.Revolute("z"), inertia=kt.shapes.sphere(0.1, mass=1))
+    builder.geometry(BALL, on="m", name="knob").geometry(BALL, on="n").exclude("m", "n")
+    builder.coupling("mesh", joint="n_joint", source="m_joint", coefficients=(0, -2))
+    builder.sensor("angle", "jointpos", of="m_joint").group("all", joints=["m_joint"])
+    geared = builder.build()
+    world = kt.World()
+    one, two = world.add(geared, at=[(0, 0, 0), (1, 0, 0)])
+    assert (one.name, two.name) == ("gear", "gear_2")
+    assert [c.name for c in world.model.couplings] == ["gear.mesh", "gear_2.mesh"]
+    assert [s.of for s in world.model.sensors] == ["gear.m_joint", "gear_2.m_joint"]
+    assert [g.joints for g in world.model.groups] == [("gear.m_joint",), ("gear_2.m_joint",)]
+    assert [p.first for p in world.model.contact_pairs] == ["gear.m", "gear_2.m"]
+    two.q = [0.3]
+    assert world.read_sensors()["gear_2.angle"].item() == 0.3
+
+
+def test_many_boxes_are_put_together_at_once():
+    import time
+
+    world = kt.World()
+    world.add_ground()
+    start = time.perf_counter()
+    world.add(BOX, mass=1.0, at=np.random.default_rng(0).uniform(0, 9, (1000, 3)))
+    assert world.model.body_count == 1000
+    assert time.perf_counter() - start < 5  # 0.35 s; squared work would take a minute
+    assert world["box_1000"].q.size == 7
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda w: w["lft"], r"no part or body 'lft'; did you mean 'left'"),
+        (lambda w: w.add("pandaa"), r"no file 'pandaa', and no sample of that name; did you mean"),
+        (lambda w: w.add(3.0), r"a world is made of models, files of robots, .* got 3.0"),
+        (lambda w: w.add(BOX, mass=-1.0), r"mass of 'box_3' must be a positive number, got -1.0"),
+        (lambda w: w.add(BOX, mass=1.0, density=1.0), r"give mass or density, not both"),
+        (lambda w: w.add(shapes.Plane(), mass=1.0), r"a Plane has no end and no mass"),
+        (lambda w: w.add(BOX, name="a.b"), r"a string without '\.' and '/', got 'a\.b'"),
+        (lambda w: w.add(BOX, frction=1.0), r"a surface has no 'frction'; did you mean 'friction'"),
+        (lambda w: w.add("panda", mass=1.0), r"mass= is for objects; 'panda' is a model"),
+        (lambda w: w.add(kt.samples.panda(), fixed=False), r"stands on a fixed base, whose mass"),
+        (lambda w: w.add("panda", q=[0.0]), r"q of 'panda.*' must be 9 finite numbers"),
+        (lambda w: setattr(w["left"], "q", [0.0] * 3), r"q of 'left' must be 9 numbers, got shape"),
+        (lambda w: setattr(w["left"], "pose", np.eye(4)), r"'left' is not on a free joint"),
+        (lambda w: w.reset("hme"), r"no posture 'hme'; did you mean 'home'"),
+        (lambda w: w.reset({"box": "home"}), r"'box' has no posture 'home'; it has none"),
+        (lambda w: w.step(0.5), r"n must be a whole number of steps, got 0.5"),
+        (lambda w: w.step(1, control=[1.0]), r"control must be 30 finite numbers.*\{'left': u\}"),
+        (lambda w: w.step(1, control={"left": [1.0]}), r"control of 'left' must be 9 numbers"),
+        (lambda w: w.step(1, tau=[1.0]), r"tau must be 48 finite numbers"),
+    ],
+)  # fmt: skip
+def test_messages(call, message):
+    with pytest.raises((kt.KinetreeError, TypeError), match=message):
+        call(two_arms_and_a_dog())
