@@ -160,7 +160,9 @@ class Part:
         """Angular velocity of its body, along the axes of the world [rad/s], (3,)."""
         return self._velocities()[0]
 
-    def set_velocity(self, velocity: ArrayLike | None = None, spin: ArrayLike | None = None):
+    def set_velocity(
+        self, velocity: ArrayLike | None = None, spin: ArrayLike | None = None
+    ) -> None:
         """Set velocity [m/s] and angular velocity [rad/s] of a free part, along the world's axes.
 
         Args:
