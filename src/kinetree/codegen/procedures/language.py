@@ -11,6 +11,7 @@ import operator
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,14 @@ class ArrayType:
     def dtype(self):
         """The type of its numbers in NumPy."""
         return _DTYPES[self.element]
+
+    @property
+    def test(self):
+        """When ``x`` is not such an array, as text of Python; ``dtype:`` is its type."""
+        tests = ["type(x) is not ndarray", "x.dtype is not dtype:", "not x.flags.c_contiguous"]
+        tests.append(f"x.ndim != {len(self.dims)}")
+        tests += [f"x.shape[{k}] != {d}" for k, d in enumerate(self.dims) if d is not None]
+        return " or ".join(tests)
 
     def checked(self, array: Any, name: str) -> np.ndarray:
         """The array, when machine code may have its address."""
@@ -184,7 +193,7 @@ def _field(made, name, kind):
 
     def put(self, value):
         if isinstance(kind, ArrayType):
-            raw.__set__(self, kind.checked(value, label).ctypes.data)
+            raw.__set__(self, address_of(kind.checked(value, label)))
         elif type(value) is not kind:
             raise TypeError(f"{label} must be a {kind.__name__}, got {type(value).__name__}")
         else:
@@ -192,6 +201,24 @@ def _field(made, name, kind):
         self.__dict__[name] = value
 
     return property(lambda self: self.__dict__[name], put)
+
+
+DATA = 16  # where CPython's NumPy has the address of the numbers of an array
+
+
+@cache
+def has_usual_arrays() -> bool:
+    """Whether the address of an array's numbers is where CPython has it."""
+    array = np.zeros(3)
+    usual = sys.implementation.name == "cpython" and object.__basicsize__ == DATA
+    return usual and ctypes.c_size_t.from_address(id(array) + DATA).value == array.ctypes.data
+
+
+def address_of(array: np.ndarray) -> int:
+    """Address of the numbers of an array; ``array.ctypes`` takes microseconds."""
+    if has_usual_arrays():
+        return ctypes.c_size_t.from_address(id(array) + DATA).value
+    return array.ctypes.data
 
 
 # --- Functions of procedures, as Python runs them ------------------------------------------------

@@ -6,7 +6,7 @@ of each record. Addresses in records do not change while a procedure runs.
 
 import math
 
-from kinetree.codegen.procedures.language import BOOL, ArrayType, is_record
+from kinetree.codegen.procedures.language import BOOL, DATA, ArrayType, is_record
 from kinetree.codegen.procedures.writer import text_of, write
 
 _HEAD = "; procedures of kinetree, optimised by LLVM"
@@ -79,18 +79,26 @@ def _entry(procedure, module):
         if isinstance(kind, ArrayType) or is_record(kind):
             text += " noundef"
         arguments.append(f"{text} %arg_{name}")
-    given = ", ".join(f"{text_of(kind)} %arg_{name}" for name, kind in procedure.arguments)
-    call = f"call {text_of(procedure.returns)} {module.name(procedure)}({given})"
+    lines, given = [], []
+    for name, kind in procedure.arguments:
+        x = f"%arg_{name}"
+        if isinstance(kind, ArrayType):  # an object of Python
+            lines.append(f"  %at_{name} = getelementptr i8, ptr {x}, i64 {DATA}")
+            lines.append(f"  %data_{name} = load ptr, ptr %at_{name}")
+            x = f"%data_{name}"
+        given.append(f"{text_of(kind)} {x}")
+    call = f"call {text_of(procedure.returns)} {module.name(procedure)}({', '.join(given)})"
     returns = procedure.returns
     if not isinstance(returns, tuple):
         kind = "i1" if returns == BOOL else text_of(returns)
         end = "ret void" if returns is None else f"ret {kind} %r"
-        lines = [f"  {'' if returns is None else '%r = '}{call}", f"  {end}"]
+        lines += [f"  {'' if returns is None else '%r = '}{call}", f"  {end}"]
         head = (
             f"define {'zeroext ' if returns == BOOL else ''}{kind} @entry({', '.join(arguments)})"
         )
         return "\n".join([f"{head} nounwind {{", *lines, "}"])
-    lines, at = [f"  %r = {call}"], 0
+    lines.append(f"  %r = {call}")
+    at = 0
     for k, kind in enumerate(returns):
         size = 1 if kind == BOOL else 8
         at = math.ceil(at / size) * size

@@ -4,6 +4,8 @@ import ast
 import ctypes
 import hashlib
 import inspect
+import operator
+import re
 import textwrap
 from functools import cached_property
 from threading import RLock
@@ -19,7 +21,9 @@ from kinetree.codegen.procedures.language import (
     FLOAT,
     INT,
     ArrayType,
+    address_of,
     builtin,
+    has_usual_arrays,
     is_record,
     scope_of,
     spelled,
@@ -225,8 +229,10 @@ class Procedure:
         native = ctypes.CFUNCTYPE(results, *types, *extra)(self.code.address("entry"))
         scope: dict[str, Any] = {
             "native": native,
-            "index": lambda x: x.__index__(),
+            "index": operator.index,
             "code": self.code,
+            "address": address_of,
+            "word": lambda x: (ctypes.c_size_t * 3)(0, 0, x),
         }
         head, given, checks = [], [], []
         for n, (name, kind) in enumerate(self.arguments):
@@ -235,11 +241,10 @@ class Procedure:
                 scope[f"default_{n}"] = self.defaults[name]
                 head[-1] += f"=default_{n}"
             if isinstance(kind, ArrayType):
-                scope[f"kind_{n}"] = kind
-                given.append(f"address_{n}")
-                checks.append(
-                    f"address_{n} = kind_{n}.checked({name}, '{self.name}: {name}').ctypes.data"
-                )
+                scope |= {f"kind_{n}": kind, f"dtype_{n}": kind.dtype, "ndarray": np.ndarray}
+                test = re.sub(r"\bx\b", name, kind.test).replace("dtype:", f"dtype_{n}")
+                checks.append(f"if {test}: kind_{n}.checked({name}, '{self.name}: {name}')")
+                given.append(f"id({name})" if has_usual_arrays() else f"word(address({name}))")
             elif is_record(kind):
                 scope[f"kind_{n}"], scope["refuse"] = kind, self._refuse
                 given.append(f"{name}.address")

@@ -62,16 +62,18 @@ def text_of(kind) -> str:
 def write(procedure, module) -> str:
     """The function of a procedure; ``module`` gives names of others, tags and constants."""
     types: dict[str, str] = {}
+    widened: dict[str, int] = {}
     while True:
         try:
-            return _Writer(procedure, module, types).function()
+            return _Writer(procedure, module, types, widened).function()
         except WiderError:
             continue
 
 
 class _Writer:
-    def __init__(self, procedure, module, types):
-        self.procedure, self.module, self.types = procedure, module, types
+    def __init__(self, procedure, module, types, widened):
+        self.procedure, self.module = procedure, module
+        self.types, self.widened = types, widened  # of variables; the lines that made them so
         self.lines: list[str] = []
         self.entry: list[str] = []
         self.count, self.done, self.node = 0, False, procedure.tree
@@ -118,8 +120,10 @@ class _Writer:
     def fail(self, message, node=None):
         node = node if node is not None and hasattr(node, "lineno") else self.node
         p = self.procedure
-        line = p.first_line + getattr(node, "lineno", 1) - 1
-        return TraceError(f"procedure {p.name}, {p.file}, line {line}: {message}")
+        return TraceError(f"procedure {p.name}, {p.file}, line {self.line(node)}: {message}")
+
+    def line(self, node):
+        return self.procedure.first_line + getattr(node, "lineno", 1) - 1
 
     def function(self) -> str:
         p, arguments = self.procedure, []
@@ -170,6 +174,7 @@ class _Writer:
         known = self.types.get(name)
         if known is None or _RANK[kind] > _RANK[known]:
             self.types[name] = kind
+            self.widened[name] = self.line(self.node)
             if known is not None and name in self.names:
                 raise WiderError
         return self.types[name]
@@ -363,6 +368,10 @@ class _Writer:
             for target, value, e in zip(first.elts, values, s.value.elts, strict=True):
                 self.assign(target, value, e)
             return
+        if isinstance(first, ast.Tuple) and isinstance(s.value, ast.IfExp):  # of two tuples
+            both = [[ast.Assign(s.targets, each)] for each in (s.value.body, s.value.orelse)]
+            self.s_If(ast.If(s.value.test, *both))
+            return
         value = self.any(s.value)
         for target in s.targets:
             if isinstance(target, ast.Tuple):
@@ -518,8 +527,13 @@ class _Writer:
     def integer(self, e) -> str:
         value = self.number(e)
         if value.kind == FLOAT:
-            raise self.fail(f"{ast.unparse(e)} must be an int, is a float", e)
+            raise self.fail(f"{ast.unparse(e)} must be an int, is a float{self.reason(e)}", e)
         return self.cast(value, INT)
+
+    def reason(self, e):
+        """Why a variable is a float."""
+        line = self.widened.get(e.id) if isinstance(e, ast.Name) else None
+        return "" if line is None else f", as line {line} assigns one: use two names"
 
     def static(self, e):
         """The number that an expression always is, or None."""
