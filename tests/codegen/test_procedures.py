@@ -1,12 +1,23 @@
 """Procedures: machine code against the meaning that Python gives the same text."""
 
+import ctypes
 import math
 from math import atan2, floor, sin
 
 import numpy as np
 import pytest
 
-from kinetree.codegen.procedures import cross, dot, local, procedure, record, sqrt, vector, view
+from kinetree.codegen.procedures import (
+    cross,
+    dot,
+    invoke,
+    local,
+    procedure,
+    record,
+    sqrt,
+    vector,
+    view,
+)
 from kinetree.errors import ShapeError, TraceError
 
 ROOM = 4
@@ -270,6 +281,21 @@ def test_errors_name_procedure_line_and_what():
         return k + m
 
     _refused(early, "k has no value yet")
+
+
+@procedure
+def _through(address: int, x: "float[:]", y: "float[:]") -> float:
+    y[0] = 1.0
+    invoke(address, x, view(y, 1))
+    return y[1] + y[0]
+
+
+def test_machine_code_is_called_by_address():
+    """Memory that other code changes is read again."""
+    prototype = ctypes.CFUNCTYPE(None, *[ctypes.POINTER(ctypes.c_double)] * 2)
+    code = prototype(lambda x, y: y.__setitem__(0, 2 * x[0]))
+    address = ctypes.cast(code, ctypes.c_void_p).value
+    _same(_through, lambda r: (address, r.standard_normal(2), np.zeros(3)), seeds=3)
 
 
 def test_recursion_is_refused():

@@ -12,6 +12,7 @@ from math import atan2, cos, floor, sin
 from kinetree.codegen.procedures.language import (
     cross,
     dot,
+    invoke,
     isfinite,
     local,
     record,
@@ -22,6 +23,6 @@ from kinetree.codegen.procedures.language import (
 from kinetree.codegen.procedures.native import Procedure, procedure
 
 __all__ = [
-    "Procedure", "atan2", "cos", "cross", "dot", "floor", "isfinite", "local", "procedure",
-    "record", "sin", "sqrt", "vector", "view",
+    "Procedure", "atan2", "cos", "cross", "dot", "floor", "invoke", "isfinite", "local",
+    "procedure", "record", "sin", "sqrt", "vector", "view",
 ]  # fmt: skip

@@ -257,6 +257,12 @@ def sqrt(x: float) -> float:
     return math.sqrt(x) if x >= 0 else math.nan
 
 
+def invoke(address: int, *arrays: np.ndarray) -> None:
+    """Call machine code that takes the addresses of arrays and returns nothing."""
+    code = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(address)
+    code(*(a.ctypes.data for a in arrays))
+
+
 def isfinite(x: float) -> bool:
     """Whether a number is neither infinite nor NaN."""
     return math.isfinite(x)
@@ -264,7 +270,7 @@ def isfinite(x: float) -> bool:
 
 _BUILTINS: dict[Any, str] = {
     sqrt: "sqrt", math.sqrt: "sqrt", np.sqrt: "sqrt", cross: "cross", np.cross: "cross",
-    dot: "dot", np.dot: "dot", local: "local", view: "view", vector: "vector",
+    dot: "dot", np.dot: "dot", invoke: "invoke", local: "local", view: "view", vector: "vector",
     isfinite: "isfinite", math.isfinite: "isfinite", np.isfinite: "isfinite",
     math.isnan: "isnan", np.isnan: "isnan",
     abs: "abs", min: "min", max: "max", float: "float", int: "int", bool: "bool", len: "len",

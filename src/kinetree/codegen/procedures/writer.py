@@ -1049,6 +1049,11 @@ class _Writer:
         x = self.intrinsic("fabs", self.cast(self.number(e.args[0]), FLOAT))
         return Number(self.op(f"fcmp olt double {x}, {literal(math.inf).x}"), BOOL)
 
+    def f_invoke(self, e, name):
+        arrays = [self.pointed(self.any(a)).at for a in e.args[1:]]
+        code = self.op(f"inttoptr i64 {self.integer(e.args[0])} to ptr")
+        self.emit(f"call void {code}({', '.join(f'ptr {at}' for at in arrays)})")
+
     def f_isnan(self, e, name):
         x = self.cast(self.number(e.args[0]), FLOAT)
         return Number(self.op(f"fcmp uno double {x}, {x}"), BOOL)
