@@ -43,6 +43,8 @@ class Pairs:
         strip: first and last strip of every shape.
         strip_first: where each strip begins in ``entry``.
         entry: numbers of shapes.
+        row: boxes of one strip.
+        met: shapes of the strip whose boxes meet that of one of them.
         near: the pairs, the lower number first, in order.
         unsorted: as the sweep found them.
     """
@@ -58,6 +60,8 @@ class Pairs:
     strip: "int[:, 2]"
     strip_first: "int[:]"
     entry: "int[:]"
+    row: "float[:, 5]"
+    met: "int[:]"
     near: "int[:, 2]"
     unsorted: "int[:, 2]"
 
@@ -72,6 +76,8 @@ def pair_tables(shapes, bodies, capacity=None) -> Pairs:
         order=order, motion=np.zeros((bodies, 6)), move=np.zeros((n, 4)), box=np.zeros((n, 6)),
         strip=np.zeros((n, 2), dtype=np.int64), strip_first=np.zeros(n + 2, dtype=np.int64),
         entry=np.zeros(_STRIPS * n, dtype=np.int64),
+        row=np.zeros((n, 5)),
+        met=np.zeros(n, dtype=np.int64),
         near=np.zeros((capacity, 2), dtype=np.int64),
         unsorted=np.zeros((capacity, 2), dtype=np.int64),
     )  # fmt: skip
@@ -280,20 +286,33 @@ def count_entries(pairs: Pairs, side: int, start: float, span: float, strips: in
 def swept_pairs(shapes: Shapes, special: Special, pairs: Pairs, strips: int) -> int:
     """Pairs of bounded shapes, unsorted; a pair counts in the first strip that both are in."""
     n, axis = 0, pairs.axis
+    side = 0 if axis == 2 else axis + 1
+    other = 3 - axis - side
     for s in range(strips):
-        end = pairs.strip_first[s + 1]
-        for x in range(pairs.strip_first[s], end):
+        start, end = pairs.strip_first[s], pairs.strip_first[s + 1]
+        for x in range(start, end):  # copied to lie side by side
+            box, row = pairs.box[pairs.entry[x]], pairs.row[x - start]
+            row[0] = box[axis]
+            row[1] = box[side]
+            row[2] = box[3 + side]
+            row[3] = box[other]
+            row[4] = box[3 + other]
+        for x in range(start, end):
             i = pairs.entry[x]
+            row = pairs.row[x - start]
             high, first = pairs.box[i, 3 + axis], pairs.strip[i, 0]
-            for y in range(x + 1, end):
-                j = pairs.entry[y]
-                if pairs.box[j, axis] > high:
-                    break
-                if (
-                    overlap(pairs, i, j)
-                    and max(first, pairs.strip[j, 0]) == s
-                    and may_touch(shapes, special, i, j)
-                ):
+            a, b, c, d = row[1], row[2], row[3], row[4]
+            met, y = 0, x + 1
+            while (
+                y < end and pairs.row[y - start, 0] <= high
+            ):  # without branches that depend on boxes
+                row = pairs.row[y - start]
+                pairs.met[met] = pairs.entry[y]
+                met += (row[1] <= b) & (row[2] >= a) & (row[3] <= d) & (row[4] >= c)
+                y += 1
+            for y in range(met):
+                j = pairs.met[y]
+                if max(first, pairs.strip[j, 0]) == s and may_touch(shapes, special, i, j):
                     if n >= pairs.capacity:
                         return PAIRS_FULL
                     pairs.unsorted[n, 0] = min(i, j)
@@ -314,11 +333,24 @@ def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float,
     """Pairs of planes and height fields with bounded shapes, appended to the ``n`` others."""
     if n < 0:
         return n
-    for x in range(pairs.bounded, pairs.bounded + pairs.endless):
-        i = pairs.order[x]
-        for y in range(pairs.bounded):
-            j = pairs.order[y]
-            if is_over(shapes, special, pairs, i, j, margin) and may_touch(shapes, special, i, j):
+    for e in range(pairs.bounded, pairs.bounded + pairs.endless):
+        i = pairs.order[e]
+        p, top, own = shapes.pose[i], shapes.box[i], pairs.move[i]
+        x, y, z = p[2], p[6], p[10]
+        level = x * p[3] + y * p[7] + z * p[11] + top[2] + top[5] + margin / 2
+        level += max(special.reach, 0.0) / 2 + max(shapes.margin[i], 0.0)
+        level += sqrt(own[0] * own[0] + own[1] * own[1] + own[2] * own[2]) + own[3]
+        for j in range(shapes.count):
+            box = pairs.box[j]  # its corner that is lowest over the plane
+            a = box[0] if x > 0.0 else box[3]
+            b = box[1] if y > 0.0 else box[4]
+            c = box[2] if z > 0.0 else box[5]
+            if (
+                a * x + b * y + c * z <= level
+                and shapes.radius[j] <= ENDLESS
+                and is_over(shapes, special, pairs, i, j, margin)
+                and may_touch(shapes, special, i, j)
+            ):
                 if n >= pairs.capacity:
                     return PAIRS_FULL
                 pairs.unsorted[n, 0] = min(i, j)
@@ -330,20 +362,24 @@ def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float,
 @procedure
 def put_in_order(pairs: Pairs, count: int, n: int) -> None:
     """``near`` sorted by both shapes, so that nothing later depends on earlier steps."""
-    first = pairs.strip_first
+    sort_by(pairs.unsorted, pairs.near, 1, pairs.strip_first, count, n)
+    for k in range(n):
+        pairs.unsorted[k] = pairs.near[k]
+    sort_by(pairs.unsorted, pairs.near, 0, pairs.strip_first, count, n)
+
+
+@procedure
+def sort_by(
+    given: "int[:, 2]", result: "int[:, 2]", side: int, first: "int[:]", count: int, n: int
+) -> None:
+    """Pairs by one of their shapes, those with the same one in the order that they had."""
     for k in range(count + 1):
         first[k] = 0
     for k in range(n):
-        pairs.near[k, 0] = -1
-        first[pairs.unsorted[k, 0] + 1] += 1
+        first[given[k, side] + 1] += 1
     for k in range(count):
         first[k + 1] += first[k]
     for k in range(n):
-        i, j = pairs.unsorted[k, 0], pairs.unsorted[k, 1]
-        x = first[i]
-        first[i] += 1
-        pairs.near[x, 0] = i
-        while x > 0 and pairs.near[x - 1, 0] == i and pairs.near[x - 1, 1] > j:
-            pairs.near[x, 1] = pairs.near[x - 1, 1]
-            x -= 1
-        pairs.near[x, 1] = j
+        x = given[k, side]
+        result[first[x]] = given[k]
+        first[x] += 1
