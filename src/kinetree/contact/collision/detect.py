@@ -3,8 +3,18 @@
 import numpy as np
 
 from kinetree.codegen.procedures import local, procedure
+from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.narrow import narrow_phase
-from kinetree.contact.collision.sweep import Pairs, approach, near_pairs, special_number
+from kinetree.contact.collision.shape_tables import shape_tables
+from kinetree.contact.collision.sweep import (
+    PAIRS_FULL,
+    Pairs,
+    approach,
+    enlarge_pairs,
+    near_pairs,
+    pair_tables,
+    special_number,
+)
 from kinetree.contact.collision.tables import TOUCHES, Found, Shapes, Special, Touch
 from kinetree.contact.finding.pairs import FRICTION, RESTITUTION, ROLLING, TORSION
 
@@ -30,6 +40,39 @@ def touch_table() -> Touch:
         point=np.zeros((TOUCHES, 3)), normal=np.zeros((TOUCHES, 3)), gap=np.zeros(TOUCHES),
         feature=np.zeros(TOUCHES, dtype=np.int64),
     )  # fmt: skip
+
+
+class Detection:
+    """Finding the contacts of a scene, with room that grows as it is needed.
+
+    Args:
+        scene: the ``Scene``.
+
+    Attributes:
+        tables: ``ShapeTables``.
+        pairs: ``Pairs``; ``pairs.motion`` is zero unless the caller sets it.
+        found: ``Found`` of the last call.
+    """
+
+    def __init__(self, scene):
+        self.tables = shape_tables(scene)
+        self.poses = np.tile(np.eye(4)[:3].reshape(12), (scene.model.body_count + 1, 1))
+        self.pairs = pair_tables(self.tables.shapes, len(self.poses))
+        self.found, self.touch = found_tables(64), touch_table()
+
+    def find(self, poses: np.ndarray, margin: float) -> Found:
+        """The contacts within ``margin``; poses (n, 4, 4) are those of the bodies but the base."""
+        shapes, special = self.tables[:2]
+        self.poses[1:] = poses[:, :3].reshape(-1, 12)
+        place_shapes(shapes, self.poses)
+        while True:
+            n = detect(shapes, special, self.pairs, self.touch, margin, self.found)
+            if n >= 0:
+                return self.found
+            if n == PAIRS_FULL:
+                enlarge_pairs(self.pairs)
+            else:
+                self.found = found_tables(2 * self.found.capacity)
 
 
 @procedure
@@ -121,9 +164,13 @@ def material(
     """
     a, b = shapes.priority[i], shapes.priority[j]
     way = 1 if a > b else -1 if a < b else 0
-    dim = shapes.condim[i] if way > 0 else shapes.condim[j]
-    if way == 0:
-        dim = max(shapes.condim[i], shapes.condim[j])
+    dim = max(shapes.condim[i], shapes.condim[j])
+    if way > 0 and shapes.condim[i] > 0:
+        dim = shapes.condim[i]
+    elif way < 0 and shapes.condim[j] > 0:
+        dim = shapes.condim[j]
+    elif dim == 0:
+        dim = 3
     mu, nu = shapes.friction[i], shapes.friction[j]
     friction[0] = joined(mu[0], nu[0], way, FRICTION)
     friction[1] = joined(mu[1], nu[1], way, TORSION)

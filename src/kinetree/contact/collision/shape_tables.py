@@ -125,12 +125,12 @@ def _shapes(model, numbers, given):
     coefficients = np.array(
         [[s.friction, s.torsion, s.rolling, s.restitution] for s in surfaces], dtype=float
     ).reshape(n, 4)
-    condim = np.array([s.condim for s in surfaces], dtype=np.int64)
+    condim = np.array([g.surface.condim if g.surface else 0 for g in geometry], dtype=np.int64)
     for column, name in ((0, "friction"), (3, "restitution")):
         if given[name] is not None and not callable(given[name]):
             coefficients[:, column] = given[name]
             if name == "friction":  # the scene's, whatever the surfaces say
-                condim = np.maximum(condim, 3)
+                condim[condim == 1] = 3
     boxes = np.array([m.box for m in measures], dtype=float).reshape(n, 6)
     endless = np.array([isinstance(g.shape, (Plane, HeightField)) for g in geometry], dtype=bool)
     radius = np.array([m.radius for m in measures], dtype=float)

@@ -83,6 +83,13 @@ def pair_tables(shapes, bodies, capacity=None) -> Pairs:
     )  # fmt: skip
 
 
+def enlarge_pairs(pairs) -> None:
+    """Twice the room for near pairs."""
+    pairs.capacity *= 2
+    pairs.near = np.zeros((pairs.capacity, 2), dtype=np.int64)
+    pairs.unsorted = np.zeros((pairs.capacity, 2), dtype=np.int64)
+
+
 @procedure
 def near_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
     """How many pairs may be within ``margin``, in ``pairs.near``; negative: there is no room."""

@@ -36,6 +36,7 @@ class Shapes:
         box: around the shape in its coordinates: centre and half edges.
         thin: smallest half extent [m], for continuous detection; infinite for PLANE and FIELD,
             which are solid below.
+        condim: 1, 3, 4 or 6; 0: not given.
         friction: sliding, torsion [m], rolling [m]; NaN: not given.
         restitution: NaN: not given.
         drift: velocity of the surface along the shape's axes [m/s], as of a conveyor.
