@@ -85,7 +85,7 @@ def test_what_flies_away_is_followed():
     ("what", "options", "error", "message"),
     [
         ("pendulun", {}, kt.LoadError, r"no file 'pendulun', and no sample .*'pendulum'"),
-        (42, {}, TypeError, "only a Model, a Trajectory, a file or the name of a sample"),
+        (42, {}, TypeError, "only a Model, a Trajectory, a World, a file or the name of a sample"),
         (DOUBLE, {"q": np.zeros((2, 2)), "t": [0.0]}, kt.ShapeError, "t must be 2 times in order"),
         (DOUBLE, {"q": np.zeros((1, 2, 2))}, kt.ShapeError, r"\(nq,\) or \(T, nq\) to be shown"),
     ],

@@ -33,8 +33,8 @@ from kinetree.simulation.setup import composed, suited
 
 
 def simulate(
-    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, *, duration: float,
-    dt: float = 1e-3, controller: Callable | None = None,
+    model: Model | Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None, *,
+    duration: float, dt: float | None = None, controller: Callable | None = None,
     controls: Callable | ArrayLike | str | Posture | None = None,
     integrator: str | Integrator = "auto", forces: Callable | Sequence[Callable] = (),
     friction: str | Friction | None = "smooth",
@@ -57,11 +57,13 @@ def simulate(
 
     Args:
         model: the mechanism. Springs, dampers and friction of its joints act. Loops and couplings
-            hold, see ``constraints``.
+            hold, see ``constraints``. Or a ``kinetree.World``, which stays as it is: then state,
+            step, contact, friction and limits are those of the world where none are given.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
         duration: how long [s].
-        dt: length of a step, and of the interval at which a controller is called [s].
+        dt: length of a step, and of the interval at which a controller is called [s]; 1 ms by
+            default.
         controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); called at
             the start of every interval, held until its end. Also ``kt.Sampled``, which is called
             at a rate of its own, and ``kt.Recorded``.
@@ -117,6 +119,19 @@ def simulate(
             start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
             the integrator is not stable, because springs, dampers or servos are too stiff.
     """
+    if hasattr(model, "simulated"):
+        own = model.simulated()
+        model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
+        dt, contact = own.timestep if dt is None else dt, contact or own.contact
+        friction, limits = (
+            mine if given == usual else given
+            for given, usual, mine in zip(
+                (friction, limits), ("smooth", "stiff"), own.joints, strict=True
+            )
+        )
+    elif q0 is None:
+        raise TypeError("simulate needs the positions at the start, q0, such as model.neutral()")
+    dt = 1e-3 if dt is None else dt
     q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
     if turns_over(model):
         q, qd = settled(model, q, qd)

@@ -7,27 +7,26 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kinetree import samples
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import LoadError, ShapeError
-from kinetree.loaders.load import load
+from kinetree.errors import ShapeError
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration
 from kinetree.quantities.dynamics import external_forces
 from kinetree.quantities.reactions import Part, joint_reactions
 from kinetree.simulation.results.storage import SUFFIXES
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.spelling import did_you_mean
-from kinetree.viewer.scenes.contacts import Contacts
+from kinetree.viewer.scenes.contacts import Contacts, forces_seen
 from kinetree.viewer.scenes.description import Scene
 from kinetree.viewer.scenes.stage import Stage
+from kinetree.worlds.pieces import model_named
+from kinetree.worlds.world import World
 
 FRAMES_PER_SECOND = 30
 _MOST = 200_000  # nodes times states: some ten megabytes
 _FAR = 1e15  # no picture has room for more
 
-Viewable: TypeAlias = Model | Trajectory | str | os.PathLike
-"""A model, a motion, the name of a file of either, or of a sample."""
+Viewable: TypeAlias = Model | Trajectory | World | str | os.PathLike
+"""A model, a motion, a world, the name of a file of a model or motion, or of a sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +40,7 @@ class Motion:
         qd: velocities, (T, nv), or None.
         tau: joint forces, (T, nv), or None.
         source: the trajectory that it is of, or None.
+        touching: ``Contacts`` of a single state, or None; those of a trajectory are in ``source``.
     """
 
     model: Model
@@ -49,6 +49,7 @@ class Motion:
     qd: Any = None
     tau: Any = None
     source: Any = None
+    touching: Any = None
 
     @property
     def moves(self) -> bool:
@@ -58,7 +59,7 @@ class Motion:
     def at(self, which) -> "Motion":
         """Some of its states."""
         parts = [None if x is None else x[which] for x in (self.qd, self.tau, self.source)]
-        return Motion(self.model, self.t[which], self.q[which], *parts)
+        return Motion(self.model, self.t[which], self.q[which], *parts, self.touching)
 
     def reactions(self, part: Part) -> np.ndarray:
         """Of the joints, along the axes of the base, (T, joints, 6); at rest, without a motion."""
@@ -103,8 +104,8 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
     """The motion of a model, a trajectory, a file or a sample.
 
     Args:
-        what: a ``Model``, a ``Trajectory`` of one motion, the name of a file of either, or the name
-            of a sample.
+        what: a ``Model``, a ``Trajectory`` of one motion, a ``World`` as it is, the name of a file
+            of a model or motion, or the name of a sample.
         q: positions of a model: one state (nq,), or (T, nq); by default the posture ``home`` where
             there is one, else the neutral position within the limits.
         t: times of ``q`` [s], (T,); 30 a second unless given.
@@ -117,9 +118,12 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
         if q is not None:
             raise ShapeError("a trajectory has its own positions; q is for models")
         return _recorded(what)
+    if isinstance(what, World):
+        return _posed_world(what, q, t)
     if not isinstance(what, Model):
         raise TypeError(
-            f"only a Model, a Trajectory, a file or the name of a sample can be shown, got {what!r}"
+            f"only a Model, a Trajectory, a World, a file or the name of a sample can be shown, "
+            f"got {what!r}"
         )
     return _posed(what, q, t)
 
@@ -159,7 +163,10 @@ def staged(
         forces = _thinned_forces(motion, forces, which)
     if reactions is not None:
         reactions = _thinned_reactions(motion, reactions, which)
-    touching = None if contacts is None else contacts.at(motion.t, shown.t)
+    if contacts is not None:
+        touching = contacts.at(motion.t, shown.t)
+    else:
+        touching = shown.touching if shown.source is None else forces_seen(shown.source)
     second = None if ghost is None else _alongside(ghost, shown)
     scene = stage.scene(
         shown.t, shown.q, shown.qd, shown.tau, forces=forces, reactions=reactions,
@@ -211,6 +218,17 @@ def _alongside(ghost, shown):
     return other.q[np.searchsorted(middle, shown.t)]
 
 
+def _posed_world(world, q, t):
+    """A world as it is now with its contacts, or at other positions."""
+    if q is not None:
+        return _posed(world.model, q, t)
+    found = world.contacts()
+    touching = None
+    if len(found):
+        touching = Contacts(*(x[None] for x in (found.point, found.normal, found.force)))
+    return Motion(world.model, np.array([world.time]), world.q[None], touching=touching)
+
+
 def _posed(model, q, t):
     if q is None:
         home = [p for p in model.postures if p.name == "home"]
@@ -251,10 +269,4 @@ def _opened(name):
     path = Path(name)
     if path.suffix.lower() in SUFFIXES and path.exists():
         return Trajectory.load(path)
-    if path.exists():
-        return load(path)
-    if str(name) in samples.names():
-        return samples.load(str(name))
-    known = samples.names()
-    hint = did_you_mean(str(name), known, f"the samples are {', '.join(known)}")
-    raise LoadError(f"there is no file {str(name)!r}, and no sample of that name; {hint}")
+    return model_named(name)

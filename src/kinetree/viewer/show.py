@@ -34,8 +34,8 @@ def view(
     """Show a mechanism in the browser, with a slider for every joint; and its motion.
 
     Args:
-        what: a ``Model``, a ``Trajectory`` of one motion, the name of a file of either, or the name
-            of a sample.
+        what: a ``Model``, a ``Trajectory`` of one motion, a ``World`` as it is, the name of a file
+            of a model or motion, or the name of a sample.
         q: positions of a model: one state (nq,), or a motion (T, nq); by default the posture
             ``home`` where there is one, else the neutral position.
         t: times of ``q`` [s], (T,); 30 a second unless given.
@@ -43,7 +43,8 @@ def view(
         reactions: of the joints: ``"total"``, ``"bearing"`` or ``"drive"``, in a motion under the
             forces that acted, else at rest; or an array (T, joints, 6) of ``joint_reactions`` with
             ``frame="aligned"``. Drawn in the layer ``"reactions"``.
-        contacts: ``kinetree.viewer.Contacts`` at all times.
+        contacts: ``kinetree.viewer.Contacts`` at all times; by default the contact forces of a
+            world, and of a motion that was simulated with rigid contact.
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` has all.
         collision: draw the shapes that can touch instead of those to be seen.

@@ -1,6 +1,7 @@
 """``World``: robots, objects and terrain put together, stepped, saved and looked at."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.errors import ModelError, ModelWarning, ShapeError, UnknownNameError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
@@ -460,6 +461,51 @@ class World:
         """Readings now, with the contact forces and accelerations of the last step."""
         return self._whole.steps.readings(self._whole, self.sensors, self._time)
 
+    # --- copies, and other functions of kinetree ---------------------------------------------
+
+    def simulated(self) -> "Simulated":
+        """What ``kinetree.simulate(world, ...)`` starts from."""
+        whole, joints = self._whole, (self.joints["friction"], self.joints["limits"])
+        return Simulated(
+            whole.model, whole.q.copy(), whole.qd.copy(), self.timestep, whole.contact, joints
+        )
+
+    def with_model(self, model: Model) -> "World":
+        """A copy of the world with other numbers in its model: masses, sizes, gravity.
+
+        Args:
+            model: the model of the world, changed by ``model.replace(...)``; bodies, joints and
+                actuators must be the same.
+        """
+        from kinetree.worlds.files import fill
+
+        names = ("body_names", "joint_names", "nq")
+        if any(getattr(model, x) != getattr(self.model, x) for x in names):
+            raise ModelError(
+                f"with_model takes the model of world {self.name!r} with other numbers; "
+                f"{model.name!r} has other bodies or joints"
+            )
+        options = {"limits": self.joints["limits"], "joint_friction": self.joints["friction"]}
+        options |= self.coefficients | self.settings
+        new = World(self.name, gravity=model.gravity, timestep=self.timestep, **options)
+        parts = {name: self[name].numbers for name in self}
+        fill(new, model, self.start, parts)
+        new.set_state(self.state)
+        return new
+
+    def copy(self) -> "World":
+        """Another world in the same state."""
+        return self.with_model(self.model)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_whole": None, "_state": self.state}
+
+    def __setstate__(self, given):
+        state = given.pop("_state")
+        del given["_whole"]
+        self.__dict__.update(given)
+        self.set_state(state)
+
     # --- files, batches, pictures ------------------------------------------------------------
 
     def save(self, path: str | os.PathLike) -> Path:
@@ -497,6 +543,26 @@ class World:
         return kinetree.view(self, **options)
 
 
+class Simulated(NamedTuple):
+    """A world as ``kinetree.simulate`` needs it.
+
+    Attributes:
+        model: the whole world.
+        q: positions.
+        qd: velocities.
+        timestep: [s].
+        contact: the contact model.
+        joints: how dry friction and limits of joints are taken.
+    """
+
+    model: Model
+    q: np.ndarray
+    qd: np.ndarray
+    timestep: float
+    contact: TimeStepping
+    joints: tuple
+
+
 class Whole:
     """A world that is put together: its model, scene, state and steps."""
 
@@ -516,7 +582,10 @@ class Whole:
     @cached_property
     def scene(self) -> Scene:
         """What can touch."""
-        return Scene(self.model, **self._world.coefficients)
+        with warnings.catch_warnings():
+            if not any(g.body == 0 for g in self.model.geometry):  # nothing to fall through
+                warnings.simplefilter("ignore", ModelWarning)
+            return Scene(self.model, **self._world.coefficients)
 
     @cached_property
     def contact(self) -> TimeStepping:

@@ -4,7 +4,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from kinetree.spelling import did_you_mean
 
 
 def sweep(
-    model: Model, run: Callable | Mapping[str, Any], grid: Mapping[str, Any] | None = None, *,
+    model: Model | Any, run: Callable | Mapping[str, Any], grid: Mapping[str, Any] | None = None, *,
     samples: Any = None, count: int | None = None, seed: int = 0, batched: bool | None = None,
     folder: str | Path | None = None, client: Any = None, threads: int | None = None,
     chunk: int | None = None, progress: Callable | bool | None = None,
@@ -51,7 +51,7 @@ def sweep(
     the order of the numbers: they are the same on any number of threads or machines.
 
     Args:
-        model: the mechanism.
+        model: the mechanism; or a ``kinetree.World``, of which every run gets a copy of its own.
         run: called as ``run(model, **values)`` for each run; may take a random generator or a
             seed by having a parameter ``rng`` or ``seed``. Returns a number or an array, a
             dictionary of such, or a trajectory. Or a dictionary of options of ``kt.simulate``:
@@ -84,6 +84,8 @@ def sweep(
     if grid is not None and count is not None:
         raise SweepError("count= is for samples that a function draws; a grid has its own count")
     plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
+    if hasattr(model, "with_model"):
+        model, run = model.model, _in_world(model, run)
     work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
     size = _chunk_size(chunk, plan.count, work.batched)
     store, size, study = _open(folder, model, run, work, plan, size)
@@ -101,13 +103,13 @@ def sweep(
         results = on_cluster(work, tasks(), client, study)
     done = plan.count - sum(min((k + 1) * size, plan.count) - k * size for k in missing)
     with warnings.catch_warnings(), reporter(progress, plan.count, done, work.label) as advance:
-        if isinstance(run, dict):  # what a simulation warns of is among its results
+        if work.label == "simulate":  # what a simulation warns of is among its results
             warnings.simplefilter("ignore", SimulationWarning)
         for number, found in results:
             store.keep(number, found)
             advance(len(found.ids))
     result = Sweep(plan.values, plan.shape, plan.axes, store, len(numbers))
-    _warn(result, is_simulation=isinstance(run, dict))
+    _warn(result, is_simulation=work.label == "simulate")
     return result
 
 
@@ -135,6 +137,9 @@ def _warn(result, *, is_simulation):
 
 
 def _work(model, run, names, batched):
+    if isinstance(run, _InWorld) and isinstance(run.function, dict):
+        work = simulation_work(model, run.function, names, batched=batched, in_world=True)
+        return replace(work, function=replace(run, function=work.function))
     if not isinstance(run, dict):
         return work_of(model, run, names, batched=bool(batched))
     return simulation_work(model, run, names, batched=batched)
@@ -222,7 +227,7 @@ _STATES = {"q0", "qd0"}
 _SAME_FOR_ALL = {"duration", "dt", "store_every", "t0", "integrator"}
 
 
-def simulation_work(model, options, names, *, batched=None) -> Work:
+def simulation_work(model, options, names, *, batched=None, in_world=False) -> Work:
     """The work of simulating ``model`` with some options fixed and others, by name, varied.
 
     Runs that differ in nothing but their initial state, and which no function of the user's acts
@@ -239,7 +244,7 @@ def simulation_work(model, options, names, *, batched=None) -> Work:
             )
         elif name in options and name in names:
             raise SweepError(f"{name!r} is among the options and among the values; give it once")
-    for name in ("q0", "duration"):
+    for name in ("duration",) if in_world else ("q0", "duration"):
         if name not in options and name not in names:
             raise SweepError(
                 f"a simulation needs {name}: give it among the options, or among the values"
@@ -271,7 +276,7 @@ class _Simulation:
 
     def _simulate(self, model, values):
         options = {**self.options, **values}
-        return simulate(model, options.pop("q0"), **options)
+        return simulate(model, options.pop("q0", None), **options)
 
     def _arrays(self, trajectory):
         arrays = {name: np.asarray(getattr(trajectory, name)) for name in _KEPT}
@@ -280,3 +285,32 @@ class _Simulation:
 
 class _SomeoneIsSuspectError(Exception):
     """A batch whose report warns: done again run by run, it is known of which."""
+
+
+# --- Runs in worlds ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _InWorld:
+    """A function of a world as one of its model: every call has a world of its own.
+
+    Attributes:
+        world: of which copies are made.
+        about: its state and settings, for the digest of a sweep.
+        function: of a world and values; or options of a simulation.
+    """
+
+    world: Any
+    about: Any
+    function: Any
+
+    def __call__(self, model, **values):
+        return self.function(self.world.with_model(model), **values)
+
+
+def _in_world(world, run):
+    found = _InWorld(world, world.simulated()[1:3], run)
+    if callable(run):
+        object.__setattr__(found, "__signature__", inspect.signature(run))
+        object.__setattr__(found, "__name__", getattr(run, "__name__", type(run).__name__))
+    return found

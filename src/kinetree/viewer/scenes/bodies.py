@@ -34,7 +34,8 @@ def shapes_seen(model, *, collision=False):
 def body_parts(model, shapes):
     """Parts of the layer ``bodies``, and what could not be drawn.
 
-    Where no body has a shape, sticks between the joints are drawn.
+    Where no body has a shape, sticks between the joints are drawn; where only some have none,
+    their axes, at the centre of mass.
 
     Args:
         model: the mechanism.
@@ -60,6 +61,11 @@ def body_parts(model, shapes):
             parts.append(Part(_name(model, g), "bodies", g.body, placed, *look))
     if not any(part.node for part in parts):
         parts += _sticks(model)
+    else:
+        seen = {part.node for part in parts}
+        parts += [
+            p for i in range(1, model.body_count + 1) if i not in seen for p in _axes(model, i)
+        ]
     return tuple(parts), tuple(notices)
 
 
@@ -96,6 +102,24 @@ def _sticks(model):
                 yield Part(
                     body.name, "bodies", i, bar.placed(along(end / length), np.zeros(3)), color
                 )
+
+
+_AXES = ((0.85, 0.3, 0.3), (0.3, 0.7, 0.3), (0.3, 0.45, 0.9))
+
+
+def _axes(model, i):
+    """A ball with three axes at the centre of mass of a body without shapes, if it has mass."""
+    body = model.bodies[i - 1]
+    if not float(body.inertia.mass) > 0:
+        return
+    radii = np.sqrt(np.diag(np.asarray(body.inertia.rotational, dtype=float)) / body.inertia.mass)
+    length = max(float(np.max(radii)), 0.02 * scale_of(model))
+    yield Part(
+        body.name, "bodies", i, ball(0.2 * length, 12).placed(np.eye(3), _center(body)), _BASE
+    )
+    for axis, color in zip(np.eye(3), _AXES, strict=True):
+        bar = rod(0.06 * length, 0.0, length, 8).placed(along(axis), _center(body))
+        yield Part(body.name, "bodies", i, bar, color)
 
 
 def _position(placement):

@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.contact.contacts import contact_axes
 from kinetree.errors import ContactError, ShapeError
+from kinetree.simulation.contact_sensors import contacts_along
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.description import Part
 from kinetree.viewer.scenes.marks import scaled
@@ -137,3 +138,41 @@ def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1
         forces[k, at] = (history.force[k, at, None, :] @ axes)[:, 0]
         friction[at] = found.friction[known]
     return Contacts(points, normals, forces, friction)
+
+
+def forces_seen(trajectory: Trajectory) -> Contacts | None:
+    """Contact forces of a motion as arrows; None where it has none, or its scene is not known.
+
+    A contact keeps its column as long as it lasts; columns that were empty are used again.
+    """
+    if trajectory.contact is None or trajectory.q.ndim != 2 or not trajectory.contact.names:
+        return None
+    try:
+        each = contacts_along(trajectory, None)
+    except ContactError:  # of a trajectory from a file
+        return None
+    rows: list[dict[int, tuple]] = []
+    column: dict[str, int] = {}
+    count = 0
+    for found, force in each:
+        pushing = np.flatnonzero(np.abs(force).max(axis=1, initial=0.0) > 0)
+        axes = contact_axes(found.normal[pushing]) if pushing.size else ()
+        names = [found.names[k] for k in pushing]
+        column = {name: at for name, at in column.items() if name in names}
+        taken = {*column.values(), *(rows[-1] if rows else ())}
+        for name in (n for n in names if n not in column):
+            at = next(k for k in range(count + 1) if k not in taken)
+            column[name], count = at, max(count, at + 1)
+            taken.add(at)
+        rows.append({
+            column[name]: (found.point[k], found.normal[k], force[k] @ A)
+            for name, k, A in zip(names, pushing, axes, strict=True)
+        })  # fmt: skip
+    if not count:
+        return None
+    arrays = np.full((3, len(rows), count, 3), np.nan)
+    arrays[1:] = 0.0
+    for t, row in enumerate(rows):
+        for at, values in row.items():
+            arrays[:, t, at] = values
+    return Contacts(*arrays)
