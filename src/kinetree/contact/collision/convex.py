@@ -1,0 +1,210 @@
+"""Convex shapes without a closed form: nearest points, depth, and the patch where they touch."""
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.collision.clipping import clip_faces, put_between
+from kinetree.contact.collision.epa import DONE, FLAT, FULL, epa
+from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
+from kinetree.contact.collision.refine import refine
+from kinetree.contact.collision.support import is_curved, round_of, support_face
+from kinetree.contact.collision.tables import BOX, HULL, Shapes, Touch
+
+BEYOND, APART, OVERLAP, BOUNDED = 0, 1, 2, 3
+"""Status of ``nearest``: farther than asked for, apart, overlap, overlap of which the depth is an
+upper bound only (round shapes of nearly one size around one centre)."""
+_TIGHT = 1e-15  # tolerances of the search, of the square of the distance
+_LOOSE = 1e-8  # where Newton's method takes over
+_TOUCHING = 1e-12  # of the size: too near for a direction from the way between them
+_NEAR = 1e-6  # of the size: near enough for the direction to be uncertain
+_TILT = 0.2  # [rad] up to which the whole of a face is looked at
+
+
+@procedure
+def size_of(shapes: Shapes, i: int, corners: "float[3, 3]") -> float:
+    """Radius of a ball that holds a shape, or a length of the order of a triangle's."""
+    if i >= 0:
+        return shapes.radius[i]
+    a = corners[1] - corners[0]
+    b = corners[2] - corners[0]
+    return sqrt(a @ a) + sqrt(b @ b)
+
+
+@procedure
+def middle(
+    shapes: Shapes, i: int, corners: "float[3, 3]", o: "float[3]", out: "float[3]"
+):
+    """Centre of the box around a shape, relative to ``o``."""
+    if i < 0:
+        for c in range(3):
+            out[c] = (corners[0, c] + corners[1, c] + corners[2, c]) / 3.0
+    else:
+        P = shapes.pose[i]
+        x = shapes.box[i]
+        for c in range(3):
+            k = 4 * c
+            out[c] = P[k] * x[0] + P[k + 1] * x[1] + P[k + 2] * x[2] + (P[k + 3] - o[c])
+
+
+@procedure
+def nearest(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[3, 3]",
+    o: "float[3]",
+    far: float,
+    way: "float[3]",
+    near: "float[10]",
+) -> int:
+    """How two convex shapes are nearest or overlap least: status, and numbers in ``near``.
+
+    Args:
+        shapes: of which ``i`` and ``j`` are numbers; -1: a triangle with ``corners``.
+        o: origin of all points, in the world.
+        far: largest gap that is looked for.
+        way: about the way from the first to the second; (0, 0, 0): not known.
+        near: unit normal from the first to the second, gap, point of the first, of the second.
+    """
+    W = local("float", 4, 3)
+    A = local("float", 4, 3)
+    B = local("float", 4, 3)
+    at = local("int", 4, 2)
+    weight = local("float", 4)
+    v = local("float", 3)
+    n = local("float", 3)
+    a = local("float", 3)
+    b = local("float", 3)
+    ra = round_of(shapes, i)
+    rb = round_of(shapes, j)
+    scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
+    middle(shapes, i, corners, o, a)
+    middle(shapes, j, corners, o, b)
+    known = way @ way > 0
+    for c in range(3):
+        v[c] = way[c] if known else b[c] - a[c]
+        n[c] = b[c] - a[c]
+    curved = is_curved(shapes, i) or is_curved(shapes, j)
+    tolerance = _LOOSE if curved else _TIGHT
+    status = APART
+    gap = 0.0
+    for attempt in range(2):
+        m = gjk(shapes, i, j, corners, o, v, far + ra + rb, tolerance, W, A, B, at, weight)
+        if m == FAR:
+            return BEYOND
+        length = sqrt(v @ v)
+        if m == INSIDE or length <= _TOUCHING * scale:
+            toward = n * 1.0
+            for c in range(3):
+                a[c] = 0.0
+            for k in range(m):
+                for c in range(3):
+                    a[c] += weight[k] * A[k, c]
+            for c in range(3):
+                b[c] = a[c]
+            found, upper, lower = epa(
+                shapes, i, j, corners, o, m, curved, scale, W, A, B, at, n, a, b
+            )
+            if found == FLAT and n @ toward < 0:  # of sets without thickness either side will do
+                for c in range(3):
+                    n[c] = -n[c]
+            status = OVERLAP
+            if found == FULL and upper - lower > 1e-2 * upper + 1e-6 * scale:
+                status = BOUNDED
+            gap = -upper
+            break
+        for c in range(3):
+            n[c] = v[c] / length
+            a[c] = 0.0
+        for k in range(m):
+            for c in range(3):
+                a[c] += weight[k] * A[k, c]
+        for c in range(3):
+            b[c] = a[c] + v[c]
+        gap = length
+        if not curved:
+            if m < 3 and length <= _NEAR * scale:
+                first = a * 1.0
+                # A face there has a direction that is free of rounding errors, if it fits.
+                found, upper, lower = epa(
+                    shapes, i, j, corners, o, m, curved, scale, W, A, B, at, n, a, b
+                )
+                if found == DONE and -upper >= length - 1e-15 * scale:
+                    gap = -upper
+                else:
+                    for c in range(3):
+                        n[c] = v[c] / length
+                        a[c] = first[c]
+                        b[c] = a[c] + v[c]
+            break
+        gap, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
+        if gap >= length - 1e-11 * scale:
+            break
+        tolerance = _TIGHT
+    gap -= ra + rb
+    near[3] = gap
+    for c in range(3):
+        near[c] = n[c]
+        near[4 + c] = a[c] + ra * n[c]
+        near[7 + c] = b[c] - rb * n[c]
+    return status
+
+
+@procedure
+def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Points where two convex shapes are within ``margin``: how many there are then."""
+    corners = local("float", 3, 3)
+    o = local("float", 3)
+    way = local("float", 3)
+    near = local("float", 10)
+    P = shapes.pose[i]
+    for c in range(3):
+        o[c] = P[4 * c + 3]
+        way[c] = 0.0
+    if nearest(shapes, i, j, corners, o, margin, way, near) == BEYOND or near[3] > margin:
+        return n
+    polyhedra = (shapes.kind[i] == HULL or shapes.kind[i] == BOX) and shapes.kind[j] == HULL
+    return patch(shapes, i, j, corners, o, near, margin, 8 if polyhedra else 4, touch, n, 0)
+
+
+@procedure
+def patch(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[3, 3]",
+    o: "float[3]",
+    near: "float[10]",
+    margin: float,
+    most: int,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Points that span the patch between the faces or edges of two shapes, given how they are nearest.
+
+    At least the nearest points themselves.
+    """
+    face_a = local("float", 16, 3)
+    face_b = local("float", 16, 3)
+    normal = local("float", 3)
+    back = local("float", 3)
+    for c in range(3):
+        normal[c] = near[c]
+        back[c] = -near[c]
+    na = support_face(shapes, i, corners, o, normal, _TILT, face_a)
+    nb = support_face(shapes, j, corners, o, back, _TILT, face_b)
+    first = n
+    deepest = 1e300
+    if na > 1 or nb > 1:
+        n = clip_faces(face_a, na, face_b, nb, normal, margin, most, touch, n, feature)
+        for k in range(first, n):
+            deepest = min(deepest, touch.gap[k])
+    if deepest > near[3] + 1e-6 * (size_of(shapes, i, corners) + size_of(shapes, j, corners)):
+        if n - first >= most:
+            n -= 1
+        for c in range(3):
+            back[c] = near[4 + c]
+        n = put_between(touch, n, back, normal, near[3], feature + 4095)
+    for k in range(first, n):
+        for c in range(3):
+            touch.point[k, c] += o[c]
+    return n

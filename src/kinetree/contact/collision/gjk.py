@@ -1,0 +1,245 @@
+"""Distance of two convex cores: E. G. Gilbert, D. W. Johnson, S. S. Keerthi, "A fast procedure for
+computing the distance between complex objects in three-dimensional space" (1988).
+
+The differences ``w = b - a`` of points of both fill a convex set; its point ``v`` nearest to the
+origin is the shortest way from the first to the second. A simplex of at most four differences grows
+towards the origin: the farthest one along ``-v`` is added, and the corners that do not carry the new
+nearest point go. ``v · w / |v|`` is a lower bound of the distance, ``|v|`` an upper one.
+
+Barycentric coordinates come from signed areas and volumes: M. Montanari, N. Petrinic, E. Barbieri,
+"Improving the GJK algorithm for faster and more reliable distance queries between convex objects"
+(2017).
+"""
+
+from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.contact.collision.support import support
+from kinetree.contact.collision.tables import Shapes
+
+FAR, INSIDE = -1, 4
+"""What ``gjk`` returns besides the corners of the simplex: farther than asked for, or overlap."""
+_ROUNDS = 100
+_STUCK = 4
+_ROUNDING = 1e-15  # of the size of the simplex
+
+
+@procedure
+def on_segment(W: "float[4, 3]", p: int, q: int, weight: "float[4]", v: "float[3]") -> float:
+    """Point of a segment nearest to the origin, its weights, and the square of the distance."""
+    t = W[q] - W[p]
+    length = t @ t
+    s = -(W[p] @ t)
+    for k in range(4):
+        weight[k] = 0.0
+    if s <= 0 or length <= 0:
+        weight[p] = 1.0
+        v[0] = W[p, 0]
+        v[1] = W[p, 1]
+        v[2] = W[p, 2]
+    elif s >= length:
+        weight[q] = 1.0
+        v[0] = W[q, 0]
+        v[1] = W[q, 1]
+        v[2] = W[q, 2]
+    else:
+        f = s / length
+        weight[p] = 1.0 - f
+        weight[q] = f
+        foot = W[p] + f * t
+        slip = (foot @ t) / length  # at right angles to the segment, however near it is
+        v[0] = foot[0] - slip * t[0]
+        v[1] = foot[1] - slip * t[1]
+        v[2] = foot[2] - slip * t[2]
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
+
+
+@procedure
+def on_triangle(
+    W: "float[4, 3]", p: int, q: int, r: int, weight: "float[4]", v: "float[3]"
+) -> float:
+    """Point of a triangle nearest to the origin, likewise."""
+    a = W[q] - W[p]
+    b = W[r] - W[p]
+    n = cross(a, b)
+    area = n @ n
+    if area > 1e-30 * (a @ a) * (b @ b):
+        h = (W[p] @ n) / area
+        foot = n * h
+        to_p = W[p] - foot
+        to_q = W[q] - foot
+        to_r = W[r] - foot
+        x = (cross(to_q, to_r) @ n) / area
+        y = (cross(to_r, to_p) @ n) / area
+        z = (cross(to_p, to_q) @ n) / area
+        if x > 0 and y > 0 and z > 0:
+            for k in range(4):
+                weight[k] = 0.0
+            total = x + y + z
+            weight[p] = x / total
+            weight[q] = y / total
+            weight[r] = z / total
+            v[0] = foot[0]
+            v[1] = foot[1]
+            v[2] = foot[2]
+            return h * h * area
+    best = on_segment(W, p, q, weight, v)
+    other = local("float", 4)
+    u = local("float", 3)
+    for side in range(2):
+        one = q if side == 0 else r
+        two = r if side == 0 else p
+        square = on_segment(W, one, two, other, u)
+        if square < best:
+            best = square
+            for k in range(4):
+                weight[k] = other[k]
+            for k in range(3):
+                v[k] = u[k]
+    return best
+
+
+@procedure
+def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float:
+    """Point of a tetrahedron nearest to the origin, likewise; 0 where the origin is inside."""
+    other = local("float", 4)
+    u = local("float", 3)
+    volume = local("float", 4)
+    best = -1.0
+    for p in range(4):
+        # the face opposite to corner p: is the origin on the side of p?
+        i = (p + 1) % 4
+        j = (p + 2) % 4
+        k = (p + 3) % 4
+        a = W[j] - W[i]
+        b = W[k] - W[i]
+        n = cross(a, b)
+        height = (W[p] - W[i]) @ n
+        origin = -(W[i] @ n)
+        volume[p] = 0.0
+        flat = height * height <= 1e-26 * (n @ n) * (W[p] @ W[p] + W[i] @ W[i])
+        if not flat:
+            volume[p] = origin / height
+        if flat or volume[p] < 0:
+            square = on_triangle(W, i, j, k, other, u)
+            if best < 0 or square < best:
+                best = square
+                for c in range(4):
+                    weight[c] = other[c]
+                for c in range(3):
+                    v[c] = u[c]
+    if best >= 0:
+        return best
+    total = volume[0] + volume[1] + volume[2] + volume[3]
+    for c in range(4):
+        weight[c] = volume[c] / total
+    for c in range(3):
+        v[c] = 0.0
+    return 0.0
+
+
+@procedure
+def gjk(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[3, 3]",
+    o: "float[3]",
+    v: "float[3]",
+    far: float,
+    tolerance: float,
+    W: "float[4, 3]",
+    A: "float[4, 3]",
+    B: "float[4, 3]",
+    at: "int[4, 2]",
+    weight: "float[4]",
+) -> int:
+    """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
+
+    Args:
+        shapes: of which ``i`` and ``j`` are numbers; -1: a triangle with ``corners``.
+        o: origin of all points, in the world.
+        v: in: about the way from the first to the second; out: the shortest one.
+        far: distance beyond which nothing is looked for.
+        tolerance: relative, of the square of the distance.
+        W: differences of the simplex; ``A`` and ``B`` the points, ``at`` the numbers of their corners.
+        weight: of the corners, for the nearest points.
+    """
+    m = 0
+    ia = -1
+    jb = -1
+    if v @ v == 0:
+        v[0] = 1.0
+    vv = 1e300
+    a = local("float", 3)
+    b = local("float", 3)
+    u = local("float", 3)
+    new = local("float", 4)
+    scale = 0.0
+    stuck = 0
+    for step in range(_ROUNDS):
+        ia = support(shapes, i, corners, o, v, ia, a)
+        minus = -v
+        jb = support(shapes, j, corners, o, minus, jb, b)
+        w = b - a
+        bound = v @ w
+        if step > 0:
+            if bound > 0 and bound * bound > far * far * vv:
+                return FAR
+            if vv - bound <= tolerance * vv:
+                return m
+            for k in range(m):
+                away = W[k] - w
+                if away @ away <= 1e-32 * scale:
+                    return m
+        W[m] = w
+        A[m] = a
+        B[m] = b
+        at[m, 0] = ia
+        at[m, 1] = jb
+        if w @ w > scale:
+            scale = w @ w
+        m += 1
+        square = 0.0
+        if m == 1:
+            new[0] = 1.0
+            new[1] = 0.0
+            new[2] = 0.0
+            new[3] = 0.0
+            u[0] = w[0]
+            u[1] = w[1]
+            u[2] = w[2]
+            square = w @ w
+        elif m == 2:
+            square = on_segment(W, 0, 1, new, u)
+        elif m == 3:
+            square = on_triangle(W, 0, 1, 2, new, u)
+        else:
+            square = on_tetrahedron(W, new, u)
+            if square == 0.0:
+                for k in range(4):
+                    weight[k] = new[k]
+                    if k < 3:
+                        v[k] = 0.0
+                return INSIDE
+        if square >= vv:  # as near as rounding lets it come, though the direction may still change
+            stuck += 1
+            if stuck > _STUCK or square > vv * (1 + 4e-16):
+                return m - 1
+        vv = square
+        v[0] = u[0]
+        v[1] = u[1]
+        v[2] = u[2]
+        kept = 0
+        for k in range(m):
+            if new[k] > 0:
+                if kept < k:
+                    W[kept] = W[k]
+                    A[kept] = A[k]
+                    B[kept] = B[k]
+                    at[kept, 0] = at[k, 0]
+                    at[kept, 1] = at[k, 1]
+                weight[kept] = new[k]
+                kept += 1
+        m = kept
+        if vv <= _ROUNDING * _ROUNDING * scale:
+            return m
+    return m

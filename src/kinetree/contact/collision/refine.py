@@ -1,0 +1,413 @@
+"""The normal between cores of which at least one is curved, to rounding error, by Newton's method.
+
+Near its maximum the width of the slab between two shapes changes little with its direction, so that
+a search by widths leaves the direction uncertain by the square root of their error. Here it comes
+from a condition that is met only there: the farthest points of both lie along the normal,
+``t · (b(-n) - a(n)) = 0`` for both tangents t. The derivative of a support point is the matrix of the
+radii of curvature; corners do not move, on edges and faces the normal is at right angles to them. Of
+a polyhedron, the corners in the simplex of ``gjk`` or ``epa`` are tried: its face, edges, corners.
+"""
+
+from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.contact.collision.support import into_shape, is_curved, out_of_shape, support
+from kinetree.contact.collision.tables import CYLINDER, Shapes
+
+_TILT = 2e-2  # [rad] by which the direction may be wrong
+_STEPS = 12
+_SAME = 1e-12  # of the depth: as good in any direction, like the middle of a ball
+
+# What a mode of a shape is: its point is single, or anywhere on an edge or face.
+_SINGLE, _EDGE, _FACE, _CROSSING, _NONE = 0, 1, 2, 3, -1
+
+
+@procedure
+def width(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[3, 3]",
+    o: "float[3]",
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+    near: "int[2]",
+) -> float:
+    """Width of the slab between two cores at right angles to ``n``; their farthest points."""
+    minus = -n
+    near[0] = support(shapes, i, corners, o, n, near[0], a)
+    near[1] = support(shapes, j, corners, o, minus, near[1], b)
+    return (b[0] - a[0]) * n[0] + (b[1] - a[1]) * n[1] + (b[2] - a[2]) * n[2]
+
+
+@procedure
+def different_corners(
+    P: "float[4, 3]", at: "int[4, 2]", side: int, m: int, C: "float[4, 3]"
+) -> int:
+    """The corners of one shape in a simplex, each once."""
+    count = 0
+    for k in range(m):
+        old = False
+        for e in range(k):
+            if at[e, side] == at[k, side]:
+                old = True
+        if not old and count < 3:
+            C[count] = P[k]
+            count += 1
+    return count
+
+
+@procedure
+def modes(shapes: Shapes, i: int, count: int) -> int:
+    """How many ways there are for the normal to stand on a shape."""
+    if is_curved(shapes, i):
+        return 3 if shapes.kind[i] == CYLINDER else 1
+    if count == 3:
+        return 7
+    return 3 if count == 2 else 1
+
+
+@procedure
+def stand(
+    shapes: Shapes,
+    i: int,
+    C: "float[4, 3]",
+    count: int,
+    mode: int,
+    o: "float[3]",
+    n: "float[3]",
+    p: "float[3]",
+    bend: "float[3, 3]",
+    e: "float[3]",
+) -> int:
+    """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal."""
+    for k in range(3):
+        for c in range(3):
+            bend[k, c] = 0.0
+    if not is_curved(shapes, i):
+        if count == 3 and mode == 0:
+            f = cross(C[1] - C[0], C[2] - C[0])
+            length = sqrt(f @ f)
+            if length == 0.0:
+                return _NONE
+            if f @ n < 0:
+                length = -length
+            for c in range(3):
+                e[c] = f[c] / length
+                p[c] = C[0, c]
+            return _FACE
+        k = mode - 4 if count == 3 else mode - 1
+        if (count == 3 and mode < 4) or (count == 2 and mode == 0):
+            first = mode - 1 if count == 3 else 0
+            second = (first + 1) % count
+            way = C[second] - C[first]
+            length = sqrt(way @ way)
+            if length == 0.0:
+                return _NONE
+            for c in range(3):
+                e[c] = way[c] / length
+                p[c] = C[first, c]
+            return _EDGE
+        if count == 1:
+            k = 0
+        for c in range(3):
+            p[c] = C[k, c]
+        return _SINGLE
+    P = shapes.pose[i]
+    size = shapes.size[i]
+    d = local("float", 3)
+    into_shape(P, n, d)
+    if shapes.kind[i] == CYLINDER:
+        across = sqrt(d[0] * d[0] + d[1] * d[1])
+        z = size[1] if d[2] >= 0 else -size[1]
+        if mode == 2:  # the flat end
+            if across > _TILT:
+                return _NONE
+            out_of_shape(P, o, 0.0, 0.0, z, p)
+            for c in range(3):
+                e[c] = P[4 * c + 2] if d[2] >= 0 else -P[4 * c + 2]
+            return _FACE
+        if across < 1e-12 or (mode == 1 and abs(d[2]) > _TILT):
+            return _NONE
+        x = d[0] / across
+        y = d[1] / across
+        out_of_shape(P, o, size[0] * x, size[0] * y, 0.0 if mode == 1 else z, p)
+        r = size[0] / across
+        for k in range(3):
+            one = P[4 * k + 1] * x - P[4 * k] * y
+            for c in range(3):
+                bend[k, c] = r * one * (P[4 * c + 1] * x - P[4 * c] * y)
+        if mode == 1:
+            for c in range(3):
+                e[c] = P[4 * c + 2]
+            return _EDGE
+        return _SINGLE
+    # an ellipsoid: (diag(r²) - s s') / |diag(r) d|
+    sx = size[0] * size[0]
+    sy = size[1] * size[1]
+    sz = size[2] * size[2]
+    length = sqrt(sx * d[0] * d[0] + sy * d[1] * d[1] + sz * d[2] * d[2])
+    out_of_shape(P, o, sx * d[0] / length, sy * d[1] / length, sz * d[2] / length, p)
+    s = local("float", 3)
+    for c in range(3):
+        s[c] = p[c] - (P[4 * c + 3] - o[c])
+    for k in range(3):
+        for c in range(3):
+            square = (
+                sx * P[4 * k] * P[4 * c]
+                + sy * P[4 * k + 1] * P[4 * c + 1]
+                + sz * P[4 * k + 2] * P[4 * c + 2]
+            )
+            bend[k, c] = (square - s[k] * s[c]) / length
+    return _SINGLE
+
+
+@procedure
+def solve_normal(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    CA: "float[4, 3]",
+    CB: "float[4, 3]",
+    na: int,
+    nb: int,
+    ma: int,
+    mb: int,
+    o: "float[3]",
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+    standing: "int[2]",
+) -> int:
+    """The normal in a mode of each shape, from ``n`` on; ``a``, ``b`` are the points, if single.
+
+    Returns 0: there is none; 1: a direction nearby; 2: the solution.
+    """
+    bend_a = local("float", 3, 3)
+    bend_b = local("float", 3, 3)
+    ea = local("float", 3)
+    eb = local("float", 3)
+    m = local("float", 3)
+    last = 1.0
+    for step in range(_STEPS):
+        for c in range(3):
+            m[c] = -n[c]
+        sa = stand(shapes, i, CA, na, ma, o, n, a, bend_a, ea)
+        sb = stand(shapes, j, CB, nb, mb, o, m, b, bend_b, eb)
+        standing[0] = sa
+        standing[1] = sb
+        if sa == _NONE or sb == _NONE:
+            return 0
+        if sa == _FACE or sb == _FACE:
+            for c in range(3):
+                n[c] = ea[c] if sa == _FACE else -eb[c]
+            if step > 0:
+                return 2
+            continue
+        t = cross(n, ea)
+        free = 2
+        if sa == _EDGE and sb == _EDGE:
+            over = cross(ea, eb)
+            length = sqrt(over @ over)
+            if length > 1e-6:
+                if over @ n < 0:
+                    length = -length
+                for c in range(3):
+                    n[c] = over[c] / length
+                if step > 0:
+                    past = cross(b - a, eb) @ n / length
+                    gap = (b - a) @ n
+                    for c in range(3):
+                        a[c] += past * ea[c]
+                        b[c] = a[c] + gap * n[c]
+                    standing[0] = _CROSSING
+                    return 2
+                continue
+        if sa == _EDGE or sb == _EDGE:
+            free = 1
+            e = ea * 1.0
+            if sa != _EDGE:
+                e = eb * 1.0
+            along = e @ n
+            for c in range(3):
+                n[c] -= along * e[c]
+            length = sqrt(n @ n)
+            if length < 0.7:
+                return 0
+            for c in range(3):
+                n[c] = n[c] / length
+            t = cross(e, n)
+        else:
+            k = 0
+            if abs(n[1]) < abs(n[k]):
+                k = 1
+            if abs(n[2]) < abs(n[k]):
+                k = 2
+            for c in range(3):
+                m[c] = 0.0
+            m[k] = 1.0
+            t = cross(n, m)
+            t = t / sqrt(t @ t)
+        between = b - a
+        gap = between @ n
+        u = cross(n, t)
+        Bt = bend_a @ t + bend_b @ t + t * gap
+        M11 = t @ Bt
+        r1 = t @ between
+        move = t * 0.0
+        if free == 1:
+            if M11 <= 0:
+                return 2 if abs(r1) <= _SAME * abs(gap) else 1
+            move = t * (r1 / M11)
+        else:
+            Bu = bend_a @ u + bend_b @ u + u * gap
+            M12 = t @ Bu
+            M22 = u @ Bu
+            r2 = u @ between
+            det = M11 * M22 - M12 * M12
+            if M11 <= 0 or det <= 0:
+                return 2 if abs(r1) + abs(r2) <= _SAME * abs(gap) else 1
+            move = t * ((M22 * r1 - M12 * r2) / det) + u * ((M11 * r2 - M12 * r1) / det)
+        size = sqrt(move @ move)
+        if size > 0.5:
+            return 1
+        for c in range(3):
+            n[c] += move[c]
+        length = sqrt(n @ n)
+        for c in range(3):
+            n[c] = n[c] / length
+        if size < 3e-15:
+            return 2
+        last = size
+    return 2 if last < 1e-12 else 1
+
+
+@procedure
+def within(
+    shapes: Shapes,
+    i: int,
+    C: "float[4, 3]",
+    count: int,
+    mode: int,
+    o: "float[3]",
+    p: "float[3]",
+    slack: float,
+) -> bool:
+    """Whether a foot is on the edge or face of a mode."""
+    if is_curved(shapes, i):
+        P = shapes.pose[i]
+        d = local("float", 3)
+        for c in range(3):
+            d[c] = p[c] - (P[4 * c + 3] - o[c])
+        s = local("float", 3)
+        into_shape(P, d, s)
+        if mode == 1:
+            return abs(s[2]) <= shapes.size[i, 1] + slack
+        return sqrt(s[0] * s[0] + s[1] * s[1]) <= shapes.size[i, 0] + slack
+    if count == 3 and mode == 0:
+        f = cross(C[1] - C[0], C[2] - C[0])
+        for k in range(3):
+            q = (k + 1) % 3
+            if cross(C[q] - C[k], p - C[k]) @ f < -slack * sqrt(f @ f):
+                return False
+        return True
+    first = mode - 1 if count == 3 else 0
+    way = C[(first + 1) % count] - C[first]
+    past = (p - C[first]) @ way
+    length = sqrt(way @ way)
+    return past >= -slack * length and past <= (length + slack) * length
+
+
+@procedure
+def refine(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[3, 3]",
+    o: "float[3]",
+    A: "float[4, 3]",
+    B: "float[4, 3]",
+    at: "int[4, 2]",
+    m: int,
+    scale: float,
+    most: float,
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+) -> "(float, bool)":
+    """The largest width near ``n``, whether it is a maximum, its direction, and nearest points.
+
+    In: about the normal and the points, the simplex of ``m`` corners that they are of, the size
+    of the shapes, and the ``most`` that the width can be.
+    """
+    CA = local("float", 4, 3)
+    CB = local("float", 4, 3)
+    na = different_corners(A, at, 0, m, CA)
+    nb = different_corners(B, at, 1, m, CB)
+    d = local("float", 3)
+    pa = local("float", 3)
+    pb = local("float", 3)
+    sa = local("float", 3)
+    sb = local("float", 3)
+    start = local("float", 3)
+    standing = local("int", 2)
+    near = local("int", 2)
+    near[0] = at[0, 0]
+    near[1] = at[0, 1]
+    for c in range(3):
+        start[c] = n[c]
+    best = width(shapes, i, j, corners, o, n, sa, sb, near)
+    # the points, moved along the normal to where the slab ends
+    slip = (sa - a) @ n
+    for c in range(3):
+        a[c] += slip * n[c]
+        b[c] = a[c] + best * n[c]
+    slack = 1e-12 * scale
+    solved_any = False
+    for ma in range(modes(shapes, i, na)):
+        for mb in range(modes(shapes, j, nb)):
+            for c in range(3):
+                d[c] = start[c]
+            solved = solve_normal(shapes, i, j, CA, CB, na, nb, ma, mb, o, d, pa, pb, standing)
+            if solved == 0 or d @ start < 1 - _TILT:
+                continue
+            found = width(shapes, i, j, corners, o, d, sa, sb, near)
+            if found < best - 1e-3 * slack:
+                continue
+            between = pb - pa
+            gap = between @ d
+            extended = False
+            # Both points are farthest ones, and single or on the edge or face: a maximum.
+            optimal = solved == 2 and abs(gap - found) <= slack
+            if standing[0] == _CROSSING:
+                optimal = (
+                    optimal
+                    and within(shapes, i, CA, na, ma, o, pa, slack)
+                    and within(shapes, j, CB, nb, mb, o, pb, slack)
+                )
+            elif standing[0] == _SINGLE and standing[1] != _SINGLE:
+                for c in range(3):
+                    pb[c] = pa[c] + found * d[c]
+                optimal = optimal and within(shapes, j, CB, nb, mb, o, pb, slack)
+            elif standing[0] != _SINGLE and standing[1] == _SINGLE:
+                for c in range(3):
+                    pa[c] = pb[c] - found * d[c]
+                optimal = optimal and within(shapes, i, CA, na, ma, o, pa, slack)
+            elif standing[0] != _SINGLE:
+                optimal = False
+                extended = True
+            if not optimal:
+                # anywhere: where the search ended, moved to the ends of the slab
+                slip = (sa - a) @ d
+                for c in range(3):
+                    pa[c] = a[c] + slip * d[c]
+                    pb[c] = pa[c] + found * d[c]
+            best = found
+            for c in range(3):
+                n[c] = d[c]
+                a[c] = pa[c]
+                b[c] = pb[c]
+            if optimal or best >= most - 1e-2 * slack:
+                return best, True
+            if extended:
+                solved_any = True
+    return best, solved_any
