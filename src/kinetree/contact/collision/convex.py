@@ -29,9 +29,7 @@ def size_of(shapes: Shapes, i: int, corners: "float[3, 3]") -> float:
 
 
 @procedure
-def middle(
-    shapes: Shapes, i: int, corners: "float[3, 3]", o: "float[3]", out: "float[3]"
-):
+def middle(shapes: Shapes, i: int, corners: "float[3, 3]", o: "float[3]", out: "float[3]"):
     """Centre of the box around a shape, relative to ``o``."""
     if i < 0:
         for c in range(3):
@@ -57,12 +55,10 @@ def nearest(
 ) -> int:
     """How two convex shapes are nearest or overlap least: status, and numbers in ``near``.
 
-    Args:
-        shapes: of which ``i`` and ``j`` are numbers; -1: a triangle with ``corners``.
-        o: origin of all points, in the world.
-        far: largest gap that is looked for.
-        way: about the way from the first to the second; (0, 0, 0): not known.
-        near: unit normal from the first to the second, gap, point of the first, of the second.
+    ``i`` and ``j`` are numbers of shapes; -1: a triangle with ``corners``. Points are relative to
+    ``o``, gaps beyond ``far`` are not looked for, ``way`` is about the way from the first to the
+    second, or zero. In ``near`` are the unit normal from the first to the second, the gap, and a
+    point of each.
     """
     W = local("float", 4, 3)
     A = local("float", 4, 3)
@@ -86,7 +82,7 @@ def nearest(
     tolerance = _LOOSE if curved else _TIGHT
     status = APART
     gap = 0.0
-    for attempt in range(2):
+    for _ in range(2):
         m = gjk(shapes, i, j, corners, o, v, far + ra + rb, tolerance, W, A, B, at, weight)
         if m == FAR:
             return BEYOND
@@ -107,7 +103,7 @@ def nearest(
                 for c in range(3):
                     n[c] = -n[c]
             status = OVERLAP
-            if found == FULL and upper - lower > 1e-2 * upper + 1e-6 * scale:
+            if found == FULL and upper - lower > 5e-2 * upper + 1e-6 * scale:
                 status = BOUNDED
             gap = -upper
             break
@@ -135,7 +131,7 @@ def nearest(
                         a[c] = first[c]
                         b[c] = a[c] + v[c]
             break
-        gap, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
+        gap, _solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
         if gap >= length - 1e-11 * scale:
             break
         tolerance = _TIGHT
@@ -179,9 +175,9 @@ def patch(
     n: int,
     feature: int,
 ) -> int:
-    """Points that span the patch between the faces or edges of two shapes, given how they are nearest.
+    """Points that span the patch between faces or edges of two shapes.
 
-    At least the nearest points themselves.
+    Given how they are nearest; at least the nearest points themselves.
     """
     face_a = local("float", 16, 3)
     face_b = local("float", 16, 3)

@@ -3,8 +3,8 @@ queries and penetration depth computation on 3D game objects" (2001).
 
 The differences ``b - a`` of points of both cores fill a convex set around the origin; the nearest
 point of its border is the shortest way out. A polytope inside the set grows from the simplex of
-``gjk``: its face nearest to the origin gets the farthest difference along its normal, until there is
-nothing beyond it. Each such direction is an upper bound of the depth, the nearest face a lower one.
+``gjk``: its face nearest to the origin gets the farthest difference along its normal, until there
+is nothing beyond it. Each such direction is an upper bound of the depth, the nearest face a lower one.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
@@ -14,9 +14,10 @@ from kinetree.contact.collision.tables import Shapes
 
 DONE, FLAT, FULL = 1, 2, 3
 """Status: the bounds met; the set has no thickness; out of room, the depth is an upper bound."""
-_CORNERS = 256
-_FACES = 512
+_CORNERS = 512
+_FACES = 1024
 _RIM = 256
+_EVEN = 1e-13  # of the size: what is in one plane
 _CLOSE = 3e-3  # of the depth: how near to a curved surface a face is for Newton's method
 _NEAR = 1e-4  # of the size: likewise where they hardly overlap
 _THICK = 1e-11  # of the size: what is thinner is flat
@@ -95,7 +96,7 @@ def thicken(
         f[k] = 1.0
         side = cross(t, f)
         side = side / sqrt(side @ side)
-        for turn in range(6):
+        for _ in range(6):
             f[0] = side[0]
             f[1] = side[1]
             f[2] = side[2]
@@ -113,7 +114,7 @@ def thicken(
     if m == 3:
         up = cross(W[1] - W[0], W[2] - W[0])
         up = up / sqrt(up @ up)
-        for turn in range(2):
+        for _ in range(2):
             f[0] = up[0]
             f[1] = up[1]
             f[2] = up[2]
@@ -135,9 +136,9 @@ def set_face(
     q: int,
     r: int,
     k: int,
-    face: "int[512, 3]",
-    normal: "float[512, 3]",
-    offset: "float[512]",
+    face: "int[1024, 3]",
+    normal: "float[1024, 3]",
+    offset: "float[1024]",
 ):
     """Face ``k`` through three corners; one without an area is never the nearest."""
     face[k, 0] = p
@@ -198,13 +199,13 @@ def epa(
     The simplex of ``m`` corners comes from ``gjk``, ``a`` and ``b`` are the nearest points. Faces
     that are close to a curved surface are left to Newton's method, each of them.
     """
-    W = local("float", 256, 3)
-    A = local("float", 256, 3)
-    B = local("float", 256, 3)
-    at = local("int", 256, 2)
-    face = local("int", 512, 3)
-    normal = local("float", 512, 3)
-    offset = local("float", 512)
+    W = local("float", 512, 3)
+    A = local("float", 512, 3)
+    B = local("float", 512, 3)
+    at = local("int", 512, 2)
+    face = local("int", 1024, 3)
+    normal = local("float", 1024, 3)
+    offset = local("float", 1024)
     rim = local("int", 256, 2)
     f = local("float", 3)
     pa = local("float", 3)
@@ -257,7 +258,7 @@ def epa(
         old = False  # a corner already: what is beyond the face is rounding error
         for k in range(count):
             away = W[k] - w
-            if away @ away <= 1e-28 * scale * scale:
+            if away @ away <= _EVEN * _EVEN * scale * scale:
                 old = True
         if curved and (old or height - lower <= _CLOSE * abs(height) + _NEAR * size):
             A4[0] = A[p]
@@ -273,9 +274,7 @@ def epa(
             for c in range(3):
                 pb[c] = pa[c] + height * f[c]
                 f[c] = -f[c]
-            wide, solved = refine(
-                shapes, i, j, corners, o, A4, B4, at4, 3, size, -lower, f, pa, pb
-            )
+            wide, solved = refine(shapes, i, j, corners, o, A4, B4, at4, 3, size, -lower, f, pa, pb)
             if -wide < best:
                 best = -wide
                 polished = True
@@ -283,7 +282,7 @@ def epa(
                     n[c] = f[c]
                     a[c] = pa[c]
                     b[c] = pb[c]
-            if solved or old or height - lower <= 1e-9 * size:
+            if solved or old or height - lower <= 0.1 * (_CLOSE * abs(height) + _NEAR * size):
                 offset[near] = -wide
                 continue
             for c in range(3):
@@ -296,7 +295,7 @@ def epa(
                 n[c] = -f[c]
                 a[c] = pa[c]
                 b[c] = pa[c] + best * f[c]
-        if height - lower <= 2e-15 * scale:
+        if height - lower <= _EVEN * scale:
             status = DONE
             break
         if old:
@@ -309,7 +308,7 @@ def epa(
         rims = 0
         k = 0
         while k < faces:
-            if normal[k] @ w - min(offset[k], 1e200) > 1e-16 * scale or k == near:
+            if normal[k] @ w - min(offset[k], 1e200) > _EVEN * scale or k == near:
                 for side in range(3):
                     p = face[k, side]
                     q = face[k, (side + 1) % 3]

@@ -2,16 +2,16 @@
 computing the distance between complex objects in three-dimensional space" (1988).
 
 The differences ``w = b - a`` of points of both fill a convex set; its point ``v`` nearest to the
-origin is the shortest way from the first to the second. A simplex of at most four differences grows
-towards the origin: the farthest one along ``-v`` is added, and the corners that do not carry the new
-nearest point go. ``v · w / |v|`` is a lower bound of the distance, ``|v|`` an upper one.
+origin is the shortest way from the first to the second. A simplex of at most four differences
+grows towards the origin: the farthest one along ``-v`` is added, and the corners that do not carry
+the new nearest point go. ``v · w / |v|`` is a lower bound of the distance, ``|v|`` an upper one.
 
 Barycentric coordinates come from signed areas and volumes: M. Montanari, N. Petrinic, E. Barbieri,
 "Improving the GJK algorithm for faster and more reliable distance queries between convex objects"
 (2017).
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.codegen.procedures import cross, local, procedure
 from kinetree.contact.collision.support import support
 from kinetree.contact.collision.tables import Shapes
 
@@ -154,14 +154,11 @@ def gjk(
 ) -> int:
     """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
 
-    Args:
-        shapes: of which ``i`` and ``j`` are numbers; -1: a triangle with ``corners``.
-        o: origin of all points, in the world.
-        v: in: about the way from the first to the second; out: the shortest one.
-        far: distance beyond which nothing is looked for.
-        tolerance: relative, of the square of the distance.
-        W: differences of the simplex; ``A`` and ``B`` the points, ``at`` the numbers of their corners.
-        weight: of the corners, for the nearest points.
+    ``i`` and ``j`` are numbers of shapes; -1: a triangle with ``corners``. Points are relative to
+    ``o``. ``v`` is about the way from the first to the second, and becomes the shortest one; nothing
+    is looked for beyond the distance ``far``; ``tolerance`` is that of its square, relative. ``W``
+    has the differences of the simplex, ``A`` and ``B`` the points, ``at`` the numbers of their
+    corners, ``weight`` what each contributes to the nearest points.
     """
     m = 0
     ia = -1

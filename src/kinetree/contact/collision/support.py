@@ -2,7 +2,7 @@
 
 A sphere is a point and a capsule a segment here, each with a ball around it (``round_of``): their
 cores. Triangles of meshes are shapes of number -1 with corners of their own. Points are relative to
-an origin that the caller chooses near the shapes, so that nothing is lost far from that of the world.
+an origin that the caller chooses near the shapes: far from that of the world nothing is lost.
 """
 
 from math import cos, sin
@@ -58,7 +58,7 @@ def out_of_shape(P: "float[12]", o: "float[3]", x: float, y: float, z: float, ou
 
 @procedure
 def farthest_vertex(shapes: Shapes, i: int, x: float, y: float, z: float, start: int) -> int:
-    """Number of the vertex of a hull farthest along (x, y, z): climbing from ``start``, or of all."""
+    """The vertex of a hull farthest along (x, y, z), climbing from ``start`` on."""
     first = shapes.data[i, 0]
     count = shapes.data[i, 1]
     vertex = shapes.vertex
@@ -322,9 +322,7 @@ def _face_of_cylinder(
         for k in range(DISC):
             co = cos(k * turn)
             si = sin(k * turn)
-            out_of_shape(
-                P, o, size[0] * (co * x - si * y), size[0] * (si * x + co * y), z, out[k]
-            )
+            out_of_shape(P, o, size[0] * (co * x - si * y), size[0] * (si * x + co * y), z, out[k])
         return DISC
     out_of_shape(P, o, size[0] * x, size[0] * y, z, out[0])
     if abs(c[2]) <= tilt:
