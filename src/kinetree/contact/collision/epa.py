@@ -4,7 +4,8 @@ queries and penetration depth computation on 3D game objects" (2001).
 The differences ``b - a`` of points of both cores fill a convex set around the origin; the nearest
 point of its border is the shortest way out. A polytope inside the set grows from the simplex of
 ``gjk``: its face nearest to the origin gets the farthest difference along its normal, until there
-is nothing beyond it. Each such direction is an upper bound of the depth, the nearest face a lower one.
+is nothing beyond it. Each such direction is an upper bound of the depth, the nearest face
+a lower one.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt

@@ -155,10 +155,10 @@ def gjk(
     """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
 
     ``i`` and ``j`` are numbers of shapes; -1: a triangle with ``corners``. Points are relative to
-    ``o``. ``v`` is about the way from the first to the second, and becomes the shortest one; nothing
-    is looked for beyond the distance ``far``; ``tolerance`` is that of its square, relative. ``W``
-    has the differences of the simplex, ``A`` and ``B`` the points, ``at`` the numbers of their
-    corners, ``weight`` what each contributes to the nearest points.
+    ``o``. ``v`` is about the way from the first to the second, and becomes the shortest one;
+    nothing is looked for beyond ``far``; ``tolerance`` is that of the square, relative. ``W`` has
+    the differences of the simplex, ``A`` and ``B`` the points, ``at`` the numbers of their corners,
+    ``weight`` what each contributes to the nearest points.
     """
     m = 0
     ia = -1

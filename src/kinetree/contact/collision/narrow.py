@@ -2,6 +2,7 @@
 
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.collision.boxes import box_box, capsule_box
+from kinetree.contact.collision.convex import convex_pair
 from kinetree.contact.collision.planes import (
     plane_box,
     plane_capsule,
@@ -63,4 +64,6 @@ def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
         return capsule_box(shapes, i, j, margin, touch, n)
     if a == BOX and b == BOX:
         return box_box(shapes, i, j, margin, touch, n)
+    if b <= HULL:
+        return convex_pair(shapes, i, j, margin, touch, n)
     return n

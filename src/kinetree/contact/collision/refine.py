@@ -5,7 +5,8 @@ a search by widths leaves the direction uncertain by the square root of their er
 from a condition that is met only there: the farthest points of both lie along the normal,
 ``t · (b(-n) - a(n)) = 0`` for both tangents t. The derivative of a support point is the matrix of
 the radii of curvature; corners do not move, on edges and faces the normal is at right angles to
-them. Of a polyhedron, the corners in the simplex of ``gjk`` or ``epa`` are tried: its face, edges, corners.
+them. Of a polyhedron, the corners in the simplex of ``gjk`` or ``epa`` are tried: its face,
+edges, corners.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
