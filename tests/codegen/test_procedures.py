@@ -222,6 +222,12 @@ def test_variables_have_the_widest_type_of_their_values():
     _same(_widened, lambda r: (int(r.integers(9)),))
 
 
+@procedure
+def _first_is_set(x: "float[3]"):
+    y = view(x, 0)
+    y[0] = 2.0
+
+
 def _refused(f, message):
     with pytest.raises(TraceError, match=message):
         procedure(f)._call  # noqa: B018
@@ -264,6 +270,14 @@ def test_errors_name_procedure_line_and_what():
 
     _refused(two_names, "c = b gives one array two names, and c is changed")
 
+    def two_names_by_call(a: "float[3]") -> float:
+        b = a + 1.0
+        c = b
+        _first_is_set(c)
+        return b[0]
+
+    _refused(two_names_by_call, "c = b gives one array two names, and c is changed")
+
     def field(p: Points) -> int:
         return p.number
 
@@ -281,6 +295,24 @@ def test_errors_name_procedure_line_and_what():
         return k + m
 
     _refused(early, "k has no value yet")
+
+
+@procedure
+def _swapped(x: "float[3]", out: "float[:, 3]") -> int:
+    a = 2 * x
+    b = x + 1.0
+    for _ in range(3):
+        a, b = b, a
+    old = a
+    a = a + b
+    out[0] = a
+    out[1] = b
+    out[2] = old
+    return int(1e30) > 2**62
+
+
+def test_names_of_arrays_are_swapped():
+    _same(_swapped, lambda r: (r.standard_normal(3), np.zeros((3, 3))), seeds=3)
 
 
 @procedure

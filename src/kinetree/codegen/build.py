@@ -424,13 +424,18 @@ def loaded_programs(found) -> dict[str, Any]:
 # --- Procedures: integer algorithms, compiled once for every robot ------------------------------
 
 
-def _procedures_request(name):
-    """The text that identifies a procedure with all that it reaches, or None."""
+@cache
+def _writer():
+    """A digest of how procedures are written as text, or None when that is not sure."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "procedures")
-    writer = _digest(_source_files(folder))
-    if writer is None:
+    return _digest(_source_files(folder))
+
+
+def _procedures_request(name):
+    """The text that identifies the code of a procedure before it is written, or None."""
+    if _writer() is None:
         return None
-    versions = f"{sys.implementation.cache_tag}, writer {writer}"
+    versions = f"{sys.implementation.cache_tag}, writer {_writer()}"
     return "\n".join(["procedures", name, versions, _recipe(), llvm.host()])
 
 

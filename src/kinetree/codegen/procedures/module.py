@@ -1,4 +1,4 @@
-"""The text of all procedures that one reaches, as a module of LLVM.
+"""A procedure and the smaller ones that it calls, as a module of LLVM.
 
 Tags of TBAA say what cannot overlap: numbers of arrays of floats, of arrays of ints, and each field
 of each record. Addresses in records do not change while a procedure runs.
@@ -13,15 +13,22 @@ _HEAD = "; procedures of kinetree, optimised by LLVM"
 
 
 class _Module:
-    def __init__(self, procedures):
-        self.names = {p: f"@{p.name}.{n}" for n, p in enumerate(procedures)}
+    def __init__(self, head):
+        self.head = head
+        self.names = {p: f"@{p.name}.{n}" for n, p in enumerate(head.members)}
+        self.names[head] = f'@"{head.symbol}"'
         self.declared: dict[str, None] = {}
         self.tables: dict[tuple, str] = {}
         self.metadata = ["", '!"procedures"']  # !0 is empty
         self.known: dict[str, int] = {}
 
     def name(self, procedure):
-        """The function of a procedure."""
+        """The function of a procedure; a large one is in a module of its own."""
+        if procedure not in self.names:
+            self.names[procedure] = f'@"{procedure.symbol}"'
+            kinds = ", ".join(text_of(kind) for _, kind in procedure.arguments)
+            returns = text_of(procedure.returns)
+            self.needs(f"declare {returns} {self.names[procedure]}({kinds}) nounwind")
         return self.names[procedure]
 
     def needs(self, declaration):
@@ -63,9 +70,9 @@ class _Module:
 
 
 def module_text(procedure) -> str:
-    """The module of a procedure, whose function ``entry`` Python calls."""
-    module = _Module(procedure.reached)
-    functions = [write(p, module) for p in procedure.reached]
+    """The module of a procedure, with a function that Python calls."""
+    module = _Module(procedure)
+    functions = [write(p, module) for p in procedure.members]
     entry = _entry(procedure, module)
     nodes = [f"!{n} = !{{{text}}}" for n, text in enumerate(module.metadata)]
     return "\n\n".join([_HEAD, *module.declared, *functions, entry, "\n".join(nodes)]) + "\n"
@@ -87,15 +94,17 @@ def _entry(procedure, module):
             lines.append(f"  %data_{name} = load ptr, ptr %at_{name}")
             x = f"%data_{name}"
         given.append(f"{text_of(kind)} {x}")
-    call = f"call {text_of(procedure.returns)} {module.name(procedure)}({', '.join(given)})"
+    name = f'@"{procedure.entry}"'
+    call = (
+        f"call {text_of(procedure.returns)} {module.name(procedure)}({', '.join(given)}) noinline"
+    )
     returns = procedure.returns
     if not isinstance(returns, tuple):
         kind = "i1" if returns == BOOL else text_of(returns)
         end = "ret void" if returns is None else f"ret {kind} %r"
         lines += [f"  {'' if returns is None else '%r = '}{call}", f"  {end}"]
-        head = (
-            f"define {'zeroext ' if returns == BOOL else ''}{kind} @entry({', '.join(arguments)})"
-        )
+        kind = f"zeroext {kind}" if returns == BOOL else kind
+        head = f"define {kind} {name}({', '.join(arguments)})"
         return "\n".join([f"{head} nounwind {{", *lines, "}"])
     lines.append(f"  %r = {call}")
     at = 0
@@ -111,5 +120,5 @@ def _entry(procedure, module):
         stored = f"i8 %byte{k}" if kind == BOOL else f"{kind} %r{k}"
         lines.append(f"  store {stored}, ptr %at{k}")
         at += size
-    head = f"define void @entry({', '.join([*arguments, 'ptr %results'])})"
+    head = f"define void {name}({', '.join([*arguments, 'ptr %results'])})"
     return "\n".join([f"{head} nounwind {{", *lines, "  ret void", "}"])

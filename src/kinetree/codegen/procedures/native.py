@@ -7,7 +7,7 @@ import inspect
 import operator
 import re
 import textwrap
-from functools import cached_property
+from functools import cache, cached_property
 from threading import RLock
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -32,6 +32,7 @@ from kinetree.codegen.procedures.language import (
 from kinetree.codegen.progress import building
 from kinetree.errors import TraceError
 
+_LARGE = 2000  # bytes of Python's code
 _lock = RLock()
 
 
@@ -131,23 +132,30 @@ class Procedure:
 
     @cached_property
     def changed(self) -> set[str]:
-        """Names of arrays that are changed in place."""
-        found = set()
+        """Names of arrays whose numbers it changes, itself or by what it calls."""
+        found: set[str] = set()
+        views: dict[str, set[str]] = {}
         for node in ast.walk(self.tree):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            if isinstance(node, ast.AugAssign):
-                targets = [node.target]
-            for target in targets:
-                parts = target.elts if isinstance(target, ast.Tuple) else [target]
-                for each in parts:
-                    is_inside = isinstance(each, ast.Subscript)
-                    while isinstance(each, ast.Subscript):
-                        each = each.value
-                    if isinstance(each, ast.Name) and (
-                        is_inside or isinstance(node, ast.AugAssign)
-                    ):
-                        found.add(each.id)
-        return found
+            if isinstance(node, ast.Assign | ast.AugAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                    for part in parts:
+                        if isinstance(part, ast.Subscript) or isinstance(node, ast.AugAssign):
+                            found |= _memory_of(part)
+                        else:
+                            seen = set().union(*map(_memory_of, values))
+                            views.setdefault(getattr(part, "id", ""), set()).update(seen)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                callee = self.find(node.func.id)
+                if isinstance(callee, Procedure):
+                    for (name, _), e in zip(callee.arguments, node.args, strict=False):
+                        found |= _memory_of(e) if name in callee.changed else set()
+        while True:
+            more = set().union(*(views.get(name, set()) for name in found)) - found
+            if not more:
+                return found
+            found |= more
 
     def module(self, name):
         """The module of this name, or None."""
@@ -178,9 +186,49 @@ class Procedure:
         visit(self, ())
         return list(found)
 
+    # A large procedure is compiled by itself, together with the smaller ones that it calls.
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether it is compiled by itself."""
+        size = sum(len(p.function.__code__.co_code) for p in self.members)
+        return self.inline is False or (size > _LARGE and self.inline is None)
+
+    @cached_property
+    def members(self) -> list["Procedure"]:
+        """It and the procedures that are compiled with it."""
+        found: dict[Procedure, None] = {}
+
+        def visit(p):
+            if p not in found:
+                for each in p.callees:
+                    if not each.is_large:
+                        visit(each)
+                found[p] = None
+
+        visit(self)
+        return list(found)
+
+    @property
+    def symbol(self) -> str:
+        """The name of its function where it is compiled by itself."""
+        return f"{self.__module__}.{self.__qualname__}"
+
+    @property
+    def entry(self) -> str:
+        """The name of the function that Python calls."""
+        return f"{self.symbol} from Python"
+
+    @cached_property
+    def interface(self) -> tuple:
+        """What those who call it depend on."""
+        kinds = [(n, _layout(kind)) for n, kind in self.arguments]
+        returns, defaults = spelled(self.returns), sorted(self.defaults.items())
+        return self.symbol, self.inline, self.is_large, kinds, returns, defaults
+
     @cached_property
     def fingerprint(self) -> str:
-        """What its code depends on, apart from procedures that it calls."""
+        """What its code depends on, apart from the texts of procedures that it calls."""
         code = self.function.__code__
         constants = []
         for name in (*code.co_names, *code.co_freevars):
@@ -191,17 +239,16 @@ class Procedure:
             elif isinstance(value, np.ndarray):
                 value = (value.dtype.str, value.shape, value.tobytes())
             elif not isinstance(value, bool | int | float | tuple | np.number):
-                value = builtin(value) or (value.name if isinstance(value, Procedure) else None)
+                is_called = isinstance(value, Procedure)
+                value = value.interface if is_called else builtin(value)
             constants.append((name, value))
-        kinds = [_layout(kind) for _, kind in self.arguments]
-        parts = (self.name, self.inline, code.co_code, code.co_consts, code.co_varnames, constants,
-                 kinds, spelled(self.returns), sorted(self.defaults.items()))  # fmt: skip
-        return repr(parts)
+        words = code.co_code, code.co_consts, code.co_varnames
+        return repr((*words, constants, self.interface))
 
     # --- machine code ---------------------------------------------------------------------------
 
     def ir(self) -> str:
-        """The text of LLVM for it and all that it reaches."""
+        """The text of LLVM for it and all that is compiled with it."""
         from kinetree.codegen.procedures.module import module_text
 
         return module_text(self)
@@ -210,12 +257,15 @@ class Procedure:
     def code(self) -> Any:
         """Machine code, from disk or compiled."""
         with _lock, building(self.name, 1):
-            text = "\n".join(p.fingerprint for p in self.reached)
-            request = f"{self.name}\n{hashlib.sha256(text.encode()).hexdigest()}"
-            data = kept_procedures(request)
-            if data is None:
-                data = keep_procedures(request, self.ir())
-            return load(data, 1)
+            found = [p.object_code for p in self.reached if p.is_large or p is self]
+            return load(found, 1)
+
+    @cached_property
+    def object_code(self) -> bytes:
+        """Object code of it and all that is compiled with it."""
+        text = "\n".join(p.fingerprint for p in self.members)
+        request = f"{self.name}\n{hashlib.sha256(text.encode()).hexdigest()}"
+        return kept_procedures(request) or keep_procedures(request, self.ir())
 
     @cached_property
     def _call(self):
@@ -226,7 +276,7 @@ class Procedure:
         several = self.returns if isinstance(self.returns, tuple) else ()
         results = None if several else plain.get(self.returns)
         extra = [ctypes.c_void_p] if several else []
-        native = ctypes.CFUNCTYPE(results, *types, *extra)(self.code.address("entry"))
+        native = ctypes.CFUNCTYPE(results, *types, *extra)(self.code.address(self.entry))
         scope: dict[str, Any] = {
             "native": native,
             "index": operator.index,
@@ -277,6 +327,20 @@ class Procedure:
         return self._call(*arguments, **named)
 
 
+def _memory_of(e) -> set[str]:
+    """Names of arrays of which an expression may be a part."""
+    if isinstance(e, ast.Name):
+        return {e.id}
+    if isinstance(e, ast.Subscript) or (isinstance(e, ast.Attribute) and e.attr == "T"):
+        return _memory_of(e.value)
+    if isinstance(e, ast.IfExp):
+        return _memory_of(e.body) | _memory_of(e.orelse)
+    if isinstance(e, ast.Call) and getattr(e.func, "id", "") == "view":
+        return _memory_of(e.args[0])
+    return set()
+
+
+@cache
 def _layout(kind):
     """A type with all that code depends on."""
     if not is_record(kind):

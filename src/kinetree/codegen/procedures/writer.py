@@ -35,7 +35,7 @@ from kinetree.codegen.procedures.language import (
 from kinetree.errors import TraceError
 
 _FLOATS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
-_INTS = {"Add": "add nsw", "Sub": "sub nsw", "Mult": "mul nsw", "BitAnd": "and", "BitOr": "or",
+_INTS = {"Add": "add nsw", "Sub": "sub nsw", "Mult": "mul", "BitAnd": "and", "BitOr": "or",
          "BitXor": "xor", "LShift": "shl", "RShift": "ashr"}  # fmt: skip
 _STATIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
            ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -156,7 +156,8 @@ class _Writer:
                 )
             self.emit("ret void")
         inline = {True: " alwaysinline", False: " noinline", None: ""}[p.inline]
-        head = f"define internal {text_of(p.returns)} {self.module.name(p)}({', '.join(arguments)})"
+        link = "" if p is self.module.head else "internal "
+        head = f"define {link}{text_of(p.returns)} {self.module.name(p)}({', '.join(arguments)})"
         return "\n".join([f"{head} nounwind{inline} {{", "entry:", *self.entry, *self.lines, "}"])
 
     def size_of(self, kind):
@@ -213,11 +214,11 @@ class _Writer:
             raise self.fail(f"{name} cannot be {'nothing' if value is None else 'a tuple'}")
         is_copy = source is not None and source in self.owned
         if is_copy:
-            changed = {source, name} & self.procedure.changed
+            changed = [x for x in (name, source) if x in self.procedure.changed]
             if changed:
                 raise self.fail(
-                    f"{name} = {source} gives one array two names, and {sorted(changed)[0]} is "
-                    f"changed in place: make an array by local() and copy, {name}[:] = {source}"
+                    f"{name} = {source} gives one array two names, and {changed[0]} is changed "
+                    f"in place: make an array by local() and copy, {name}[:] = {source}"
                 )
             value = self.small(value)
         fresh = isinstance(value, Small)
@@ -364,7 +365,7 @@ class _Writer:
         if isinstance(first, ast.Tuple) and isinstance(s.value, ast.Tuple):
             if len(first.elts) != len(s.value.elts):
                 raise self.fail(f"{len(s.value.elts)} values for {len(first.elts)} names")
-            values = [self.any(e) for e in s.value.elts]
+            values = [self.taken(e) for e in s.value.elts]
             for target, value, e in zip(first.elts, values, s.value.elts, strict=True):
                 self.assign(target, value, e)
             return
@@ -381,6 +382,11 @@ class _Writer:
                     self.assign(each, x)
             else:
                 self.assign(target, value, s.value)
+
+    def taken(self, e):
+        """The value of an expression, which assignments to others do not change any more."""
+        is_own = isinstance(e, ast.Name) and e.id in self.owned
+        return self.small(self.any(e)) if is_own else self.any(e)
 
     def assign(self, target, value, source=None):
         if isinstance(target, ast.Name):
@@ -581,11 +587,16 @@ class _Writer:
                 else self.op(f"sitofp i64 {x} to double")
             )
         if known == FLOAT and kind == INT:
-            return self.op(f"fptosi double {x} to i64")
+            return self.whole(x)
         if known == BOOL:
             y = {"true": "1", "false": "0"}.get(x) or self.op(f"zext i1 {x} to i64")
             return self.cast(Number(y, INT), kind)
         raise self.fail(f"{spelled(known)} is not {spelled(kind)}")
+
+    def whole(self, x):
+        """A float without its fraction; the nearest int where it is larger than any."""
+        self.module.needs("declare i64 @llvm.fptosi.sat.i64.f64(double)")
+        return self.op(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})")
 
     def e_Name(self, e):
         if e.id in self.names:
@@ -996,7 +1007,7 @@ class _Writer:
 
     def f_floor(self, e, name):
         x = self.intrinsic(name, self.cast(self.number(e.args[0]), FLOAT))
-        return Number(self.op(f"fptosi double {x} to i64"), INT)
+        return Number(self.whole(x), INT)
 
     f_ceil = f_floor
 
