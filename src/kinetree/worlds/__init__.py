@@ -1,7 +1,8 @@
 """Worlds: robots, objects and terrain put together, in rigid contact."""
 
+from kinetree.worlds.batch import Worlds
 from kinetree.worlds.parts import Part
 from kinetree.worlds.stepping import Contacts, Report
 from kinetree.worlds.world import State, World
 
-__all__ = ["Contacts", "Part", "Report", "State", "World"]
+__all__ = ["Contacts", "Part", "Report", "State", "World", "Worlds"]

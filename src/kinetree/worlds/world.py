@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from kinetree.worlds import pieces
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
 from kinetree.worlds.stepping import Contacts, Report, Steps
+
+if TYPE_CHECKING:
+    from kinetree.worlds.batch import Worlds
 
 _SURFACE = ("friction", "torsion", "rolling", "restitution", "condim", "margin", "priority",
             "contype", "conaffinity")  # fmt: skip
@@ -496,6 +499,26 @@ class World:
     def copy(self) -> "World":
         """Another world in the same state."""
         return self.with_model(self.model)
+
+    def batch(
+        self, n: int, *, friction: Any = None, restitution: Any = None, mass: Any = None,
+        gains: Any = None, size: Any = None,
+    ) -> "Worlds":  # fmt: skip
+        """Copies of the world with numbers of their own, stepped together; nothing is recompiled.
+
+        Args:
+            n: how many.
+            friction: coefficient of all shapes, (n,), or by part, ``{"box": (n,)}``. Of two shapes
+                that touch the larger one counts, or that of the higher ``priority``.
+            restitution: in the same way.
+            mass: of parts [kg], ``{"box": (n,)}``; inertias grow with it.
+            gains: factors of the gains of all actuators, (n,), or by part.
+            size: factors of the lengths of parts, ``{"box": (n,)}``; masses stay.
+        """
+        from kinetree.worlds.batch import batch
+
+        given = {"friction": friction, "restitution": restitution, "mass": mass, "gains": gains}
+        return batch(self, n, given | {"size": size})
 
     def __getstate__(self):
         return {**self.__dict__, "_whole": None, "_state": self.state}
