@@ -14,8 +14,8 @@ def sliding(friction=0.4, mass=1.0, size=1.0, restitution=0.0) -> kt.World:
     length = 0.1 * size
     box = kt.roty(np.arctan(0.3))
     world.add(
-        shapes.Box((length,) * 3), mass=mass, at=kt.xlt([0, 0, length / 2]) @ box, friction=friction,
-        restitution=restitution,
+        shapes.Box((length,) * 3), mass=mass, at=kt.xlt([0, 0, length / 2]) @ box,
+        friction=friction, restitution=restitution,
     )  # fmt: skip
     world.add(shapes.Sphere(0.05), mass=0.5, name="ball", at=(0.5, 0, 0.01), friction=friction,
               restitution=restitution)  # fmt: skip
