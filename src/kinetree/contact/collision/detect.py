@@ -29,8 +29,8 @@ def found_tables(capacity) -> Found:
         count=0, capacity=capacity, pairs=0, first=np.zeros(capacity, **numbers),
         second=np.zeros(capacity, **numbers), bodies=np.zeros((capacity, 2), **numbers),
         feature=np.zeros(capacity, **numbers), point=np.zeros(vectors), normal=np.zeros(vectors),
-        gap=np.zeros(capacity), friction=np.zeros(vectors), restitution=np.zeros(capacity),
-        dim=np.zeros(capacity, **numbers), drift=np.zeros(vectors),
+        gap=np.zeros(capacity), apart=np.zeros(capacity), friction=np.zeros(vectors),
+        restitution=np.zeros(capacity), dim=np.zeros(capacity, **numbers), drift=np.zeros(vectors),
     )  # fmt: skip
 
 
@@ -122,6 +122,7 @@ def detect(
             found.point[n] = touch.point[x]
             found.normal[n] = sign * touch.normal[x]
             found.gap[n] = touch.gap[x] - apart
+            found.apart[n] = apart
             found.friction[n] = friction
             found.restitution[n] = restitution
             found.dim[n] = dim

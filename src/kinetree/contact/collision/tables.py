@@ -154,6 +154,7 @@ class Found:
         point: half-way across the gap, in the world.
         normal: unit, from first to second.
         gap: [m], less what the surfaces are held apart.
+        apart: how far that is [m].
         friction: sliding, torsion [m], rolling [m].
         restitution: coefficient.
         dim: 1 (no friction), 3, 4 (with torsion) or 6 (with rolling).
@@ -170,6 +171,7 @@ class Found:
     point: "float[:, 3]"
     normal: "float[:, 3]"
     gap: "float[:]"
+    apart: "float[:]"
     friction: "float[:, 3]"
     restitution: "float[:]"
     dim: "int[:]"
