@@ -155,13 +155,21 @@ class Work:
     degree: "int[:]"  # nodes
     list_at: "int[:]"  # nodes
     list_count: "int[:]"  # nodes
+    list_room: "int[:]"  # nodes
+    bucket: "int[:]"  # nodes + 1: first node of a degree, and the lists of those
+    next: "int[:]"  # nodes
+    previous: "int[:]"  # nodes
     pool: "int[:]"
     # groups
     pair_first: "int[:]"  # groups + 1
     pair_at: "int[:]"  # address in H of the block of a pair of entries
+    block_place: "int[:]"  # address in H of a block of M
+    state: "int[:]"  # groups: open, sticking, sliding
+    live: "int[:]"  # groups: 1 when De Saxcé's correction is part of Newton's method
     rho: "float[:]"  # groups
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
-    shift: "float[:]"  # groups
+    shift: "float[:]"  # groups: De Saxcé's correction
+    AJ: "float[:]"  # as J
     # rows
     w: "float[:]"
     y: "float[:]"
@@ -169,12 +177,12 @@ class Work:
     dw: "float[:]"
     base: "float[:]"  # impulses of the last round
     # degrees of freedom
-    start: "float[:]"
+    v: "float[:]"
     g: "float[:]"
     dv: "float[:]"
     trial: "float[:]"
-    metric: "float[:]"
-    Mdv: "float[:]"
+    metric: "float[:]"  # 1 / sqrt(M_ii)
+    inverse: "float[:]"  # 1 / M_ii
     # factor: upper rows, and lower ones transposed when it is not symmetric
     H: "float[:]"
     L: "float[:]"
@@ -260,11 +268,13 @@ _WORK = {
     "trees": ("tree_up", "tree_island", "island_groups_first", "island_nodes_first",
               "island_status", "island_error"),
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
-              "left_first", "place", "mark", "degree", "list_at", "list_count"),
-    "groups": ("island_group", "pair_first", "rho", "delassus", "shift"),
+              "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room", "bucket",
+              "next", "previous"),
+    "groups": ("island_group", "pair_first", "rho", "delassus", "shift", "state", "live"),
     "rows": ("w", "y", "p", "dw", "base"),
-    "nv": ("start", "g", "dv", "trial", "metric", "Mdv", "temp"),
+    "nv": ("v", "g", "dv", "trial", "metric", "inverse", "temp"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
+    "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
 }  # fmt: skip
 _FIELDS = Work.__annotations__
@@ -284,7 +294,8 @@ def enlarge(work: Work, problem: Problem) -> None:
     free = int(np.sum(problem.node_count**2))
     sizes = {
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
-        "rows": len(problem.impulse), "nv": problem.nv,
+        "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
+        "numbers": len(problem.J),
         "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
         "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
         "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),

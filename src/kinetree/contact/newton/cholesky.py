@@ -1,0 +1,286 @@
+"""Sparse Cholesky factor by panels, for one island: ``H = U' U``, or ``H = L U`` when unsymmetric.
+
+Panels are made from left to right: those before, which have the node, are taken from its own, then
+it is eliminated in itself. Rows of blocks that follow one another in both panels are taken at once.
+``H`` holds the rows of ``U``; ``L`` holds those of ``L'``, with ones on the diagonal.
+"""
+
+from kinetree.codegen.procedures import procedure, sqrt, view
+from kinetree.contact.newton.problem import Problem, Work
+
+__all__ = ["factor", "solve_factored", "take"]
+
+
+@procedure
+def take(
+    C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int,
+    depth: int, rows: int, width: int,
+) -> None:  # fmt: skip
+    """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
+
+    Tiles of two rows and six columns stay in registers.
+    """
+    r = 0
+    while r + 2 <= rows:
+        c = 0
+        p = r * wc
+        q = p + wc
+        while c + 6 <= width:
+            x0 = C[p + c]
+            x1 = C[p + c + 1]
+            x2 = C[p + c + 2]
+            x3 = C[p + c + 3]
+            x4 = C[p + c + 4]
+            x5 = C[p + c + 5]
+            y0 = C[q + c]
+            y1 = C[q + c + 1]
+            y2 = C[q + c + 2]
+            y3 = C[q + c + 3]
+            y4 = C[q + c + 4]
+            y5 = C[q + c + 5]
+            for m in range(depth):
+                a = A[m * wa + r]
+                b = A[m * wa + r + 1]
+                k = m * wb + c
+                x0 -= a * B[k]
+                x1 -= a * B[k + 1]
+                x2 -= a * B[k + 2]
+                x3 -= a * B[k + 3]
+                x4 -= a * B[k + 4]
+                x5 -= a * B[k + 5]
+                y0 -= b * B[k]
+                y1 -= b * B[k + 1]
+                y2 -= b * B[k + 2]
+                y3 -= b * B[k + 3]
+                y4 -= b * B[k + 4]
+                y5 -= b * B[k + 5]
+            C[p + c] = x0
+            C[p + c + 1] = x1
+            C[p + c + 2] = x2
+            C[p + c + 3] = x3
+            C[p + c + 4] = x4
+            C[p + c + 5] = x5
+            C[q + c] = y0
+            C[q + c + 1] = y1
+            C[q + c + 2] = y2
+            C[q + c + 3] = y3
+            C[q + c + 4] = y4
+            C[q + c + 5] = y5
+            c += 6
+        while c + 2 <= width:
+            x0 = C[p + c]
+            x1 = C[p + c + 1]
+            y0 = C[q + c]
+            y1 = C[q + c + 1]
+            for m in range(depth):
+                a = A[m * wa + r]
+                b = A[m * wa + r + 1]
+                k = m * wb + c
+                x0 -= a * B[k]
+                x1 -= a * B[k + 1]
+                y0 -= b * B[k]
+                y1 -= b * B[k + 1]
+            C[p + c] = x0
+            C[p + c + 1] = x1
+            C[q + c] = y0
+            C[q + c + 1] = y1
+            c += 2
+        if c < width:
+            x0 = C[p + c]
+            y0 = C[q + c]
+            for m in range(depth):
+                x0 -= A[m * wa + r] * B[m * wb + c]
+                y0 -= A[m * wa + r + 1] * B[m * wb + c]
+            C[p + c] = x0
+            C[q + c] = y0
+        r += 2
+    if r < rows:
+        take_row(view(C, r * wc), view(A, r), wa, B, wb, depth, width)
+
+
+@procedure
+def take_row(
+    C: "float[:]", A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int, width: int
+) -> None:
+    """``C -= A' B`` for one row C, and A one column."""
+    c = 0
+    while c + 6 <= width:
+        x0 = C[c]
+        x1 = C[c + 1]
+        x2 = C[c + 2]
+        x3 = C[c + 3]
+        x4 = C[c + 4]
+        x5 = C[c + 5]
+        for m in range(depth):
+            a = A[m * wa]
+            k = m * wb + c
+            x0 -= a * B[k]
+            x1 -= a * B[k + 1]
+            x2 -= a * B[k + 2]
+            x3 -= a * B[k + 3]
+            x4 -= a * B[k + 4]
+            x5 -= a * B[k + 5]
+        C[c] = x0
+        C[c + 1] = x1
+        C[c + 2] = x2
+        C[c + 3] = x3
+        C[c + 4] = x4
+        C[c + 5] = x5
+        c += 6
+    while c < width:
+        x0 = C[c]
+        for m in range(depth):
+            x0 -= A[m * wa] * B[m * wb + c]
+        C[c] = x0
+        c += 1
+
+
+@procedure
+def eliminated(P: "float[:]", rows: int, width: int) -> int:
+    """Eliminate a panel in itself, symmetric: 0, or 1 when it is not positive."""
+    for a in range(rows):
+        at = a * (width + 1)
+        take_row(view(P, at), view(P, a), width, view(P, a), width, a, width - a)
+        pivot = P[at]
+        if not pivot > 0.0:
+            return 1
+        scale = 1.0 / sqrt(pivot)
+        for b in range(at, at + width - a):
+            P[b] *= scale
+    return 0
+
+
+@procedure
+def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
+    """Eliminate a panel in itself, rows of ``U`` and of ``L'``: 0, or 1 when it is not positive."""
+    for a in range(rows):
+        at = a * (width + 1)
+        take_row(view(U, at), view(L, a), width, view(U, a), width, a, width - a)
+        take_row(view(L, at), view(U, a), width, view(L, a), width, a, width - a)
+        pivot = U[at]
+        if not pivot > 0.0:
+            return 1
+        scale = 1.0 / pivot
+        for b in range(at, at + width - a):
+            L[b] *= scale
+    return 0
+
+
+@procedure
+def factor(problem: Problem, work: Work, island: int, both: int) -> int:
+    """Factor the matrix in ``H`` (and its transpose in ``L`` when ``both``) in place: 0, or 1."""
+    H = work.H
+    L = work.L
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        k = work.island_node[n]
+        rows = problem.node_count[work.order[k]]
+        width = work.panel_width[k]
+        at = work.panel_at[k]
+        work.place[k] = 0
+        for i in range(work.panel_first[k], work.panel_first[k + 1]):
+            work.place[work.panel_node[i]] = work.panel_offset[i]
+        for m in range(work.left_first[k], work.left_first[k + 1]):
+            j = work.left_panel[m]
+            if work.tree_island[problem.node_tree[work.order[j]]] != island:
+                continue  # of an older pattern
+            depth = problem.node_count[work.order[j]]
+            wide = work.panel_width[j]
+            from_j = work.panel_at[j]
+            i = work.left_index[m]
+            a = from_j + work.panel_offset[i]
+            end = work.panel_first[j + 1]
+            while i < end:
+                source = work.panel_offset[i]
+                target = work.place[work.panel_node[i]]
+                ahead = target - source
+                i += 1
+                while i < end and work.place[work.panel_node[i]] - work.panel_offset[i] == ahead:
+                    i += 1
+                stop = wide
+                if i < end:
+                    stop = work.panel_offset[i]
+                if both == 0:
+                    take(view(H, at + target), width, view(H, a), wide, view(H, from_j + source), wide,
+                         depth, rows, stop - source)  # fmt: skip
+                else:
+                    take(view(H, at + target), width, view(L, a), wide, view(H, from_j + source), wide,
+                         depth, rows, stop - source)  # fmt: skip
+                    take(view(L, at + target), width, view(H, a), wide, view(L, from_j + source), wide,
+                         depth, rows, stop - source)  # fmt: skip
+        if both == 0:
+            if eliminated(view(H, at), rows, width) != 0:
+                return 1
+        elif eliminated_both(view(H, at), view(L, at), rows, width) != 0:
+            return 1
+    return 0
+
+
+@procedure
+def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "float[:]") -> None:
+    """Solve ``L x = b`` in place, with the rows of ``L'`` in ``pool``."""
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        k = work.island_node[n]
+        node = work.order[k]
+        rows = problem.node_count[node]
+        width = work.panel_width[k]
+        P = view(pool, work.panel_at[k])
+        own = view(x, problem.node_first[node])
+        for a in range(rows):
+            s = own[a] / P[a * width + a]
+            own[a] = s
+            for b in range(a + 1, rows):
+                own[b] -= P[a * width + b] * s
+        for i in range(work.panel_first[k], work.panel_first[k + 1]):
+            other = work.order[work.panel_node[i]]
+            take_row(view(x, problem.node_first[other]), own, 1, view(P, work.panel_offset[i]), width,
+                     rows, problem.node_count[other])  # fmt: skip
+
+
+@procedure
+def backward(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
+    """Solve ``U x = b`` in place."""
+    first = work.island_nodes_first[island]
+    last = work.island_nodes_first[island + 1]
+    t = work.temp
+    for m in range(last - first):
+        k = work.island_node[last - 1 - m]
+        node = work.order[k]
+        rows = problem.node_count[node]
+        width = work.panel_width[k]
+        P = view(work.H, work.panel_at[k])
+        own = view(x, problem.node_first[node])
+        for i in range(work.panel_first[k], work.panel_first[k + 1]):
+            other = work.order[work.panel_node[i]]
+            y = view(x, problem.node_first[other])
+            for b in range(problem.node_count[other]):
+                t[work.panel_offset[i] + b] = y[b]
+        for c in range(rows):
+            a = rows - 1 - c
+            row = view(P, a * width)
+            s0 = own[a]
+            s1 = 0.0
+            s2 = 0.0
+            s3 = 0.0
+            for b in range(a + 1, rows):
+                s0 -= row[b] * own[b]
+            b = rows
+            while b + 4 <= width:
+                s0 -= row[b] * t[b]
+                s1 -= row[b + 1] * t[b + 1]
+                s2 -= row[b + 2] * t[b + 2]
+                s3 -= row[b + 3] * t[b + 3]
+                b += 4
+            while b < width:
+                s0 -= row[b] * t[b]
+                b += 1
+            own[a] = (s0 + s1 + (s2 + s3)) / row[a]
+
+
+@procedure
+def solve_factored(problem: Problem, work: Work, island: int, both: int, x: "float[:]") -> None:
+    """Solve ``H x = b`` in place; x has the degrees of freedom of the problem."""
+    if both == 0:
+        forward(problem, work, island, work.H, x)
+    else:
+        forward(problem, work, island, work.L, x)
+    backward(problem, work, island, x)

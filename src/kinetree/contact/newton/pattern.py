@@ -1,0 +1,293 @@
+"""Pattern of the Cholesky factor of ``M + J' A J``: order of elimination, fill, addresses.
+
+Two nodes are coupled where one carries the other (the mass matrix) or a group has entries of both.
+Nodes are eliminated by minimum degree, so leaves of trees before roots, and free bodies with few
+neighbours first. The row of blocks that a node leaves in the factor, its **panel**, is one matrix: as
+many rows as the node has degrees of freedom, its own columns first, then those of the later nodes
+it is coupled with, by elimination or from the start, in their order.
+"""
+
+from kinetree.codegen.procedures import procedure
+from kinetree.contact.newton.problem import Problem, Work
+
+__all__ = ["address", "analyse", "place_pairs"]
+
+
+@procedure
+def address(work: Work, i: int, j: int) -> int:
+    """Address in ``H`` of the block of two positions, ``i <= j``; -1 when the pattern has none."""
+    if i == j:
+        return work.panel_at[i]
+    low = work.panel_first[i]
+    high = work.panel_first[i + 1] - 1
+    while low <= high:
+        middle = (low + high) // 2
+        k = work.panel_node[middle]
+        if k == j:
+            return work.panel_at[i] + work.panel_offset[middle]
+        if k < j:
+            low = middle + 1
+        else:
+            high = middle - 1
+    return -1
+
+
+@procedure
+def same_nodes(problem: Problem, g: int) -> bool:
+    """Whether a group has entries of the same nodes as the group before it."""
+    if g == 0:
+        return False
+    begin = problem.entry_first[g]
+    before = problem.entry_first[g - 1]
+    n = problem.entry_first[g + 1] - begin
+    if begin - before != n:
+        return False
+    for e in range(n):
+        if problem.entry_node[begin + e] != problem.entry_node[before + e]:
+            return False
+    return True
+
+
+@procedure
+def place_pairs(problem: Problem, work: Work) -> int:
+    """Address of the block of every pair of entries: 0; 1: the pattern lacks one; -1: no room."""
+    for n in range(problem.nodes):
+        if work.tree_island[problem.node_tree[n]] >= 0 and work.position[n] < 0:
+            return 1
+        if work.tree_island[problem.node_tree[n]] >= 0:
+            i = work.position[n]
+            for b in range(problem.node_blocks_first[n], problem.node_blocks_first[n + 1]):
+                j = work.position[problem.block_ancestor[b]]
+                work.block_place[b] = address(work, min(i, j), max(i, j))
+    at = 0
+    couples = 0
+    for g in range(problem.groups):
+        work.pair_first[g] = at
+        begin = problem.entry_first[g]
+        n = problem.entry_first[g + 1] - begin
+        pairs = n * (n + 1) // 2
+        if at + pairs > work.pairs_room:
+            return -1
+        if same_nodes(problem, g):
+            for k in range(pairs):
+                work.pair_at[at] = work.pair_at[at - pairs]
+                at += 1
+        else:
+            couples += pairs - n
+            for e in range(n):
+                i = work.position[problem.entry_node[begin + e]]
+                for f in range(e, n):
+                    j = work.position[problem.entry_node[begin + f]]
+                    k = address(work, min(i, j), max(i, j))
+                    if k < 0:
+                        return 1
+                    work.pair_at[at] = k
+                    at += 1
+    work.pair_first[problem.groups] = at
+    if 2 * couples < work.edges:  # many contacts have gone: less fill without them
+        return 1
+    return 0
+
+
+@procedure
+def neighbours(problem: Problem, work: Work) -> int:
+    """List the neighbours of every node, in ``pool``: 0, or -1 when it is too small."""
+    count = work.list_count
+    for n in range(problem.nodes):
+        count[n] = 0
+        work.mark[n] = -1
+    for n in range(problem.nodes):  # how many, repeated ones included
+        if work.tree_island[problem.node_tree[n]] >= 0:
+            for b in range(problem.node_blocks_first[n] + 1, problem.node_blocks_first[n + 1]):
+                count[n] += 1
+                count[problem.block_ancestor[b]] += 1
+    work.edges = 0
+    for g in range(problem.groups):
+        if not same_nodes(problem, g):
+            begin = problem.entry_first[g]
+            end = problem.entry_first[g + 1]
+            work.edges += (end - begin) * (end - begin - 1) // 2
+            for e in range(begin, end):
+                count[problem.entry_node[e]] += end - begin - 1
+    total = 0
+    for n in range(problem.nodes):
+        work.list_at[n] = total
+        total += count[n]
+        work.list_room[n] = count[n]
+        count[n] = 0
+    if total > work.pool_room:
+        return -1
+    for n in range(problem.nodes):
+        if work.tree_island[problem.node_tree[n]] >= 0:
+            for b in range(problem.node_blocks_first[n] + 1, problem.node_blocks_first[n + 1]):
+                a = problem.block_ancestor[b]
+                work.pool[work.list_at[n] + count[n]] = a
+                count[n] += 1
+                work.pool[work.list_at[a] + count[a]] = n
+                count[a] += 1
+    for g in range(problem.groups):
+        if not same_nodes(problem, g):
+            begin = problem.entry_first[g]
+            end = problem.entry_first[g + 1]
+            for e in range(begin, end):
+                n = problem.entry_node[e]
+                for f in range(begin, end):
+                    if f != e:
+                        work.pool[work.list_at[n] + count[n]] = problem.entry_node[f]
+                        count[n] += 1
+    for n in range(problem.nodes):  # each neighbour once
+        at = work.list_at[n]
+        kept = 0
+        for k in range(at, at + count[n]):
+            a = work.pool[k]
+            if work.mark[a] != n:
+                work.mark[a] = n
+                work.pool[at + kept] = a
+                kept += 1
+        count[n] = kept
+    return total
+
+
+@procedure
+def link(work: Work, n: int) -> None:
+    """Put a node into the list of those with its degree."""
+    d = work.list_count[n]
+    work.degree[n] = d
+    work.previous[n] = -1
+    work.next[n] = work.bucket[d]
+    if work.bucket[d] >= 0:
+        work.previous[work.bucket[d]] = n
+    work.bucket[d] = n
+
+
+@procedure
+def unlink(work: Work, n: int) -> None:
+    """Take a node out of that list."""
+    if work.previous[n] >= 0:
+        work.next[work.previous[n]] = work.next[n]
+    else:
+        work.bucket[work.degree[n]] = work.next[n]
+    if work.next[n] >= 0:
+        work.previous[work.next[n]] = work.previous[n]
+
+
+@procedure
+def eliminate(problem: Problem, work: Work, used: int) -> int:
+    """Order of elimination by minimum degree; lists of nodes end as those of panels. -1: no room."""
+    free = used
+    for d in range(problem.nodes + 1):
+        work.bucket[d] = -1
+    left = 0
+    for k in range(problem.nodes):
+        n = problem.nodes - 1 - k
+        work.position[n] = -1
+        work.mark[n] = -1
+        if work.tree_island[problem.node_tree[n]] >= 0:
+            link(work, n)
+            left += 1
+    work.ordered = left
+    lowest = 0
+    for step in range(left):
+        while work.bucket[lowest] < 0:
+            lowest += 1
+        u = work.bucket[lowest]
+        unlink(work, u)
+        work.position[u] = step
+        work.order[step] = u
+        at = work.list_at[u]
+        n = work.list_count[u]
+        for k in range(n):
+            v = work.pool[at + k]
+            place = work.list_at[v]
+            stamp = step * problem.nodes + v  # v's neighbours, in this step
+            kept = 0
+            for m in range(work.list_count[v]):
+                x = work.pool[place + m]
+                if x != u:
+                    work.pool[place + kept] = x
+                    kept += 1
+                    work.mark[x] = stamp
+            work.mark[v] = stamp
+            for m in range(n):
+                x = work.pool[at + m]
+                if work.mark[x] != stamp:
+                    if kept == work.list_room[v]:  # moved to the end, with room to grow
+                        room = 2 * kept + 8
+                        if free + room > work.pool_room:
+                            return -1
+                        for c in range(kept):
+                            work.pool[free + c] = work.pool[place + c]
+                        place = free
+                        work.list_at[v] = free
+                        work.list_room[v] = room
+                        free += room
+                    work.pool[place + kept] = x
+                    kept += 1
+            unlink(work, v)
+            work.list_count[v] = kept
+            link(work, v)
+            if kept < lowest:
+                lowest = kept
+    return 0
+
+
+@procedure
+def analyse(problem: Problem, work: Work) -> int:
+    """Pattern of the factor for the groups of a problem: 0, or -1 when there is no room."""
+    work.ordered = 0
+    for n in range(problem.nodes):
+        work.position[n] = -1
+    used = neighbours(problem, work)
+    if used < 0 or eliminate(problem, work, used) < 0:
+        work.ordered = 0
+        return -1
+    total = 0
+    for k in range(work.ordered + 1):
+        work.left_first[k] = 0
+    for k in range(work.ordered):
+        u = work.order[k]
+        total += work.list_count[u]
+        for m in range(work.list_at[u], work.list_at[u] + work.list_count[u]):
+            work.left_first[work.position[work.pool[m]]] += 1
+    if total > work.panels_room:
+        work.ordered = 0
+        return -1
+    total = 0
+    for k in range(work.ordered):
+        total += work.left_first[k]
+        work.left_first[k] = total
+    work.left_first[work.ordered] = total
+    for m in range(work.ordered):  # rows of the factor, and from them its panels, in order
+        k = work.ordered - 1 - m
+        u = work.order[k]
+        for i in range(work.list_at[u], work.list_at[u] + work.list_count[u]):
+            j = work.position[work.pool[i]]
+            work.left_first[j] -= 1
+            work.left_panel[work.left_first[j]] = k
+    total = 0
+    for k in range(work.ordered):
+        work.panel_first[k] = total
+        total += work.list_count[work.order[k]]
+        work.mark[k] = 0
+    work.panel_first[work.ordered] = total
+    for j in range(work.ordered):
+        for m in range(work.left_first[j], work.left_first[j + 1]):
+            k = work.left_panel[m]
+            i = work.panel_first[k] + work.mark[k]
+            work.mark[k] += 1
+            work.panel_node[i] = j
+            work.left_index[m] = i
+    numbers = 0
+    for k in range(work.ordered):
+        rows = problem.node_count[work.order[k]]
+        width = rows
+        for i in range(work.panel_first[k], work.panel_first[k + 1]):
+            work.panel_offset[i] = width
+            width += problem.node_count[work.order[work.panel_node[i]]]
+        work.panel_at[k] = numbers
+        work.panel_width[k] = width
+        numbers += rows * width
+    if numbers > work.room:
+        work.ordered = 0
+        return -1
+    return 0
