@@ -5,7 +5,7 @@ it is eliminated in itself. Rows of blocks that follow one another in both panel
 ``H`` holds the rows of ``U``; ``L`` holds those of ``L'``, with ones on the diagonal.
 """
 
-from kinetree.codegen.procedures import procedure, sqrt, view
+from kinetree.codegen.procedures import isfinite, procedure, sqrt, view
 from kinetree.contact.newton.problem import Problem, Work
 
 __all__ = ["factor", "solve_factored", "take"]
@@ -152,13 +152,13 @@ def eliminated(P: "float[:]", rows: int, width: int) -> int:
 
 @procedure
 def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
-    """Eliminate a panel in itself, rows of ``U`` and of ``L'``: 0, or 1 when it is not positive."""
+    """Eliminate a panel in itself, rows of ``U`` and of ``L'``: 0, or 1 when a pivot is zero."""
     for a in range(rows):
         at = a * (width + 1)
         take_row(view(U, at), view(L, a), width, view(U, a), width, a, width - a)
         take_row(view(L, at), view(U, a), width, view(L, a), width, a, width - a)
         pivot = U[at]
-        if not pivot > 0.0:
+        if pivot == 0.0 or not isfinite(pivot):
             return 1
         scale = 1.0 / pivot
         for b in range(at, at + width - a):
@@ -171,8 +171,8 @@ def factor(problem: Problem, work: Work, island: int, both: int) -> int:
     """Factor the matrix in ``H`` (and its transpose in ``L`` when ``both``) in place: 0, or 1."""
     H = work.H
     L = work.L
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        k = work.island_node[n]
+    for e in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        k = work.island_node[e]
         rows = problem.node_count[work.order[k]]
         width = work.panel_width[k]
         at = work.panel_at[k]
@@ -199,14 +199,14 @@ def factor(problem: Problem, work: Work, island: int, both: int) -> int:
                 stop = wide
                 if i < end:
                     stop = work.panel_offset[i]
+                to = at + target
+                b = from_j + source
+                n = stop - source
                 if both == 0:
-                    take(view(H, at + target), width, view(H, a), wide, view(H, from_j + source), wide,
-                         depth, rows, stop - source)  # fmt: skip
+                    take(view(H, to), width, view(H, a), wide, view(H, b), wide, depth, rows, n)
                 else:
-                    take(view(H, at + target), width, view(L, a), wide, view(H, from_j + source), wide,
-                         depth, rows, stop - source)  # fmt: skip
-                    take(view(L, at + target), width, view(H, a), wide, view(L, from_j + source), wide,
-                         depth, rows, stop - source)  # fmt: skip
+                    take(view(H, to), width, view(L, a), wide, view(H, b), wide, depth, rows, n)
+                    take(view(L, to), width, view(H, a), wide, view(L, b), wide, depth, rows, n)
         if both == 0:
             if eliminated(view(H, at), rows, width) != 0:
                 return 1
@@ -232,8 +232,9 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
                 own[b] -= P[a * width + b] * s
         for i in range(work.panel_first[k], work.panel_first[k + 1]):
             other = work.order[work.panel_node[i]]
-            take_row(view(x, problem.node_first[other]), own, 1, view(P, work.panel_offset[i]), width,
-                     rows, problem.node_count[other])  # fmt: skip
+            y = view(x, problem.node_first[other])
+            Q = view(P, work.panel_offset[i])
+            take_row(y, own, 1, Q, width, rows, problem.node_count[other])
 
 
 @procedure

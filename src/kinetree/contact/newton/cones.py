@@ -1,14 +1,15 @@
-"""Projection of impulses onto the cones and bounds of groups, and its derivative.
+"""Laws of groups: nearest impulses, impulses that a velocity asks for, and their derivatives.
 
-For a round cone ``|p_t| <= mu p_n`` the nearest point of ``y`` is ``y`` itself within the cone, zero within
-the polar cone ``mu |y_t| <= -y_n``, and ``s (1, mu t)`` between, with ``t = y_t / |y_t|`` and
-``s = (y_n + mu |y_t|) / (1 + mu^2)``.
+Coulomb's law for a group with impulse ``lam`` and velocity ``w`` is ``lam = P(lam - r w)`` for any
+``r > 0``, where ``P`` cuts the normal part at zero, then the tangential part to the length that the
+normal part allows (Alart and Curnier 1991). With the cone in place of that disc, and De Saxcé's
+``mu |w_t|`` added to the normal velocity, the same solutions are fixed points of a projection.
 """
 
 from kinetree.codegen.procedures import procedure, sqrt
 from kinetree.contact.newton.problem import BOUNDS, Problem
 
-__all__ = ["OPEN", "SLIDING", "STICKING", "curvature", "project", "tangential"]
+__all__ = ["OPEN", "SLIDING", "STICKING", "law", "linear", "project", "tangential"]
 
 OPEN = 0
 STICKING = 1
@@ -27,80 +28,97 @@ def tangential(x: "float[:]", dim: int) -> float:
 
 
 @procedure
-def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
-    """Write the impulse of a group nearest to ``y`` to ``p``: OPEN, STICKING (inside) or SLIDING."""
-    if problem.kind[g] == BOUNDS:
-        low = problem.low[g]
-        high = problem.high[g]
-        if y[0] <= low:
-            p[0] = low
-            return OPEN
-        if y[0] >= high:
-            p[0] = high
-            return OPEN
-        p[0] = y[0]
-        return STICKING
-    dim = problem.dim[g]
-    mu = problem.mu[g]
+def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
+    """Write ``P(y)`` of a group to ``p``: OPEN (or at a bound), STICKING (within) or SLIDING."""
     n = y[0]
-    if dim == 1 or mu == 0.0:
-        for r in range(1, dim):
-            p[r] = 0.0
-        if n <= 0.0:
-            p[0] = 0.0
+    if problem.kind[g] == BOUNDS:
+        if n <= problem.low[g]:
+            p[0] = problem.low[g]
+            return OPEN
+        if n >= problem.high[g]:
+            p[0] = problem.high[g]
             return OPEN
         p[0] = n
         return STICKING
-    t = tangential(y, dim)
-    if t <= mu * n:
-        for r in range(dim):
-            p[r] = y[r]
-        return STICKING
-    if mu * t <= -n:
+    dim = problem.dim[g]
+    if n <= 0.0:
         for r in range(dim):
             p[r] = 0.0
         return OPEN
-    s = (n + mu * t) / (1.0 + mu * mu)
-    p[0] = s
-    f = mu * s / t
+    p[0] = n
+    most = problem.mu[g] * n
+    t = tangential(y, dim)
+    if t <= most:
+        for r in range(1, dim):
+            p[r] = y[r]
+        return STICKING
     for r in range(1, dim):
-        p[r] = f * y[r]
+        p[r] = most / t * y[r]
     return SLIDING
 
 
 @procedure
-def curvature(
-    dim: int, mu: float, state: int, y: "float[:]", w: "float[:]", live: int, A: "float[:]"
-) -> None:
-    """Write ``-dp/dw / rho``, (dim, dim), of a group that is not open to ``A``.
+def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> None:
+    """Write the admissible impulse of a group that is nearest to ``y`` to ``p``."""
+    n = y[0]
+    if problem.kind[g] == BOUNDS:
+        p[0] = min(max(n, problem.low[g]), problem.high[g])
+        return
+    dim = problem.dim[g]
+    mu = problem.mu[g]
+    t = tangential(y, dim)
+    if t <= mu * n:
+        for r in range(dim):
+            p[r] = y[r]
+    elif mu * t <= -n:
+        for r in range(dim):
+            p[r] = 0.0
+    else:
+        s = (n + mu * t) / (1.0 + mu * mu)
+        p[0] = s
+        for r in range(1, dim):
+            p[r] = mu * s / t * y[r]
 
-    With ``g = (1, mu t)`` it is ``g g' / (1 + mu^2) + mu s / |y_t| (1 - t t')`` on the border of
-    the cone. A live group has De Saxcé's correction ``mu |w_t|`` in its normal velocity: the second
-    factor ``g`` becomes ``(1, mu (t + w_t / |w_t|))``, nearly ``(1, 0)``.
+
+@procedure
+def linear(
+    dim: int, mu: float, state: int, r: float, soft: float, lam: "float[:]", w: "float[:]",
+    y: "float[:]", p: "float[:]", A: "float[:]", c: "float[:]",
+) -> None:  # fmt: skip
+    """Write Newton's ``dlam = c - A dw`` of a group to ``c`` and ``A``.
+
+    It is the solution of ``dlam - (1 - soft) P' dlam = P(y) - lam - P' r dw``.
+    Rows that stick get the penalty ``r / soft``: none is singular where contacts are redundant.
+    A sliding group with direction ``t`` and ``e = mu p_n / |y_t|`` resists across it by the
+    curvature ``r e / (1 - e)``, which is that of Coulomb's friction, ``mu p_n / |w_t|``.
     """
     for k in range(dim * dim):
         A[k] = 0.0
+    for k in range(dim):
+        c[k] = p[k] - lam[k]
+    if state == OPEN:
+        return
+    rho = r / soft
+    A[0] = rho
+    c[0] = -rho * w[0]
     if state == STICKING:
-        A[0] = 1.0
-        if mu > 0.0:
-            for r in range(1, dim):
-                A[r * dim + r] = 1.0
+        for k in range(1, dim):
+            A[k * dim + k] = rho
+            c[k] = -rho * w[k]
+        return
+    if mu == 0.0:
         return
     length = tangential(y, dim)
-    h = 1.0 / (1.0 + mu * mu)
-    e = mu * (y[0] + mu * length) * h / length
-    speed = 0.0
-    if live != 0:
-        speed = tangential(w, dim)
-    f = 0.0
-    if speed > 0.0:
-        f = mu / speed
-    u = mu / length
-    A[0] = h
-    for c in range(1, dim):
-        right = u * y[c] + f * w[c]
-        A[c] = h * right
-        A[c * dim] = h * u * y[c]
-        for r in range(1, dim):
-            A[r * dim + c] = h * u * y[r] * right - e * y[r] * y[c] / (length * length)
-        A[c * dim + c] += e
+    e = mu * p[0] / length
+    stay = 1.0 / (1.0 - (1.0 - soft) * e)
+    along = 0.0
+    for k in range(1, dim):
+        along += c[k] * y[k] / length
+    ahead = along * (1.0 - stay) + (1.0 - soft) * mu * c[0]
+    for k in range(1, dim):
+        t = y[k] / length
+        c[k] = stay * c[k] + ahead * t
+        A[k * dim] = mu * rho * t
+        for m in range(1, dim):
+            A[k * dim + m] = -r * e * stay * t * y[m] / length
+        A[k * dim + k] += r * e * stay

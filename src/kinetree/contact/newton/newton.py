@@ -1,24 +1,27 @@
 """Newton's method in the velocities for contacts with friction, island by island.
 
-The velocities minimise the augmented Lagrangian
+Velocities ``v`` and impulses ``lam`` are sought together, such that
 
-    (v - free)' M (v - free) / 2 + sum of |P(lam - rho (J v + target + s))|^2 / (2 rho)
+    M (v - free) = J' lam    and    lam = P(lam - r (J v + target))
 
-over groups, with the projection ``P`` onto cones and bounds; its Hessian ``M + J' A J`` has the
-sparsity of trees and contacts. Rounds take the projected impulses as the new ``lam``, and De
-Saxcé's correction ``s = mu |w_t|`` of sliding contacts from the new velocities, which makes the
-solution of the convex problem one of Coulomb's. Where contacts slide, the correction is part of
-Newton's method, whose matrix is then not symmetric, as long as that succeeds.
+with Coulomb's laws ``P`` of ``cones`` and ``r = 1 / d``, ``d`` a diagonal of ``J M^-1 J'``. The
+second equation, made linear and solved for the change of ``lam``, leaves a matrix for the change of
+the velocities, ``M + J' A J``, which has the sparsity of trees and contacts; it is symmetric unless
+contacts slide. Contacts that stick get a stiff penalty, so redundant ones do no harm, and what it
+leaves of their velocities falls by orders of magnitude in every step.
+
+Where these steps do not lower the error, some iterations of the alternating direction method of
+multipliers in the velocities, with De Saxcé's correction, lead on: their matrix stays the same.
 
 Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
-momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - (w + s) / d)| sqrt(d)``
-with ``d`` a diagonal of ``J M^-1 J'``. They are relative to the largest ``|lam| sqrt(d)`` of the
-island, or to ``sqrt(M_ii)`` times the change of velocity by the forces of the step.
+momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - r w)| sqrt(d)``.
+They are relative to the largest ``|lam| sqrt(d)`` of the island, or to ``sqrt(M_ii)`` times the
+change of velocity by the forces of the step.
 """
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored, take
-from kinetree.contact.newton.cones import OPEN, SLIDING, curvature, project, tangential
+from kinetree.contact.newton.cones import OPEN, SLIDING, law, linear, project, tangential
 from kinetree.contact.newton.islands import split
 from kinetree.contact.newton.pattern import analyse, place_pairs
 from kinetree.contact.newton.problem import CONE, Problem, Work
@@ -28,15 +31,24 @@ __all__ = ["solve"]
 AIM = 1e-3
 """Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep."""
 
-PENALTY = 1e3
-"""``rho`` in units of 1 / d at first."""
+SOFT = 1e-5
+"""Inverse penalty of contacts that stick, in units of d."""
 
-STIFFEST = 1e7
+SHORTEST = 0.03
+"""Part of a step below which it is given up."""
+
+ALTERNATING = 100.0
+"""Penalty of the alternating direction method, in units of 1 / d, at first."""
+
+AT_FIRST = 20
+"""Iterations of it, at first; then twice as many, up to 500."""
+
+RELAXATION = 1.6
 
 
 @procedure
 def prepare(problem: Problem, work: Work, island: int) -> float:
-    """Scales, penalties and start of an island; the size of the change by the forces of the step."""
+    """Scales and start of an island; the size of what the forces of the step change."""
     size = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         node = work.order[work.island_node[n]]
@@ -47,6 +59,8 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
             m = block[k * count + k]
             work.inverse[i] = 1.0 / m
             work.metric[i] = 1.0 / sqrt(m)
+            work.v[i] = problem.velocity[i]
+            work.dv[i] = 0.0
             size = max(size, sqrt(m) * abs(problem.free[i] - problem.velocity[i]))
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -65,12 +79,9 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
         if not most > 0.0:
             most = 1.0
         work.delassus[g] = most
-        work.rho[g] = PENALTY / most
-        work.live[g] = 0
-        work.shift[g] = 0.0
         first = problem.row_first[g]
         for r in range(first, first + dim):
-            work.base[r] = problem.impulse[r]
+            work.lam[r] = problem.impulse[r]
     return size
 
 
@@ -166,33 +177,6 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
 
 
 @procedure
-def evaluate(problem: Problem, work: Work, island: int, v: "float[:]") -> float:
-    """Impulses ``p`` of velocities, the gradient, and its largest scaled number."""
-    momentum(problem, work, island, v)
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        first = problem.row_first[g]
-        dim = problem.dim[g]
-        rho = work.rho[g]
-        w = view(work.w, first)
-        y = view(work.y, first)
-        p = view(work.p, first)
-        row_velocity(problem, g, v, w)
-        for r in range(dim):
-            w[r] += problem.target[first + r]
-            y[r] = work.base[first + r] - rho * w[r]
-        shift = work.shift[g]
-        if work.live[g] != 0:
-            shift = problem.mu[g] * tangential(w, dim)
-        y[0] -= rho * shift
-        state = project(problem, g, y, p)
-        work.state[g] = state
-        if state != OPEN or problem.kind[g] != CONE:
-            give(problem, g, p, work.g)
-    return gradient_size(problem, work, island)
-
-
-@procedure
 def gradient_size(problem: Problem, work: Work, island: int) -> float:
     """Largest scaled number of the gradient."""
     most = 0.0
@@ -206,41 +190,82 @@ def gradient_size(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
-def laws_error(problem: Problem, work: Work, island: int) -> "(float, float)":
-    """Largest scaled error of the laws at ``p`` and ``w``, and the largest scaled impulse."""
+def evaluate(problem: Problem, work: Work, island: int) -> float:
+    """Velocities of rows, and the error of momentum: its largest scaled number."""
+    momentum(problem, work, island, work.v)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        w = view(work.w, first)
+        row_velocity(problem, g, work.v, w)
+        for r in range(problem.dim[g]):
+            w[r] += problem.target[first + r]
+        give(problem, g, view(work.lam, first), work.g)
+    return gradient_size(problem, work, island)
+
+
+@procedure
+def laws(problem: Problem, work: Work, island: int) -> "(float, float, float, int)":
+    """Errors of the laws at ``lam`` and ``w``: the largest, and the sum of squares.
+
+    Also the largest impulse, and how many groups slide. What the laws ask for is in ``p``.
+    """
     most = 0.0
+    total = 0.0
     size = 0.0
-    y = local("float", 6)
-    q = local("float", 6)
+    sliding = 0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
         first = problem.row_first[g]
         d = work.delassus[g]
-        w = view(work.w, first)
+        y = view(work.y, first)
         p = view(work.p, first)
-        friction = problem.kind[g] == CONE and dim > 1 and problem.mu[g] > 0.0
+        lam = view(work.lam, first)
         length = 0.0
         for r in range(dim):
-            y[r] = p[r] - w[r] / d
-            length += p[r] * p[r]
-        if friction:
-            y[0] -= problem.mu[g] * tangential(w, dim) / d
-        project(problem, g, y, q)
+            y[r] = lam[r] - work.w[first + r] / d
+            length += lam[r] * lam[r]
+        state = law(problem, g, y, p)
+        work.state[g] = state
+        if state == SLIDING:
+            sliding += 1
         error = 0.0
         for r in range(dim):
-            error += (p[r] - q[r]) * (p[r] - q[r])
+            error += (lam[r] - p[r]) * (lam[r] - p[r])
         most = max(most, d * error)
+        total += d * error
         size = max(size, d * length)
-    return sqrt(most), sqrt(size)
+    return sqrt(most), total, sqrt(size), sliding
 
 
 @procedure
-def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
-    """``M + J' A J`` of an island in the panels of ``H``, and its transpose in ``L`` if ``both``."""
+def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
+    """Sum of the squared errors of the laws after a part of the step."""
+    total = 0.0
+    y = local("float", 6)
+    p = local("float", 6)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        d = work.delassus[g]
+        for r in range(dim):
+            i = first + r
+            y[r] = work.lam[i] + t * work.dlam[i] - (work.w[i] + t * work.dw[i]) / d
+        law(problem, g, y, p)
+        for r in range(dim):
+            i = first + r
+            error = work.lam[i] + t * work.dlam[i] - p[r]
+            total += d * error * error
+    return total
+
+
+@procedure
+def put_mass(problem: Problem, work: Work, island: int, both: int) -> None:
+    """Put the mass matrix of an island into the panels of ``H``, and of ``L`` if ``both``."""
     H = work.H
     L = work.L
-    A = local("float", 36)
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
         size = work.panel_width[k] * problem.node_count[work.order[k]]
@@ -271,267 +296,256 @@ def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
                         H[at + j * width + i] = block[i * cb + j]
                         if both != 0:
                             L[at + j * width + i] = block[i * cb + j]
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        if work.state[g] == OPEN:
-            continue
-        dim = problem.dim[g]
-        first = problem.row_first[g]
-        rho = work.rho[g]
-        curvature(dim, problem.mu[g], work.state[g], view(work.y, first), view(work.w, first),
-                  work.live[g], A)  # fmt: skip
-        begin = problem.entry_first[g]
-        end = problem.entry_first[g + 1]
-        for e in range(begin, end):
-            count = problem.node_count[problem.entry_node[e]]
-            J = view(problem.J, problem.entry_at[e])
-            AJ = view(work.AJ, problem.entry_at[e])
-            if dim == 3:
-                for c in range(count):
-                    x = -rho * J[c]
-                    y = -rho * J[count + c]
-                    z = -rho * J[2 * count + c]
-                    AJ[c] = A[0] * x + A[1] * y + A[2] * z
-                    AJ[count + c] = A[3] * x + A[4] * y + A[5] * z
-                    AJ[2 * count + c] = A[6] * x + A[7] * y + A[8] * z
-            else:
-                for r in range(dim):
-                    for c in range(count):
-                        s = 0.0
-                        for m in range(dim):
-                            s -= A[r * dim + m] * J[m * count + c]
-                        AJ[r * count + c] = rho * s
-        pair = work.pair_first[g]
-        for e in range(begin, end):
-            for f in range(e, end):
-                i = e
-                j = f
-                if work.position[problem.entry_node[f]] < work.position[problem.entry_node[e]]:
-                    i = f
-                    j = e
-                rows = problem.node_count[problem.entry_node[i]]
-                wide = problem.node_count[problem.entry_node[j]]
-                width = work.panel_width[work.position[problem.entry_node[i]]]
-                at = work.pair_at[pair]
-                pair += 1
-                take(view(H, at), width, view(problem.J, problem.entry_at[i]), rows,
-                     view(work.AJ, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
-                if both != 0:
-                    take(view(L, at), width, view(work.AJ, problem.entry_at[i]), rows,
-                         view(problem.J, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
 
 
 @procedure
-def direction(problem: Problem, work: Work, island: int, both: int) -> float:
-    """Newton's step ``dv``, and the slope along it; 1 when the matrix could not be factored."""
-    assemble(problem, work, island, both)
+def add_group(problem: Problem, work: Work, g: int, A: "float[:]", both: int) -> None:
+    """``H += J' A J`` of a group, and its transpose to ``L`` if ``both``."""
+    dim = problem.dim[g]
+    begin = problem.entry_first[g]
+    end = problem.entry_first[g + 1]
+    for e in range(begin, end):
+        count = problem.node_count[problem.entry_node[e]]
+        J = view(problem.J, problem.entry_at[e])
+        AJ = view(work.AJ, problem.entry_at[e])
+        if dim == 3:
+            for c in range(count):
+                x = -J[c]
+                y = -J[count + c]
+                z = -J[2 * count + c]
+                AJ[c] = A[0] * x + A[1] * y + A[2] * z
+                AJ[count + c] = A[3] * x + A[4] * y + A[5] * z
+                AJ[2 * count + c] = A[6] * x + A[7] * y + A[8] * z
+        else:
+            for r in range(dim):
+                for c in range(count):
+                    s = 0.0
+                    for m in range(dim):
+                        s -= A[r * dim + m] * J[m * count + c]
+                    AJ[r * count + c] = s
+    pair = work.pair_first[g]
+    for e in range(begin, end):
+        for f in range(e, end):
+            i = e
+            j = f
+            if work.position[problem.entry_node[f]] < work.position[problem.entry_node[e]]:
+                i = f
+                j = e
+            rows = problem.node_count[problem.entry_node[i]]
+            wide = problem.node_count[problem.entry_node[j]]
+            width = work.panel_width[work.position[problem.entry_node[i]]]
+            at = work.pair_at[pair]
+            pair += 1
+            take(view(work.H, at), width, view(problem.J, problem.entry_at[i]), rows,
+                 view(work.AJ, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
+            if both != 0:
+                take(view(work.L, at), width, view(work.AJ, problem.entry_at[i]), rows,
+                     view(problem.J, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
+
+
+@procedure
+def newton_step(problem: Problem, work: Work, island: int, both: int) -> int:
+    """Newton's step ``dv``, ``dlam``, ``dw``: 0, or 1 when there is none."""
+    A = local("float", 36)
+    c = local("float", 6)
+    put_mass(problem, work, island, both)
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        node = work.order[work.island_node[n]]
+        for i in range(
+            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+        ):
+            work.dv[i] = work.g[i]
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        linear(problem.dim[g], problem.mu[g], work.state[g], 1.0 / work.delassus[g], SOFT,
+               view(work.lam, first), view(work.w, first), view(work.y, first), view(work.p, first),
+               A, c)  # fmt: skip
+        for r in range(problem.dim[g]):
+            work.c[first + r] = c[r]
+        give(problem, g, c, work.dv)
+        if work.state[g] != OPEN:
+            add_group(problem, work, g, A, both)
     problem.factored += 1
     if factor(problem, work, island, both) != 0:
-        return 1.0
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.dv[i] = -work.g[i]
-    solve_factored(problem, work, island, both, work.dv)
-    return slope(problem, work, island)
-
-
-@procedure
-def slope(problem: Problem, work: Work, island: int) -> float:
-    """Gradient along the step."""
-    s = 0.0
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            s += work.g[i] * work.dv[i]
-    return s
-
-
-@procedure
-def move(problem: Problem, work: Work, island: int, t: float) -> None:
-    """Velocities after a part of the step, in ``trial``."""
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.trial[i] = work.v[i] + t * work.dv[i]
-
-
-@procedure
-def accept(problem: Problem, work: Work, island: int) -> None:
-    """Take the trial velocities."""
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.v[i] = work.trial[i]
-
-
-@procedure
-def cone_slope(problem: Problem, work: Work, island: int, t: float) -> float:
-    """Part of the slope that the groups have; ``w`` is that of the whole step, ``dw`` its change."""
+        return 1
     total = 0.0
-    y = local("float", 6)
-    p = local("float", 6)
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        node = work.order[work.island_node[n]]
+        for i in range(
+            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+        ):
+            work.dv[i] = -work.dv[i]
+    solve_factored(problem, work, island, both, work.dv)
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        node = work.order[work.island_node[n]]
+        for i in range(
+            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+        ):
+            total += work.dv[i]
+    if not isfinite(total):
+        return 1
+    for k in range(first_group, last_group):
         g = work.island_group[k]
+        dim = problem.dim[g]
         first = problem.row_first[g]
-        rho = work.rho[g]
-        for r in range(problem.dim[g]):
-            w = work.w[first + r] - (1.0 - t) * work.dw[first + r]
-            y[r] = work.base[first + r] - rho * w
-        y[0] -= rho * work.shift[g]
-        project(problem, g, y, p)
-        for r in range(problem.dim[g]):
-            total -= p[r] * work.dw[first + r]
+        dw = view(work.dw, first)
+        row_velocity(problem, g, work.dv, dw)
+        linear(dim, problem.mu[g], work.state[g], 1.0 / work.delassus[g], SOFT,
+               view(work.lam, first), view(work.w, first), view(work.y, first),
+               view(work.p, first), A, c)  # fmt: skip
+        for r in range(dim):
+            s = c[r]
+            for m in range(dim):
+                s -= A[r * dim + m] * dw[m]
+            work.dlam[first + r] = s
+    return 0
+
+
+@procedure
+def momentum_along(problem: Problem, work: Work, island: int) -> float:
+    """Sum of the squared errors of momentum, scaled."""
+    total = 0.0
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        node = work.order[work.island_node[n]]
+        for i in range(
+            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+        ):
+            total += work.g[i] * work.g[i] * work.inverse[i]
     return total
 
 
 @procedure
-def best_step(problem: Problem, work: Work, island: int, start: float, end: float) -> float:
-    """Part of the step where the slope along it is about zero; it is ``start`` < 0 and ``end`` > 0."""
+def move(problem: Problem, work: Work, island: int, t: float) -> None:
+    """Take a part of the step."""
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        node = work.order[work.island_node[n]]
+        for i in range(
+            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+        ):
+            work.v[i] += t * work.dv[i]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
-        row_velocity(problem, g, work.dv, view(work.dw, problem.row_first[g]))
-    smooth = start - cone_slope(problem, work, island, 0.0)
-    more = end - cone_slope(problem, work, island, 1.0) - smooth
-    low = 0.0
-    high = 1.0
-    at_low = start
-    at_high = end
-    t = 1.0
-    for k in range(20):
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        if k % 3 == 2:
-            t = 0.5 * (low + high)
-        s = smooth + t * more + cone_slope(problem, work, island, t)
-        if abs(s) < 0.1 * abs(start):
-            break
-        if s < 0.0:
-            low = t
-            at_low = s
-        else:
-            high = t
-            at_high = s
-    return t
-
-
-@procedure
-def freeze(problem: Problem, work: Work, island: int, live: int) -> int:
-    """De Saxcé's corrections of the velocities ``w``; how many sliding groups have a live one."""
-    count = 0
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        work.live[g] = 0
-        work.shift[g] = 0.0
-        if problem.kind[g] == CONE and problem.dim[g] > 1 and problem.mu[g] > 0.0:
-            speed = tangential(view(work.w, problem.row_first[g]), problem.dim[g])
-            work.shift[g] = problem.mu[g] * speed
-            if live != 0 and work.state[g] == SLIDING and speed > 0.0:
-                work.live[g] = 1
-                count += 1
-    return count
-
-
-@procedure
-def next_round(problem: Problem, work: Work, island: int, stiffer: float) -> None:
-    """Take the projected impulses, and change the penalties."""
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        work.rho[g] = min(work.rho[g] * stiffer, STIFFEST / work.delassus[g])
         first = problem.row_first[g]
         for r in range(first, first + problem.dim[g]):
-            work.base[r] = work.p[r]
+            work.lam[r] += t * work.dlam[r]
+
+
+@procedure
+def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> float:
+    """Iterations of the alternating direction method; the penalty for the next."""
+    A = local("float", 36)
+    y = local("float", 6)
+    p = local("float", 6)
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    put_mass(problem, work, island, 0)
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        for i in range(dim * dim):
+            A[i] = 0.0
+        for r in range(dim):
+            A[r * dim + r] = penalty / work.delassus[g]
+        add_group(problem, work, g, A, 0)
+    problem.factored += 1
+    if factor(problem, work, island, 0) != 0:
+        return penalty
+    primal = 0.0
+    dual = 0.0
+    for _ in range(iterations):
+        momentum(problem, work, island, work.v)
+        primal = 0.0
+        for k in range(first_group, last_group):
+            g = work.island_group[k]
+            dim = problem.dim[g]
+            first = problem.row_first[g]
+            rho = penalty / work.delassus[g]
+            w = view(work.w, first)
+            lam = view(work.lam, first)
+            row_velocity(problem, g, work.v, w)
+            for r in range(dim):
+                w[r] += problem.target[first + r]
+                y[r] = lam[r] - rho * w[r]
+            if problem.kind[g] == CONE:
+                y[0] -= rho * problem.mu[g] * tangential(w, dim)
+            project(problem, g, y, p)
+            for r in range(dim):
+                change = p[r] - lam[r]
+                primal = max(primal, change * change * work.delassus[g])
+                lam[r] = p[r]
+                p[r] += change
+            give(problem, g, p, work.g)
+        dual = 0.0
+        for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+            node = work.order[work.island_node[n]]
+            for i in range(
+                problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+            ):
+                work.dv[i] = -work.g[i]
+        solve_factored(problem, work, island, 0, work.dv)
+        for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+            node = work.order[work.island_node[n]]
+            for i in range(
+                problem.node_first[node], problem.node_first[node] + problem.node_count[node]
+            ):
+                work.v[i] += work.dv[i]
+                dual = max(dual, work.dv[i] * work.dv[i] / work.inverse[i])
+    ratio = sqrt(sqrt(max(primal, 1e-300) / max(dual, 1e-300)) / penalty)
+    if 0.2 < ratio < 5.0:
+        return penalty
+    return penalty * min(max(ratio, 0.1), 10.0)
 
 
 @procedure
 def solve_island(problem: Problem, work: Work, island: int) -> int:
     """Solve one island: 0, or 1 when the tolerance is not reached."""
     forces = prepare(problem, work, island)
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.v[i] = problem.velocity[i]
-            work.dv[i] = 0.0
     steps = 0
     rounds = 0
-    live = 0
-    patience = 0
-    gradient = evaluate(problem, work, island, work.v)
-    laws, size = laws_error(problem, work, island)
+    length = AT_FIRST
+    penalty = ALTERNATING
+    gradient = evaluate(problem, work, island)
+    worst, merit, size, sliding = laws(problem, work, island)
+    merit += momentum_along(problem, work, island)
     size = max(size, forces)
-    freeze(problem, work, island, 0)
-    error = max(gradient, laws)
-    before = 1e300
-    while error > AIM * problem.tolerance * size and rounds < problem.most_rounds:
-        if rounds > 0:
-            if error <= problem.tolerance * size and error > 0.1 * before:
-                break
-            stiffer = 1.0
-            if error > 0.05 * before:
-                stiffer = 10.0
-            before = error
-            next_round(problem, work, island, stiffer)
-            live = 0
-            if patience <= 0:
-                live = freeze(problem, work, island, 1)
-            else:
-                freeze(problem, work, island, 0)
-                patience -= 1
-            gradient = evaluate(problem, work, island, work.v)
-        rounds += 1
-        inner = max(0.3 * AIM * problem.tolerance * size, 0.05 * laws)
-        while gradient > inner and steps < problem.most_newton:
-            steps += 1
-            both = 0
-            if live > 0:
-                both = 1
-            start = direction(problem, work, island, both)
-            if live > 0:
-                was = gradient
-                t = 1.0
-                fine = False
-                if start != 1.0:
-                    for k in range(3):
-                        move(problem, work, island, t)
-                        gradient = evaluate(problem, work, island, work.trial)
-                        if gradient < (1.0 - 0.3 * t) * was:
-                            fine = True
-                            break
-                        t *= 0.5
-                if fine:
-                    accept(problem, work, island)
-                else:  # corrections as they were at the start of the round
-                    for k in range(
-                        work.island_groups_first[island], work.island_groups_first[island + 1]
-                    ):
-                        work.live[work.island_group[k]] = 0
-                    live = 0
-                    patience = 2
-                    gradient = evaluate(problem, work, island, work.v)
-            else:
-                if start == 1.0 or not isfinite(start):
+    error = max(gradient, worst)
+    while error > AIM * problem.tolerance * size and steps < problem.most_newton:
+        steps += 1
+        both = 0
+        if sliding > 0:
+            both = 1
+        stuck = newton_step(problem, work, island, both)
+        before = error
+        if stuck == 0:
+            t = 1.0
+            rest = momentum_along(problem, work, island)
+            while True:
+                new = laws_along(problem, work, island, t) + (1.0 - t) * (1.0 - t) * rest
+                if new <= (1.0 - 0.1 * t) * merit:
                     break
-                move(problem, work, island, 1.0)
-                gradient = evaluate(problem, work, island, work.trial)
-                end = slope(problem, work, island)
-                if end > 0.5 * abs(start):
-                    t = best_step(problem, work, island, start, end)
-                    move(problem, work, island, t)
-                    gradient = evaluate(problem, work, island, work.trial)
-                accept(problem, work, island)
-        laws, size = laws_error(problem, work, island)
+                t *= 0.5
+                if t < SHORTEST:
+                    stuck = 1
+                    break
+            if stuck == 0:
+                move(problem, work, island, t)
+        if stuck != 0:
+            if error <= problem.tolerance * size:
+                break
+            if rounds >= problem.most_rounds:
+                break
+            rounds += 1
+            penalty = alternate(problem, work, island, length, penalty)
+            length = min(2 * length, 500)
+        gradient = evaluate(problem, work, island)
+        worst, merit, size, sliding = laws(problem, work, island)
+        merit += momentum_along(problem, work, island)
         size = max(size, forces)
-        error = max(gradient, laws)
-        if steps >= problem.most_newton:
+        error = max(gradient, worst)
+        if error <= problem.tolerance * size and error > 0.1 * before:
             break
     return finish(problem, work, island, error, size, steps, rounds)
 
@@ -553,7 +567,7 @@ def finish(
         dim = problem.dim[g]
         first = problem.row_first[g]
         w = view(work.w, first)
-        p = view(work.p, first)
+        p = view(work.lam, first)
         for r in range(dim):
             problem.impulse[first + r] = p[r]
         if problem.kind[g] == CONE:
@@ -594,7 +608,7 @@ def finish(
 
 @procedure
 def list_nodes(problem: Problem, work: Work, islands: int) -> None:
-    """List the nodes of islands in the order of elimination."""
+    """List the nodes and degrees of freedom of islands in the order of elimination."""
     first = work.island_nodes_first
     for i in range(islands + 1):
         first[i] = 0
@@ -613,6 +627,15 @@ def list_nodes(problem: Problem, work: Work, islands: int) -> None:
         if i >= 0:
             first[i] -= 1
             work.island_node[first[i]] = k
+    dofs = 0
+    for i in range(islands):
+        work.island_dofs_first[i] = dofs
+        for n in range(first[i], first[i + 1]):
+            node = work.order[work.island_node[n]]
+            for k in range(problem.node_count[node]):
+                work.island_dof[dofs] = problem.node_first[node] + k
+                dofs += 1
+    work.island_dofs_first[islands] = dofs
 
 
 @procedure

@@ -2,9 +2,9 @@
 
 Two nodes are coupled where one carries the other (the mass matrix) or a group has entries of both.
 Nodes are eliminated by minimum degree, so leaves of trees before roots, and free bodies with few
-neighbours first. The row of blocks that a node leaves in the factor, its **panel**, is one matrix: as
-many rows as the node has degrees of freedom, its own columns first, then those of the later nodes
-it is coupled with, by elimination or from the start, in their order.
+neighbours first. The row of blocks that a node leaves in the factor, its **panel**, is one matrix:
+as many rows as the node has degrees of freedom, its own columns first, then those of the later
+nodes it is coupled with, by elimination or from the start, in their order.
 """
 
 from kinetree.codegen.procedures import procedure
@@ -42,10 +42,10 @@ def same_nodes(problem: Problem, g: int) -> bool:
     n = problem.entry_first[g + 1] - begin
     if begin - before != n:
         return False
+    same = True
     for e in range(n):
-        if problem.entry_node[begin + e] != problem.entry_node[before + e]:
-            return False
-    return True
+        same = same and problem.entry_node[begin + e] == problem.entry_node[before + e]
+    return same
 
 
 @procedure
@@ -69,7 +69,7 @@ def place_pairs(problem: Problem, work: Work) -> int:
         if at + pairs > work.pairs_room:
             return -1
         if same_nodes(problem, g):
-            for k in range(pairs):
+            for _ in range(pairs):
                 work.pair_at[at] = work.pair_at[at - pairs]
                 at += 1
         else:
@@ -173,7 +173,7 @@ def unlink(work: Work, n: int) -> None:
 
 @procedure
 def eliminate(problem: Problem, work: Work, used: int) -> int:
-    """Order of elimination by minimum degree; lists of nodes end as those of panels. -1: no room."""
+    """Order of elimination by minimum degree; lists end as those of panels. -1: no room."""
     free = used
     for d in range(problem.nodes + 1):
         work.bucket[d] = -1

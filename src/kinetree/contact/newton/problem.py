@@ -135,6 +135,8 @@ class Work:
     island_group: "int[:]"  # groups
     island_nodes_first: "int[:]"  # trees + 1
     island_node: "int[:]"  # nodes, in order of elimination
+    island_dofs_first: "int[:]"  # trees + 1
+    island_dof: "int[:]"  # nv
     island_status: "int[:]"  # trees: 0 solved, 1 not
     island_error: "float[:]"  # trees: relative error
     # pattern of the factor, by position in the order of elimination
@@ -165,22 +167,20 @@ class Work:
     pair_at: "int[:]"  # address in H of the block of a pair of entries
     block_place: "int[:]"  # address in H of a block of M
     state: "int[:]"  # groups: open, sticking, sliding
-    live: "int[:]"  # groups: 1 when De Saxcé's correction is part of Newton's method
-    rho: "float[:]"  # groups
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
-    shift: "float[:]"  # groups: De Saxcé's correction
     AJ: "float[:]"  # as J
     # rows
     w: "float[:]"
     y: "float[:]"
     p: "float[:]"
     dw: "float[:]"
-    base: "float[:]"  # impulses of the last round
+    lam: "float[:]"
+    dlam: "float[:]"
+    c: "float[:]"
     # degrees of freedom
     v: "float[:]"
     g: "float[:]"
     dv: "float[:]"
-    trial: "float[:]"
     metric: "float[:]"  # 1 / sqrt(M_ii)
     inverse: "float[:]"  # 1 / M_ii
     # factor: upper rows, and lower ones transposed when it is not symmetric
@@ -266,13 +266,13 @@ def _grow(holder, sizes):
 
 _WORK = {
     "trees": ("tree_up", "tree_island", "island_groups_first", "island_nodes_first",
-              "island_status", "island_error"),
+              "island_dofs_first", "island_status", "island_error"),
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
-              "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room", "bucket",
-              "next", "previous"),
-    "groups": ("island_group", "pair_first", "rho", "delassus", "shift", "state", "live"),
-    "rows": ("w", "y", "p", "dw", "base"),
-    "nv": ("v", "g", "dv", "trial", "metric", "inverse", "temp"),
+              "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
+              "bucket", "next", "previous"),
+    "groups": ("island_group", "pair_first", "delassus", "state"),
+    "rows": ("w", "y", "p", "dw", "lam", "dlam", "c"),
+    "nv": ("island_dof", "v", "g", "dv", "metric", "inverse", "temp"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
