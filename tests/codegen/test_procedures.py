@@ -7,7 +7,11 @@ from math import atan2, floor, sin
 import numpy as np
 import pytest
 
+from kinetree.codegen import build
+from kinetree.codegen.build import kept_code
+from kinetree.codegen.cache import open_store
 from kinetree.codegen.procedures import (
+    Procedure,
     cross,
     dot,
     invoke,
@@ -328,6 +332,33 @@ def test_machine_code_is_called_by_address():
     code = prototype(lambda x, y: y.__setitem__(0, 2 * x[0]))
     address = ctypes.cast(code, ctypes.c_void_p).value
     _same(_through, lambda r: (address, r.standard_normal(2), np.zeros(3)), seeds=3)
+
+
+def test_code_is_kept_on_disk(tmp_path, monkeypatch):
+    """A new process finds the code by what the procedure and those it calls depend on."""
+    monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
+    monkeypatch.setattr(build, "_writer", lambda: "this")
+    again = procedure(_records.function)
+    p, q = (_points(np.random.default_rng(1)) for _ in range(2))
+    expected = again(p)
+    assert {kept.name: kept.tier for kept in kept_code(open_store())} == {"_records": "general"}
+    monkeypatch.setattr(Procedure, "ir", lambda self: pytest.fail("written again"))
+    once_more = procedure(_records.function)
+    assert once_more(q) == expected
+    assert q.total == p.total
+    with pytest.raises(pytest.fail.Exception, match="written again"):
+        procedure(_records.function, inline=False)(q)
+
+
+def test_large_procedures_are_compiled_by_themselves(monkeypatch):
+    """Several results and conditions pass from one module to another."""
+    for p in (_largest, _records):
+        monkeypatch.setattr(p, "inline", False)
+        for name in ("is_large", "members", "interface", "fingerprint", "request", "code", "_call"):
+            p.__dict__.pop(name, None)
+    assert _records.members == [_length, _records]
+    assert 'declare { i64, double } @"' in _records.ir()
+    _same(_records, lambda r: (_points(r), 0), seeds=5)
 
 
 def test_recursion_is_refused():

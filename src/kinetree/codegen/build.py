@@ -100,8 +100,8 @@ def kept_code(store) -> list[Kept]:
         kind, *rest = key.splitlines()
         if kind.startswith("program "):
             sizes[kind.removeprefix("program "), _level(key)] = entry.size
-        elif kind in ("request", "loops") and len(rest) > 2:
-            tier = "general" if kind == "loops" else "specialised"
+        elif kind in ("request", "loops", "procedures") and len(rest) > 2:
+            tier = "specialised" if kind == "request" else "general"
             level = None if rest[2].endswith("x cuda") else _level(key)
             programs = re.findall(r"\b[0-9a-f]{64}\b", (store.look(key) or b"").decode("latin-1"))
             wanted |= {(named_in(kind, rest[0]), tier, level, program) for program in programs}
@@ -122,6 +122,8 @@ def _level(key):
 
 def named_in(kind, text) -> str:
     """The name of the function that a request is for."""
+    if kind == "procedures":
+        return text
     if kind == "request":
         return text.partition(" (")[0].partition(" '")[0]
     words = re.findall(r"'([^']*)'", text)
@@ -446,16 +448,19 @@ def kept_procedures(name) -> bytes | None:
     return program and open_store().get(program_key(program.decode()))
 
 
-def keep_procedures(name, text) -> bytes:
-    """Object code of a procedure's text, compiled where the text is new."""
-    program, request = hashlib.sha256(text.encode()).hexdigest(), _procedures_request(name)
-    data = open_store().get(program_key(program))
-    if data is None:
-        data = llvm.optimised_code(text)
-        open_store().put(program_key(program), data)
-    if request:
-        open_store().put(request, program.encode())
-    return data
+def keep_procedures(texts) -> list[bytes]:
+    """Object code of procedures' texts by name, compiled on all cores where a text is new."""
+    programs = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    found = {p: open_store().get(program_key(p)) for p in programs.values()}
+    new = [name for name, program in programs.items() if found[program] is None]
+    for name, data in zip(new, llvm.optimised_code([texts[n] for n in new]), strict=True):
+        found[programs[name]] = data
+        open_store().put(program_key(programs[name]), data)
+    for name, program in programs.items():
+        request = _procedures_request(name)
+        if request:
+            open_store().put(request, program.encode())
+    return [found[program] for program in programs.values()]
 
 
 # --- From a kernel to functions on a GPU: look on disk, else trace, render and compile -----------

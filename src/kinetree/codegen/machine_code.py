@@ -112,22 +112,11 @@ def object_code(ir, level=None) -> bytes:
             return _packed(list(pool.map(_emitted, texts, [level] * len(texts))))
 
 
-def optimised_code(ir) -> bytes:
-    """Object code of a module with control flow and memory, by all of LLVM's passes.
-
-    Options of ``_emitting`` are for straight-line code; this waits until nothing else is compiled.
-    """
-    llvm = _binding()
-    with _compiling:
-        _compiling.wait_for(lambda: not _inside)
-        machine = _target_machine(2)
-        module = llvm.parse_assembly(ir, llvm.create_context())
-        module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.slp_vectorization = True
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-        return machine.emit_object(module)
+def optimised_code(texts) -> list[bytes]:
+    """Object code of modules with control flow and memory, by all of LLVM's passes."""
+    count = max(min(threads(), len(texts)), 1)
+    with _emitting(straight=False), ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda text: _emitted(text, 2, passes=True), texts))
 
 
 _PIECE = 100_000  # letters, about a thousand operations; less is not worth a piece
@@ -159,8 +148,8 @@ def _pieces(ir):
     return ["\n\n".join(parts) for parts in (*([*g, *declared] for g in groups), rest)]
 
 
-def _emitted(ir, level):
-    """Object code of one module, in a context of its own.
+def _emitted(ir, level, *, passes=False):
+    """Object code of one module, in a context of its own, maybe after LLVM's passes on its text.
 
     llvmlite lets one thread at a time call LLVM. Work on modules of different contexts is safe in
     LLVM itself, so that its functions are called directly where llvmlite still has them as it had.
@@ -170,12 +159,17 @@ def _emitted(ir, level):
     parse = getattr(library.LLVMPY_ParseAssembly, "_cfn", None)
     emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if parse is None or emit is None:
-        return machine.emit_object(llvm.parse_assembly(ir, context))
+        module = llvm.parse_assembly(ir, context)
+        if passes:
+            _run_passes(module, machine)
+        return machine.emit_object(module)
     with llvm.ffi.OutputString() as error:
         found = parse(context, ir.encode(), error)
         if error:
             raise RuntimeError(f"LLVM cannot read its text: {error}")
         module = llvm.module.ModuleRef(found, context)
+        if passes:
+            _run_passes(module, machine)
         memory = emit(machine, module, 1, error)
         if not memory:
             raise RuntimeError(str(error))
@@ -184,6 +178,17 @@ def _emitted(ir, level):
         return ctypes.string_at(start, size)
     finally:
         library.LLVMPY_DisposeMemoryBuffer(memory)
+
+
+def _run_passes(module, machine):
+    """Inline, vectorise, and whatever else keeps all bits."""
+    llvm = _binding()
+    module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    run = llvm.ffi.lib.LLVMPY_RunNewModulePassManager
+    getattr(run, "_cfn", run)(builder.getModulePassManager(), module, builder)
 
 
 _SEVERAL = b"PIECES"
@@ -215,13 +220,14 @@ _compiling, _inside = Condition(), []
 
 
 @contextmanager
-def _emitting():
-    """While code is compiled: without passes that take long and gain nothing here."""
+def _emitting(*, straight=True):
+    """While code is compiled; straight-line code without passes that take long and gain nothing."""
     llvm = _binding()
     with _compiling:
+        _compiling.wait_for(lambda: all(each == straight for each in _inside))
         if not _inside:
-            _set_options(llvm, wanted=True)
-        _inside.append(None)
+            _set_options(llvm, wanted=straight)
+        _inside.append(straight)
     try:
         yield
     finally:

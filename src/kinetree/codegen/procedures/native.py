@@ -257,15 +257,17 @@ class Procedure:
     def code(self) -> Any:
         """Machine code, from disk or compiled."""
         with _lock, building(self.name, 1):
-            found = [p.object_code for p in self.reached if p.is_large or p is self]
-            return load(found, 1)
+            parts = {p.request: p for p in self.reached if p.is_large or p is self}
+            found = {name: kept_procedures(name) for name in parts}
+            new = {name: parts[name].ir() for name, data in found.items() if data is None}
+            found |= dict(zip(new, keep_procedures(new), strict=True))
+            return load(list(found.values()), 1)
 
     @cached_property
-    def object_code(self) -> bytes:
-        """Object code of it and all that is compiled with it."""
+    def request(self) -> str:
+        """What identifies the code of it and all that is compiled with it."""
         text = "\n".join(p.fingerprint for p in self.members)
-        request = f"{self.name}\n{hashlib.sha256(text.encode()).hexdigest()}"
-        return kept_procedures(request) or keep_procedures(request, self.ir())
+        return f"{self.name}\n{hashlib.sha256(text.encode()).hexdigest()}"
 
     @cached_property
     def _call(self):
