@@ -122,7 +122,7 @@ def face_box(
         feature: added to the keys, which are less than 384.
     """
     u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
-    side = 1.0 if t[k] >= 0 else -1.0
+    side = 1.0 if t[k] >= -near else -1.0
     f = 0  # axis of the other box that is most along the normal: its face lies against this one
     for l in range(1, 3):
         if abs(C[k, l]) > abs(C[k, f]) + NEAR:
@@ -141,10 +141,10 @@ def face_box(
         corner[c, 2] = z + e * gz + o * hz
         edge[c, 0] = (c + 3) & 3
         edge[c, 1] = c
-    count = clip_side(corner, edge, 4, True, 1.0, 0.0, a[u], near, 4)
-    count = clip_side(corner, edge, count, True, -1.0, 0.0, a[u], near, 5)
-    count = clip_side(corner, edge, count, True, 0.0, 1.0, a[w], near, 6)
-    count = clip_side(corner, edge, count, True, 0.0, -1.0, a[w], near, 7)
+    count = clip_side(corner, edge, 4, 1.0, 0.0, a[u], near, 4)
+    count = clip_side(corner, edge, count, -1.0, 0.0, a[u], near, 5)
+    count = clip_side(corner, edge, count, 0.0, 1.0, a[w], near, 6)
+    count = clip_side(corner, edge, count, 0.0, -1.0, a[w], near, 7)
     lowest = 1e300
     kept = 0
     for c in range(count):
@@ -209,7 +209,7 @@ def edge_edge(
     v, o = (l + 1 if l < 2 else 0), (l - 1 if l > 0 else 2)
     nu, nw = -C[w, l], C[u, l]  # the axis k cross l, as the first box sees it
     length = sqrt(nu * nu + nw * nw)
-    side = length if nu * t[u] + nw * t[w] >= 0 else -length
+    side = length if nu * t[u] + nw * t[w] >= -near * length else -length
     nu = nu / side
     nw = nw / side
     # Middle of the edge of the first box, and of that of the second, as the first sees them.
@@ -286,8 +286,7 @@ def corner_box(shapes: Shapes, i: int, j: int, c: int, x: "float[3]", out: "floa
         p[11] + p[8] * u + p[9] * v + p[10] * w,
         x,
     )
-    distance, _ = out_of_box(x, b, out)
-    return distance
+    return out_of_box(x, b, out)
 
 
 @procedure
@@ -308,51 +307,54 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     out = local("float", 3)
     for k in range(3):
         x[k] = c[k] + t * u[k]
-    gap, where = out_of_box(x, b, out)
+    gap = out_of_box(x, b, out)
+    where = 0
+    deep = gap <= near  # the segment passes through the box
+    if deep:
+        gap, where = segment_in_box(c, u, half, b, near)
     if gap - r > margin:
         return n
-    if gap <= 0:
-        edge, axis = segment_in_box(c, u, half, b, near)
-        if axis >= 3:
-            return put_crossing(q, c, u, half, b, axis - 3, edge, r, touch, n)
+    if deep:
+        if where >= 3:
+            return put_crossing(q, c, u, half, b, where - 3, gap, r, touch, n)
         for k in range(3):
             out[k] = 0.0
-        out[axis] = 1.0 if c[axis] >= 0 else -1.0
-        gap = edge
-        t = -half if out[axis] * u[axis] > 0 else half
-        where = axis
+        out[where] = 1.0 if c[where] >= -near else -1.0
+        t = -half if out[where] * u[where] > 0 else half
     # Where the same face or edge stays the nearest.
     low, high = -half, half
     free = 0
     for k in range(3):
         if abs(out[k]) <= NEAR:
             free += 1
-            if abs(u[k]) > _LEVEL:
+            if half * abs(u[k]) > near:
                 e, f = (-b[k] - c[k]) / u[k], (b[k] - c[k]) / u[k]
                 low = max(low, min(e, f))
                 high = min(high, max(e, f))
-    if gap <= 0 and low <= high:
+    if deep:
+        if low > high:  # by rounding
+            low = min(max((low + high) / 2, -half), half)
+            high = low
         t = min(max(t, low), high)
     low = min(low, t)
     high = max(high, t)
     count = n
     if free > 0 and high - low > near:
         gaps = local("float", 2)
+        side = local("float", 3)
         for k in range(2):
             e = low if k == 0 else high
             for l in range(3):
                 x[l] = c[l] + e * u[l]
-            if gap <= 0:
+            if deep:
                 gaps[k] = out @ x - b[where]
-                d = gaps[k]
-                if d - r <= margin:
-                    n = put_inwards(q, x, out, d, r, touch, n, k)
+                side[0] = out[0]
+                side[1] = out[1]
+                side[2] = out[2]
             else:
-                side = local("float", 3)
-                d, _ = out_of_box(x, b, side)
-                gaps[k] = d
-                if d - r <= margin:
-                    n = put_inwards(q, x, side, d, r, touch, n, k)
+                gaps[k] = out_of_box(x, b, side)
+            if gaps[k] - r <= margin:
+                n = put_inwards(q, x, side, gaps[k], r, touch, n, k)
         if min(gaps[0], gaps[1]) <= gap + near and n > count:
             return n
     for k in range(3):
@@ -437,7 +439,8 @@ def put_crossing(
     """Where a segment in a box is nearest to an edge along axis k."""
     v, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
     length = sqrt(u[v] * u[v] + u[w] * u[w])
-    side = length if c[w] * u[v] - c[v] * u[w] >= 0 else -length
+    turn = c[w] * u[v] - c[v] * u[w]
+    side = length if turn >= -NEAR * (b[v] + b[w]) * length else -length
     out = local("float", 3)
     out[k] = 0.0
     out[v] = -u[w] / side

@@ -189,7 +189,7 @@ def clip(
             x = x / length
             y = y / length
             limit = x * p[0] + y * p[1]
-            count = clip_side(subject, edge, count, closed, x, y, limit, near, 32 + k)
+            count = clip_side(subject, edge, count, x, y, limit, near, 32 + k)
     return count
 
 
@@ -198,7 +198,6 @@ def clip_side(
     subject: "float[:, 3]",
     edge: "int[:, 2]",
     count: int,
-    closed: bool,
     x: float,
     y: float,
     limit: float,
@@ -207,7 +206,7 @@ def clip_side(
 ) -> int:
     """What is left of a polygon on that side of a line where (x, y) . p <= limit.
 
-    Corners beyond the line by less than ``near`` stay where they are.
+    Corners that are within ``near`` of the line stay where they are, and count as on it.
     """
     beyond = local("float", 33)
     worst = -1.0
@@ -226,11 +225,11 @@ def clip_side(
             corner[m] = subject[k]
             name[m] = edge[k]
             m += 1
-        if min(d, e) <= 0 and max(d, e) > near and (closed or j > 0):
+        if min(d, e) < -near and max(d, e) > near and (j > 0 or count > 2):
             t = d / (d - e)
             corner[m] = subject[k] + t * (subject[j] - subject[k])
-            name[m, 0] = edge[k, 1] if d <= 0 else side
-            name[m, 1] = side if d <= 0 else edge[k, 1]
+            name[m, 0] = edge[k, 1] if d < e else side
+            name[m, 1] = side if d < e else edge[k, 1]
             m += 1
     m = min(m, 32)
     for k in range(m):

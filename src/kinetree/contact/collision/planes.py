@@ -184,11 +184,11 @@ def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 
 @procedure
 def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Corners within the margin: of more than eight, those that stay lowest under small tilts.
+    """Corners within the margin: of more than eight, those that are lowest after small tilts.
 
-    Four are the lowest after a tilt by a thousandth of a radian, which finds the face or edge
-    that the hull stands on, four after a tilt by half a right angle; directions are a quarter turn
-    apart, and those of the second four lie between those of the first.
+    One is the lowest as it stands (of nearly equal ones the foremost), three are after a tilt by a
+    thousandth of a radian, which finds the face or edge that the hull stands on, and four after a
+    tilt by half a right angle.
     """
     first, count = shapes.data[j, 0], shapes.data[j, 1]
     up = local("float", 3)
@@ -235,23 +235,23 @@ def spread_corners(
     w[1] = up[2] * u[0] - up[0] * u[2]
     w[2] = up[0] * u[1] - up[1] * u[0]
     best = local("float", 8)
-    for d in range(8):
-        best[d] = -1e300
+    for e in range(8):
+        best[e] = -1e300
     for v in range(first, first + count):
-        c = shapes.vertex[v]
-        z = up @ c
+        corner = shapes.vertex[v]
+        z = up @ corner
         if z <= limit:
-            x, y = u @ c, w @ c
+            x, y = u @ corner, w @ corner
             a, b = 0.9 * x + 0.43 * y, 0.9 * y - 0.43 * x
-            steep = -_STEEP * z
-            for d in range(4):
-                value = (a if d == 0 else b if d == 1 else -a if d == 2 else -b) + steep
-                if value > best[d]:
-                    best[d] = value
-                    chosen[d] = v
-            s, t = a + b - z, a - b - z
-            for d in range(4):
-                value = s if d == 0 else t if d == 1 else -s - 2 * z if d == 2 else -t - 2 * z
-                if value > best[4 + d]:
-                    best[4 + d] = value
-                    chosen[4 + d] = v
+            c, d = 0.7071 * (a + b), 0.7071 * (b - a)
+            for e in range(8):
+                value = b if e == 1 else -c if e == 2 else -d  # half a right angle apart
+                if e == 0:
+                    value = a - _STEEP * _STEEP * z
+                elif e < 4:
+                    value -= _STEEP * z
+                else:
+                    value = (c if e == 4 else d if e == 5 else -a if e == 6 else -b) - z
+                if value > best[e]:
+                    best[e] = value
+                    chosen[e] = v

@@ -99,34 +99,33 @@ def seen_from(shape: "float[12]", x: float, y: float, z: float, out: "float[3]")
 
 
 @procedure
-def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> "(float, int)":
-    """Signed distance of a point from a box and where it is nearest; the normal points outwards.
+def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> float:
+    """Signed distance of a point from a box, and the normal, which points outwards.
 
-    Inside, the way out is through the nearest face; of faces nearly as near, the first.
+    Inside or on a face, the way out is through the nearest face; of equally near ones, the first.
     """
     square = 0.0
-    where = 0
     for k in range(3):
         d = x[k] - min(max(x[k], -half[k]), half[k])
         normal[k] = d
         square += d * d
-        where = 3 * where + (0 if d == 0 else 1 if d > 0 else 2)
-    if square > _TINY:
+    near = NEAR * (half[0] + half[1] + half[2])
+    if square > near * near + _TINY:
         distance = sqrt(square)
         for k in range(3):
             normal[k] = normal[k] / distance
-        return distance, where
+        return distance
     depth = half[0] - abs(x[0])
     axis = 0
     for k in range(1, 3):
         d = half[k] - abs(x[k])
-        if d < depth - NEAR * half[k]:
+        if d < depth - near:
             depth = d
             axis = k
     for k in range(3):
         normal[k] = 0.0
-    normal[axis] = 1.0 if x[axis] >= 0 else -1.0
-    return -depth, 27 + 2 * axis + (1 if x[axis] >= 0 else 0)
+    normal[axis] = 1.0 if x[axis] >= -near else -1.0
+    return -depth
 
 
 @procedure
@@ -159,10 +158,10 @@ def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     x = local("float", 3)
     out = local("float", 3)
     seen_from(q, p[3], p[7], p[11], x)
-    distance, where = out_of_box(x, shapes.size[j], out)
+    distance = out_of_box(x, shapes.size[j], out)
     if distance - radius > margin:
         return n
-    return put_inwards(q, x, out, distance, radius, touch, n, where)
+    return put_inwards(q, x, out, distance, radius, touch, n, 0)
 
 
 @procedure
@@ -178,17 +177,19 @@ def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     if rho > 0:
         u = x[0] / rho
         w = x[1] / rho
-    up = 1.0 if x[2] >= 0 else -1.0
+    up = 1.0 if x[2] >= -NEAR * (radius + half) else -1.0
     side, end = max(rho - radius, 0.0), max(abs(x[2]) - half, 0.0)
     distance = sqrt(side * side + end * end)
-    if distance > 0:
+    if distance > NEAR * (radius + half):
         side = side / distance
         end = end / distance
-    elif radius - rho < half - abs(x[2]) - NEAR * half:
+    elif radius - rho < half - abs(x[2]) - NEAR * (radius + half):
         distance = rho - radius
         side = 1.0
+        end = 0.0
     else:
         distance = abs(x[2]) - half
+        side = 0.0
         end = 1.0
     if distance - shapes.size[i, 0] > margin:
         return n
