@@ -7,7 +7,8 @@ of each record. Addresses in records do not change while a procedure runs.
 import math
 
 from kinetree.codegen.procedures.language import BOOL, DATA, ArrayType, is_record
-from kinetree.codegen.procedures.writer import text_of, write
+from kinetree.codegen.procedures.text import text_of
+from kinetree.codegen.procedures.writer import write
 
 _HEAD = "; procedures of kinetree, optimised by LLVM"
 

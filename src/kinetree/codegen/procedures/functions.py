@@ -1,0 +1,225 @@
+"""Calls in procedures as LLVM's text: of procedures, of functions that only they have, of C's."""
+
+import ast
+import math
+
+from kinetree.codegen.procedures.arrays import (
+    Number,
+    Pointed,
+    Pointer,
+    Small,
+    literal,
+    strides_of,
+)
+from kinetree.codegen.procedures.expressions import Expressions
+from kinetree.codegen.procedures.language import (
+    BOOL,
+    FLOAT,
+    INT,
+    ArrayType,
+    builtin,
+    is_record,
+    spelled,
+)
+from kinetree.codegen.procedures.text import RANK, text_of, what
+
+_LIBRARY = ("sin", "cos", "tan", "atan2", "asin", "acos", "atan", "exp", "log", "hypot")
+
+
+class Functions(Expressions):
+    """Values of calls."""
+
+    def e_Call(self, e):
+        """A call of a procedure or of a function."""
+        if isinstance(e.func, ast.Attribute) and isinstance(e.func.value, ast.Name):
+            module = self.procedure.module(e.func.value.id)
+            callee = None if module is None else getattr(module, e.func.attr, None)
+        else:
+            callee = self.procedure.find(e.func.id) if isinstance(e.func, ast.Name) else None
+        name = builtin(callee)
+        if name is not None:
+            if e.keywords:
+                raise self.fail(f"{name} takes no keywords here", e)
+            return getattr(self, f"f_{name}", None or self.f_library)(e, name)
+        if not hasattr(callee, "arguments") or not isinstance(e.func, ast.Name):
+            raise self.fail(
+                f"{ast.unparse(e.func)} is neither a procedure nor a function of procedures", e
+            )
+        return self.call(callee, e)
+
+    def call(self, callee, e):
+        """A call of a procedure."""
+        given = dict(zip((name for name, _ in callee.arguments), e.args, strict=False))
+        given |= {k.arg: k.value for k in e.keywords}
+        given = {n: ast.Constant(x) for n, x in callee.defaults.items()} | given
+        if set(given) != {name for name, _ in callee.arguments} or len(e.args) > len(
+            callee.arguments
+        ):
+            wanted = ", ".join(f"{n}: {spelled(k)}" for n, k in callee.arguments)
+            raise self.fail(f"{callee.name} takes ({wanted})", e)
+        values = [self.argument(callee, name, kind, given[name]) for name, kind in callee.arguments]
+        text = f"{self.module.name(callee)}({', '.join(values)})"
+        if callee.returns is None:
+            self.emit(f"call void {text}")
+            return None
+        whole = self.op(f"call {text_of(callee.returns)} {text}")
+        if not isinstance(callee.returns, tuple):
+            return Number(whole, callee.returns)
+        kind = text_of(callee.returns)
+        return tuple(
+            Number(self.op(f"extractvalue {kind} {whole}, {k}"), each)
+            for k, each in enumerate(callee.returns)
+        )
+
+    def argument(self, callee, name, kind, e):
+        """An argument of a call."""
+        value, label = self.any(e), f"argument {name} of {callee.name}"
+        if isinstance(kind, str):
+            return f"{kind} {self.exact(value, kind, label)}"
+        if is_record(kind):
+            if not isinstance(value, Pointer) or value.kind is not kind:
+                raise self.fail(f"{label} is {spelled(kind)}, got {what(value)}", e)
+            return f"ptr {value.at}"
+        if not isinstance(value, Pointed | Small) or (
+            value.element != kind.element
+            or len(value.dims) != len(kind.dims)
+            or any(k not in (None, d) for k, d in zip(kind.dims, value.dims, strict=True))
+        ):
+            raise self.fail(f"{label} is {kind}, got {what(value)}", e)
+        value = self.pointed(value)
+        if not value.is_contiguous:
+            raise self.fail(f"{label} must be contiguous: copy it into a local array", e)
+        return f"ptr {value.at}"
+
+    def f_library(self, e, name):
+        """A function of C's library."""
+        x = [self.cast(self.number(a), FLOAT) for a in e.args]
+        if name not in _LIBRARY or len(x) != (2 if name in ("atan2", "hypot") else 1):
+            raise self.fail(f"{ast.unparse(e)} is not in the language of procedures", e)
+        kinds = ", ".join(["double"] * len(x))
+        self.module.needs(f"declare double @{name}({kinds}) nounwind willreturn memory(none)")
+        return Number(self.op(f"call double @{name}({', '.join(f'double {v}' for v in x)})"), FLOAT)
+
+    def f_sqrt(self, e, name):
+        """The square root."""
+        return Number(self.intrinsic("sqrt", self.cast(self.number(e.args[0]), FLOAT)), FLOAT)
+
+    def f_floor(self, e, name):
+        """Rounded down, or up."""
+        x = self.intrinsic(name, self.cast(self.number(e.args[0]), FLOAT))
+        return Number(self.whole(x), INT)
+
+    f_ceil = f_floor
+
+    def f_copysign(self, e, name):
+        """A number with the sign of another."""
+        return Number(
+            self.intrinsic("copysign", *(self.cast(self.number(a), FLOAT) for a in e.args)), FLOAT
+        )
+
+    def f_abs(self, e, name):
+        """The magnitude, of numbers or arrays."""
+        value = self.any(e.args[0])
+        if isinstance(value, Number):
+            return self.absolute(value)
+        value = self.small(value)
+        found = [self.absolute(Number(x, value.element)) for x in value.numbers]
+        return Small(found[0].kind, value.dims, tuple(x.x for x in found))
+
+    def f_min(self, e, name):
+        """The least or largest of several numbers."""
+        values = [self.number(a) for a in e.args]
+        kind, found = max((v.kind for v in values), key=RANK.__getitem__), values[0]
+        for value in values[1:]:  # as Python: the first of equal ones
+            a, b = Number(self.cast(found, kind), kind), Number(self.cast(value, kind), kind)
+            test = self.compare("Lt" if name == "min" else "Gt", b, a)
+            found = Number(self.op(f"select i1 {test}, {kind} {b.x}, {kind} {a.x}"), kind)
+        return found
+
+    f_max = f_min
+
+    def f_float(self, e, name):
+        """A number as a float."""
+        return Number(self.cast(self.number(e.args[0]), FLOAT), FLOAT)
+
+    def f_int(self, e, name):
+        """A number without its fraction."""
+        return Number(self.cast(self.number(e.args[0]), INT), INT)
+
+    def f_bool(self, e, name):
+        """Whether a number is not zero."""
+        return Number(self.test(e.args[0]), BOOL)
+
+    def f_len(self, e, name):
+        """The length of an array."""
+        value = self.any(e.args[0])
+        if not isinstance(value, Pointed | Small) or value.dims[0] is None:
+            raise self.fail("len is of arrays of fixed length", e)
+        return literal(value.dims[0])
+
+    def f_isfinite(self, e, name):
+        """Whether a number is neither infinite nor NaN."""
+        x = self.intrinsic("fabs", self.cast(self.number(e.args[0]), FLOAT))
+        return Number(self.op(f"fcmp olt double {x}, {literal(math.inf).x}"), BOOL)
+
+    def f_invoke(self, e, name):
+        """Call machine code by its address."""
+        arrays = [self.pointed(self.any(a)).at for a in e.args[1:]]
+        code = self.op(f"inttoptr i64 {self.integer(e.args[0])} to ptr")
+        self.emit(f"call void {code}({', '.join(f'ptr {at}' for at in arrays)})")
+
+    def f_isnan(self, e, name):
+        """Whether a number is NaN."""
+        x = self.cast(self.number(e.args[0]), FLOAT)
+        return Number(self.op(f"fcmp uno double {x}, {x}"), BOOL)
+
+    def f_cross(self, e, name):
+        """The vector product."""
+        a, b = (self.small(self.any(x)) for x in e.args)
+        if (a.dims, b.dims) != ((3,), (3,)):
+            raise self.fail(
+                f"cross is of two arrays of three numbers, got {a.kind} and {b.kind}", e
+            )
+        x, y = ([Number(n, v.element) for n in v.numbers] for v in (a, b))
+        found = [
+            self.arithmetic(
+                "Sub", self.arithmetic("Mult", x[i], y[j]), self.arithmetic("Mult", x[j], y[i])
+            )
+            for i, j in ((1, 2), (2, 0), (0, 1))
+        ]
+        return Small(found[0].kind, (3,), tuple(n.x for n in found))
+
+    def f_dot(self, e, name):
+        """The scalar product."""
+        return self.product(*(self.any(x) for x in e.args))
+
+    def f_vector(self, e, name):
+        """A small array of numbers."""
+        numbers = tuple(self.cast(self.number(a), FLOAT) for a in e.args)
+        return Small(FLOAT, (len(numbers),), numbers)
+
+    def f_local(self, e, name):
+        """An array on the stack."""
+        element = {"float": FLOAT, "int": INT}.get(getattr(e.args[0], "value", None))
+        dims = tuple(self.static(a) for a in e.args[1:])
+        if element is None or not dims or not all(isinstance(d, int) and d > 0 for d in dims):
+            raise self.fail('local("float" or "int", lengths...) needs constant lengths', e)
+        at = self.array_on_stack(ArrayType(element, dims), "local")
+        return Pointed(at, element, dims, strides_of(dims))
+
+    def f_view(self, e, name):
+        """An array from an offset on."""
+        array = self.any(e.args[0])
+        if not isinstance(array, Pointed) or not array.is_contiguous:
+            raise self.fail(f"view is of a contiguous array in memory, not of {what(array)}", e)
+        start, stride = self.integer(e.args[1]), array.strides[0]
+        offset = start if stride == 1 else self.op(f"mul nsw i64 {start}, {stride}")
+        at = self.op(f"getelementptr inbounds {array.element}, ptr {array.at}, i64 {offset}")
+        dims = (None, *array.dims[1:])
+        if len(e.args) > 2:
+            dims = tuple(self.static(a) for a in e.args[2:])
+            if not all(isinstance(d, int) for d in dims[1:]):
+                raise self.fail("all lengths of a view but the first are constant", e)
+            if dims[0] is None:
+                self.integer(e.args[2])
+        return Pointed(at, array.element, dims, strides_of(dims))

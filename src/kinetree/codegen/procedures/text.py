@@ -1,0 +1,348 @@
+"""Lines of LLVM's text, and arithmetic on numbers and small arrays.
+
+Arithmetic on small arrays is unrolled. Multiplications and additions may be contracted; nothing
+else about the order of operations is left open.
+"""
+
+import ast
+import ctypes
+import math
+
+from kinetree.codegen.procedures.arrays import (
+    Number,
+    Pointed,
+    Small,
+    literal,
+    places,
+    strides_of,
+)
+from kinetree.codegen.procedures.language import (
+    BOOL,
+    FLOAT,
+    INT,
+    SPELLED,
+    spelled,
+)
+from kinetree.errors import TraceError
+
+_FLOATS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
+_INTS = {"Add": "add nsw", "Sub": "sub nsw", "Mult": "mul", "BitAnd": "and", "BitOr": "or",
+         "BitXor": "xor", "LShift": "shl", "RShift": "ashr"}  # fmt: skip
+MOST = 1300  # numbers or products of one unrolled expression
+RANK = {BOOL: 0, INT: 1, FLOAT: 2}
+
+
+def text_of(kind) -> str:
+    """A type in LLVM's text."""
+    if kind is None:
+        return "void"
+    if isinstance(kind, tuple):
+        return "{ " + ", ".join(map(text_of, kind)) + " }"
+    return kind if isinstance(kind, str) else "ptr"
+
+
+def what(value) -> str:
+    """What a value is, for messages."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, tuple):
+        return "a tuple"
+    kind = value.kind
+    return SPELLED[kind] if isinstance(kind, str) else spelled(kind)
+
+
+class Text:
+    """The lines of a procedure.
+
+    Attributes:
+        procedure: which is written.
+        module: gives names of others, tags and constants.
+        lines: of the function;  entry: those that it begins with.
+        done: whether the block has ended;  node: the statement that is written.
+    """
+
+    def __init__(self, procedure, module):
+        self.procedure, self.module = procedure, module
+        self.lines: list[str] = []
+        self.entry: list[str] = []
+        self.count, self.done, self.node = 0, False, procedure.tree
+
+    def new(self, prefix="t"):
+        """A new name."""
+        self.count += 1
+        return f"%{prefix}.{self.count}"
+
+    def emit(self, line):
+        """Add a line."""
+        self.lines.append(f"  {line}")
+
+    def op(self, text):
+        """Add an operation; the name of its result."""
+        name = self.new()
+        self.emit(f"{name} = {text}")
+        return name
+
+    def label(self):
+        """A new label."""
+        self.count += 1
+        return f"b{self.count}"
+
+    def start(self, label):
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+        self.done = False
+
+    def jump(self, label):
+        """End a block, unless it has ended."""
+        if not self.done:
+            self.emit(f"br label %{label}")
+            self.done = True
+
+    def branch(self, test, yes, no):
+        """End a block by a condition."""
+        self.emit(f"br i1 {test}, label %{yes}, label %{no}")
+        self.done = True
+
+    def stack(self, kind, prefix="s", align=8):
+        """A place on the stack."""
+        name = self.new(prefix)
+        self.entry.append(f"  {name} = alloca {kind}, align {align}")
+        return name
+
+    def fail(self, message, node=None):
+        """An error that names procedure, file and line."""
+        node = node if node is not None and hasattr(node, "lineno") else self.node
+        p = self.procedure
+        return TraceError(f"procedure {p.name}, {p.file}, line {self.line(node)}: {message}")
+
+    def line(self, node):
+        """The line of a node in its file."""
+        return self.procedure.first_line + getattr(node, "lineno", 1) - 1
+
+    def size_of(self, kind):
+        """Bytes of a record."""
+        return ctypes.sizeof(kind)
+
+    def array_on_stack(self, kind, prefix="a"):
+        """A place for an array on the stack."""
+        return self.stack(f"[{math.prod(kind.dims)} x {kind.element}]", prefix, 16)
+
+    def load(self, element, at):
+        """A number of an array."""
+        return Number(self.op(f"load {element}, ptr {at}{self.module.tag(element)}"), element)
+
+    def store(self, element, x, at):
+        """Write a number of an array."""
+        self.emit(f"store {element} {x}, ptr {at}{self.module.tag(element)}")
+
+    def number_at(self, array, index):
+        """Address of the number at a constant index."""
+        offset = sum(i * s for i, s in zip(index, array.strides, strict=True))
+        if not offset:
+            return array.at
+        return self.op(f"getelementptr inbounds {array.element}, ptr {array.at}, i64 {offset}")
+
+    def small(self, value) -> Small:
+        """The numbers of an array of fixed size."""
+        if isinstance(value, Small):
+            return value
+        if not isinstance(value, Pointed) or None in value.dims:
+            raise self.fail(f"this needs an array of fixed size, got {spelled(value.kind)}")
+        self.limit(math.prod(value.dims))
+        numbers = [self.load(value.element, self.number_at(value, k)).x for k in places(value.dims)]
+        return Small(value.element, value.dims, tuple(numbers))
+
+    def limit(self, count):
+        """Refuse what is too long to be unrolled."""
+        if count > MOST:
+            raise self.fail(f"{count} operations in one expression on arrays: write a loop")
+
+    def pointed(self, value) -> Pointed:
+        """An array in memory."""
+        if isinstance(value, Pointed):
+            return value
+        strides = strides_of(value.dims)
+        made = Pointed(self.array_on_stack(value.kind), value.element, value.dims, strides)
+        self.store_all(made, value)
+        return made
+
+    def store_all(self, array, value):
+        """Copy a small array, or a number, into one of fixed size."""
+        if None in array.dims:
+            raise self.fail(f"only arrays of fixed size can be assigned whole, not {array.kind}")
+        if isinstance(value, Number):
+            x = self.cast(value, array.element)
+            numbers = [x] * math.prod(array.dims)
+        else:
+            value = self.small(value)
+            if value.dims != array.dims:
+                raise self.fail(f"{value.kind} cannot be assigned to {array.kind}")
+            numbers = [self.cast(Number(x, value.element), array.element) for x in value.numbers]
+        self.limit(len(numbers))
+        for index, x in zip(places(array.dims), numbers, strict=True):
+            self.store(array.element, x, self.number_at(array, index))
+
+    def exact(self, value, kind, what):
+        """A number as a type that must not lose anything."""
+        if not isinstance(value, Number) or not isinstance(kind, str):
+            raise self.fail(
+                f"{what} is {spelled(kind)}, got {spelled(getattr(value, 'kind', None))}"
+            )
+        if RANK[value.kind] > RANK[kind]:
+            raise self.fail(f"{what} is {spelled(kind)}, got {spelled(value.kind)}: write int(...)")
+        return self.cast(value, kind)
+
+    def cast(self, value, kind) -> str:
+        """A number as another type."""
+        x, known = value.x, value.kind
+        if known == kind:
+            return x
+        if known == INT and kind == FLOAT:
+            whole = value.literal
+            return (
+                literal(float(whole)).x
+                if whole is not None
+                else self.op(f"sitofp i64 {x} to double")
+            )
+        if known == FLOAT and kind == INT:
+            return self.whole(x)
+        if known == BOOL:
+            y = {"true": "1", "false": "0"}.get(x) or self.op(f"zext i1 {x} to i64")
+            return self.cast(Number(y, INT), kind)
+        raise self.fail(f"{spelled(known)} is not {spelled(kind)}")
+
+    def whole(self, x):
+        """A float without its fraction; the nearest int where it is larger than any."""
+        self.module.needs("declare i64 @llvm.fptosi.sat.i64.f64(double)")
+        return self.op(f"call i64 @llvm.fptosi.sat.i64.f64(double {x})")
+
+    # --- arithmetic -----------------------------------------------------------------------------
+
+    def binary(self, op, a, b):
+        """An operation on numbers or small arrays."""
+        if isinstance(op, ast.MatMult):
+            return self.product(a, b)
+        if isinstance(a, Number) and isinstance(b, Number):
+            return self.arithmetic(type(op).__name__, a, b)
+        sides = [x if isinstance(x, Number) else self.small(x) for x in self.arrays(a, b)]
+        shapes = {x.dims for x in sides if isinstance(x, Small)}
+        if len(shapes) > 1:
+            raise self.fail(f"arrays of different shapes: {sides[0].kind} and {sides[1].kind}")
+        (dims,) = shapes
+        self.limit(math.prod(dims))
+        columns = [
+            [Number(n, x.element) for n in x.numbers]
+            if isinstance(x, Small)
+            else [x] * math.prod(dims)
+            for x in sides
+        ]
+        found = [self.arithmetic(type(op).__name__, x, y) for x, y in zip(*columns, strict=True)]
+        return Small(found[0].kind, dims, tuple(n.x for n in found))
+
+    def arrays(self, *values):
+        """Refuse what is neither a number nor an array."""
+        for x in values:
+            if not isinstance(x, Number | Small | Pointed):
+                raise self.fail(f"arithmetic with {what(x)}")
+        return values
+
+    def arithmetic(self, name, a, b):
+        """An operation on two numbers."""
+        if name == "Pow":
+            return self.power(a, b)
+        if name == "Div" or FLOAT in (a.kind, b.kind):
+            if name not in _FLOATS:
+                raise self.fail(f"{name} of floats is not in the language of procedures")
+            x, y = self.cast(a, FLOAT), self.cast(b, FLOAT)
+            return Number(self.op(f"{_FLOATS[name]} contract double {x}, {y}"), FLOAT)
+        if name in ("BitAnd", "BitOr", "BitXor") and (a.kind, b.kind) == (BOOL, BOOL):
+            return Number(self.op(f"{_INTS[name]} i1 {a.x}, {b.x}"), BOOL)
+        x, y = self.cast(a, INT), self.cast(b, INT)
+        if name in ("FloorDiv", "Mod"):
+            return Number(self.floor_division(name, x, y), INT)
+        if name not in _INTS:
+            raise self.fail(f"{name} is not in the language of procedures")
+        return Number(self.op(f"{_INTS[name]} i64 {x}, {y}"), INT)
+
+    def floor_division(self, name, x, y):
+        """Quotient or rest, rounded down as in Python."""
+        divisor = Number(y, INT).literal
+        if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
+            if name == "Mod":
+                return self.op(f"and i64 {x}, {divisor - 1}")
+            return self.op(f"ashr i64 {x}, {divisor.bit_length() - 1}")
+        rest = self.op(f"srem i64 {x}, {y}")
+        some = self.op(f"icmp ne i64 {rest}, 0")
+        signs = self.op(f"icmp slt i64 {self.op(f'xor i64 {rest}, {y}')}, 0")
+        less = self.op(f"and i1 {some}, {signs}")
+        if name == "Mod":
+            return self.op(f"add i64 {rest}, {self.op(f'select i1 {less}, i64 {y}, i64 0')}")
+        return self.op(
+            f"sub i64 {self.op(f'sdiv i64 {x}, {y}')}, {self.op(f'zext i1 {less} to i64')}"
+        )
+
+    def power(self, a, b):
+        """A power with a small constant exponent."""
+        n = b.literal
+        if n is None or not 1 <= n <= 8:
+            raise self.fail("a power has a constant exponent from 1 to 8")
+        found = a
+        for _ in range(n - 1):
+            found = self.arithmetic("Mult", found, a)
+        return found
+
+    def product(self, a, b):
+        """The matrix product of small arrays."""
+        a, b = self.small(a), self.small(b)
+        left = a.dims if len(a.dims) == 2 else (1, *a.dims)
+        right = b.dims if len(b.dims) == 2 else (*b.dims, 1)
+        if len(left) != 2 or len(right) != 2 or left[1] != right[0]:
+            raise self.fail(f"{a.kind} @ {b.kind}: the shapes do not fit")
+        (m, k), (_, n) = left, right
+        self.limit(m * k * n)
+        found = []
+        for i in range(m):
+            for j in range(n):
+                x = [Number(a.numbers[i * k + p], a.element) for p in range(k)]
+                y = [Number(b.numbers[p * n + j], b.element) for p in range(k)]
+                found.append(self.scalar_product(list(zip(x, y, strict=True))))
+        dims = (*a.dims[:-1], *b.dims[1:])
+        return Small(found[0].kind, dims, tuple(x.x for x in found)) if dims else found[0]
+
+    def scalar_product(self, terms):
+        """A sum of products, the first terms first."""
+        total = self.arithmetic("Mult", *terms[0])
+        for x, y in terms[1:]:
+            total = self.arithmetic("Add", total, self.arithmetic("Mult", x, y))
+        return total
+
+    def negative(self, value):
+        """A number with the other sign."""
+        if value.kind == FLOAT:
+            return Number(self.op(f"fneg double {value.x}"), FLOAT)
+        return Number(self.op(f"sub nsw i64 0, {self.cast(value, INT)}"), INT)
+
+    def compare(self, name, a, b):
+        """A comparison of two numbers."""
+        order = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}.get(
+            name
+        )
+        if order is None:
+            raise self.fail(f"{name} is not in the language of procedures")
+        if FLOAT in (a.kind, b.kind):
+            test = "une" if order == "ne" else f"o{order}"
+            return self.op(f"fcmp {test} double {self.cast(a, FLOAT)}, {self.cast(b, FLOAT)}")
+        test = order if order in ("eq", "ne") else f"s{order}"
+        return self.op(f"icmp {test} i64 {self.cast(a, INT)}, {self.cast(b, INT)}")
+
+    def intrinsic(self, name, *x):
+        """A function of LLVM's."""
+        self.module.needs(f"declare double @llvm.{name}.f64({', '.join(['double'] * len(x))})")
+        return self.op(f"call double @llvm.{name}.f64({', '.join(f'double {v}' for v in x)})")
+
+    def absolute(self, value):
+        """The magnitude of a number."""
+        if value.kind == FLOAT:
+            return Number(self.intrinsic("fabs", value.x), FLOAT)
+        self.module.needs("declare i64 @llvm.abs.i64(i64, i1)")
+        return Number(self.op(f"call i64 @llvm.abs.i64(i64 {self.cast(value, INT)}, i1 true)"), INT)
