@@ -19,21 +19,23 @@ _TILT = 0.2  # [rad] up to which the whole of a face is looked at
 
 
 @procedure
-def size_of(shapes: Shapes, i: int, corners: "float[3, 3]") -> float:
+def size_of(shapes: Shapes, i: int, corners: "float[6, 3]") -> float:
     """Radius of a ball that holds a shape, or a length of the order of a triangle's."""
     if i >= 0:
         return shapes.radius[i]
-    a = corners[1] - corners[0]
-    b = corners[2] - corners[0]
+    k = -3 * (i + 1)
+    a = corners[k + 1] - corners[k]
+    b = corners[k + 2] - corners[k]
     return sqrt(a @ a) + sqrt(b @ b)
 
 
 @procedure
-def middle(shapes: Shapes, i: int, corners: "float[3, 3]", o: "float[3]", out: "float[3]"):
+def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "float[3]"):
     """Centre of the box around a shape, relative to ``o``."""
     if i < 0:
         for c in range(3):
-            out[c] = (corners[0, c] + corners[1, c] + corners[2, c]) / 3.0
+            k = -3 * (i + 1)
+            out[c] = (corners[k, c] + corners[k + 1, c] + corners[k + 2, c]) / 3.0
     else:
         P = shapes.pose[i]
         x = shapes.box[i]
@@ -47,7 +49,7 @@ def nearest(
     shapes: Shapes,
     i: int,
     j: int,
-    corners: "float[3, 3]",
+    corners: "float[6, 3]",
     o: "float[3]",
     far: float,
     way: "float[3]",
@@ -55,10 +57,10 @@ def nearest(
 ) -> int:
     """How two convex shapes are nearest or overlap least: status, and numbers in ``near``.
 
-    ``i`` and ``j`` are numbers of shapes; -1: a triangle with ``corners``. Points are relative to
-    ``o``, gaps beyond ``far`` are not looked for, ``way`` is about the way from the first to the
-    second, or zero. In ``near`` are the unit normal from the first to the second, the gap, and a
-    point of each.
+    ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
+    relative to ``o``, gaps beyond ``far`` are not looked for, ``way`` is about the way from the
+    first to the second, or zero. In ``near`` are the unit normal from the first to the second,
+    the gap, and a point of each.
     """
     W = local("float", 4, 3)
     A = local("float", 4, 3)
@@ -147,7 +149,7 @@ def nearest(
 @procedure
 def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points where two convex shapes are within ``margin``: how many there are then."""
-    corners = local("float", 3, 3)
+    corners = local("float", 6, 3)
     o = local("float", 3)
     way = local("float", 3)
     near = local("float", 10)
@@ -166,7 +168,7 @@ def patch(
     shapes: Shapes,
     i: int,
     j: int,
-    corners: "float[3, 3]",
+    corners: "float[6, 3]",
     o: "float[3]",
     near: "float[10]",
     margin: float,

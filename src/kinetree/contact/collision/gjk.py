@@ -141,7 +141,7 @@ def gjk(
     shapes: Shapes,
     i: int,
     j: int,
-    corners: "float[3, 3]",
+    corners: "float[6, 3]",
     o: "float[3]",
     v: "float[3]",
     far: float,
@@ -154,8 +154,8 @@ def gjk(
 ) -> int:
     """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
 
-    ``i`` and ``j`` are numbers of shapes; -1: a triangle with ``corners``. Points are relative to
-    ``o``. ``v`` is about the way from the first to the second, and becomes the shortest one;
+    ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
+    relative to ``o``. ``v`` is about the way from first to second, and becomes the shortest one;
     nothing is looked for beyond ``far``; ``tolerance`` is that of the square, relative. ``W`` has
     the differences of the simplex, ``A`` and ``B`` the points, ``at`` the numbers of their corners,
     ``weight`` what each contributes to the nearest points.

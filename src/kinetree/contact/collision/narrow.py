@@ -3,6 +3,7 @@
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
+from kinetree.contact.collision.meshes import convex_mesh, mesh_mesh, plane_mesh
 from kinetree.contact.collision.planes import (
     plane_box,
     plane_capsule,
@@ -26,6 +27,7 @@ from kinetree.contact.collision.tables import (
     HULL,
     PLANE,
     SPHERE,
+    TRIANGLES,
     Shapes,
     Touch,
 )
@@ -48,6 +50,8 @@ def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
             return plane_ellipsoid(shapes, i, j, margin, touch, n)
         if b == HULL:
             return plane_hull(shapes, i, j, margin, touch, n)
+        if b == TRIANGLES:
+            return plane_mesh(shapes, i, j, margin, touch, n)
         return n
     if a == SPHERE:
         if b == SPHERE:
@@ -66,4 +70,8 @@ def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
         return box_box(shapes, i, j, margin, touch, n)
     if b <= HULL:
         return convex_pair(shapes, i, j, margin, touch, n)
+    if b == TRIANGLES and a <= HULL:
+        return convex_mesh(shapes, i, j, margin, touch, n)
+    if a == TRIANGLES and b == TRIANGLES:
+        return mesh_mesh(shapes, i, j, margin, touch, n)
     return n

@@ -1,8 +1,8 @@
 """Support points of convex shapes: farthest along a direction, and the face or edge there.
 
 A sphere is a point and a capsule a segment here, each with a ball around it (``round_of``): their
-cores. Triangles of meshes are shapes of number -1 with corners of their own. Points are relative to
-an origin that the caller chooses near the shapes: far from that of the world nothing is lost.
+cores. Triangles of meshes are shapes -1 and -2 with corners of their own. Points are relative to an
+origin that the caller chooses near the shapes: far from that of the world nothing is lost.
 """
 
 from math import cos, sin
@@ -89,7 +89,7 @@ def farthest_vertex(shapes: Shapes, i: int, x: float, y: float, z: float, start:
 def support(
     shapes: Shapes,
     i: int,
-    corners: "float[3, 3]",
+    corners: "float[6, 3]",
     o: "float[3]",
     d: "float[3]",
     start: int,
@@ -100,9 +100,9 @@ def support(
     ``start`` is the corner found for a direction nearby, or anything.
     """
     if i < 0:
-        best = 0
-        high = corners[0] @ d
-        for k in range(1, 3):
+        best = -3 * (i + 1)
+        high = corners[best] @ d
+        for k in range(best + 1, best + 3):
             height = corners[k] @ d
             if height > high:
                 best = k
@@ -172,7 +172,7 @@ def support(
 def support_face(
     shapes: Shapes,
     i: int,
-    corners: "float[3, 3]",
+    corners: "float[6, 3]",
     o: "float[3]",
     d: "float[3]",
     tilt: float,
@@ -183,7 +183,7 @@ def support_face(
     ``d`` has unit length. Faces are in order, counter-clockwise seen from the tip of ``d``.
     """
     if i < 0:
-        return _face_of_triangle(corners, d, tilt, out)
+        return _face_of_triangle(corners, -3 * (i + 1), d, tilt, out)
     kind = shapes.kind[i]
     P = shapes.pose[i]
     size = shapes.size[i]
@@ -216,16 +216,16 @@ def local_dot(P: "float[12]", axis: int, d: "float[3]") -> float:
 
 @procedure
 def _face_of_triangle(
-    corners: "float[3, 3]", d: "float[3]", tilt: float, out: "float[16, 3]"
+    corners: "float[6, 3]", first: int, d: "float[3]", tilt: float, out: "float[16, 3]"
 ) -> int:
-    best = 0
-    for k in range(1, 3):
+    best = first
+    for k in range(first + 1, first + 3):
         if corners[k] @ d > corners[best] @ d:
             best = k
     # neighbours of the farthest corner along edges that are level
     n = 1
-    after = (best + 1) % 3
-    before = (best + 2) % 3
+    after = first + (best - first + 1) % 3
+    before = first + (best - first + 2) % 3
     out[0] = corners[best]
     ahead = corners[after] - corners[best]
     back = corners[before] - corners[best]

@@ -1,0 +1,467 @@
+"""Triangle meshes: concave terrain and objects, by the triangles that a tree of boxes finds.
+
+A triangle is a sheet whose outer side is solid ground for others. What touches it does so along its
+normal, or along one between its normal and that of the triangle across an edge, if the edge sticks
+out: directions beyond these come from the edges inside of a surface, at which nothing must catch.
+Points with the same normal are one patch, which a few of them span.
+"""
+
+from math import atan2
+
+from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.contact.collision.clipping import axes_across, clip_faces, put, put_between
+from kinetree.contact.collision.convex import BEYOND, nearest
+from kinetree.contact.collision.refine import width
+from kinetree.contact.collision.support import into_shape, out_of_shape, round_of, support_face
+from kinetree.contact.collision.tables import Shapes, Touch
+
+STACK = 128
+"""Nodes that wait while a tree is searched."""
+_ROOM = 40  # points after which patches are reduced
+_TILT = 0.2  # [rad] up to which the whole of a face is looked at
+_FLAT = 1e-3  # [rad] between normals of one patch
+_SAME = 1e-7  # of the size: points that are one
+_MOST = 16  # points of a pair
+
+
+@procedure
+def load_triangle(
+    shapes: Shapes,
+    j: int,
+    t: int,
+    o: "float[3]",
+    corners: "float[6, 3]",
+    first: int,
+    normal: "float[3]",
+):
+    """Corners of a triangle in rows from ``first`` on, relative to ``o``, and its normal."""
+    P = shapes.pose[j]
+    for k in range(3):
+        p = shapes.vertex[shapes.triangle[t, k]]
+        out_of_shape(P, o, p[0], p[1], p[2], corners[first + k])
+    turn(P, shapes.triangle_normal[t], normal)
+
+
+@procedure
+def turn(P: "float[12]", d: "float[3]", out: "float[3]"):
+    """A direction of a shape in the world."""
+    for c in range(3):
+        out[c] = P[4 * c] * d[0] + P[4 * c + 1] * d[1] + P[4 * c + 2] * d[2]
+
+
+@procedure
+def box_in_shape(shapes: Shapes, i: int, j: int, margin: float, low: "float[3]", high: "float[3]"):
+    """The box of shape i, along the axes of shape j."""
+    P = shapes.pose[i]
+    Q = shapes.pose[j]
+    x = shapes.box[i]
+    for k in range(3):
+        middle = 0.0
+        reach = margin
+        for c in range(3):
+            r = Q[k] * P[c] + Q[4 + k] * P[4 + c] + Q[8 + k] * P[8 + c]
+            middle += r * x[c]
+            reach += abs(r) * x[3 + c]
+            middle += Q[4 * c + k] * (P[4 * c + 3] - Q[4 * c + 3])
+        low[k] = middle - reach
+        high[k] = middle + reach
+
+
+@procedure
+def boxes_meet(node: "float[6]", low: "float[3]", high: "float[3]") -> bool:
+    """Whether a node's box meets another one."""
+    return (
+        node[0] <= high[0]
+        and node[3] >= low[0]
+        and node[1] <= high[1]
+        and node[4] >= low[1]
+        and node[2] <= high[2]
+        and node[5] >= low[2]
+    )
+
+
+@procedure
+def allowed(
+    shapes: Shapes,
+    j: int,
+    t: int,
+    corners: "float[6, 3]",
+    first: int,
+    normal: "float[3]",
+    u: "float[3]",
+) -> int:
+    """Whether a direction away from a triangle is one of its own: 1.
+
+    0: it belongs to nothing; 2: it came from an edge inside of a surface, and is now the normal.
+    """
+    c = u @ normal
+    if c > 1 - 1e-12:
+        return 1
+    # the edge that the direction leans over
+    edge = -1
+    most = 1e-7
+    m = local("float", 3)
+    for k in range(3):
+        way = corners[first + (k + 1) % 3] - corners[first + k]
+        out = cross(way, normal)
+        lean = (out @ u) / sqrt(out @ out)
+        if lean > most:
+            most = lean
+            edge = k
+            length = sqrt(out @ out)
+            for e in range(3):
+                m[e] = out[e] / length
+    if edge < 0:
+        return 1 if c > 0 else 0
+    other = shapes.triangle_next[t, edge]
+    if other < 0:
+        return 1 if c > -1e-9 else 0
+    n2 = local("float", 3)
+    turn(shapes.pose[j], shapes.triangle_normal[other], n2)
+    limit = atan2(n2 @ m, n2 @ normal)
+    if limit > _FLAT:
+        if atan2(most, c) <= limit + _FLAT:
+            return 1
+        return 0
+    for e in range(3):
+        u[e] = normal[e]
+    return 2
+
+
+@procedure
+def touch_triangle(
+    shapes: Shapes,
+    i: int,
+    j: int,
+    t: int,
+    corners: "float[6, 3]",
+    normal: "float[3]",
+    other: int,
+    other_t: int,
+    other_normal: "float[3]",
+    o: "float[3]",
+    margin: float,
+    size: float,
+    touch: Touch,
+    start: int,
+    n: int,
+) -> int:
+    """Points of a convex shape and a triangle of a mesh, unless they are there already.
+
+    Shape -2 is the triangle ``other_t`` of the mesh ``other``.
+    """
+    near = local("float", 10)
+    way = local("float", 3)
+    back = local("float", 3)
+    a = local("float", 3)
+    b = local("float", 3)
+    u = local("float", 3)
+    hint = local("int", 2)
+    face_a = local("float", 16, 3)
+    face_b = local("float", 16, 3)
+    for c in range(3):
+        way[c] = -normal[c]
+    hint[0] = -1
+    hint[1] = -1
+    if i >= 0:
+        # what is all behind the sheet is not held by it
+        r = round_of(shapes, i)
+        if width(shapes, i, -1, corners, o, normal, a, b, hint) > r + size * 1e-9:
+            return n
+        if width(shapes, i, -1, corners, o, way, a, b, hint) > r + margin:
+            return n
+    if nearest(shapes, i, -1, corners, o, margin, way, near) == BEYOND or near[3] > margin:
+        return n
+    for c in range(3):
+        u[c] = -near[c]
+    found = allowed(shapes, j, t, corners, 0, normal, u)
+    if found == 0:
+        return n
+    for c in range(3):
+        way[c] = -u[c]
+    if i < 0 and allowed(shapes, other, other_t, corners, 3, other_normal, way) != 1:
+        return n
+    for c in range(3):
+        back[c] = u[c]
+    na = support_face(shapes, i, corners, o, way, _TILT, face_a)
+    nb = support_face(shapes, -1, corners, o, back, _TILT, face_b)
+    feature = (t - shapes.data[j, 2]) * 4096
+    first = n
+    if na > 1 or nb > 1:
+        n = clip_faces(face_a, na, face_b, nb, way, margin, 8, touch, n, feature)
+    if n == first and found == 1:
+        for c in range(3):
+            a[c] = near[4 + c]
+        n = put_between(touch, n, a, way, near[3], feature + 4095)
+    return without_doubles(touch, start, first, n, _SAME * size)
+
+
+@procedure
+def without_doubles(touch: Touch, start: int, first: int, n: int, same: float) -> int:
+    """Points from ``first`` on that are not there already, from ``start`` on."""
+    kept = first
+    for k in range(first, n):
+        old = False
+        for e in range(start, kept):
+            d = touch.point[k] - touch.point[e]
+            if d @ d <= same * same and touch.normal[k] @ touch.normal[e] > 1 - _FLAT * _FLAT:
+                old = True
+        if not old:
+            if kept < k:
+                copy_touch(touch, k, kept)
+            kept += 1
+    return kept
+
+
+@procedure
+def copy_touch(touch: Touch, source: int, target: int):
+    """One row of ``touch`` into another."""
+    touch.point[target] = touch.point[source]
+    touch.normal[target] = touch.normal[source]
+    touch.gap[target] = touch.gap[source]
+    touch.feature[target] = touch.feature[source]
+
+
+@procedure
+def swap_touch(touch: Touch, one: int, two: int):
+    """Two rows of ``touch``, exchanged."""
+    if one == two:
+        return
+    p = touch.point[one] * 1.0
+    d = touch.normal[one] * 1.0
+    gap = touch.gap[one]
+    feature = touch.feature[one]
+    copy_touch(touch, two, one)
+    touch.point[two] = p
+    touch.normal[two] = d
+    touch.gap[two] = gap
+    touch.feature[two] = feature
+
+
+@procedure
+def spread(touch: Touch, start: int, n: int, most: int) -> int:
+    """Of the points from ``start`` on those that span their patches, one patch for every normal.
+
+    Of every patch the deepest point stays, and those farthest along eight directions; the patches
+    with the deepest points come first where there are more than ``most`` in all.
+    """
+    u = local("float", 3)
+    w = local("float", 3)
+    done = start
+    while done < n:
+        # the deepest point that is left, and all with its normal after it
+        deepest = done
+        for k in range(done + 1, n):
+            if touch.gap[k] < touch.gap[deepest] - 1e-12:
+                deepest = k
+        swap_touch(touch, done, deepest)
+        last = done + 1
+        for k in range(done + 1, n):
+            if touch.normal[k] @ touch.normal[done] > 1 - _FLAT * _FLAT:
+                swap_touch(touch, k, last)
+                last += 1
+        # of these, rows done .. last
+        kept = done + 1
+        if last - done > 8:
+            axes_across(touch.normal[done], u, w)
+            x = 0.9238795325112867
+            y = 0.3826834323650898
+            for _ in range(8):
+                x, y = (x - y) * 0.7071067811865476, (x + y) * 0.7071067811865476
+                best = done
+                high = -1e300
+                for k in range(done, last):
+                    d = touch.point[k] - touch.point[done]
+                    reach = x * (d @ u) + y * (d @ w)
+                    if reach > high + 1e-9 * abs(high):
+                        high = reach
+                        best = k
+                if best >= kept:
+                    swap_touch(touch, kept, best)
+                    kept += 1
+        else:
+            kept = last
+        # what is left of the patch goes
+        gone = last - kept
+        if gone > 0:
+            for k in range(last, n):
+                copy_touch(touch, k, k - gone)
+            n -= gone
+        done = kept
+        if done - start >= most:
+            return start + most
+    return n
+
+
+@procedure
+def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Points where a convex shape and a triangle mesh are within ``margin``."""
+    low = local("float", 3)
+    high = local("float", 3)
+    stack = local("int", 128)
+    corners = local("float", 6, 3)
+    normal = local("float", 3)
+    o = local("float", 3)
+    for c in range(3):
+        o[c] = shapes.pose[i, 4 * c + 3]
+    box_in_shape(shapes, i, j, margin, low, high)
+    size = shapes.radius[i]
+    start = n
+    stack[0] = shapes.data[j, 0]
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        if not boxes_meet(shapes.node[node], low, high):
+            continue
+        first = shapes.child[node, 0]
+        if first >= 0:
+            stack[depth] = shapes.child[node, 1]
+            stack[depth + 1] = first
+            depth += 2
+            continue
+        for t in range(-1 - first, -1 - first + shapes.child[node, 1]):
+            load_triangle(shapes, j, t, o, corners, 0, normal)
+            n = touch_triangle(
+                shapes, i, j, t, corners, normal, -1, 0, normal, o, margin, size, touch, start, n
+            )
+            if n - start > _ROOM:
+                n = spread(touch, start, n, _ROOM)
+    n = spread(touch, start, n, _MOST)
+    for k in range(start, n):
+        touch.point[k] += o
+    return n
+
+
+@procedure
+def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Vertices of a triangle mesh within ``margin`` of a plane, those that span the patch."""
+    P = shapes.pose[i]
+    up = local("float", 3)
+    d = local("float", 3)
+    o = local("float", 3)
+    p = local("float", 3)
+    stack = local("int", 128)
+    for c in range(3):
+        up[c] = P[4 * c + 2]
+        o[c] = P[4 * c + 3]
+    into_shape(shapes.pose[j], up, d)
+    out_of_shape(shapes.pose[j], o, 0.0, 0.0, 0.0, p)
+    base = p @ up
+    start = n
+    stack[0] = shapes.data[j, 0]
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        box = shapes.node[node]
+        height = base
+        for c in range(3):
+            height += d[c] * (box[c] if d[c] > 0 else box[3 + c])
+        if height > margin:
+            continue
+        first = shapes.child[node, 0]
+        if first >= 0:
+            stack[depth] = shapes.child[node, 1]
+            stack[depth + 1] = first
+            depth += 2
+            continue
+        for t in range(-1 - first, -1 - first + shapes.child[node, 1]):
+            for k in range(3):
+                v = shapes.triangle[t, k]
+                height = base + shapes.vertex[v] @ d
+                known = False
+                for e in range(start, n):
+                    known = known or touch.feature[e] == v
+                if height <= margin and not known:
+                    out_of_shape(
+                        shapes.pose[j], o, shapes.vertex[v, 0], shapes.vertex[v, 1],
+                        shapes.vertex[v, 2], p,
+                    )  # fmt: skip
+                    h = height / 2
+                    n = put(
+                        touch, n, p[0] - h * up[0], p[1] - h * up[1], p[2] - h * up[2],
+                        up, height, v,
+                    )  # fmt: skip
+                    if n - start > _ROOM:
+                        n = spread(touch, start, n, _ROOM)
+    n = spread(touch, start, n, _MOST)
+    for k in range(start, n):
+        touch.point[k] += o
+    return n
+
+
+@procedure
+def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Points where two triangle meshes are within ``margin``."""
+    low = local("float", 3)
+    high = local("float", 3)
+    stack = local("int", 256, 2)
+    corners = local("float", 6, 3)
+    normal = local("float", 3)
+    other = local("float", 3)
+    o = local("float", 3)
+    for c in range(3):
+        o[c] = shapes.pose[i, 4 * c + 3]
+    size = min(shapes.radius[i], shapes.radius[j])
+    start = n
+    stack[0, 0] = shapes.data[i, 0]
+    stack[0, 1] = shapes.data[j, 0]
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        one = stack[depth, 0]
+        two = stack[depth, 1]
+        node_in_shape(shapes, i, one, j, margin, low, high)
+        if not boxes_meet(shapes.node[two], low, high):
+            continue
+        a = shapes.child[one, 0]
+        b = shapes.child[two, 0]
+        if a >= 0 or b >= 0:
+            # the larger box of the two is opened
+            first = a >= 0 and (b < 0 or extent(shapes.node[one]) > extent(shapes.node[two]))
+            for side in range(2):
+                stack[depth, 0] = shapes.child[one, side] if first else one
+                stack[depth, 1] = two if first else shapes.child[two, side]
+                depth += 1
+            continue
+        for s in range(-1 - a, -1 - a + shapes.child[one, 1]):
+            load_triangle(shapes, i, s, o, corners, 3, other)
+            for t in range(-1 - b, -1 - b + shapes.child[two, 1]):
+                load_triangle(shapes, j, t, o, corners, 0, normal)
+                n = touch_triangle(
+                    shapes, -2, j, t, corners, normal, i, s, other, o, margin, size, touch,
+                    start, n,
+                )  # fmt: skip
+                if n - start > _ROOM:
+                    n = spread(touch, start, n, _ROOM)
+    n = spread(touch, start, n, _MOST)
+    for k in range(start, n):
+        touch.point[k] += o
+    return n
+
+
+@procedure
+def extent(node: "float[6]") -> float:
+    """Sum of the edges of a node's box."""
+    return node[3] + node[4] + node[5] - node[0] - node[1] - node[2]
+
+
+@procedure
+def node_in_shape(
+    shapes: Shapes, i: int, node: int, j: int, margin: float, low: "float[3]", high: "float[3]"
+):
+    """The box of a node of mesh i, along the axes of mesh j."""
+    P = shapes.pose[i]
+    Q = shapes.pose[j]
+    x = shapes.node[node]
+    for k in range(3):
+        middle = 0.0
+        reach = margin
+        for c in range(3):
+            r = Q[k] * P[c] + Q[4 + k] * P[4 + c] + Q[8 + k] * P[8 + c]
+            middle += r * (x[c] + x[3 + c]) / 2
+            reach += abs(r) * (x[3 + c] - x[c]) / 2
+            middle += Q[4 * c + k] * (P[4 * c + 3] - Q[4 * c + 3])
+        low[k] = middle - reach
+        high[k] = middle + reach
