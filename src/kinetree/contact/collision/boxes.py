@@ -14,8 +14,8 @@ from kinetree.contact.collision.tables import Shapes, Touch
 
 _PARALLEL = 1e-12  # squared sine between edges without a common normal
 _LEVEL = 1e-12  # sine between a segment and a face that it does not meet
-_EDGES = 4096  # first feature of edges on edges
-_CORNERS = 8192  # first feature of corners next to corners and edges
+_EDGES = 20000  # first feature of edges on edges
+_CORNERS = 21000  # first feature of corners next to corners and edges
 
 
 @procedure
@@ -72,7 +72,7 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
     m = -1
     if edges < 0 or edge <= best + near:
         if axis < 3:
-            m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, n, 384 * axis)
+            m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, n, 3072 * axis)
         else:
             G = local("float", 3, 3)
             r = local("float", 3)
@@ -80,7 +80,7 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
                 r[k] = -s[k]
                 for l in range(3):
                     G[k, l] = C[l, k]
-            m = face_box(q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, n, 384 * axis)
+            m = face_box(q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, n, 3072 * axis)
     if m < 0 and edges >= 0:
         m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
     if m < 0:
@@ -119,7 +119,7 @@ def face_box(
         outwards: 1 where the normal points out of the box, -1: into it.
         touch: where the points go.
         n: points there are.
-        feature: added to the keys, which are less than 384.
+        feature: added to the keys, which are less than 3072.
     """
     u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
     side = 1.0 if t[k] >= -near else -1.0
@@ -130,7 +130,7 @@ def face_box(
     g, h = (f + 1 if f < 2 else 0), (f - 1 if f > 0 else 2)
     d = -b[f] if side * C[k, f] > 0 else b[f]
     corner = local("float", 32, 3)
-    edge = local("int", 32, 2)
+    edge = local("int", 32)
     x, gx, hx = t[u] + d * C[u, f], b[g] * C[u, g], b[h] * C[u, h]
     y, gy, hy = t[w] + d * C[w, f], b[g] * C[w, g], b[h] * C[w, h]
     z, gz, hz = side * (t[k] + d * C[k, f]) - a[k], side * b[g] * C[k, g], side * b[h] * C[k, h]
@@ -139,8 +139,7 @@ def face_box(
         corner[c, 0] = x + e * gx + o * hx
         corner[c, 1] = y + e * gy + o * hy
         corner[c, 2] = z + e * gz + o * hz
-        edge[c, 0] = (c + 3) & 3
-        edge[c, 1] = c
+        edge[c] = 64 * ((c + 3) & 3) + c
     count = clip_side(corner, edge, 4, 1.0, 0.0, a[u], near, 4)
     count = clip_side(corner, edge, count, -1.0, 0.0, a[u], near, 5)
     count = clip_side(corner, edge, count, 0.0, 1.0, a[w], near, 6)
@@ -161,15 +160,14 @@ def face_box(
         corner[0, 0] = min(max(x, -a[u]), a[u])
         corner[0, 1] = min(max(y, -a[w]), a[w])
         corner[0, 2] = best
-        edge[0, 0] = 0
-        edge[0, 1] = 0
+        edge[0] = 0
         kept = 1
     chosen = local("int", 8)
     kept = spanning(corner, kept, 4, near, chosen)
     normal = local("float", 3)
     for r in range(3):
         normal[r] = outwards * side * p[4 * r + k]
-    feature += 128 * f + (64 if side > 0 else 0)
+    feature += 1024 * f + (512 if side > 0 else 0)
     for c in range(kept):
         pick = chosen[c]
         gap = corner[pick, 2]
@@ -184,7 +182,7 @@ def face_box(
             p[11] + p[8 + u] * x + p[8 + w] * y + p[8 + k] * z,
             normal,
             gap,
-            feature + 8 * edge[pick, 0] + edge[pick, 1],
+            feature + edge[pick],
         )
     return n
 

@@ -105,7 +105,7 @@ def clip_faces(
         b[k, 1] = d @ w
         b[k, 2] = d @ normal
         size = max(size, abs(b[k, 0]) + abs(b[k, 1]))
-    edge = local("int", 32, 2)
+    edge = local("int", 32)
     plane = local("float", 3)  # height = plane[0] + plane[1] x + plane[2] y
     if na >= 3 and face_plane(a, na, plane) > NEAR * size * size:
         count = clip(b, edge, nb, a, na, NEAR * size)
@@ -135,7 +135,7 @@ def clip_faces(
         c = chosen[k]
         h = a[c, 2] + b[c, 2] / 2
         p = origin + a[c, 0] * u + a[c, 1] * w + h * normal
-        n = put(touch, n, p[0], p[1], p[2], normal, b[c, 2], feature + 64 * edge[c, 0] + edge[c, 1])
+        n = put(touch, n, p[0], p[1], p[2], normal, b[c, 2], feature + edge[c])
     return n
 
 
@@ -161,7 +161,7 @@ def face_plane(face: "float[:, 3]", n: int, plane: "float[3]") -> float:
 @procedure
 def clip(
     subject: "float[:, 3]",
-    edge: "int[:, 2]",
+    edge: "int[:]",
     count: int,
     window: "float[:, 3]",
     sides: int,
@@ -169,13 +169,13 @@ def clip(
 ) -> int:
     """A polygon, segment or point, less what is outside a convex polygon: how many corners.
 
-    ``edge`` receives the two edges that meet in each corner: those of the subject are numbered
-    from 0, those of the window from 32.
+    ``edge`` receives the two edges that meet in each corner, 64 times the one before and the one
+    after it: those of the subject are numbered from 0, those of the window from 32.
     """
     closed = count >= 3
     for k in range(count):
-        edge[k, 0] = k - 1 if k > 0 else (count - 1 if closed else _OPEN)
-        edge[k, 1] = _OPEN if not closed and k == count - 1 else k
+        before = k - 1 if k > 0 else (count - 1 if closed else _OPEN)
+        edge[k] = 64 * before + (_OPEN if not closed and k == count - 1 else k)
     turn = 0.0
     for k in range(sides):
         p, q = window[k], window[k + 1 if k + 1 < sides else 0]
@@ -196,7 +196,7 @@ def clip(
 @procedure
 def clip_side(
     subject: "float[:, 3]",
-    edge: "int[:, 2]",
+    edge: "int[:]",
     count: int,
     x: float,
     y: float,
@@ -216,7 +216,7 @@ def clip_side(
     if worst <= near:
         return count
     corner = local("float", 33, 3)
-    name = local("int", 33, 2)
+    name = local("int", 33)
     m = 0
     for k in range(count):
         j = k + 1 if k + 1 < count else 0
@@ -228,8 +228,8 @@ def clip_side(
         if min(d, e) < -near and max(d, e) > near and (j > 0 or count > 2):
             t = d / (d - e)
             corner[m] = subject[k] + t * (subject[j] - subject[k])
-            name[m, 0] = edge[k, 1] if d < e else side
-            name[m, 1] = side if d < e else edge[k, 1]
+            cut = edge[k] & 63
+            name[m] = 64 * cut + side if d < e else 64 * side + cut
             m += 1
     m = min(m, 32)
     for k in range(m):
@@ -240,7 +240,7 @@ def clip_side(
 
 @procedure
 def edges_meet(
-    a: "float[:, 3]", na: int, b: "float[:, 3]", nb: int, edge: "int[:, 2]", near: float
+    a: "float[:, 3]", na: int, b: "float[:, 3]", nb: int, edge: "int[:]", near: float
 ) -> int:
     """Where two edges (or an edge and a point) pass each other; gaps go into ``b[:, 2]``."""
     ax, ay, az = a[na - 1, 0] - a[0, 0], a[na - 1, 1] - a[0, 1], a[na - 1, 2] - a[0, 2]
@@ -269,8 +269,7 @@ def edges_meet(
         t = 0.0
         if bb > near * near:
             t = min(max((s * ab - bd) / bb, 0.0), 1.0)
-        edge[k, 0] = _OPEN
-        edge[k, 1] = k
+        edge[k] = 64 * _OPEN + k
         b[k, 0] = x + s * ax
         b[k, 1] = y + s * ay
         b[k, 2] = dz + t * bz - s * az
