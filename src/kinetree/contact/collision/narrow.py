@@ -3,6 +3,7 @@
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
+from kinetree.contact.collision.fields import field_pair
 from kinetree.contact.collision.meshes import convex_mesh, mesh_mesh, plane_mesh
 from kinetree.contact.collision.planes import (
     plane_box,
@@ -24,6 +25,7 @@ from kinetree.contact.collision.tables import (
     CAPSULE,
     CYLINDER,
     ELLIPSOID,
+    FIELD,
     HULL,
     PLANE,
     SPHERE,
@@ -70,6 +72,8 @@ def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
         return box_box(shapes, i, j, margin, touch, n)
     if b <= HULL:
         return convex_pair(shapes, i, j, margin, touch, n)
+    if b == FIELD and a <= HULL:
+        return field_pair(shapes, i, j, margin, touch, n)
     if b == TRIANGLES and a <= HULL:
         return convex_mesh(shapes, i, j, margin, touch, n)
     if a == TRIANGLES and b == TRIANGLES:

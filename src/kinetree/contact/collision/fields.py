@@ -1,0 +1,955 @@
+"""Height fields: bicubic splines, against all convex shapes and triangle meshes.
+
+The ground is smooth, so that the normal of every contact is that of the ground. Above a foot
+``g = (x, y, h)`` with the tangents ``t1 = (1, 0, hx)``, ``t2 = (0, 1, hy)`` and the upward vector
+``N = (-hx, -hy, 1)`` a point ``p`` of the shape is nearest if
+
+    corner          t1 · (p - g) = t2 · (p - g) = 0
+    edge, rim       the same, and the curve is level there: N · dp/ds = 0
+    face            its normal is that of the ground: t1 · f = t2 · f = 0
+    ball, capsule   t1 · (k - g) = t2 · (k - g) = 0 with the point k of the core nearest to g;
+                    likewise the side of a cylinder, away from its ends
+    ellipsoid       t1 · (p - g) = t2 · (p - g) = 0 with p farthest along -N
+
+A shape may be nearest in many places: a plank lies on two ridges, a ball in a ditch on both of its
+sides. Clearances are sampled closer than the heights are, every local minimum of the samples is a
+start, and Newton's method ends on the conditions. Two minima of which one is missed are within a
+quarter of the spacing of the heights of each other. All is in coordinates of the field.
+"""
+
+from math import ceil, cos, sin
+
+from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.contact.collision.clipping import put
+from kinetree.contact.collision.meshes import spread, turn, without_doubles
+from kinetree.contact.collision.support import into_shape, out_of_shape
+from kinetree.contact.collision.tables import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    HULL,
+    SPHERE,
+    Shapes,
+    Touch,
+)
+
+SAMPLES = 4
+"""Samples of the ground between two heights."""
+_STEPS = 30
+_DONE = 1e-11  # of the spacing: steps that end Newton's method
+_MET = 1e-9  # of the size: conditions that count as met
+_COLUMNS = 512
+_ROOM = 40
+_MOST = 16
+_RIM = 32  # samples of a rim at least
+ROUND, FACE, BALL = 0, 1, 2
+"""What the ground is sampled against: a core with a radius, a plane, an ellipsoid."""
+
+
+# --- the ground ----------------------------------------------------------------------------------
+
+
+@procedure
+def spline_weights(
+    x: float, half: float, count: int, w: "float[4]", d: "float[4]", dd: "float[4]"
+) -> int:
+    """Weights of four coefficients, of their first and second derivatives; number of the first."""
+    step = 2 * half / (count - 3)
+    place = min(max((x + half) / step, 0.0), count - 3.0)
+    first = min(int(place), count - 4)
+    f = place - first
+    g = 1 - f
+    w[0] = g * g * g / 6
+    w[1] = (4 - 6 * f * f + 3 * f * f * f) / 6
+    w[2] = (4 - 6 * g * g + 3 * g * g * g) / 6
+    w[3] = f * f * f / 6
+    slope = 0.0 if abs(x) > half else 1 / step  # beyond the rectangle the ground is level
+    d[0] = -g * g / 2 * slope
+    d[1] = (3 * f * f - 4 * f) / 2 * slope
+    d[2] = (4 * g - 3 * g * g) / 2 * slope
+    d[3] = f * f / 2 * slope
+    dd[0] = g * slope * slope
+    dd[1] = (3 * f - 2) * slope * slope
+    dd[2] = (3 * g - 2) * slope * slope
+    dd[3] = f * slope * slope
+    return first
+
+
+@procedure
+def ground(shapes: Shapes, j: int, x: float, y: float, s: "float[6]"):
+    """Height, and derivatives by x, y, xx, xy, yy."""
+    w = local("float", 4)
+    wx = local("float", 4)
+    wxx = local("float", 4)
+    v = local("float", 4)
+    vy = local("float", 4)
+    vyy = local("float", 4)
+    n = shapes.data[j, 2]
+    row = spline_weights(x, shapes.size[j, 0], shapes.data[j, 1], w, wx, wxx)
+    column = spline_weights(y, shapes.size[j, 1], n, v, vy, vyy)
+    for k in range(6):
+        s[k] = 0.0
+    for k in range(4):
+        at = shapes.data[j, 0] + (row + k) * n + column
+        a = 0.0
+        b = 0.0
+        c = 0.0
+        for e in range(4):
+            z = shapes.height[at + e]
+            a += v[e] * z
+            b += vy[e] * z
+            c += vyy[e] * z
+        s[0] += w[k] * a
+        s[1] += wx[k] * a
+        s[2] += w[k] * b
+        s[3] += wxx[k] * a
+        s[4] += wx[k] * b
+        s[5] += w[k] * c
+
+
+@procedure
+def height_at(shapes: Shapes, j: int, x: float, y: float) -> float:
+    """Height of the ground."""
+    s = local("float", 6)
+    ground(shapes, j, x, y, s)
+    return s[0]
+
+
+@procedure
+def spacing(shapes: Shapes, j: int) -> float:
+    """The smaller spacing of the heights."""
+    return min(
+        2 * shapes.size[j, 0] / (shapes.data[j, 1] - 3),
+        2 * shapes.size[j, 1] / (shapes.data[j, 2] - 3),
+    )
+
+
+@procedure
+def put_foot(
+    shapes: Shapes,
+    j: int,
+    x: float,
+    y: float,
+    p: "float[3]",
+    radius: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """A contact at a foot below a point of the shape, if it is within the margin."""
+    s = local("float", 6)
+    d = local("float", 3)
+    normal = local("float", 3)
+    ground(shapes, j, x, y, s)
+    up = sqrt(1 + s[1] * s[1] + s[2] * s[2])
+    d[0] = -s[1] / up
+    d[1] = -s[2] / up
+    d[2] = 1 / up
+    gap = d[0] * (p[0] - x) + d[1] * (p[1] - y) + d[2] * (p[2] - s[0]) - radius
+    if not gap <= margin or n >= 60:
+        return n
+    Q = shapes.pose[j]
+    turn(Q, d, normal)
+    h = gap / 2
+    u = x + h * d[0]
+    v = y + h * d[1]
+    z = s[0] + h * d[2]
+    for c in range(3):
+        normal[c] = -normal[c]
+    return put(
+        touch,
+        n,
+        Q[0] * u + Q[1] * v + Q[2] * z + Q[3],
+        Q[4] * u + Q[5] * v + Q[6] * z + Q[7],
+        Q[8] * u + Q[9] * v + Q[10] * z + Q[11],
+        normal,
+        gap,
+        feature,
+    )
+
+
+# --- what the ground is sampled against ----------------------------------------------------------
+# ``par``: of a core its start, way and radius; of a plane a point and the outward normal of the
+# shape; of an ellipsoid its centre, axes (rows of a matrix) and squares of its radii.
+
+
+@procedure
+def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
+    """The point of a core nearest to g, and whether it is away from the ends."""
+    s = 0.0
+    square = par[3] * par[3] + par[4] * par[4] + par[5] * par[5]
+    if square > 0:
+        for c in range(3):
+            s += (g[c] - par[c]) * par[3 + c]
+        s = s / square
+    free = s > 0 and s < 1
+    s = min(max(s, 0.0), 1.0)
+    for c in range(3):
+        k[c] = par[c] + s * par[3 + c]
+    return free
+
+
+@procedure
+def clearance_at(shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, y: float) -> float:
+    """A measure of how near the ground is to what it is sampled against."""
+    g = local("float", 3)
+    k = local("float", 3)
+    g[0] = x
+    g[1] = y
+    g[2] = height_at(shapes, j, x, y)
+    if mode == ROUND:
+        on_core(par, g, k)
+        d = k - g
+        return sqrt(d @ d)
+    total = 0.0
+    if mode == FACE:
+        for c in range(3):
+            total += (g[c] - par[c]) * par[3 + c]
+        return total
+    for r in range(3):
+        a = 0.0
+        for c in range(3):
+            a += par[3 + 3 * c + r] * (g[c] - par[c])
+        total += a * a / par[12 + r]
+    return sqrt(total)
+
+
+@procedure
+def conditions(
+    shapes: Shapes,
+    j: int,
+    mode: int,
+    par: "float[16]",
+    x: float,
+    y: float,
+    p: "float[3]",
+    J: "float[4]",
+) -> "(float, float)":
+    """Two residuals, their matrix, and the point of the shape."""
+    s = local("float", 6)
+    g = local("float", 3)
+    ground(shapes, j, x, y, s)
+    g[0] = x
+    g[1] = y
+    g[2] = s[0]
+    if mode == FACE:
+        J[0] = par[5] * s[3]
+        J[1] = par[5] * s[4]
+        J[2] = J[1]
+        J[3] = par[5] * s[5]
+        past = 0.0
+        for c in range(3):
+            past += (g[c] - par[c]) * par[3 + c]
+        for c in range(3):
+            p[c] = g[c] - past * par[3 + c]
+        return par[3] + s[1] * par[5], par[4] + s[2] * par[5]
+    free = False
+    T = local("float", 3, 3)  # derivative of the point by the upward vector
+    if mode == ROUND:
+        free = on_core(par, g, p)
+    else:
+        d = local("float", 3)
+        q = local("float", 3)
+        length = 0.0
+        for r in range(3):
+            d[r] = par[3 + r] * s[1] + par[6 + r] * s[2] - par[9 + r]
+            length += par[12 + r] * d[r] * d[r]
+        length = sqrt(length)
+        for r in range(3):
+            q[r] = par[12 + r] * d[r] / length
+        for c in range(3):
+            p[c] = par[c]
+            for r in range(3):
+                p[c] += par[3 + 3 * c + r] * q[r]
+        for a in range(3):
+            for b in range(3):
+                T[a, b] = 0.0
+                for r in range(3):
+                    for e in range(3):
+                        bend = (par[12 + r] if r == e else 0.0) - q[r] * q[e]
+                        T[a, b] -= par[3 + 3 * a + r] * bend * par[3 + 3 * b + e] / length
+    dz = p[2] - s[0]
+    J[0] = s[3] * dz - 1 - s[1] * s[1]
+    J[1] = s[4] * dz - s[1] * s[2]
+    J[3] = s[5] * dz - 1 - s[2] * s[2]
+    if free:
+        square = par[3] * par[3] + par[4] * par[4] + par[5] * par[5]
+        one = par[3] + s[1] * par[5]
+        two = par[4] + s[2] * par[5]
+        J[0] += one * one / square
+        J[1] += one * two / square
+        J[3] += two * two / square
+    J[2] = J[1]
+    if mode == BALL:
+        # t · T · (-hxx, -hxy, 0) and so on
+        x0 = T[0, 0] + s[1] * T[2, 0]
+        x1 = T[0, 1] + s[1] * T[2, 1]
+        y0 = T[1, 0] + s[2] * T[2, 0]
+        y1 = T[1, 1] + s[2] * T[2, 1]
+        J[0] -= x0 * s[3] + x1 * s[4]
+        J[1] -= x0 * s[4] + x1 * s[5]
+        J[2] -= y0 * s[3] + y1 * s[4]
+        J[3] -= y0 * s[4] + y1 * s[5]
+    elif J[0] >= 0 or J[0] * J[3] - J[1] * J[2] <= 0:
+        # beyond the centre of curvature there is no minimum: go on without the curvature there
+        J[0] = -1 - s[1] * s[1]
+        J[1] = -s[1] * s[2]
+        J[2] = J[1]
+        J[3] = -1 - s[2] * s[2]
+    return p[0] - x + s[1] * dz, p[1] - y + s[2] * dz
+
+
+@procedure
+def settle(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    mode: int,
+    par: "float[16]",
+    x: float,
+    y: float,
+    reach: float,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """A contact from a start on: Newton's method, within ``reach`` of it."""
+    p = local("float", 3)
+    J = local("float", 4)
+    longest = spacing(shapes, j)
+    u = x
+    v = y
+    for _ in range(_STEPS):
+        a, b = conditions(shapes, j, mode, par, u, v, p, J)
+        det = J[0] * J[3] - J[1] * J[2]
+        if abs(det) <= 1e-24 * (J[0] * J[0] + J[3] * J[3]):
+            break
+        dx = (J[1] * b - J[3] * a) / det
+        dy = (J[2] * a - J[0] * b) / det
+        step = max(abs(dx), abs(dy)) / longest
+        if step > 1:
+            dx = dx / step
+            dy = dy / step
+        u += dx
+        v += dy
+        if step <= _DONE:
+            break
+    a, b = conditions(shapes, j, mode, par, u, v, p, J)
+    near = abs(u - x) <= reach and abs(v - y) <= reach
+    met = abs(a) + abs(b) <= _MET * (1.0 if mode == FACE else size)
+    if not (near and met):
+        if mode == FACE:
+            return n
+        u = x
+        v = y
+        conditions(shapes, j, mode, par, u, v, p, J)
+    if mode == FACE:
+        s = local("float", 6)
+        ground(shapes, j, u, v, s)
+        # a peak, unless the face lies on the ground as a whole
+        if s[3] + s[5] >= 0 or s[3] * s[5] - s[4] * s[4] <= 1e-18 / (size * size):
+            return n
+        if not within_shape(shapes, i, L, p):
+            return n
+    return put_foot(shapes, j, u, v, p, par[6] if mode == ROUND else 0.0, margin, touch, n, feature)
+
+
+@procedure
+def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
+    """Whether a point in coordinates of the field is within a box, cylinder or hull."""
+    d = local("float", 3)
+    x = local("float", 3)
+    for c in range(3):
+        d[c] = p[c] - L[4 * c + 3]
+    into_shape(L, d, x)
+    size = shapes.size[i]
+    tiny = 1e-9 * shapes.radius[i]
+    if shapes.kind[i] == BOX:
+        return (
+            abs(x[0]) <= size[0] + tiny
+            and abs(x[1]) <= size[1] + tiny
+            and abs(x[2]) <= size[2] + tiny
+        )
+    if shapes.kind[i] == CYLINDER:
+        return sqrt(x[0] * x[0] + x[1] * x[1]) <= size[0] + tiny
+    for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
+        corner = shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]
+        if (x - corner) @ shapes.face_normal[f] > tiny:
+            return False
+    return True
+
+
+@procedure
+def sample_ground(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    mode: int,
+    par: "float[16]",
+    low: "float[2]",
+    high: "float[2]",
+    limit: float,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Contacts from every local minimum of the clearance on a grid over a rectangle."""
+    fine = spacing(shapes, j) / SAMPLES
+    rows = 3 + ceil((high[0] - low[0]) / fine)
+    columns = min(3 + ceil((high[1] - low[1]) / fine), _COLUMNS)
+    value = local("float", 3, 512)
+    dx = (high[0] - low[0]) / (rows - 1)
+    dy = (high[1] - low[1]) / (columns - 1)
+    level = 1e-12 * size
+    reach = 3 * spacing(shapes, j)
+    for r in range(rows):
+        x = low[0] + r * dx
+        now = r % 3
+        for c in range(columns):
+            value[now, c] = clearance_at(shapes, j, mode, par, x, low[1] + c * dy)
+        if r < 2:
+            continue
+        middle = (r - 1) % 3
+        for c in range(1, columns - 1):
+            here = value[middle, c]
+            if here > limit:
+                continue
+            least = True
+            most = here
+            for a in range(3):
+                for b in range(3):
+                    around = value[a, c - 1 + b]
+                    least = least and here <= around
+                    most = max(most, around)
+            if least and most - here > level:
+                n = settle(
+                    shapes, i, L, j, mode, par, x - dx, low[1] + c * dy, reach, size, margin, touch,
+                    n, feature + c + (r - 1) * _COLUMNS,
+                )  # fmt: skip
+    return n
+
+
+# --- edges and rims ------------------------------------------------------------------------------
+# ``curve``: of an edge its start and way, by a parameter from 0 to 1; of a rim its centre and two
+# radii at right angles, by an angle.
+
+
+@procedure
+def on_curve(rim: bool, curve: "float[9]", s: float, p: "float[3]"):
+    """A point of an edge or rim."""
+    a = cos(s) if rim else s
+    b = sin(s) if rim else 0.0
+    for c in range(3):
+        p[c] = curve[c] + a * curve[3 + c]
+        if rim:
+            p[c] += b * curve[6 + c]
+
+
+@procedure
+def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: float) -> float:
+    """About the height of a point of a curve above the ground."""
+    p = local("float", 3)
+    g = local("float", 6)
+    on_curve(rim, curve, s, p)
+    ground(shapes, j, p[0], p[1], g)
+    return (p[2] - g[0]) / sqrt(1 + g[1] * g[1] + g[2] * g[2])
+
+
+@procedure
+def settle_curve(
+    shapes: Shapes,
+    j: int,
+    rim: bool,
+    curve: "float[9]",
+    start: float,
+    apart: float,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """A contact on a curve from a start on: Newton's method in x, y and the parameter."""
+    p = local("float", 3)
+    q = local("float", 3)
+    g = local("float", 6)
+    J = local("float", 3, 3)
+    r = local("float", 3)
+    longest = spacing(shapes, j)
+    s = start
+    on_curve(rim, curve, s, p)
+    x = p[0]
+    y = p[1]
+    met = False
+    for _ in range(_STEPS):
+        on_curve(rim, curve, s, p)
+        ground(shapes, j, x, y, g)
+        if rim:
+            on_curve(rim, curve, s + 1.5707963267948966, q)
+        for c in range(3):
+            q[c] = q[c] - curve[c] if rim else curve[3 + c]
+        # the second derivative of a rim leads back to its centre
+        bx = curve[0] - p[0] if rim else 0.0
+        by = curve[1] - p[1] if rim else 0.0
+        bz = curve[2] - p[2] if rim else 0.0
+        dz = p[2] - g[0]
+        r[0] = p[0] - x + g[1] * dz
+        r[1] = p[1] - y + g[2] * dz
+        r[2] = q[2] - g[1] * q[0] - g[2] * q[1]
+        met = abs(r[0]) + abs(r[1]) + abs(r[2]) <= _MET * size
+        J[0, 0] = g[3] * dz - 1 - g[1] * g[1]
+        J[0, 1] = g[4] * dz - g[1] * g[2]
+        J[1, 0] = J[0, 1]
+        J[1, 1] = g[5] * dz - 1 - g[2] * g[2]
+        J[0, 2] = q[0] + g[1] * q[2]
+        J[1, 2] = q[1] + g[2] * q[2]
+        J[2, 0] = -g[3] * q[0] - g[4] * q[1]
+        J[2, 1] = -g[4] * q[0] - g[5] * q[1]
+        J[2, 2] = bz - g[1] * bx - g[2] * by
+        # Cramer's rule
+        one = cross(J[1], J[2])
+        det = J[0] @ one
+        if abs(det) <= 1e-24 * size:
+            break
+        two = cross(J[2], J[0])
+        three = cross(J[0], J[1])
+        dx = -(one[0] * r[0] + two[0] * r[1] + three[0] * r[2]) / det
+        dy = -(one[1] * r[0] + two[1] * r[1] + three[1] * r[2]) / det
+        ds = -(one[2] * r[0] + two[2] * r[1] + three[2] * r[2]) / det
+        step = max(max(abs(dx), abs(dy)) / longest, abs(ds) / (2 * apart))
+        if step > 1:
+            dx = dx / step
+            dy = dy / step
+            ds = ds / step
+        x += dx
+        y += dy
+        s += ds
+        if step <= _DONE:
+            break
+    inside = rim or (s > 0 and s < 1)
+    if not (met and inside and abs(s - start) <= 2 * apart):
+        s = start  # a point of the curve, if not the nearest one
+        on_curve(rim, curve, s, p)
+        x = p[0]
+        y = p[1]
+    on_curve(rim, curve, s, p)
+    return put_foot(shapes, j, x, y, p, 0.0, margin, touch, n, feature)
+
+
+@procedure
+def along_curve(
+    shapes: Shapes,
+    j: int,
+    rim: bool,
+    curve: "float[9]",
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Contacts of an edge, away from its ends, or of a rim."""
+    fine = spacing(shapes, j) / SAMPLES
+    length = sqrt(curve[3] * curve[3] + curve[4] * curve[4] + curve[5] * curve[5])
+    count = 3 + ceil(length / fine)
+    apart = 1.0 / (count - 1)
+    if rim:
+        count = max(_RIM, ceil(6.283185307179586 * length / fine))
+        apart = 6.283185307179586 / count
+    before = curve_clearance(shapes, j, rim, curve, -apart if rim else 0.0)
+    here = curve_clearance(shapes, j, rim, curve, 0.0 if rim else apart)
+    first = 0 if rim else 1
+    for k in range(first, count if rim else count - 1):
+        after = curve_clearance(shapes, j, rim, curve, (k + 1) * apart)
+        lowest = here <= before and here <= after and max(before, after) - here > 1e-12 * size
+        if lowest and here <= margin + 2 * fine:
+            n = settle_curve(
+                shapes, j, rim, curve, k * apart, apart, size, margin, touch, n, feature + k
+            )
+        before = here
+        here = after
+    return n
+
+
+# --- shapes --------------------------------------------------------------------------------------
+
+
+@procedure
+def corner_foot(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    x: float,
+    y: float,
+    z: float,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """The contact of a corner, given in the shape."""
+    par = local("float", 16)
+    for c in range(3):
+        par[c] = L[4 * c] * x + L[4 * c + 1] * y + L[4 * c + 2] * z + L[4 * c + 3]
+    for c in range(3, 7):
+        par[c] = 0.0
+    top = shapes.box[j, 2] + shapes.box[j, 5]
+    if par[2] > top + margin:
+        return n
+    return settle(
+        shapes, i, L, j, ROUND, par, par[0], par[1], 1e300, size, margin, touch, n, feature
+    )
+
+
+@procedure
+def edge_feet(
+    shapes: Shapes,
+    j: int,
+    L: "float[12]",
+    a: "float[3]",
+    b: "float[3]",
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Contacts of an edge between two corners, given in the shape."""
+    o = local("float", 3)
+    p = local("float", 3)
+    q = local("float", 3)
+    curve = local("float", 9)
+    for c in range(3):
+        o[c] = 0.0
+    out_of_shape(L, o, a[0], a[1], a[2], p)
+    out_of_shape(L, o, b[0], b[1], b[2], q)
+    if min(p[2], q[2]) > shapes.box[j, 2] + shapes.box[j, 5] + margin:
+        return n
+    for c in range(3):
+        curve[c] = p[c]
+        curve[3 + c] = q[c] - p[c]
+    return along_curve(shapes, j, False, curve, size, margin, touch, n, feature)
+
+
+@procedure
+def face_feet(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    corner: "float[3]",
+    f: "float[3]",
+    low: "float[2]",
+    high: "float[2]",
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Peaks of the ground against a face, given by a corner and its normal in the field."""
+    par = local("float", 16)
+    for c in range(3):
+        par[c] = corner[c]
+        par[3 + c] = f[c]
+    limit = margin + 2 * spacing(shapes, j) / SAMPLES
+    return sample_ground(
+        shapes, i, L, j, FACE, par, low, high, limit, size, margin, touch, n, feature
+    )
+
+
+@procedure
+def round_feet(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    bottom: float,
+    top: float,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
+    """Contacts of what is round about the part of the shape's axis from ``bottom`` to ``top``."""
+    par = local("float", 16)
+    low = local("float", 2)
+    high = local("float", 2)
+    radius = shapes.size[i, 0]
+    below = 0.0
+    for c in range(3):
+        par[c] = L[4 * c + 2] * bottom + L[4 * c + 3]
+        par[3 + c] = L[4 * c + 2] * (top - bottom)
+    par[6] = radius
+    # nothing nearer is farther away than the ground straight below the core
+    below = max(
+        abs(par[2] - height_at(shapes, j, par[0], par[1])),
+        abs(par[2] + par[5] - height_at(shapes, j, par[0] + par[3], par[1] + par[4])),
+    )
+    reach = min(radius + max(margin, 0.0), below + 2 * spacing(shapes, j))
+    for c in range(2):
+        low[c] = min(par[c], par[c] + par[3 + c]) - reach
+        high[c] = max(par[c], par[c] + par[3 + c]) + reach
+    limit = radius + margin + 2 * spacing(shapes, j) / SAMPLES
+    return sample_ground(
+        shapes, i, L, j, ROUND, par, low, high, limit, size, margin, touch, n, feature
+    )
+
+
+@procedure
+def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Points where a convex shape i is within ``margin`` of the height field j."""
+    P = shapes.pose[i]
+    Q = shapes.pose[j]
+    L = local("float", 12)
+    for r in range(3):
+        for c in range(4):
+            L[4 * r + c] = 0.0
+            for e in range(3):
+                x = P[4 * e + c] - (Q[4 * e + 3] if c == 3 else 0.0)
+                L[4 * r + c] += Q[4 * e + r] * x
+    kind = shapes.kind[i]
+    half = shapes.size[i]
+    size = shapes.radius[i] + 2 * max(shapes.size[j, 0], shapes.size[j, 1])
+    start = n
+    if kind == SPHERE:
+        n = round_feet(shapes, i, L, j, 0.0, 0.0, size * size, margin, touch, n, 0)
+    elif kind == CAPSULE:
+        n = round_feet(shapes, i, L, j, -half[1], half[1], size * size, margin, touch, n, 0)
+        n = round_feet(shapes, i, L, j, -half[1], -half[1], size * size, margin, touch, n, 1 << 20)
+        n = round_feet(shapes, i, L, j, half[1], half[1], size * size, margin, touch, n, 2 << 20)
+    elif kind == ELLIPSOID:
+        n = ellipsoid_feet(shapes, i, L, j, size, margin, touch, n)
+    elif kind == CYLINDER:
+        n = cylinder_feet(shapes, i, L, j, size, margin, touch, n)
+    elif kind == BOX:
+        n = box_feet(shapes, i, L, j, size, margin, touch, n)
+    elif kind == HULL:
+        n = hull_feet(shapes, i, L, j, size, margin, touch, n)
+    n = without_doubles(touch, start, start, n, 1e-9)
+    return spread(touch, start, n, _MOST)
+
+
+@procedure
+def ellipsoid_feet(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+) -> int:
+    """Contacts of an ellipsoid."""
+    par = local("float", 16)
+    low = local("float", 2)
+    high = local("float", 2)
+    for c in range(3):
+        par[c] = L[4 * c + 3]
+        for r in range(3):
+            par[3 + 3 * c + r] = L[4 * c + r]
+        par[12 + c] = shapes.size[i, c] * shapes.size[i, c]
+    below = abs(par[2] - height_at(shapes, j, par[0], par[1])) + 2 * spacing(shapes, j)
+    for c in range(2):
+        reach = 0.0
+        for r in range(3):
+            reach += L[4 * c + r] * L[4 * c + r] * par[12 + r]
+        reach = sqrt(reach) + min(max(margin, 0.0), below)
+        low[c] = par[c] - reach
+        high[c] = par[c] + reach
+    return sample_ground(
+        shapes, i, L, j, BALL, par, low, high, 1e300, size * size, margin, touch, n, 0
+    )
+
+
+@procedure
+def cylinder_feet(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+) -> int:
+    """Contacts of a cylinder: its side, rims, four corners of each for when it stands, and ends."""
+    r = shapes.size[i, 0]
+    h = shapes.size[i, 1]
+    first = n
+    n = round_feet(shapes, i, L, j, -h, h, size * size, margin, touch, n, 0)
+    # what is beyond the ends of the side belongs to the rims
+    kept = first
+    P = shapes.pose[i]
+    for k in range(first, n):
+        along = 0.0
+        for c in range(3):
+            foot = touch.point[k, c] + touch.normal[k, c] * touch.gap[k] / 2
+            along += P[4 * c + 2] * (foot - touch.normal[k, c] * (touch.gap[k] + r) - P[4 * c + 3])
+        if abs(along) < h * (1 - 1e-12):
+            if kept < k:
+                touch.point[kept] = touch.point[k]
+                touch.normal[kept] = touch.normal[k]
+                touch.gap[kept] = touch.gap[k]
+                touch.feature[kept] = touch.feature[k]
+            kept += 1
+    n = kept
+    curve = local("float", 9)
+    f = local("float", 3)
+    corner = local("float", 3)
+    low = local("float", 2)
+    high = local("float", 2)
+    for end in range(2):
+        z = h if end == 0 else -h
+        for k in range(4):
+            x = r if k == 0 else -r if k == 2 else 0.0
+            y = r if k == 1 else -r if k == 3 else 0.0
+            n = corner_foot(
+                shapes, i, L, j, x, y, z, size, margin, touch, n, (1 << 20) + 4 * end + k
+            )
+        for c in range(3):
+            curve[c] = L[4 * c + 2] * z + L[4 * c + 3]
+            curve[3 + c] = L[4 * c] * r
+            curve[6 + c] = L[4 * c + 1] * r
+            corner[c] = curve[c]
+            f[c] = L[4 * c + 2] if end == 0 else -L[4 * c + 2]
+        n = along_curve(shapes, j, True, curve, size, margin, touch, n, (2 + end) << 20)
+        if f[2] < 0:
+            for c in range(2):
+                reach = r * sqrt(max(1 - f[c] * f[c], 0.0))
+                low[c] = corner[c] - reach
+                high[c] = corner[c] + reach
+            n = face_feet(
+                shapes, i, L, j, corner, f, low, high, size, margin, touch, n, (4 + end) << 20
+            )
+    return n
+
+
+@procedure
+def box_feet(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+) -> int:
+    """Contacts of a box: corners, edges and faces of the sides that look down."""
+    half = shapes.size[i]
+    a = local("float", 3)
+    b = local("float", 3)
+    f = local("float", 3)
+    corner = local("float", 3)
+    low = local("float", 2)
+    high = local("float", 2)
+    for k in range(8):
+        x = -half[0] if k % 2 == 1 else half[0]
+        y = -half[1] if k // 2 % 2 == 1 else half[1]
+        z = -half[2] if k // 4 == 1 else half[2]
+        # corners of sides that look down
+        if L[8] * x < 0 or L[9] * y < 0 or L[10] * z < 0:
+            n = corner_foot(shapes, i, L, j, x, y, z, size, margin, touch, n, k)
+    for k in range(3):
+        u = (k + 1) % 3
+        v = (k + 2) % 3
+        for side in range(4):
+            one = -half[u] if side % 2 == 1 else half[u]
+            two = -half[v] if side // 2 == 1 else half[v]
+            if L[8 + u] * one < 0 or L[8 + v] * two < 0:
+                a[k] = -half[k]
+                b[k] = half[k]
+                a[u] = one
+                b[u] = one
+                a[v] = two
+                b[v] = two
+                n = edge_feet(
+                    shapes, j, L, a, b, size, margin, touch, n, (1 << 20) * (1 + 4 * k + side)
+                )
+        sign = 1.0 if L[8 + k] < 0 else -1.0
+        if L[8 + k] != 0.0:
+            for c in range(3):
+                f[c] = sign * L[4 * c + k]
+                corner[c] = L[4 * c + 3] + f[c] * half[k]
+            for c in range(2):
+                reach = abs(L[4 * c + u]) * half[u] + abs(L[4 * c + v]) * half[v]
+                low[c] = corner[c] - reach
+                high[c] = corner[c] + reach
+            if corner[2] - half[u] - half[v] <= shapes.box[j, 2] + shapes.box[j, 5] + margin:
+                n = face_feet(
+                    shapes, i, L, j, corner, f, low, high, size, margin, touch, n, (20 + k) << 20
+                )
+    return n
+
+
+@procedure
+def hull_feet(
+    shapes: Shapes,
+    i: int,
+    L: "float[12]",
+    j: int,
+    size: float,
+    margin: float,
+    touch: Touch,
+    n: int,
+) -> int:
+    """Contacts of a hull, likewise."""
+    o = local("float", 3)
+    f = local("float", 3)
+    p = local("float", 3)
+    corner = local("float", 3)
+    low = local("float", 2)
+    high = local("float", 2)
+    for c in range(3):
+        o[c] = 0.0
+    start = n
+    first = shapes.data[i, 0]
+    top = shapes.box[j, 2] + shapes.box[j, 5] + margin
+    for k in range(first, first + shapes.data[i, 1]):
+        v = shapes.vertex[k]
+        n = corner_foot(shapes, i, L, j, v[0], v[1], v[2], size, margin, touch, n, k - first)
+        if n - start > _ROOM:
+            n = spread(touch, start, n, _ROOM)
+    for g in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
+        turn(L, shapes.face_normal[g], f)
+        if f[2] >= 0:
+            continue
+        lowest = 1e300
+        begin = shapes.face_first[g]
+        end = shapes.face_first[g + 1]
+        for k in range(begin, end):
+            v = shapes.vertex[shapes.face_vertex[k]]
+            out_of_shape(L, o, v[0], v[1], v[2], p)
+            lowest = min(lowest, p[2])
+            for c in range(2):
+                low[c] = p[c] if k == begin else min(low[c], p[c])
+                high[c] = p[c] if k == begin else max(high[c], p[c])
+            following = shapes.face_vertex[k + 1 if k + 1 < end else begin]
+            n = edge_feet(
+                shapes, j, L, v, shapes.vertex[following], size, margin, touch, n,
+                (1 << 20) * (1 + k - shapes.face_first[shapes.data[i, 2]]),
+            )  # fmt: skip
+            for c in range(3):
+                corner[c] = p[c]
+        if lowest <= top:
+            n = face_feet(
+                shapes, i, L, j, corner, f, low, high, size, margin, touch, n,
+                (1 << 40) + (g << 20),
+            )  # fmt: skip
+        if n - start > _ROOM:
+            n = without_doubles(touch, start, start, n, 1e-9)
+            n = spread(touch, start, n, _ROOM)
+    return n
