@@ -99,7 +99,7 @@ def _is_zero(x):
 
 def turning(model, qd):
     """Part of the accelerations that comes from turning axes alone, (nv,)."""
-    return _joined(model, lambda joint, v: _turning(joint, v), qd)
+    return _joined(model, lambda joint, v: turning_part(joint, v), qd)
 
 
 def straight_motion(model, qd, h):
@@ -110,8 +110,8 @@ def straight_motion(model, qd, h):
         qd: velocities along the axes at the start, (nv,).
         h: how long [s].
     """
-    step = _joined(model, lambda joint, v: _straight(joint, h * v), qd)
-    return step, _joined(model, lambda joint, v: _turned(joint, v, h), qd)
+    step = _joined(model, lambda joint, v: straight_part(joint, h * v), qd)
+    return step, _joined(model, lambda joint, v: turned_part(joint, v, h), qd)
 
 
 def _joined(model, function, qd):
@@ -122,47 +122,50 @@ def _joined(model, function, qd):
 
 
 @singledispatch
-def _turning(joint: AbstractJoint, v):
+def turning_part(joint: AbstractJoint, v):
+    """``turning`` of one joint."""
     return 0 * v
 
 
-@_turning.register
+@turning_part.register
 def _(joint: Free, v):
     return np.concatenate([0 * v[:3], -cross(v[:3], v[3:])])
 
 
-@_turning.register
+@turning_part.register
 def _(joint: Planar, v):
     return np.array([0 * v[0], v[0] * v[2], -v[0] * v[1]])
 
 
 @singledispatch
-def _turned(joint: AbstractJoint, v, h):
+def turned_part(joint: AbstractJoint, v, h):
+    """Velocities of one joint along the axes after ``h`` seconds."""
     return v
 
 
-@_turned.register
+@turned_part.register
 def _(joint: Free, v, h):
     return np.concatenate([v[:3], rotation_exp(h * v[:3]) @ v[3:]])
 
 
-@_turned.register
+@turned_part.register
 def _(joint: Planar, v, h):
     c, s = np.cos(h * v[0]), np.sin(h * v[0])
     return np.array([v[0], c * v[1] + s * v[2], c * v[2] - s * v[1]])
 
 
 @singledispatch
-def _straight(joint: AbstractJoint, u):
+def straight_part(joint: AbstractJoint, u):
+    """What to integrate for a straight motion by ``u`` of one joint."""
     return u
 
 
-@_straight.register
+@straight_part.register
 def _(joint: Free, u):
     return np.concatenate([u[:3], left_jacobian_inverse(u[:3]) @ u[3:]])
 
 
-@_straight.register
+@straight_part.register
 def _(joint: Planar, u):
     c = stumpff(u[0] * u[0])
     k = c[1] / (2 * c[2])

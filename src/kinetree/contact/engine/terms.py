@@ -1,0 +1,122 @@
+"""Terms of the equations of motion for steps with contact, in linear size — RBDA §4.4, §5.3, §6.2.
+
+Motion subspaces ``S`` and the forces ``F = I_c S`` that accelerate the composite bodies beyond a
+joint are in world axes, about the origin of the first body of each tree: so far from the world's
+origin nothing is lost. With them the mass matrix is ``H_kl = F_k · S_l`` for variables ``l`` above
+``k``, and the velocity of any point is a sum over the variables above its body. The texts are
+recorded once for every robot; a model that general code does not serve has them traced.
+"""
+
+import numpy as np
+
+from kinetree.algorithms import armature
+from kinetree.algorithms.energy import kinetic_energy, potential_energy
+from kinetree.algorithms.passive import spring_and_damper_force
+from kinetree.algorithms.rnea import newton_euler
+from kinetree.codegen.program import Argument, trace
+from kinetree.contact.stepping.inertia import turned_part, turning_part, straight_part
+from kinetree.model.define import kept, kernel_for
+from kinetree.model.general.kernels import loop_kernel
+from kinetree.model.general.tables import data_of
+from kinetree.spatial import Plucker
+from kinetree.spatial.vector3 import ZERO3
+
+
+def inertia_terms(model, q):
+    """Poses ``[R | p]`` of the bodies, (body_count, 12), ``S`` and ``F``, (nv, 6) each.
+
+    The point that ``S`` and ``F`` are about is the origin of the first body of the tree.
+    """
+    lam, at, X_T = model.parent, model.v_slice, model.tree_transform
+    X_0, o = model.table(model.identity_transform), model.table(ZERO3)
+    pose, IC, S = model.table(), model.table(), model.table()
+    columns, forces = (model.zeros(("nv", 6), q) for _ in range(2))
+    for i in model.outward():
+        X_J, S_i, _, _ = model.jcalc(i, q, model.zero_velocity)
+        X = X_J @ X_T[i]
+        X_0[i] = X @ X_0[lam[i]] if lam[i] != 0 else Plucker(X.E, ZERO3)
+        o[i] = o[lam[i]] if lam[i] != 0 else X.r
+        pose[i] = np.column_stack([X_0[i].E.T, o[i] + X_0[i].r]).reshape(12)
+        S[i], IC[i] = X_0[i].inv_apply(S_i), X_0[i].T @ model.inertia[i] @ X_0[i]
+        columns[at[i], :] = S[i].to_array().T
+    for i in model.inward():
+        forces[at[i], :] = (IC[i] @ S[i]).to_array().T
+        if lam[i] != 0:
+            IC[lam[i]] = IC[lam[i]] + IC[i]
+    return model.stacked(pose, 12), columns, forces
+
+
+def straight_bias(model, q, qd):
+    """``C`` without what comes from axes that turn, (nv,): see ``stepping.inertia.turning``."""
+    qdd = model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        qdd[i] = turning_part(model.joint[i], qd[model.v_slice[i]])
+    return newton_euler(model, q, qd, _ByJoint(model, qdd)).tau
+
+
+class _ByJoint:
+    """A table of arrays, one per joint, read like a vector of all variables."""
+
+    def __init__(self, model, rows):
+        self.model, self.table = model, rows
+
+    def __getitem__(self, at):
+        return self.table[at.row] if hasattr(at, "row") else self.model.joined(self.table)[at]
+
+
+def moved(model, q, qd, h):
+    """Positions after ``h`` seconds of straight motion, (nq,), and ``qd`` along the new axes."""
+    after, turned = model.table(model.zero_velocity[:0]), model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        joint, v = model.joint[i], qd[model.v_slice[i]]
+        after[i] = joint.integrate(q[model.q_slice[i]], straight_part(joint, h[0] * v))
+        turned[i] = turned_part(joint, v, h[0])
+    return model.joined(after, "q"), model.joined(turned)
+
+
+def energies(model, q, qd):
+    """Kinetic and potential energy [J]."""
+    return kinetic_energy(model, q, qd), potential_energy(model, q)
+
+
+TEXTS = {
+    "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
+    "bias": (straight_bias, ("q", "qd"), (("nv",),)),
+    "moved": (moved, ("q", "qd", "h"), (("nq",), ("nv",))),
+    "energies": (energies, ("q", "qd"), ((), ())),
+    "springs": (spring_and_damper_force, ("q", "qd"), (("nv",),)),
+}
+"""Name of a kernel: its text, its arguments and the shapes of its results."""
+
+SHAPES = {"q": ("nq",), "qd": ("nv",), "h": (1,)}
+
+
+def term_kernel(model, name):
+    """The kernel of one of ``TEXTS`` for a tree, kept with it."""
+    return kept(model, ("engine.term_kernel", name), lambda: (_made(model, name),))[0]
+
+
+def _made(model, name):
+    text, names, results = TEXTS[name]
+    inputs = [Argument(n, _sizes(model, SHAPES[n])) for n in names]
+    outputs = [Argument(f"out{k}", _sizes(model, shape)) for k, shape in enumerate(results)]
+    data = data_of(model)
+
+    def reference(arrays):
+        return text(model, *arrays)
+
+    if data is not None:
+        return loop_kernel(
+            text, f"contact {name}", inputs, outputs, data, shapes={n: SHAPES[n] for n in names},
+            configurations=[], key=("contact.engine", name), reference=reference,
+            validate=lambda arrays: None,
+        )  # fmt: skip
+    return kernel_for(
+        model, f"contact {name}", inputs, outputs,
+        lambda: trace(lambda *arrays: text(model, *arrays), inputs, name),
+        reference=reference, validate=lambda arrays: None, key=("contact.engine", name),
+    )  # fmt: skip
+
+
+def _sizes(model, shape):
+    return tuple(getattr(model, n) if isinstance(n, str) else n for n in shape)
