@@ -1,0 +1,337 @@
+"""The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.program import Argument, trace
+from kinetree.contact.collision.detect import found_tables
+from kinetree.contact.collision.shape_tables import shape_tables
+from kinetree.contact.collision.sweep import pair_tables
+from kinetree.contact.contacts import Contacts
+from kinetree.contact.engine import step as of_step
+from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.rows import Rows
+from kinetree.contact.engine.step import Code, Kernels, Step, take_steps
+from kinetree.contact.engine.terms import term_kernel
+from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
+from kinetree.contact.settings import CLOSED, DEEP, SETTLED
+from kinetree.contact.stepping.rows import NO_JOINT_ROWS
+from kinetree.errors import SingularError
+from kinetree.model.limits import joint_values
+from kinetree.model.model import Model
+
+__all__ = ["Engine", "Memory", "Stepped"]
+
+_MARGIN = 1e-3  # least distance at which contacts are looked at [m]
+
+
+class Memory:
+    """What steps of one motion leave for the next: impulses of contacts, energies.
+
+    Attributes:
+        kept: impulses per second by name.
+    """
+
+    def __init__(self):
+        self.known, self.energy, self.arrays = 0, None, {}
+
+    def copy(self) -> "Memory":
+        """Another one that begins with the same."""
+        other = Memory()
+        other.known, other.energy = self.known, self.energy
+        other.arrays = {name: np.array(a) for name, a in self.arrays.items()}
+        return other
+
+
+class Stepped(NamedTuple):
+    """The end of one or several steps.
+
+    Attributes:
+        q, qd: state.
+        work: of all forces [J].
+        residuals: of all steps, in the order of ``history.Residuals``.
+        taken: number of steps; less than asked for where flight was left to an integrator.
+    """
+
+    q: Array
+    qd: Array
+    work: float
+    residuals: Array
+    taken: int
+
+
+class ContactForces(NamedTuple):
+    """Contacts that had rows in the last step, and their forces.
+
+    Attributes:
+        contacts: where they are.
+        force: along normal and tangents [N], (n, 3).
+        moment: about normal and tangents [N·m], (n, 3).
+        velocity: relative velocity along normal and tangents [m/s], (n, 3).
+    """
+
+    contacts: Contacts
+    force: Array
+    moment: Array
+    velocity: Array
+
+
+class Engine:
+    """Steps of rigid contact of a mechanism in a scene.
+
+    Args:
+        model: the mechanism.
+        scene: what can touch.
+        joints: ends of travel and dry friction, ``stepping.rows.JointRows``.
+        tolerance: error of velocities and impulses relative to the largest impulse of an island.
+        rest_velocity: as of ``TimeStepping``; so are the following.
+        correction_speed: how fast penetration is taken out of positions.
+        conserving: whether a step may gain no energy.
+        stiffness: of a controller, added to that of the joints, (nv,) or one number.
+        damping: likewise.
+        springs: whether springs and dampers of the joints act; otherwise they are in ``tau``.
+        flying: whether steps in which nothing is near are left to the caller.
+        free: 0 for variables that move prescribed, 1 for others, (nv,).
+    """
+
+    def __init__(
+        self, model: Model, scene: Any, *, joints: Any = NO_JOINT_ROWS, tolerance: float = 1e-6,
+        rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
+        stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
+        flying: bool = False, free: ArrayLike | None = None,
+    ):  # fmt: skip
+        self.model, self.scene, self.joints = model, scene, joints
+        tree = self.tree = model.spanning_tree
+        self.tables = shape_tables(scene)
+        shapes = self.tables.shapes
+        self.pairs = pair_tables(shapes, tree.body_count + 1)
+        self.found = found_tables(256)
+        self.problem = problem_of(tree.expanded_parent, tolerance=tolerance)
+        self.mechanism = _mechanism(tree, self.problem, stiffness, damping, free)
+        self.mechanism.units = self._units()
+        self.rows = _rows(joints)
+        self._loops()
+        self._make_room(64)
+        self.work = workspace(self.problem)
+        n = tree.nv
+        self.s = _step(tree, len(self.problem.M))
+        for name, value in {
+            "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
+            "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
+            "flying": int(flying),
+            "springs": int(springs and np.any(_springs(tree))),
+        }.items():  # fmt: skip
+            setattr(self.s, name, value)
+        self._tie()
+        self._current: Memory | None = None
+        self._total = np.zeros(11)
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def _units(self):
+        """Of the velocity variables: 1 for angles, a length of the mechanism for lengths."""
+        shapes, joints = self.tables.shapes, self.tree.joint[1:]
+        moving = shapes.body > 0
+        spans = 2 * np.linalg.norm(shapes.box[:, 3:], axis=1)[moving & np.isfinite(shapes.radius)]
+        self.size = float(spans.max(initial=0.0)) or 1.0
+        units = [unit for joint in joints for unit in joint.velocity_units()]
+        return np.array([1.0 if unit == "rad/s" else self.size for unit in units])
+
+    def _make_room(self, groups):
+        """Lists for so many groups, with so many entries as paths through the tree may have."""
+        p, rows = self.problem, self.rows
+        depth = int(np.max(np.diff(p.node_blocks_first), initial=1))
+        widest = int(np.max(p.node_count, initial=1))
+        fixed = rows.stops + rows.dry + rows.loops
+        groups += fixed
+        entries = 2 * depth * groups + len(rows.loop_node)
+        numbers = entries * widest * 3 + 6 * 2 * depth * widest
+        with_room(p, groups, 6 * groups, entries, numbers)
+        capacity = groups + 1
+        for name, shape in _OF_GROUPS.items():
+            old = getattr(rows, name)
+            new = np.zeros((capacity, *shape), dtype=old.dtype)
+            new[: len(old)] = old[:capacity]
+            setattr(rows, name, new)
+        rows.groups_room, rows.rows_room = groups, len(p.impulse)
+        rows.entries_room, rows.numbers_room = len(p.entry_node), len(p.J)
+        rows.slots = 2 * capacity + 1
+        rows.slot, rows.known = np.zeros(rows.slots, dtype=np.int64), 0
+        rows.active = np.zeros(max(self.found.capacity, 1), dtype=np.int64)
+
+    def _loops(self):
+        pass
+
+    # --- kernels ----------------------------------------------------------------------------------
+
+    def _tie(self):
+        s, m = self.s, self.mechanism
+        h, one = s.part[:1], m.pose[1:]
+        tied = {
+            "to_middle": ("moved", s.q, s.v, h, s.q_m, s.v_m),
+            "to_end": ("moved", s.q_m, s.after, h, s.q_e, s.v_e),
+            "to_shifted": ("moved", s.q_m, s.x, h, s.q_e, s.y),
+            "terms": ("terms", s.q_m, one, m.S, m.F),
+            "bias": ("bias", s.q_m, s.mean, s.bias),
+            "springs": ("springs", s.q, s.v, s.spring),
+            "energy_before": ("energies", s.q, s.v, s.energy[:1], s.energy[1:]),
+            "energy_after": ("energies", s.q_e, s.v_e, s.part[1:2], s.part[2:3]),
+        }
+        self.kernels = Kernels(**{
+            name: tied_code(term_kernel(self.tree, kernel), *arrays)
+            for name, (kernel, *arrays) in tied.items()
+        }, loops=tied_code(None))  # fmt: skip
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def step(
+        self, q: ArrayLike, qd: ArrayLike, h: float, tau: ArrayLike = 0.0, *, count: int = 1,
+        memory: Memory | None = None,
+    ) -> Stepped:  # fmt: skip
+        """The state after so many steps of ``h`` seconds under the same joint forces.
+
+        Args:
+            q: joint positions, (nq,).
+            qd: joint velocities, (nv,).
+            h: length of a step [s].
+            tau: joint forces held, (nv,).
+            count: number of steps.
+            memory: of the motion; by default that of the last call.
+        """
+        s = self.s
+        self._load(memory, q, qd)
+        s.q[:], s.v[:], s.tau[:], s.h = q, qd, tau, h
+        self._total[:] = 0.0
+        taken = 0
+        while taken < count:
+            more, code = take_steps(
+                s, self.mechanism, self.problem, self.work, self.rows, self.tables.shapes,
+                self.tables.special, self.pairs, self.found, self.kernels, self._total,
+                count - taken,
+            )  # fmt: skip
+            taken += more
+            if code == of_step.IN_FLIGHT:
+                break
+            if code < 0:
+                self._help(code)
+        return Stepped(s.q.copy(), s.v.copy(), float(self._total[10]), self._total[:10].copy(), taken)
+
+    def _load(self, memory, q, qd):
+        s = self.s
+        if memory is not None and memory is not self._current:
+            self._current = memory
+        if not (np.array_equal(s.q, q) and np.array_equal(s.v, qd)):
+            s.known = 0
+
+    def _help(self, code):
+        """More room, or an error."""
+        if code == of_step.NO_INERTIA:
+            raise SingularError(self._no_inertia(self.s.culprit))
+        if code == of_step.FOUND_FULL:
+            self.found = found_tables(2 * self.found.capacity)
+            self.pairs = pair_tables(
+                self.tables.shapes, self.tree.body_count + 1, 2 * self.pairs.capacity
+            )
+            self.rows.active = np.zeros(self.found.capacity, dtype=np.int64)
+        elif code == of_step.FULL:
+            self._make_room(2 * self.rows.groups_room)
+            enlarge(self.work, self.problem)
+        else:
+            enlarge(self.work, self.problem)
+
+    def _no_inertia(self, k):
+        model = self.tree
+        i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
+        return (
+            f"TimeStepping divides by the inertia that joints move with loops open, and joint "
+            f"{model.joint_names[i - 1]!r} moves none: give body {model.body_names[i]!r}, or a "
+            f"body beyond it, mass away from the joint axis, or the joint armature"
+        )
+
+
+_OF_GROUPS: dict[str, tuple] = {
+    "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,), "kept": (6,),
+}  # fmt: skip
+
+
+def tied_code(kernel, *arrays) -> Code:
+    """The machine code of a kernel, tied to the arrays that it reads and writes."""
+    if kernel is None:
+        none = np.zeros(1, dtype=np.int64)
+        return Code(loop=0, frame=none, count=none, steps=none, status=none)
+    variant = kernel.variant(np.dtype(float), wide=False, samples=1)
+    steps = [a.nbytes for a in arrays] + [
+        x for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
+        for x in np.zeros(of.shape).strides
+    ]  # fmt: skip
+    code = Code(
+        loop=variant.code.address("loop"), count=np.ones(1, dtype=np.int64),
+        frame=np.array([a.ctypes.data for a in arrays], dtype=np.int64),
+        steps=np.array(steps, dtype=np.int64), status=np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
+    code.keeps = (variant, arrays)
+    return code
+
+
+def _springs(tree):
+    return np.concatenate([joint_values(tree, "stiffness"), joint_values(tree, "damping")])
+
+
+def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
+    n, nv = tree.body_count + 1, tree.nv
+    parent = np.array([0, *tree.parent[1:]], dtype=np.int64)
+    first = np.array([0, *(s.start for s in tree.v_slice[1:])], dtype=np.int64)
+    count = np.array([0, *(s.stop - s.start for s in tree.v_slice[1:])], dtype=np.int64)
+    root, last = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    for i in range(1, n):
+        up = parent[i]
+        root[i] = root[up] if up else i
+        last[i] = first[i] + count[i] - 1 if count[i] else last[up]
+    node = np.where(last >= 0, problem.dof_node[np.maximum(last, 0)] if nv else -1, -1)
+    pose = np.zeros((n, 12))
+    pose[0, [0, 5, 10]] = 1.0
+    return Mechanism(
+        bodies=n, nq=tree.nq, nv=nv, parent=parent, root=root, first=first, count=count, last=last,
+        node=node.astype(np.int64), armature=np.array(tree.armature, dtype=float),
+        damping=np.array(joint_values(tree, "damping") + np.asarray(damping), dtype=float),
+        stiffness=np.array(joint_values(tree, "stiffness") + np.asarray(stiffness), dtype=float),
+        units=np.ones(nv), free=np.ones(nv) if free is None else np.array(free, dtype=float),
+        pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
+    )  # fmt: skip
+
+
+def _rows(joints) -> Rows:
+    stops, dry = joints.stops, joints.friction
+
+    def column(values, kind: Any = float):
+        return np.array(list(values), dtype=kind).reshape(-1)
+
+    whole = {k: np.zeros(1, dtype=np.int64) for k in ("active", "contact", "slot")}
+    return Rows(
+        groups_room=0, rows_room=0, entries_room=0, numbers_room=0, numbers=0, contacts=0,
+        **whole, axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)), before=np.zeros(1),
+        gap=np.zeros(1), stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
+        stop_v=column((s[1] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
+        stop_at=column(s[3] for s in stops), stop_bounce=np.full(len(stops), joints.restitution * 1.0),
+        stop_kept=np.zeros(len(stops)), dry=len(dry), dry_v=column((d[0] for d in dry), np.int64),
+        dry_level=column(d[1] for d in dry), dry_kept=np.zeros(len(dry)), loops=0,
+        loop_K=np.zeros(0), loop_error=np.zeros(0), loop_first=np.zeros(1, dtype=np.int64),
+        loop_node=np.zeros(0, dtype=np.int64), loop_kept=np.zeros(0), known=0, slots=1,
+        key=np.zeros((1, 3), dtype=np.int64), kept=np.zeros((1, 6)),
+    )  # fmt: skip
+
+
+def _step(tree, numbers) -> Step:
+    n, nv = tree.body_count + 1, tree.nv
+    vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "push", "x", "y")
+    return Step(
+        h=0.0, rest=0.0, correction=0.0, deep=0.0, closed=0.0, settled=0.0, margin=0.0,
+        conserving=0, flying=0, springs=0, **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")},
+        **{k: np.zeros(nv) for k in vectors}, part=np.zeros(3), factors=np.zeros(max(numbers, 1)),
+        numbers=numbers, before=np.zeros((n, 6)), unheld=np.zeros((n, 6)), energy=np.zeros(2),
+        known=0, residuals=np.zeros(10), work=0.0, culprit=0, near=0.0, alpha=0.0, passes=0,
+        tried=0, factored=0, newton=0,
+    )  # fmt: skip

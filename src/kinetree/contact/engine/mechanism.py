@@ -1,0 +1,185 @@
+"""A mechanism as tables for steps with contact, and the factors of its inertia matrix.
+
+Blocks of matrices belong to nodes, unbranched runs of velocity variables: see ``newton.problem``.
+"""
+
+from kinetree.codegen.procedures import procedure, record, sqrt, view
+from kinetree.contact.newton.problem import Problem
+
+__all__ = ["Mechanism", "body_velocities", "divide", "factor", "inertia_blocks"]
+
+
+@record
+class Mechanism:
+    """Trees of bodies, what their joints do by themselves, and their state within a step.
+
+    Attributes:
+        bodies: number of them, the base included, which is body 0.
+        nq, nv: numbers of position and velocity variables.
+        parent: of bodies.
+        root: first body of the tree of each body, whose origin ``S`` and ``F`` are about.
+        first, count: variables of the joint of a body.
+        last: the last variable that moves a body, -1 for none.
+        node: that of ``last``, -1 for none.
+        armature, damping, stiffness: of the variables; implicit.
+        units: of the variables, in which shifts of positions are bounded.
+        free: 0 for variables that move prescribed, 1 for others.
+        pose: of bodies, ``[R | p]``.
+        S, F: subspaces and forces of composite bodies, see ``terms``.
+        twist: velocities of bodies about the points of their trees, angular first.
+    """
+
+    bodies: int
+    nq: int
+    nv: int
+    parent: "int[:]"
+    root: "int[:]"
+    first: "int[:]"
+    count: "int[:]"
+    last: "int[:]"
+    node: "int[:]"
+    armature: "float[:]"
+    damping: "float[:]"
+    stiffness: "float[:]"
+    units: "float[:]"
+    free: "float[:]"
+    pose: "float[:, 12]"
+    S: "float[:, 6]"
+    F: "float[:, 6]"
+    twist: "float[:, 6]"
+
+
+@procedure
+def body_velocities(m: Mechanism, v: "float[:]", twist: "float[:, 6]"):
+    """Velocities of all bodies in world axes, about the points of their trees — RBDA Example 4.4."""
+    for k in range(6):
+        twist[0, k] = 0.0
+    for i in range(1, m.bodies):
+        up = twist[m.parent[i]]
+        here = twist[i]
+        for k in range(6):
+            here[k] = up[k]
+        for n in range(m.first[i], m.first[i] + m.count[i]):
+            S = m.S[n]
+            for k in range(6):
+                here[k] += S[k] * v[n]
+
+
+@procedure
+def inertia_blocks(m: Mechanism, p: Problem, damped: float, stiff: float):
+    """``M = H + armature + damped D + stiff K``, by nodes: ``H_kl = F_k · S_l`` — RBDA (6.20)."""
+    for a in range(p.nodes):
+        for n in range(p.node_blocks_first[a], p.node_blocks_first[a + 1]):
+            b = p.block_ancestor[n]
+            at = p.block_at[n]
+            wide = p.node_count[b]
+            for i in range(p.node_count[a]):
+                k = p.node_first[a] + i
+                F = m.F[k]
+                most = i + 1 if a == b else wide
+                for j in range(most):
+                    l = p.node_first[b] + j
+                    S = m.S[l]
+                    x = F[0] * S[0] + F[1] * S[1] + F[2] * S[2]
+                    x += F[3] * S[3] + F[4] * S[4] + F[5] * S[5]
+                    x *= m.free[k] * m.free[l]
+                    p.M[at + i * wide + j] = x
+                    if a == b:
+                        p.M[at + j * wide + i] = x
+                if a == b:
+                    more = m.armature[k] + damped * m.damping[k] + stiff * m.stiffness[k]
+                    p.M[at + i * wide + i] += more * m.free[k] + (1.0 - m.free[k])
+
+
+@procedure
+def factor(p: Problem, L: "float[:]", size: int) -> int:
+    """Factors of ``M`` in ``L``, of so many numbers: leaves first, nothing fills in — RBDA §6.5.
+
+    Of a node its block is ``D = C Cᵀ``, and those with its ancestors are ``C⁻¹ B``. The number
+    of the variable that moves no inertia comes back, or -1.
+    """
+    for n in range(size):
+        L[n] = p.M[n]
+    for r in range(p.nodes):
+        i = p.nodes - 1 - r
+        n = p.node_count[i]
+        first = p.node_blocks_first[i]
+        C = view(L, p.block_at[first])
+        for k in range(n):
+            for l in range(k + 1):
+                x = C[k * n + l]
+                for t in range(l):
+                    x -= C[k * n + t] * C[l * n + t]
+                if k == l:
+                    if not x > 1e-15 * abs(p.M[p.block_at[first] + k * n + k]):
+                        return p.node_first[i] + k
+                    C[k * n + k] = sqrt(x)
+                else:
+                    C[k * n + l] = x / C[l * n + l]
+        last = p.node_blocks_first[i + 1]
+        for a in range(first + 1, last):
+            w = p.node_count[p.block_ancestor[a]]
+            B = view(L, p.block_at[a])
+            for k in range(n):
+                for t in range(k):
+                    c = C[k * n + t]
+                    for s in range(w):
+                        B[k * w + s] -= c * B[t * w + s]
+                c = 1.0 / C[k * n + k]
+                for s in range(w):
+                    B[k * w + s] *= c
+        for a in range(first + 1, last):
+            j = p.block_ancestor[a]
+            w = p.node_count[j]
+            A = view(L, p.block_at[a])
+            for b in range(a, last):
+                u = p.node_count[p.block_ancestor[b]]
+                B = view(L, p.block_at[b])
+                D = view(L, p.block_at[p.node_blocks_first[j] + b - a])
+                for k in range(n):
+                    for s in range(w):
+                        x = A[k * w + s]
+                        for t in range(u):
+                            D[s * u + t] -= x * B[k * u + t]
+    return -1
+
+
+@procedure
+def divide(p: Problem, L: "float[:]", x: "float[:]"):
+    """``x`` becomes ``M⁻¹ x``, with the factors of ``M``."""
+    for r in range(p.nodes):
+        i = p.nodes - 1 - r
+        n = p.node_count[i]
+        y = view(x, p.node_first[i])
+        first = p.node_blocks_first[i]
+        C = view(L, p.block_at[first])
+        for k in range(n):
+            for t in range(k):
+                y[k] -= C[k * n + t] * y[t]
+            y[k] /= C[k * n + k]
+        for a in range(first + 1, p.node_blocks_first[i + 1]):
+            j = p.block_ancestor[a]
+            w = p.node_count[j]
+            B = view(L, p.block_at[a])
+            z = view(x, p.node_first[j])
+            for k in range(n):
+                for s in range(w):
+                    z[s] -= B[k * w + s] * y[k]
+    for i in range(p.nodes):
+        n = p.node_count[i]
+        y = view(x, p.node_first[i])
+        first = p.node_blocks_first[i]
+        C = view(L, p.block_at[first])
+        for a in range(first + 1, p.node_blocks_first[i + 1]):
+            j = p.block_ancestor[a]
+            w = p.node_count[j]
+            B = view(L, p.block_at[a])
+            z = view(x, p.node_first[j])
+            for k in range(n):
+                for s in range(w):
+                    y[k] -= B[k * w + s] * z[s]
+        for r in range(n):
+            k = n - 1 - r
+            for t in range(k + 1, n):
+                y[k] -= C[t * n + k] * y[t]
+            y[k] /= C[k * n + k]

@@ -1,0 +1,556 @@
+"""Rows of a step: contacts, ends of travel, dry joint friction, loops and couplings.
+
+Every group of rows is a set of blocks over the nodes that move it, see ``newton.problem``. Contacts
+have 1, 3, 4 or 6 rows: along the normal, along two tangents, about the normal, about the tangents;
+rows of friction are scaled so that its cone is round. Only groups that can act within the step are
+written; ``missed`` finds those for which that turned out to be wrong.
+"""
+
+from kinetree.codegen.procedures import local, procedure, record, view
+from kinetree.contact.collision.tables import Found
+from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
+
+__all__ = [
+    "FULL", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching", "missed",
+    "normal_velocity", "remember", "shifts_wanted", "targets",
+]  # fmt: skip
+
+FULL = -2
+"""Code of lists that are too small."""
+
+JUMP = -0.5  # of the tangents: see ``contacts.contact_axes``
+UNBOUNDED = 1e300
+LEAST = 1e-9  # of a coefficient of friction relative to that of sliding, so that rows are not zero
+
+
+@record
+class Rows:
+    """What groups of rows stand for, and what is kept of them until the next step.
+
+    Attributes:
+        groups_room, rows_room, entries_room, numbers_room: lengths of the lists of ``Problem``.
+        numbers: how many numbers of ``J`` are taken.
+        contacts: number of groups that are contacts; they come first.
+        active: of the contacts found: 1 + number of the group, 0 for none.
+        contact: of groups: number of the contact found, or of the stop, joint or loop row.
+        axes: of groups that are contacts: normal and tangents.
+        scale: of groups that are contacts: by what each row was multiplied.
+        before: of groups: velocity of the first row before the step.
+        gap: of groups [m or rad], at the middle of the step.
+        stops: number of ends of travel;  stop_q, stop_v: their variables;  stop_sign: 1 for a lower
+            bound, -1 for an upper;  stop_at: bounds;  stop_bounce: restitution.
+        dry: number of variables with dry friction;  dry_v: which;  dry_level: [N or N·m].
+        loops: number of rows of loops and couplings;  loop_K: their rows, of nv numbers each;
+            loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
+            ``loop_node``.
+        known: contacts of the last step, by shapes and feature, in a table with open addressing:
+            ``slot`` is 1 + number in ``key``.
+        key: shapes and feature.
+        kept: impulses per second of the contact's rows as they are scaled.
+        slots: length of ``slot``, more than twice the groups.
+    """
+
+    groups_room: int
+    rows_room: int
+    entries_room: int
+    numbers_room: int
+    numbers: int
+    contacts: int
+    active: "int[:]"
+    contact: "int[:]"
+    axes: "float[:, 3, 3]"
+    scale: "float[:, 6]"
+    before: "float[:]"
+    gap: "float[:]"
+    stops: int
+    stop_q: "int[:]"
+    stop_v: "int[:]"
+    stop_sign: "float[:]"
+    stop_at: "float[:]"
+    stop_bounce: "float[:]"
+    stop_kept: "float[:]"
+    dry: int
+    dry_v: "int[:]"
+    dry_level: "float[:]"
+    dry_kept: "float[:]"
+    loops: int
+    loop_K: "float[:]"
+    loop_error: "float[:]"
+    loop_first: "int[:]"
+    loop_node: "int[:]"
+    loop_kept: "float[:]"
+    known: int
+    slots: int
+    slot: "int[:]"
+    key: "int[:, 3]"
+    kept: "float[:, 6]"
+
+
+# --- Contacts ------------------------------------------------------------------------------------
+
+
+@procedure
+def contact_frame(n: "float[3]", axes: "float[3, 3]"):
+    """Normal and tangents as rows: ``contacts.contact_axes``."""
+    x = n[0]
+    y = n[1]
+    z = n[2]
+    s = -1.0 if z < JUMP else 1.0
+    a = -1.0 / (s + z)
+    b = x * y * a
+    axes[0, 0] = x
+    axes[0, 1] = y
+    axes[0, 2] = z
+    axes[1, 0] = 1.0 + s * x * x * a
+    axes[1, 1] = s * b
+    axes[1, 2] = -s * x
+    axes[2, 0] = b
+    axes[2, 1] = s + y * y * a
+    axes[2, 2] = -y
+
+
+@procedure
+def point_velocity(m: Mechanism, twist: "float[:, 6]", i: int, x: "float[3]", out: "float[3]"):
+    """Velocity of the point of body ``i`` that is at ``x``."""
+    if i == 0:
+        for k in range(3):
+            out[k] = 0.0
+    else:
+        t = twist[i]
+        o = m.pose[m.root[i]]
+        a = x[0] - o[3]
+        b = x[1] - o[7]
+        c = x[2] - o[11]
+        out[0] = t[3] + t[1] * c - t[2] * b
+        out[1] = t[4] + t[2] * a - t[0] * c
+        out[2] = t[5] + t[0] * b - t[1] * a
+
+
+@procedure
+def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> float:
+    """Velocity with which contact ``c`` opens."""
+    u = local("float", 3)
+    w = local("float", 3)
+    point_velocity(m, twist, f.bodies[c, 0], f.point[c], u)
+    point_velocity(m, twist, f.bodies[c, 1], f.point[c], w)
+    n = f.normal[c]
+    return n[0] * (w[0] - u[0]) + n[1] * (w[1] - u[1]) + n[2] * (w[2] - u[2])
+
+
+@procedure
+def contact_block(
+    m: Mechanism, p: Problem, a: int, low: int, high: int, sign: float, x: "float[3]", root: int,
+    axes: "float[3, 3]", scale: "float[6]", dim: int, at: int, target: "float[:]", v: "float[:]",
+):
+    """Columns of variables above ``low`` up to ``high`` of node ``a``, of a block at ``J[at]``.
+
+    Variables that move prescribed are no unknowns: what they add goes to the target.
+    """
+    wide = p.node_count[a]
+    o = m.pose[root]
+    d = local("float", 3)
+    d[0] = x[0] - o[3]
+    d[1] = x[1] - o[7]
+    d[2] = x[2] - o[11]
+    for k in range(low + 1, high + 1):
+        S = m.S[k]
+        e = local("float", 3)
+        e[0] = S[3] + S[1] * d[2] - S[2] * d[1]
+        e[1] = S[4] + S[2] * d[0] - S[0] * d[2]
+        e[2] = S[5] + S[0] * d[1] - S[1] * d[0]
+        j = at + k - p.node_first[a]
+        for r in range(dim):
+            if r < 3:
+                t = axes[r]
+                y = t[0] * e[0] + t[1] * e[1] + t[2] * e[2]
+            else:
+                t = axes[r - 3]
+                y = t[0] * S[0] + t[1] * S[1] + t[2] * S[2]
+            y *= sign * scale[r]
+            if m.free[k] == 0.0:
+                target[r] += y * v[k]
+                y = 0.0
+            p.J[j + r * wide] = y
+
+
+@procedure
+def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "float[:]") -> int:
+    """The next group, that of contact ``c``; 0, or ``FULL``."""
+    g = p.groups
+    row = p.row_first[g]
+    entry = p.entry_first[g]
+    at = rows.numbers
+    if g + 1 >= rows.groups_room or row + 6 >= rows.rows_room:
+        return FULL
+    mu = f.friction[c]
+    dim = f.dim[c]
+    slide = mu[0]
+    if slide <= 0.0 and dim > 1:
+        slide = max(mu[1], mu[2]) if dim > 3 else 0.0
+    if slide <= 0.0:
+        dim = 1
+    if dim > 3 and mu[1] <= 0.0 and mu[2] <= 0.0:
+        dim = 3
+    axes = rows.axes[g]
+    contact_frame(f.normal[c], axes)
+    scale = rows.scale[g]
+    scale[0] = 1.0
+    for r in range(1, dim):
+        n = 0 if r < 3 else (1 if r == 3 else 2)
+        scale[r] = max(mu[n] / slide, LEAST)
+    target = view(p.target, row)
+    for r in range(dim):
+        target[r] = 0.0
+    if dim > 1:
+        u = f.drift[c]
+        target[1] = scale[1] * (axes[1, 0] * u[0] + axes[1, 1] * u[1] + axes[1, 2] * u[2])
+        target[2] = scale[2] * (axes[2, 0] * u[0] + axes[2, 1] * u[1] + axes[2, 2] * u[2])
+    p.kind[g] = CONE
+    p.dim[g] = dim
+    p.mu[g] = slide if dim > 1 else 0.0
+    p.low[g] = 0.0
+    p.high[g] = UNBOUNDED
+    i = f.bodies[c, 0]
+    j = f.bodies[c, 1]
+    a = m.node[i]
+    b = m.node[j]
+    last_a = m.last[i]
+    last_b = m.last[j]
+    while a >= 0 or b >= 0:
+        if a == b and last_a == last_b:
+            break
+        node = max(a, b)
+        wide = p.node_count[node]
+        if entry + 1 >= rows.entries_room or at + dim * wide >= rows.numbers_room:
+            return FULL
+        p.entry_node[entry] = node
+        p.entry_at[entry] = at
+        for k in range(dim * wide):
+            p.J[at + k] = 0.0
+        low = p.node_first[node] - 1
+        if a == b:
+            if last_a < last_b:
+                contact_block(m, p, node, last_a, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v)
+            else:
+                contact_block(m, p, node, last_b, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v)
+        elif node == a:
+            contact_block(m, p, node, low, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v)
+        else:
+            contact_block(m, p, node, low, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v)
+        entry += 1
+        at += dim * wide
+        up = p.node_parent[node]
+        last_up = -1
+        if up >= 0:
+            last_up = p.node_first[up] + p.node_count[up] - 1
+        if a == node:
+            a = up
+            last_a = last_up
+        if b == node:
+            b = up
+            last_b = last_up
+    rows.contact[g] = c
+    rows.gap[g] = f.gap[c]
+    rows.active[c] = g + 1
+    p.groups = g + 1
+    p.row_first[g + 1] = row + dim
+    p.entry_first[g + 1] = entry
+    rows.numbers = at
+    return 0
+
+
+@procedure
+def approaching(
+    m: Mechanism, f: Found, c: int, h: float, slack: float, before: "float[:, 6]",
+    after: "float[:, 6]",
+) -> bool:
+    """Whether a contact can close within ``h``, by the velocities before and without contact."""
+    if f.gap[c] <= slack:
+        return True
+    w = min(normal_velocity(m, f, c, before), normal_velocity(m, f, c, after))
+    return f.gap[c] + h * w < slack
+
+
+@procedure
+def add_contacts(
+    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, slack: float, v: "float[:]",
+    before: "float[:, 6]", after: "float[:, 6]", again: bool,
+) -> int:
+    """Groups of all contacts that can act within the step; 0, or ``FULL``.
+
+    ``again``: of those that had rows, or for which ``missed`` has found that they should have.
+    """
+    p.groups = 0
+    rows.numbers = 0
+    p.row_first[0] = 0
+    p.entry_first[0] = 0
+    for c in range(f.count):
+        if again:
+            acts = rows.active[c] != 0
+        else:
+            acts = approaching(m, f, c, h, slack, before, after)
+        rows.active[c] = 0
+        if acts:
+            code = add_contact(m, p, rows, f, c, v)
+            if code < 0:
+                return code
+            warm_start(p, rows, f, c, p.groups - 1, h)
+            rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
+    rows.contacts = p.groups
+    return 0
+
+
+@procedure
+def missed(
+    m: Mechanism, f: Found, rows: Rows, h: float, tolerance: float, after: "float[:, 6]"
+) -> int:
+    """How many contacts without rows have closed farther than ``tolerance`` [m] all the same.
+
+    They get rows the next time: ``active`` becomes -1.
+    """
+    n = 0
+    for c in range(f.count):
+        if rows.active[c] == 0 and f.gap[c] + h * normal_velocity(m, f, c, after) < -tolerance:
+            rows.active[c] = -1
+            n += 1
+    return n
+
+
+# --- Memory of contacts --------------------------------------------------------------------------
+
+
+@procedure
+def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
+    """Where a contact of the last step is, or may be put, in ``slot``."""
+    s = (first * 7919 + second * 104729 + (abs(feature) % 1000003) * 31) % rows.slots
+    while rows.slot[s] > 0:
+        k = rows.key[rows.slot[s] - 1]
+        if k[0] == first and k[1] == second and k[2] == feature:
+            break
+        s += 1
+        if s == rows.slots:
+            s = 0
+    return s
+
+
+@procedure
+def warm_start(p: Problem, rows: Rows, f: Found, c: int, g: int, h: float):
+    """Impulses of a contact as they were in the last step, or zero."""
+    row = p.row_first[g]
+    n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
+    for r in range(p.dim[g]):
+        p.impulse[row + r] = h * rows.kept[n - 1, r] if n > 0 else 0.0
+
+
+@procedure
+def remember(p: Problem, rows: Rows, f: Found, h: float):
+    """Keep the impulses of this step for the next one."""
+    for k in range(rows.slots):
+        rows.slot[k] = 0
+    rows.known = 0
+    for g in range(p.groups):
+        row = p.row_first[g]
+        k = rows.contact[g]
+        if g < rows.contacts:
+            s = slot_of(rows, f.first[k], f.second[k], f.feature[k])
+            if rows.slot[s] == 0:
+                n = rows.known
+                rows.slot[s] = n + 1
+                rows.key[n, 0] = f.first[k]
+                rows.key[n, 1] = f.second[k]
+                rows.key[n, 2] = f.feature[k]
+                for r in range(p.dim[g]):
+                    rows.kept[n, r] = p.impulse[row + r] / h
+                rows.known = n + 1
+        elif k < rows.stops:
+            rows.stop_kept[k] = p.impulse[row] / h
+        elif k < rows.stops + rows.dry:
+            rows.dry_kept[k - rows.stops] = p.impulse[row] / h
+        else:
+            rows.loop_kept[k - rows.stops - rows.dry] = p.impulse[row] / h
+
+
+# --- Joints, loops and couplings -----------------------------------------------------------------
+
+
+@procedure
+def add_row(m: Mechanism, p: Problem, rows: Rows, number: int, low: float, high: float) -> int:
+    """The next group, one row without blocks yet; 0, or ``FULL``."""
+    g = p.groups
+    row = p.row_first[g]
+    if g + 1 >= rows.groups_room or row + 1 >= rows.rows_room:
+        return FULL
+    p.kind[g] = BOUNDS
+    p.dim[g] = 1
+    p.mu[g] = 0.0
+    p.low[g] = low
+    p.high[g] = high
+    p.target[row] = 0.0
+    rows.contact[g] = number
+    rows.gap[g] = 0.0
+    rows.before[g] = 0.0
+    p.groups = g + 1
+    p.row_first[g + 1] = row + 1
+    p.entry_first[g + 1] = p.entry_first[g]
+    return 0
+
+
+@procedure
+def add_block(p: Problem, rows: Rows, node: int) -> int:
+    """A block of zeros of the last group, which has one row: where it is, or ``FULL``."""
+    g = p.groups - 1
+    entry = p.entry_first[g + 1]
+    at = rows.numbers
+    wide = p.node_count[node]
+    if entry + 1 >= rows.entries_room or at + wide >= rows.numbers_room:
+        return FULL
+    p.entry_node[entry] = node
+    p.entry_at[entry] = at
+    for k in range(wide):
+        p.J[at + k] = 0.0
+    p.entry_first[g + 1] = entry + 1
+    rows.numbers = at + wide
+    return at
+
+
+@procedure
+def add_joint_rows(
+    m: Mechanism, p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
+    everything: bool,
+) -> int:
+    """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
+    for s in range(rows.stops):
+        k = rows.stop_v[s]
+        sign = rows.stop_sign[s]
+        gap = sign * (q[rows.stop_q[s]] - rows.stop_at[s])
+        reach = h * (abs(v[k]) + abs(free[k] - v[k]))
+        if everything or gap < 2.0 * reach + 1e-9:
+            code = add_row(m, p, rows, s, 0.0, UNBOUNDED)
+            if code < 0:
+                return code
+            node = p.dof_node[k]
+            at = add_block(p, rows, node)
+            if at < 0:
+                return at
+            g = p.groups - 1
+            p.J[at + k - p.node_first[node]] = sign
+            p.impulse[p.row_first[g]] = h * rows.stop_kept[s]
+            rows.gap[g] = gap
+            rows.before[g] = sign * v[k]
+        else:
+            rows.stop_kept[s] = 0.0
+    for s in range(rows.dry):
+        k = rows.dry_v[s]
+        most = h * rows.dry_level[s]
+        code = add_row(m, p, rows, rows.stops + s, -most, most)
+        if code < 0:
+            return code
+        node = p.dof_node[k]
+        at = add_block(p, rows, node)
+        if at < 0:
+            return at
+        p.J[at + k - p.node_first[node]] = 1.0
+        p.impulse[p.row_first[p.groups - 1]] = h * rows.dry_kept[s]
+    return 0
+
+
+@procedure
+def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float) -> int:
+    """Rows of loops and couplings; 0, or ``FULL``."""
+    for s in range(rows.loops):
+        code = add_row(m, p, rows, rows.stops + rows.dry + s, -UNBOUNDED, UNBOUNDED)
+        if code < 0:
+            return code
+        g = p.groups - 1
+        K = view(rows.loop_K, s * m.nv)
+        row = p.row_first[g]
+        for n in range(rows.loop_first[s], rows.loop_first[s + 1]):
+            node = rows.loop_node[n]
+            at = add_block(p, rows, node)
+            if at < 0:
+                return at
+            for j in range(p.node_count[node]):
+                k = p.node_first[node] + j
+                if m.free[k] == 0.0:
+                    p.target[row] += K[k] * v[k]
+                else:
+                    p.J[at + j] = K[k]
+        rows.gap[g] = rows.loop_error[s]
+        p.impulse[row] = h * rows.loop_kept[s]
+    return 0
+
+
+# --- What rows want ------------------------------------------------------------------------------
+
+
+@procedure
+def targets(
+    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, rest: float, deep: float,
+    free: "float[:]",
+):
+    """What is added to the first row of every group before it must not be negative.
+
+    A gap that is open at the middle of the step closes by the middle of the next one at most:
+    ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``, Newton's
+    law in the form of Moreau. Penetration up to ``deep`` is rounding error, which velocities take
+    out.
+    """
+    for g in range(p.groups):
+        row = p.row_first[g]
+        k = rows.contact[g]
+        gap = rows.gap[g]
+        if g < rows.contacts or k < rows.stops:
+            e = f.restitution[k] if g < rows.contacts else rows.stop_bounce[k]
+            add = max(gap, -deep) / h
+            if e > 0.0 and rows.before[g] < -rest:
+                w = row_velocity(p, g, free) + p.target[row]
+                if gap + h * min(w, rows.before[g]) <= 0.0:
+                    add = e * rows.before[g]
+            p.target[row] += add
+        elif k >= rows.stops + rows.dry:
+            p.target[row] += min(max(gap, -deep), deep) / h
+
+
+@procedure
+def row_velocity(p: Problem, g: int, v: "float[:]") -> float:
+    """``J v`` of the first row of a group."""
+    w = 0.0
+    for n in range(p.entry_first[g], p.entry_first[g + 1]):
+        a = p.entry_node[n]
+        at = p.entry_at[n]
+        for j in range(p.node_count[a]):
+            w += p.J[at + j] * v[p.node_first[a] + j]
+    return w
+
+
+@procedure
+def shifts_wanted(
+    m: Mechanism, p: Problem, rows: Rows, h: float, beta: float, closed: float, most: float,
+    moved: "float[:]",
+) -> float:
+    """Make the problem that of a shift of positions, and say how deep the deepest group is.
+
+    Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
+    the step, after which gaps are ``gap + beta w``. Friction is out of it, and no row asks for more
+    than ``most`` [m/s or rad/s].
+    """
+    worst = 0.0
+    for g in range(p.groups):
+        row = p.row_first[g]
+        k = rows.contact[g]
+        end = rows.gap[g] + beta * row_velocity(p, g, moved)
+        for r in range(p.dim[g]):
+            p.target[row + r] = 0.0
+            p.impulse[row + r] = 0.0
+        p.mu[g] = 0.0
+        if g < rows.contacts or k < rows.stops:
+            worst = max(worst, -end)
+            p.target[row] = max(end, -most * h) / h if end < 0.0 else end / h
+        elif k < rows.stops + rows.dry:
+            p.low[g] = 0.0
+            p.high[g] = 0.0
+        else:
+            worst = max(worst, abs(end))
+            p.target[row] = min(max(end, -most * h), most * h) / h
+    return worst

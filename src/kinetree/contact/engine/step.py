@@ -1,0 +1,519 @@
+"""One step with contact, whole: Moreau's midpoint scheme, second order where motion is smooth.
+
+    q_m = q + h/2 v,    M (v⁺ - v) = h (tau - C) + Jᵀ lam,    q⁺ = q_m + h/2 v⁺,
+
+all terms at ``q_m``, ``C`` at the mean velocity, joint springs and dampers implicit:
+``M = H + h D + h β K``. Contacts are found once, at ``q_m``; what their rows want, ``rows.targets``
+says. With constant ``H`` and forces the change of energy is exactly the work of all forces at the
+mean velocity, so that wheels roll without drag. Bodies that move farther in half a step than they
+are thin are looked at where the step begins: then ``q_m = q`` and ``β = h``, and nothing passes
+through.
+
+Penetration that is left (curvature of surfaces, a start inside) is taken out of positions by a
+second problem with the same matrices and without friction, no faster than the correction speed.
+"""
+
+from kinetree.codegen.procedures import procedure, record, sqrt, view
+from kinetree.contact.collision.bounds import place_shapes
+from kinetree.contact.collision.detect import detect
+from kinetree.contact.collision.sweep import Pairs
+from kinetree.contact.collision.tables import Found, Shapes, Special
+from kinetree.contact.engine.mechanism import (
+    Mechanism,
+    body_velocities,
+    divide,
+    factor,
+    inertia_blocks,
+)
+from kinetree.contact.engine.rows import (
+    Rows,
+    add_contacts,
+    add_joint_rows,
+    add_loops,
+    missed,
+    remember,
+    shifts_wanted,
+    targets,
+)
+from kinetree.contact.newton.newton import solve
+from kinetree.contact.newton.problem import Problem, Work
+
+__all__ = ["Code", "Kernels", "Step", "take_step", "take_steps"]
+
+NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
+"""Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
+of the solver, of contacts are too small, or nothing is near and flight was asked for."""
+
+PASSES = 2
+"""How often velocity products are those of the mean velocity, which is known after the step."""
+
+TRIES = 4
+"""How often rows that turn out to act are added within a step."""
+
+ROUNDING = 1e-14  # of the energies, below which a gain is none
+
+
+@record
+class Code:
+    """Machine code of a kernel, tied to arrays; NumPy's convention of an inner loop.
+
+    Attributes:
+        loop: address of the code.
+        frame: addresses of arguments and results.
+        count: 1;  steps: from sample to sample, and strides;  status: how many calls failed.
+    """
+
+    loop: int
+    frame: "int[:]"
+    count: "int[:]"
+    steps: "int[:]"
+    status: "int[:]"
+
+
+@record
+class Kernels:
+    """The kernels of ``terms``, each tied to what it reads and writes.
+
+    Attributes:
+        to_middle: ``q_m, v_m`` from ``q, v`` in ``part[0]`` seconds.
+        to_end: ``q_e, v_e`` from ``q_m, after``.
+        to_shifted: ``q_e, y`` from ``q_m, x``.
+        terms: ``pose, S, F`` at ``q_m``.
+        bias: at ``q_m, mean``.
+        springs: at ``q, v``.
+        energy_before: ``energy`` at ``q, v``;  energy_after: ``part[1:]`` at ``q_e, v_e``.
+        loops: rows and errors at ``q_m``.
+    """
+
+    to_middle: Code
+    to_end: Code
+    to_shifted: Code
+    terms: Code
+    bias: Code
+    springs: Code
+    energy_before: Code
+    energy_after: Code
+    loops: Code
+
+
+@procedure
+def run(code: Code):
+    """Call the machine code of a kernel."""
+    invoke(code.loop, code.frame, code.count, code.steps, code.status)
+
+
+@record
+class Step:
+    """Settings, state and results of a step.
+
+    Attributes:
+        h: length [s].
+        rest, correction, deep, closed, settled: ``TimeStepping.rest_velocity``, its
+            ``correction_speed`` in velocity units, and the constants of ``settings``.
+        conserving: whether velocities give way where energy would be gained.
+        flying: whether a step with no row at all is left to an integrator.
+        margin: least gap up to which contacts are found [m].
+        q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
+            the end.
+        free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
+        bias, spring, push, x: joint forces, and an auxiliary vector.
+        factors: of ``M``;  numbers: how many.
+        before, unheld: velocities of the bodies before the step and without constraints.
+        energy: kinetic and potential, at the end of the last step;  known: whether they are.
+        residuals: of the step, as ``history.Residuals``.
+        work: of all forces [J].
+        culprit: variable that moves no inertia.
+        near: gap below which contacts had to be looked at [m].
+        passes, tried: of the last step.
+    """
+
+    h: float
+    rest: float
+    correction: float
+    deep: float
+    closed: float
+    settled: float
+    margin: float
+    conserving: int
+    flying: int
+    springs: int
+    q: "float[:]"
+    v: "float[:]"
+    tau: "float[:]"
+    q_m: "float[:]"
+    v_m: "float[:]"
+    q_e: "float[:]"
+    v_e: "float[:]"
+    free: "float[:]"
+    after: "float[:]"
+    mean: "float[:]"
+    bias: "float[:]"
+    spring: "float[:]"
+    push: "float[:]"
+    x: "float[:]"
+    y: "float[:]"
+    part: "float[:]"
+    factors: "float[:]"
+    numbers: int
+    before: "float[:, 6]"
+    unheld: "float[:, 6]"
+    energy: "float[:]"
+    known: int
+    residuals: "float[:]"
+    work: float
+    culprit: int
+    near: float
+    alpha: float
+    passes: int
+    tried: int
+    factored: int
+    newton: int
+
+
+@procedure
+def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) -> bool:
+    """Whether a shape moves farther than it is thin in some time."""
+    for n in range(shapes.count):
+        i = shapes.body[n]
+        t = twist[i]
+        o = m.pose[m.root[i]]
+        p = shapes.pose[n]
+        a = p[3] - o[3]
+        b = p[7] - o[7]
+        c = p[11] - o[11]
+        x = t[3] + t[1] * c - t[2] * b
+        y = t[4] + t[2] * a - t[0] * c
+        z = t[5] + t[0] * b - t[1] * a
+        if time * time * (x * x + y * y + z * z) > shapes.thin[n] * shapes.thin[n]:
+            return True
+    return False
+
+
+@procedure
+def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
+    """Spatial velocities of the bodies in the world, times ``h``, for the broad phase."""
+    for i in range(m.bodies):
+        t = twist[i]
+        u = pairs.motion[i]
+        if i == 0:
+            for k in range(6):
+                u[k] = 0.0
+        else:
+            o = m.pose[m.root[i]]
+            for k in range(3):
+                u[k] = h * t[k]
+            u[3] = h * (t[3] - (t[1] * o[11] - t[2] * o[7]))
+            u[4] = h * (t[4] - (t[2] * o[3] - t[0] * o[11]))
+            u[5] = h * (t[5] - (t[0] * o[7] - t[1] * o[3]))
+
+
+@procedure
+def unconstrained(s: Step, m: Mechanism, p: Problem):
+    """``free = v_m + M⁻¹ h (tau + springs - K h v_m - C)``; prescribed variables stay."""
+    for k in range(m.nv):
+        f = s.tau[k] + s.spring[k] - s.h * m.stiffness[k] * s.v_m[k] - s.bias[k]
+        s.x[k] = s.h * f * m.free[k]
+    divide(p, s.factors, s.x)
+    for k in range(m.nv):
+        s.free[k] = s.v_m[k] + s.x[k]
+
+
+@procedure
+def change_of_speed(m: Mechanism, a: "float[:, 6]", b: "float[:, 6]") -> float:
+    """Largest difference of the linear velocities of bodies [m/s]."""
+    most = 0.0
+    for i in range(1, m.bodies):
+        x = b[i, 3] - a[i, 3]
+        y = b[i, 4] - a[i, 4]
+        z = b[i, 5] - a[i, 5]
+        most = max(most, x * x + y * y + z * z)
+    return sqrt(most)
+
+
+@procedure
+def rows_of_step(
+    s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool
+) -> int:
+    """All groups of the step, with what they want; 0, or ``FULL``."""
+    code = add_contacts(m, p, rows, f, s.h, slack, s.v_m, s.before, s.unheld, again)
+    if code < 0:
+        return code
+    code = add_joint_rows(m, p, rows, s.q_m, s.v_m, s.free, s.h, again)
+    if code < 0:
+        return code
+    code = add_loops(m, p, rows, s.v_m, s.h)
+    if code < 0:
+        return code
+    targets(m, p, rows, f, s.h, s.rest, s.deep, s.free)
+    return 0
+
+
+@procedure
+def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
+    """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
+    for k in range(m.nv):
+        p.free[k] = s.free[k]
+        p.velocity[k] = s.v_m[k]
+    if p.groups == 0:
+        for k in range(m.nv):
+            p.velocity[k] = s.free[k]
+        p.status = 0
+        p.error = 0.0
+        p.velocity_error = 0.0
+        p.cone_error = 0.0
+        p.complementarity = 0.0
+    else:
+        if solve(p, work) < 0:
+            return WORK_FULL
+        s.newton += p.newton
+        s.factored += p.factored
+    for k in range(m.nv):
+        s.after[k] = p.velocity[k]
+        s.mean[k] = (s.v_m[k] + p.velocity[k]) / 2.0
+    return 0
+
+
+@procedure
+def impulses_at_joints(p: Problem, x: "float[:]"):
+    """``x = Jᵀ lam``."""
+    for k in range(p.nv):
+        x[k] = 0.0
+    for g in range(p.groups):
+        row = p.row_first[g]
+        for n in range(p.entry_first[g], p.entry_first[g + 1]):
+            a = p.entry_node[n]
+            at = p.entry_at[n]
+            wide = p.node_count[a]
+            for r in range(p.dim[g]):
+                lam = p.impulse[row + r]
+                if lam != 0.0:
+                    for j in range(wide):
+                        x[p.node_first[a] + j] += p.J[at + r * wide + j] * lam
+
+
+@procedure
+def account(s: Step, m: Mechanism, p: Problem):
+    """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
+    impulses_at_joints(p, s.x)
+    joints = 0.0
+    contact = 0.0
+    mean = 0.0
+    beta = s.h - s.alpha * s.h
+    for k in range(m.nv):
+        dv = s.after[k] - s.v_m[k]
+        stretch = s.alpha * s.h * s.v_m[k] + beta * s.after[k]
+        f = s.tau[k] + s.spring[k] - m.stiffness[k] * stretch - m.damping[k] * dv
+        joints += s.h * f * s.mean[k] * m.free[k]
+        contact += s.x[k] * s.after[k]
+        mean += s.x[k] * s.mean[k]
+    touching = 0.0
+    for r in range(p.row_first[p.groups]):
+        if p.impulse[r] != 0.0:
+            touching = 1.0
+    s.residuals[0] = p.velocity_error
+    s.residuals[1] = p.cone_error
+    s.residuals[2] = p.complementarity
+    s.residuals[5] = contact
+    s.residuals[6] = contact - mean
+    s.residuals[7] = 0.0
+    s.residuals[8] = 0.0
+    s.residuals[9] = touching
+    s.work = joints + mean
+
+
+@procedure
+def deepest(s: Step, m: Mechanism, p: Problem, rows: Rows, beta: float) -> float:
+    """Penetration, or opening of a loop, at the end of the step; both go to ``residuals``."""
+    for g in range(p.groups):
+        k = rows.contact[g]
+        end = rows.gap[g]
+        for n in range(p.entry_first[g], p.entry_first[g + 1]):
+            a = p.entry_node[n]
+            at = p.entry_at[n]
+            for j in range(p.node_count[a]):
+                end += beta * p.J[at + j] * s.after[p.node_first[a] + j]
+        if g < rows.contacts or k < rows.stops:
+            s.residuals[3] = max(s.residuals[3], -end)
+        elif k >= rows.stops + rows.dry:
+            s.residuals[4] = max(s.residuals[4], abs(end))
+    return max(s.residuals[3], s.residuals[4])
+
+
+@procedure
+def shifted(s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, beta: float) -> int:
+    """Velocities of the positions alone in ``x``: those after the step, and a shift; 0, or a code.
+
+    The impulses are those of the shift afterwards.
+    """
+    shifts_wanted(m, p, rows, s.h, beta, s.closed, s.correction, s.after)
+    for k in range(m.nv):
+        p.free[k] = 0.0
+        p.velocity[k] = 0.0
+    if solve(p, work) < 0:
+        return WORK_FULL
+    way = 0.0
+    for k in range(m.nv):
+        way = max(way, abs(p.velocity[k]) / m.units[k])
+    part = 1.0 if way <= s.correction else s.correction / way
+    for k in range(m.nv):
+        s.x[k] = s.after[k] + part * p.velocity[k] * s.h / beta
+    left = 1.0 - part
+    s.residuals[3] *= left
+    s.residuals[4] *= left
+    return 0
+
+
+@procedure
+def balanced(s: Step, m: Mechanism, kinetic: float, potential: float):
+    """Velocities at the end that hold no more energy than was there or was put in.
+
+    What the variation of inertia and the curvature of surfaces add is an error of either sign.
+    Where it would be a gain, velocities are made smaller by a common factor, which leaves contacts
+    closed, friction against sliding, and loops closed as they are.
+    """
+    mean = s.residuals[5] - s.residuals[6]
+    given = s.work - max(mean, 0.0)
+    excess = kinetic + potential - s.energy[0] - s.energy[1] - given
+    size = kinetic + s.energy[0] + abs(potential) + abs(s.energy[1])
+    s.energy[0] = kinetic
+    s.energy[1] = potential
+    if excess > ROUNDING * size:
+        kept = max(kinetic - excess, 0.0)
+        factor = sqrt(kept / kinetic) if kinetic > 0.0 else 1.0
+        for k in range(m.nv):
+            s.v_e[k] *= factor
+        s.energy[0] = kept
+        s.residuals[7] = kinetic - kept
+        s.residuals[8] = max(excess - (kinetic - kept), 0.0)
+        s.work -= kinetic - kept
+
+
+# --- The whole step ------------------------------------------------------------------------------
+
+
+@procedure
+def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
+    """Go to the middle of the step, and have the terms there; ``alpha`` says where it is."""
+    s.alpha = 0.5
+    while True:
+        s.part[0] = s.alpha * s.h
+        run(k.to_middle)
+        run(k.terms)
+        place_shapes(shapes, m.pose)
+        body_velocities(m, s.v_m, s.before)
+        if s.alpha == 0.0 or not too_fast(m, shapes, s.before, s.alpha * s.h):
+            break
+        s.alpha = 0.0
+
+
+@procedure
+def take_step(
+    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, shapes: Shapes, special: Special,
+    pairs: Pairs, f: Found, k: Kernels,
+) -> int:
+    """One step; 0, or the code of why there is none: then the state is as it was."""
+    if s.conserving == 1 and s.known == 0:
+        run(k.energy_before)
+        s.known = 1
+    if s.springs == 1:
+        run(k.springs)
+    middle(s, m, shapes, k)
+    beta = s.h - s.alpha * s.h
+    motion_ahead(m, s.before, pairs, s.h)
+    if detect(shapes, special, pairs, s.margin, f) < 0:
+        return FOUND_FULL
+    inertia_blocks(m, p, s.h, s.h * beta)
+    s.culprit = factor(p, s.factors, s.numbers)
+    if s.culprit >= 0:
+        return NO_INERTIA
+    for i in range(m.nv):
+        s.mean[i] = s.v_m[i]
+    run(k.bias)
+    unconstrained(s, m, p)
+    body_velocities(m, s.free, s.unheld)
+    slack = 1e-9 + s.h * change_of_speed(m, s.before, s.unheld)
+    s.near = slack
+    if rows.loops > 0:
+        run(k.loops)
+    code = rows_of_step(s, m, p, rows, f, slack, False)
+    if code < 0:
+        return code
+    if p.groups == 0 and s.flying == 1:
+        return IN_FLIGHT
+    s.newton = 0
+    s.factored = 0
+    s.passes = 0
+    s.tried = 0
+    while True:
+        code = solved(s, m, p, work)
+        if code < 0:
+            return code
+        s.passes += 1
+        again = False
+        if s.passes < PASSES:
+            for i in range(m.nv):
+                s.y[i] = s.bias[i]
+            run(k.bias)
+            most = 0.0
+            for i in range(m.nv):
+                s.y[i] = s.h * (s.y[i] - s.bias[i]) * m.free[i]
+                most = max(most, abs(s.y[i]))
+            if most > 0.0:
+                divide(p, s.factors, s.y)
+                most = 0.0
+                for i in range(m.nv):
+                    most = max(most, abs(s.y[i]))
+                again = most > s.settled
+            if again:
+                for i in range(m.nv):
+                    s.free[i] += s.y[i]
+        if s.tried < TRIES and f.count > rows.contacts:
+            body_velocities(m, s.after, m.twist)
+            if missed(m, f, rows, s.h, s.closed, m.twist) > 0:
+                s.tried += 1
+                remember(p, rows, f, s.h)
+                code = rows_of_step(s, m, p, rows, f, slack, True)
+                if code < 0:
+                    return code
+                again = True
+        if not again:
+            break
+    account(s, m, p)
+    remember(p, rows, f, s.h)
+    s.part[0] = beta
+    run(k.to_end)
+    s.residuals[3] = 0.0
+    s.residuals[4] = 0.0
+    if deepest(s, m, p, rows, beta) > s.closed:
+        code = shifted(s, m, p, work, rows, beta)
+        if code < 0:
+            return code
+        run(k.to_shifted)
+    if s.conserving == 1:
+        run(k.energy_after)
+        balanced(s, m, s.part[1], s.part[2])
+    for i in range(m.nq):
+        s.q[i] = s.q_e[i]
+    for i in range(m.nv):
+        s.v[i] = s.v_e[i]
+    return 0
+
+
+@procedure
+def take_steps(
+    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, shapes: Shapes, special: Special,
+    pairs: Pairs, f: Found, k: Kernels, total: "float[:]", count: int,
+) -> (int, int):
+    """Up to so many steps with the same forces: how many were taken, and the last one's code.
+
+    Residuals of all are in ``total``: the worst, and sums of energies; the work is ``total[10]``.
+    """
+    for n in range(count):
+        code = take_step(s, m, p, work, rows, shapes, special, pairs, f, k)
+        if code < 0:
+            return n, code
+        for i in range(10):
+            summed = i == 5 or i == 6 or i == 7 or i == 9
+            total[i] = total[i] + s.residuals[i] if summed else max(total[i], s.residuals[i])
+        total[10] += s.work
+    return count, 0
