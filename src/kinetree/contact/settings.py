@@ -10,6 +10,18 @@ from kinetree.contact.scene import Scene, as_scene
 from kinetree.errors import ModelError
 
 
+DEEP = 1e-13
+"""Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
+rounding errors, so that they do not add up. More is taken out of positions."""
+
+CLOSED = 1e-10
+"""Penetration, or error of a loop, [m or rad] with which positions are left as they are."""
+
+PASSES, SETTLED = 2, 1e-7
+"""Velocity products are those of the mean velocity of a step, which is known after it: it is taken
+again, at most so often, until that changes by less than this [m/s or rad/s]."""
+
+
 @dataclass(frozen=True)
 class TimeStepping:
     """Contact in equal steps, for ``kinetree.simulate(model, ..., contact=TimeStepping(scene))``.

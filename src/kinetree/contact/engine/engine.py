@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.program import Argument, trace
-from kinetree.contact.collision.detect import found_tables
+from kinetree.contact.collision.detect import found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.contacts import Contacts
@@ -108,7 +108,7 @@ class Engine:
         self.tables = shape_tables(scene)
         shapes = self.tables.shapes
         self.pairs = pair_tables(shapes, tree.body_count + 1)
-        self.found = found_tables(256)
+        self.found, self.touch = found_tables(256), touch_table()
         self.problem = problem_of(tree.expanded_parent, tolerance=tolerance)
         self.mechanism = _mechanism(tree, self.problem, stiffness, damping, free)
         self.mechanism.units = self._units()
@@ -209,7 +209,7 @@ class Engine:
         while taken < count:
             more, code = take_steps(
                 s, self.mechanism, self.problem, self.work, self.rows, self.tables.shapes,
-                self.tables.special, self.pairs, self.found, self.kernels, self._total,
+                self.tables.special, self.pairs, self.touch, self.found, self.kernels, self._total,
                 count - taken,
             )  # fmt: skip
             taken += more
@@ -254,6 +254,7 @@ class Engine:
 
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,), "kept": (6,),
+    "force": (6,), "slip": (3,),
 }  # fmt: skip
 
 
@@ -262,7 +263,7 @@ def tied_code(kernel, *arrays) -> Code:
     if kernel is None:
         none = np.zeros(1, dtype=np.int64)
         return Code(loop=0, frame=none, count=none, steps=none, status=none)
-    variant = kernel.variant(np.dtype(float), wide=False, samples=1)
+    variant = kernel.variant("float64", wide=False, samples=1)
     steps = [a.nbytes for a in arrays] + [
         x for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
         for x in np.zeros(of.shape).strides
@@ -321,6 +322,7 @@ def _rows(joints) -> Rows:
         loop_K=np.zeros(0), loop_error=np.zeros(0), loop_first=np.zeros(1, dtype=np.int64),
         loop_node=np.zeros(0, dtype=np.int64), loop_kept=np.zeros(0), known=0, slots=1,
         key=np.zeros((1, 3), dtype=np.int64), kept=np.zeros((1, 6)),
+        force=np.zeros((1, 6)), slip=np.zeros((1, 3)),
     )  # fmt: skip
 
 
@@ -333,5 +335,5 @@ def _step(tree, numbers) -> Step:
         **{k: np.zeros(nv) for k in vectors}, part=np.zeros(3), factors=np.zeros(max(numbers, 1)),
         numbers=numbers, before=np.zeros((n, 6)), unheld=np.zeros((n, 6)), energy=np.zeros(2),
         known=0, residuals=np.zeros(10), work=0.0, culprit=0, near=0.0, alpha=0.0, passes=0,
-        tried=0, factored=0, newton=0,
+        tried=0, factored=0, newton=0, unsolved=0,
     )  # fmt: skip

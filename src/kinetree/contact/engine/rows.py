@@ -44,6 +44,8 @@ class Rows:
         loops: number of rows of loops and couplings;  loop_K: their rows, of nv numbers each;
             loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
             ``loop_node``.
+        force: of groups: impulses per second of the rows, as they are scaled.
+        slip: of groups that are contacts: velocities after the step along normal and tangents.
         known: contacts of the last step, by shapes and feature, in a table with open addressing:
             ``slot`` is 1 + number in ``key``.
         key: shapes and feature.
@@ -80,6 +82,8 @@ class Rows:
     loop_first: "int[:]"
     loop_node: "int[:]"
     loop_kept: "float[:]"
+    force: "float[:, 6]"
+    slip: "float[:, 3]"
     known: int
     slots: int
     slot: "int[:]"
@@ -352,6 +356,8 @@ def remember(p: Problem, rows: Rows, f: Found, h: float):
     for g in range(p.groups):
         row = p.row_first[g]
         k = rows.contact[g]
+        for r in range(p.dim[g]):
+            rows.force[g, r] = p.impulse[row + r] / h
         if g < rows.contacts:
             s = slot_of(rows, f.first[k], f.second[k], f.feature[k])
             if rows.slot[s] == 0:
@@ -532,25 +538,26 @@ def shifts_wanted(
     """Make the problem that of a shift of positions, and say how deep the deepest group is.
 
     Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
-    the step, after which gaps are ``gap + beta w``. Friction is out of it, and no row asks for more
-    than ``most`` [m/s or rad/s].
+    the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
+    asks for more than ``most`` [m/s or rad/s].
     """
     worst = 0.0
     for g in range(p.groups):
-        row = p.row_first[g]
         k = rows.contact[g]
         end = rows.gap[g] + beta * row_velocity(p, g, moved)
-        for r in range(p.dim[g]):
-            p.target[row + r] = 0.0
-            p.impulse[row + r] = 0.0
-        p.mu[g] = 0.0
+        p.kind[g] = BOUNDS
+        p.dim[g] = 1
+        p.row_first[g] = g
+        p.impulse[g] = 0.0
+        p.target[g] = 0.0
         if g < rows.contacts or k < rows.stops:
             worst = max(worst, -end)
-            p.target[row] = max(end, -most * h) / h if end < 0.0 else end / h
+            p.target[g] = max(end, -most * h) / h
         elif k < rows.stops + rows.dry:
             p.low[g] = 0.0
             p.high[g] = 0.0
         else:
             worst = max(worst, abs(end))
-            p.target[row] = min(max(end, -most * h), most * h) / h
+            p.target[g] = min(max(end, -most * h), most * h) / h
+    p.row_first[p.groups] = p.groups
     return worst

@@ -13,11 +13,11 @@ Penetration that is left (curvature of surfaces, a start inside) is taken out of
 second problem with the same matrices and without friction, no faster than the correction speed.
 """
 
-from kinetree.codegen.procedures import procedure, record, sqrt, view
+from kinetree.codegen.procedures import invoke, procedure, record, sqrt
 from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
-from kinetree.contact.collision.tables import Found, Shapes, Special
+from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -37,15 +37,13 @@ from kinetree.contact.engine.rows import (
 )
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.settings import PASSES
 
 __all__ = ["Code", "Kernels", "Step", "take_step", "take_steps"]
 
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, or nothing is near and flight was asked for."""
-
-PASSES = 2
-"""How often velocity products are those of the mean velocity, which is known after the step."""
 
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
@@ -124,7 +122,8 @@ class Step:
         work: of all forces [J].
         culprit: variable that moves no inertia.
         near: gap below which contacts had to be looked at [m].
-        passes, tried: of the last step.
+        passes, tried, newton, factored: effort of the last step;  unsolved: islands without a
+            solution.
     """
 
     h: float
@@ -168,6 +167,7 @@ class Step:
     tried: int
     factored: int
     newton: int
+    unsolved: int
 
 
 @procedure
@@ -267,6 +267,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
             return WORK_FULL
         s.newton += p.newton
         s.factored += p.factored
+    s.unsolved = p.status
     for k in range(m.nv):
         s.after[k] = p.velocity[k]
         s.mean[k] = (s.v_m[k] + p.velocity[k]) / 2.0
@@ -409,7 +410,7 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
 @procedure
 def take_step(
     s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, shapes: Shapes, special: Special,
-    pairs: Pairs, f: Found, k: Kernels,
+    pairs: Pairs, touch: Touch, f: Found, k: Kernels,
 ) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
     if s.conserving == 1 and s.known == 0:
@@ -420,7 +421,7 @@ def take_step(
     middle(s, m, shapes, k)
     beta = s.h - s.alpha * s.h
     motion_ahead(m, s.before, pairs, s.h)
-    if detect(shapes, special, pairs, s.margin, f) < 0:
+    if detect(shapes, special, pairs, touch, s.margin, f) < 0:
         return FOUND_FULL
     inertia_blocks(m, p, s.h, s.h * beta)
     s.culprit = factor(p, s.factors, s.numbers)
@@ -502,14 +503,14 @@ def take_step(
 @procedure
 def take_steps(
     s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, shapes: Shapes, special: Special,
-    pairs: Pairs, f: Found, k: Kernels, total: "float[:]", count: int,
-) -> (int, int):
+    pairs: Pairs, touch: Touch, f: Found, k: Kernels, total: "float[:]", count: int,
+) -> "(int, int)":
     """Up to so many steps with the same forces: how many were taken, and the last one's code.
 
     Residuals of all are in ``total``: the worst, and sums of energies; the work is ``total[10]``.
     """
     for n in range(count):
-        code = take_step(s, m, p, work, rows, shapes, special, pairs, f, k)
+        code = take_step(s, m, p, work, rows, shapes, special, pairs, touch, f, k)
         if code < 0:
             return n, code
         for i in range(10):

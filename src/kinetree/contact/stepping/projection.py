@@ -9,11 +9,10 @@ velocity.
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
+from kinetree.contact.settings import CLOSED
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
-CLOSED = 1e-10
-"""Penetration, or error of a loop, [m or rad] with which positions are left as they are."""
 _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals
-from kinetree.contact.settings import TimeStepping
+from kinetree.contact.settings import DEEP, PASSES, SETTLED, TimeStepping
 from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.rows import StepConstraints
@@ -38,14 +38,6 @@ from kinetree.model.limits import joint_values
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
-DEEP = 1e-13
-"""Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
-rounding errors, so that they do not add up. More is left to ``projection``."""
-
-PASSES = 2
-SETTLED = 1e-7
-"""Velocity products are those of the mean velocity of a step, which is known after it: it is taken
-again, at most so often, until that changes by less than this [m/s or rad/s]."""
 AIM = 0.02
 """Times the tolerance: where rounds end, so that errors of many steps do not add up to creep."""
 LOOSE = 1e10

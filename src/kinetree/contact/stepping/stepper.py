@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.contact import mobility
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
-from kinetree.contact.stepping.projection import CLOSED
+from kinetree.contact.settings import CLOSED
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
 from kinetree.contact.stepping.solver import solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import ContactStep
