@@ -1,12 +1,11 @@
 """The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.codegen.program import Argument, trace
 from kinetree.contact.collision.detect import found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
@@ -15,7 +14,7 @@ from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.engine.step import Code, Kernels, Step, take_steps
-from kinetree.contact.engine.terms import term_kernel
+from kinetree.contact.engine.terms import loop_kernel_of, term_kernel
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
@@ -158,12 +157,29 @@ class Engine:
             setattr(rows, name, new)
         rows.groups_room, rows.rows_room = groups, len(p.impulse)
         rows.entries_room, rows.numbers_room = len(p.entry_node), len(p.J)
+        rows.fixed = np.zeros(len(p.J))
         rows.slots = 2 * capacity + 1
         rows.slot, rows.known = np.zeros(rows.slots, dtype=np.int64), 0
         rows.active = np.zeros(max(self.found.capacity, 1), dtype=np.int64)
 
     def _loops(self):
-        pass
+        """Rows of loops and constraints: those that the rank policy lets count."""
+        model, rows, p = self.model, self.rows, self.problem
+        self._loop_kernel = None
+        if not model.is_constrained:
+            return
+        counting = rank_policy(model).rows
+        which = slice(None) if counting is None else counting
+        self._loop_kernel = loop_kernel_of(model, which)
+        rows.loops, nv = self._loop_kernel.outputs[0].shape
+        rows.loop_K, rows.loop_error = np.zeros(rows.loops * nv), np.zeros(rows.loops)
+        rows.loop_kept = np.zeros(rows.loops)
+        # Numbers that may be other than zero, by configurations all over the place.
+        rng = np.random.default_rng(0)
+        seen = sum(np.abs(self._loop_kernel.reference((_random(model, rng),))[0]) for _ in range(3))
+        nodes = [np.unique(p.dof_node[np.flatnonzero(row)]) for row in seen]
+        rows.loop_first = np.cumsum([0, *map(len, nodes)]).astype(np.int64)
+        rows.loop_node = np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int64)
 
     # --- kernels ----------------------------------------------------------------------------------
 
@@ -175,7 +191,7 @@ class Engine:
             "to_end": ("moved", s.q_m, s.after, h, s.q_e, s.v_e),
             "to_shifted": ("moved", s.q_m, s.x, h, s.q_e, s.y),
             "terms": ("terms", s.q_m, one, m.S, m.F),
-            "bias": ("bias", s.q_m, s.mean, s.bias),
+            "bias": ("bias", s.q_m, s.mean, s.given, s.bias),
             "springs": ("springs", s.q, s.v, s.spring),
             "energy_before": ("energies", s.q, s.v, s.energy[:1], s.energy[1:]),
             "energy_after": ("energies", s.q_e, s.v_e, s.part[1:2], s.part[2:3]),
@@ -183,7 +199,10 @@ class Engine:
         self.kernels = Kernels(**{
             name: tied_code(term_kernel(self.tree, kernel), *arrays)
             for name, (kernel, *arrays) in tied.items()
-        }, loops=tied_code(None))  # fmt: skip
+        }, loops=tied_code(self._loop_kernel, s.q_m, *self._loop_arrays()))  # fmt: skip
+
+    def _loop_arrays(self):
+        return self.rows.loop_K, self.rows.loop_error
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -277,6 +296,10 @@ def tied_code(kernel, *arrays) -> Code:
     return code
 
 
+def _random(model, rng):
+    return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])
+
+
 def _springs(tree):
     return np.concatenate([joint_values(tree, "stiffness"), joint_values(tree, "damping")])
 
@@ -300,6 +323,7 @@ def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
         damping=np.array(joint_values(tree, "damping") + np.asarray(damping), dtype=float),
         stiffness=np.array(joint_values(tree, "stiffness") + np.asarray(stiffness), dtype=float),
         units=np.ones(nv), free=np.ones(nv) if free is None else np.array(free, dtype=float),
+        prescribed=int(free is not None and not np.all(np.asarray(free) == 1)),
         pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
     )  # fmt: skip
 
@@ -313,7 +337,7 @@ def _rows(joints) -> Rows:
     whole = {k: np.zeros(1, dtype=np.int64) for k in ("active", "contact", "slot")}
     return Rows(
         groups_room=0, rows_room=0, entries_room=0, numbers_room=0, numbers=0, contacts=0,
-        **whole, axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)), before=np.zeros(1),
+        **whole, fixed=np.zeros(1), axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)), before=np.zeros(1),
         gap=np.zeros(1), stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
         stop_v=column((s[1] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
         stop_at=column(s[3] for s in stops), stop_bounce=np.full(len(stops), joints.restitution * 1.0),
@@ -328,7 +352,8 @@ def _rows(joints) -> Rows:
 
 def _step(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
-    vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "push", "x", "y")
+    vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
+    vectors += ("given", "given_v", "drive")
     return Step(
         h=0.0, rest=0.0, correction=0.0, deep=0.0, closed=0.0, settled=0.0, margin=0.0,
         conserving=0, flying=0, springs=0, **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")},

@@ -23,7 +23,7 @@ class Mechanism:
         node: that of ``last``, -1 for none.
         armature, damping, stiffness: of the variables; implicit.
         units: of the variables, in which shifts of positions are bounded.
-        free: 0 for variables that move prescribed, 1 for others.
+        free: 0 for variables that move prescribed, 1 for others;  prescribed: whether there are any.
         pose: of bodies, ``[R | p]``.
         S, F: subspaces and forces of composite bodies, see ``terms``.
         twist: velocities of bodies about the points of their trees, angular first.
@@ -43,6 +43,7 @@ class Mechanism:
     stiffness: "float[:]"
     units: "float[:]"
     free: "float[:]"
+    prescribed: int
     pose: "float[:, 12]"
     S: "float[:, 6]"
     F: "float[:, 6]"

@@ -32,6 +32,7 @@ class Rows:
         groups_room, rows_room, entries_room, numbers_room: lengths of the lists of ``Problem``.
         numbers: how many numbers of ``J`` are taken.
         contacts: number of groups that are contacts; they come first.
+        fixed: like ``J``, the numbers of variables that move prescribed, which ``J`` leaves out.
         active: of the contacts found: 1 + number of the group, 0 for none.
         contact: of groups: number of the contact found, or of the stop, joint or loop row.
         axes: of groups that are contacts: normal and tangents.
@@ -59,6 +60,7 @@ class Rows:
     numbers_room: int
     numbers: int
     contacts: int
+    fixed: "float[:]"
     active: "int[:]"
     contact: "int[:]"
     axes: "float[:, 3, 3]"
@@ -146,6 +148,7 @@ def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> flo
 def contact_block(
     m: Mechanism, p: Problem, a: int, low: int, high: int, sign: float, x: "float[3]", root: int,
     axes: "float[3, 3]", scale: "float[6]", dim: int, at: int, target: "float[:]", v: "float[:]",
+    fixed: "float[:]",
 ):
     """Columns of variables above ``low`` up to ``high`` of node ``a``, of a block at ``J[at]``.
 
@@ -174,6 +177,7 @@ def contact_block(
             y *= sign * scale[r]
             if m.free[k] == 0.0:
                 target[r] += y * v[k]
+                fixed[j + r * wide] = y
                 y = 0.0
             p.J[j + r * wide] = y
 
@@ -232,16 +236,25 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
         p.entry_at[entry] = at
         for k in range(dim * wide):
             p.J[at + k] = 0.0
+            rows.fixed[at + k] = 0.0
         low = p.node_first[node] - 1
         if a == b:
             if last_a < last_b:
-                contact_block(m, p, node, last_a, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v)
+                contact_block(m, p, node, last_a, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v,
+                    rows.fixed,
+                )  # fmt: skip
             else:
-                contact_block(m, p, node, last_b, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v)
+                contact_block(m, p, node, last_b, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v,
+                    rows.fixed,
+                )  # fmt: skip
         elif node == a:
-            contact_block(m, p, node, low, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v)
+            contact_block(m, p, node, low, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v,
+                    rows.fixed,
+                )  # fmt: skip
         else:
-            contact_block(m, p, node, low, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v)
+            contact_block(m, p, node, low, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v,
+                    rows.fixed,
+                )  # fmt: skip
         entry += 1
         at += dim * wide
         up = p.node_parent[node]
@@ -415,6 +428,7 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
     p.entry_at[entry] = at
     for k in range(wide):
         p.J[at + k] = 0.0
+        rows.fixed[at + k] = 0.0
     p.entry_first[g + 1] = entry + 1
     rows.numbers = at + wide
     return at
@@ -480,6 +494,7 @@ def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float) -> 
                 k = p.node_first[node] + j
                 if m.free[k] == 0.0:
                     p.target[row] += K[k] * v[k]
+                    rows.fixed[at + j] = K[k]
                 else:
                     p.J[at + j] = K[k]
         rows.gap[g] = rows.loop_error[s]

@@ -77,7 +77,7 @@ class Kernels:
         to_end: ``q_e, v_e`` from ``q_m, after``.
         to_shifted: ``q_e, y`` from ``q_m, x``.
         terms: ``pose, S, F`` at ``q_m``.
-        bias: at ``q_m, mean``.
+        bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``.
         energy_before: ``energy`` at ``q, v``;  energy_after: ``part[1:]`` at ``q_e, v_e``.
         loops: rows and errors at ``q_m``.
@@ -114,7 +114,9 @@ class Step:
         q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
             the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
-        bias, spring, push, x: joint forces, and an auxiliary vector.
+        given: accelerations of prescribed variables, and zero;  given_v: their mean velocities.
+        bias, spring, x, y: joint forces, and auxiliary vectors.
+        drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
         before, unheld: velocities of the bodies before the step and without constraints.
         energy: kinetic and potential, at the end of the last step;  known: whether they are.
@@ -148,7 +150,9 @@ class Step:
     mean: "float[:]"
     bias: "float[:]"
     spring: "float[:]"
-    push: "float[:]"
+    given: "float[:]"
+    given_v: "float[:]"
+    drive: "float[:]"
     x: "float[:]"
     y: "float[:]"
     part: "float[:]"
@@ -275,7 +279,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
 
 
 @procedure
-def impulses_at_joints(p: Problem, x: "float[:]"):
+def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
     """``x = Jᵀ lam``."""
     for k in range(p.nv):
         x[k] = 0.0
@@ -289,24 +293,33 @@ def impulses_at_joints(p: Problem, x: "float[:]"):
                 lam = p.impulse[row + r]
                 if lam != 0.0:
                     for j in range(wide):
-                        x[p.node_first[a] + j] += p.J[at + r * wide + j] * lam
+                        x[p.node_first[a] + j] += (p.J[at + r * wide + j] + fixed[at + r * wide + j]) * lam
 
 
 @procedure
-def account(s: Step, m: Mechanism, p: Problem):
+def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
     """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
-    impulses_at_joints(p, s.x)
+    impulses_at_joints(p, rows.fixed, s.x)
+    if m.prescribed == 1:
+        for i in range(m.nv):
+            s.y[i] = s.given[i]
+            if m.free[i] == 1.0:
+                s.given[i] = (s.after[i] - s.v_m[i]) / s.h
+        run(k.bias)
+        for i in range(m.nv):
+            s.given[i] = s.y[i]
+            s.drive[i] = (s.h * s.bias[i] - s.x[i]) * (1.0 - m.free[i])
     joints = 0.0
     contact = 0.0
     mean = 0.0
     beta = s.h - s.alpha * s.h
-    for k in range(m.nv):
-        dv = s.after[k] - s.v_m[k]
-        stretch = s.alpha * s.h * s.v_m[k] + beta * s.after[k]
-        f = s.tau[k] + s.spring[k] - m.stiffness[k] * stretch - m.damping[k] * dv
-        joints += s.h * f * s.mean[k] * m.free[k]
-        contact += s.x[k] * s.after[k]
-        mean += s.x[k] * s.mean[k]
+    for i in range(m.nv):
+        dv = s.after[i] - s.v_m[i]
+        stretch = s.alpha * s.h * s.v_m[i] + beta * s.after[i]
+        f = s.tau[i] + s.spring[i] - m.stiffness[i] * stretch - m.damping[i] * dv
+        joints += (s.h * f * m.free[i] + s.drive[i]) * s.mean[i]
+        contact += s.x[i] * s.after[i]
+        mean += s.x[i] * s.mean[i]
     touching = 0.0
     for r in range(p.row_first[p.groups]):
         if p.impulse[r] != 0.0:
@@ -401,6 +414,10 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
         run(k.to_middle)
         run(k.terms)
         place_shapes(shapes, m.pose)
+        if m.prescribed == 1:
+            for i in range(m.nv):
+                if m.free[i] == 0.0:
+                    s.v_m[i] = s.given_v[i]
         body_velocities(m, s.v_m, s.before)
         if s.alpha == 0.0 or not too_fast(m, shapes, s.before, s.alpha * s.h):
             break
@@ -479,7 +496,7 @@ def take_step(
                 again = True
         if not again:
             break
-    account(s, m, p)
+    account(s, m, p, rows, k)
     remember(p, rows, f, s.h)
     s.part[0] = beta
     run(k.to_end)

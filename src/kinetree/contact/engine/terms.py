@@ -9,13 +9,13 @@ recorded once for every robot; a model that general code does not serve has them
 
 import numpy as np
 
-from kinetree.algorithms import armature
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.energy import kinetic_energy, potential_energy
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
-from kinetree.contact.stepping.inertia import turned_part, turning_part, straight_part
-from kinetree.model.define import kept, kernel_for
+from kinetree.contact.stepping.inertia import straight_part, turned_part, turning_part
+from kinetree.model.define import kernel_for, kept
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
 from kinetree.spatial import Plucker
@@ -46,12 +46,13 @@ def inertia_terms(model, q):
     return model.stacked(pose, 12), columns, forces
 
 
-def straight_bias(model, q, qd):
-    """``C`` without what comes from axes that turn, (nv,): see ``stepping.inertia.turning``."""
-    qdd = model.table(model.zero_velocity[:0])
+def straight_bias(model, q, qd, qdd):
+    """``H qdd + C`` without what comes from axes that turn: see ``stepping.inertia.turning``."""
+    a = model.table(model.zero_velocity[:0])
     for i in model.outward():
-        qdd[i] = turning_part(model.joint[i], qd[model.v_slice[i]])
-    return newton_euler(model, q, qd, _ByJoint(model, qdd)).tau
+        at = model.v_slice[i]
+        a[i] = qdd[at] + turning_part(model.joint[i], qd[at])
+    return newton_euler(model, q, qd, _ByJoint(model, a)).tau
 
 
 class _ByJoint:
@@ -81,14 +82,14 @@ def energies(model, q, qd):
 
 TEXTS = {
     "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
-    "bias": (straight_bias, ("q", "qd"), (("nv",),)),
+    "bias": (straight_bias, ("q", "qd", "qdd"), (("nv",),)),
     "moved": (moved, ("q", "qd", "h"), (("nq",), ("nv",))),
     "energies": (energies, ("q", "qd"), ((), ())),
     "springs": (spring_and_damper_force, ("q", "qd"), (("nv",),)),
 }
 """Name of a kernel: its text, its arguments and the shapes of its results."""
 
-SHAPES = {"q": ("nq",), "qd": ("nv",), "h": (1,)}
+SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "h": (1,)}
 
 
 def term_kernel(model, name):
@@ -115,6 +116,23 @@ def _made(model, name):
         model, f"contact {name}", inputs, outputs,
         lambda: trace(lambda *arrays: text(model, *arrays), inputs, name),
         reference=reference, validate=lambda arrays: None, key=("contact.engine", name),
+    )  # fmt: skip
+
+
+def loop_kernel_of(model, which):
+    """Rows ``K``, (m, nv), and errors, (m,), of some loops and constraints of a model at ``q``."""
+
+    def text(q):
+        found = loop_constraints(model, q, model.zero_velocity, coordinates="loop")
+        return found.K[which], found.error[which]
+
+    K, error = text(model.neutral())
+    inputs = [Argument("q", (model.nq,))]
+    outputs = [Argument("out0", K.shape), Argument("out1", error.shape)]
+    return kernel_for(
+        model, "contact loops", inputs, outputs, lambda: trace(text, inputs, "loops"),
+        reference=lambda arrays: text(*arrays), validate=lambda arrays: None,
+        key=("contact.engine", "loops"),
     )  # fmt: skip
 
 
