@@ -12,9 +12,10 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.rows import Rows
+from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.step import Code, Kernels, Step, take_steps
 from kinetree.contact.engine.terms import loop_kernel_of, term_kernel
+from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
@@ -28,21 +29,21 @@ _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 
 
 class Memory:
-    """What steps of one motion leave for the next: impulses of contacts, energies.
+    """What steps of one motion leave for the next: impulses, by which the next solution starts.
 
     Attributes:
-        kept: impulses per second by name.
+        arrays: of ``Rows``, by name; empty before the first step.
     """
 
-    def __init__(self):
-        self.known, self.energy, self.arrays = 0, None, {}
+    def __init__(self, arrays: dict[str, Array] | None = None):
+        self.arrays = {} if arrays is None else arrays
 
     def copy(self) -> "Memory":
         """Another one that begins with the same."""
-        other = Memory()
-        other.known, other.energy = self.known, self.energy
-        other.arrays = {name: np.array(a) for name, a in self.arrays.items()}
-        return other
+        return Memory({name: np.array(a) for name, a in self.arrays.items()})
+
+
+_KEPT = ("key", "kept", "stop_kept", "dry_kept", "loop_kept")
 
 
 class Stepped(NamedTuple):
@@ -126,6 +127,7 @@ class Engine:
             setattr(self.s, name, value)
         self._tie()
         self._current: Memory | None = None
+        self._names: dict[tuple[int, int], str] = {}
         self._total = np.zeros(11)
 
     # --- tables -----------------------------------------------------------------------------------
@@ -159,7 +161,8 @@ class Engine:
         rows.entries_room, rows.numbers_room = len(p.entry_node), len(p.J)
         rows.fixed = np.zeros(len(p.J))
         rows.slots = 2 * capacity + 1
-        rows.slot, rows.known = np.zeros(rows.slots, dtype=np.int64), 0
+        rows.slot = np.zeros(rows.slots, dtype=np.int64)
+        known_again(rows)
         rows.active = np.zeros(max(self.found.capacity, 1), dtype=np.int64)
 
     def _loops(self):
@@ -239,11 +242,64 @@ class Engine:
         return Stepped(s.q.copy(), s.v.copy(), float(self._total[10]), self._total[:10].copy(), taken)
 
     def _load(self, memory, q, qd):
-        s = self.s
-        if memory is not None and memory is not self._current:
-            self._current = memory
+        """Have the impulses of a motion, and know whether its energy is that of the last step."""
+        s, rows = self.s, self.rows
         if not (np.array_equal(s.q, q) and np.array_equal(s.v, qd)):
             s.known = 0
+        if memory is None or memory is self._current:
+            return
+        if self._current is not None:
+            self._current.arrays = self.saved()
+        self._current = memory
+        rows.slot[:] = rows.known = 0
+        for name in ("stop_kept", "dry_kept", "loop_kept"):
+            getattr(rows, name)[:] = memory.arrays.get(name, 0.0)
+        key = memory.arrays.get("key", ())
+        while len(key) >= rows.groups_room:
+            self._help(of_step.FULL)
+        for name in ("key", "kept"):
+            getattr(rows, name)[: len(key)] = memory.arrays.get(name, ())
+        rows.known = len(key)
+        known_again(rows)
+
+    def saved(self) -> dict[str, Array]:
+        """Impulses that the next step starts from, by name."""
+        rows = self.rows
+        found = {name: np.array(getattr(rows, name)) for name in _KEPT}
+        return found | {name: found[name][: rows.known] for name in ("key", "kept")}
+
+    def forces(self) -> "ContactForces":
+        """Contacts that had rows in the last step."""
+        rows, f, n = self.rows, self.found, self.rows.contacts
+        which = rows.contact[:n]
+        scale = np.where(np.arange(6) < rows.dim[:n, None], rows.scale[:n] * rows.force[:n], 0.0)
+        first, second = f.first[which], f.second[which]
+        pair = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)
+        names = tuple(f"{self._pair_name(i, j)}:{k}" for i, j, k in pair)
+        bodies = f.bodies[which]
+        contacts = Contacts(
+            bodies[:, 0], bodies[:, 1], f.point[which], f.normal[which], f.gap[which], names,
+            f.friction[which, 0], f.restitution[which],
+        )  # fmt: skip
+        return ContactForces(contacts, scale[:, :3], scale[:, 3:], rows.slip[:n].copy())
+
+    @property
+    def joint_forces(self) -> Array:
+        """Of stops, dry friction and loops in the last step, in this order [N or N·m]."""
+        rows = self.rows
+        return np.concatenate([rows.stop_kept, rows.dry_kept, rows.loop_kept])
+
+    def _pair_name(self, i, j):
+        found = self._names.get((i, j))
+        if found is None:
+            own = names_of(self.model).own
+            parts = []
+            for k in (i, j):
+                n = int(self.tables.numbers[k])
+                g = self.model.geometry[n]
+                parts.append(own[n] or g.name or g.link or self.model.body_names[g.body])
+            found = self._names[i, j] = "/".join(parts)
+        return found
 
     def _help(self, code):
         """More room, or an error."""
@@ -273,7 +329,7 @@ class Engine:
 
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,), "kept": (6,),
-    "force": (6,), "slip": (3,),
+    "force": (6,), "slip": (3,), "dim": (),
 }  # fmt: skip
 
 
@@ -334,7 +390,7 @@ def _rows(joints) -> Rows:
     def column(values, kind: Any = float):
         return np.array(list(values), dtype=kind).reshape(-1)
 
-    whole = {k: np.zeros(1, dtype=np.int64) for k in ("active", "contact", "slot")}
+    whole = {k: np.zeros(1, dtype=np.int64) for k in ("active", "contact", "slot", "dim")}
     return Rows(
         groups_room=0, rows_room=0, entries_room=0, numbers_room=0, numbers=0, contacts=0,
         **whole, fixed=np.zeros(1), axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)), before=np.zeros(1),

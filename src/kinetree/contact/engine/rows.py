@@ -12,8 +12,9 @@ from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
-    "FULL", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching", "missed",
-    "normal_velocity", "remember", "shifts_wanted", "targets",
+    "FULL", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching", "known_again",
+    "missed", "normal_velocity", "relative_velocity", "remember", "shifts_wanted", "slips",
+    "targets",
 ]  # fmt: skip
 
 FULL = -2
@@ -45,7 +46,7 @@ class Rows:
         loops: number of rows of loops and couplings;  loop_K: their rows, of nv numbers each;
             loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
             ``loop_node``.
-        force: of groups: impulses per second of the rows, as they are scaled.
+        dim: of groups;  force: impulses per second of their rows, as they are scaled.
         slip: of groups that are contacts: velocities after the step along normal and tangents.
         known: contacts of the last step, by shapes and feature, in a table with open addressing:
             ``slot`` is 1 + number in ``key``.
@@ -84,6 +85,7 @@ class Rows:
     loop_first: "int[:]"
     loop_node: "int[:]"
     loop_kept: "float[:]"
+    dim: "int[:]"
     force: "float[:, 6]"
     slip: "float[:, 3]"
     known: int
@@ -134,14 +136,33 @@ def point_velocity(m: Mechanism, twist: "float[:, 6]", i: int, x: "float[3]", ou
 
 
 @procedure
-def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> float:
-    """Velocity with which contact ``c`` opens."""
+def relative_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]", w: "float[3]"):
+    """Velocity of the second body against the first at contact ``c``."""
     u = local("float", 3)
-    w = local("float", 3)
     point_velocity(m, twist, f.bodies[c, 0], f.point[c], u)
     point_velocity(m, twist, f.bodies[c, 1], f.point[c], w)
+    for k in range(3):
+        w[k] -= u[k]
+
+
+@procedure
+def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> float:
+    """Velocity with which contact ``c`` opens."""
+    w = local("float", 3)
+    relative_velocity(m, f, c, twist, w)
     n = f.normal[c]
-    return n[0] * (w[0] - u[0]) + n[1] * (w[1] - u[1]) + n[2] * (w[2] - u[2])
+    return n[0] * w[0] + n[1] * w[1] + n[2] * w[2]
+
+
+@procedure
+def slips(m: Mechanism, rows: Rows, f: Found, twist: "float[:, 6]"):
+    """Velocities of all contacts that have rows along normal and tangents, in ``slip``."""
+    w = local("float", 3)
+    for g in range(rows.contacts):
+        relative_velocity(m, f, rows.contact[g], twist, w)
+        for r in range(3):
+            t = rows.axes[g, r]
+            rows.slip[g, r] = t[0] * w[0] + t[1] * w[1] + t[2] * w[2]
 
 
 @procedure
@@ -352,6 +373,14 @@ def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
 
 
 @procedure
+def known_again(rows: Rows):
+    """Find the contacts that are known in a new ``slot``."""
+    for n in range(rows.known):
+        k = rows.key[n]
+        rows.slot[slot_of(rows, k[0], k[1], k[2])] = n + 1
+
+
+@procedure
 def warm_start(p: Problem, rows: Rows, f: Found, c: int, g: int, h: float):
     """Impulses of a contact as they were in the last step, or zero."""
     row = p.row_first[g]
@@ -369,6 +398,7 @@ def remember(p: Problem, rows: Rows, f: Found, h: float):
     for g in range(p.groups):
         row = p.row_first[g]
         k = rows.contact[g]
+        rows.dim[g] = p.dim[g]
         for r in range(p.dim[g]):
             rows.force[g, r] = p.impulse[row + r] / h
         if g < rows.contacts:

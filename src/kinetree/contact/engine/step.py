@@ -33,6 +33,7 @@ from kinetree.contact.engine.rows import (
     missed,
     remember,
     shifts_wanted,
+    slips,
     targets,
 )
 from kinetree.contact.newton.newton import solve
@@ -498,6 +499,8 @@ def take_step(
             break
     account(s, m, p, rows, k)
     remember(p, rows, f, s.h)
+    body_velocities(m, s.after, m.twist)
+    slips(m, rows, f, m.twist)
     s.part[0] = beta
     run(k.to_end)
     s.residuals[3] = 0.0
