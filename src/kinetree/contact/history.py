@@ -102,6 +102,7 @@ class Notes:
         rows: number of forces of a step, where it is fixed.
         force: those of the last step, (..., rows).
         behind: how many of the last steps have not been stored yet, though they could have been.
+        stored: forces and residuals of every stored time.
     """
 
     def __init__(self, step, batch):
@@ -111,7 +112,7 @@ class Notes:
         self.rows = self.constraints.count(known) if self.fixed else 0
         self.force: Any = np.zeros((*batch, self.rows))
         self._steps: list = []
-        self._stored: list = []
+        self.stored: list = []
 
     def take(self, force, residuals):
         """Record a step, or several as one."""
@@ -132,14 +133,14 @@ class Notes:
             residuals = np.zeros((*self.batch, len(Residuals._fields)))
         if len(now) > 1:
             residuals = gathered([each for _, each in now])
-        self._stored.append((force, residuals))
+        self.stored.append((force, residuals))
 
     def history(self) -> ContactHistory:
         """All that was stored."""
-        residuals = np.array([r for _, r in self._stored])
+        residuals = np.array([r for _, r in self.stored])
         if self.fixed:
             names = self.constraints.scene.candidates.names
-            forces = np.array([f for f, _ in self._stored])
+            forces = np.array([f for f, _ in self.stored])
         else:
             names, forces = self._gathered()
         c = 3 * len(names)
@@ -148,7 +149,7 @@ class Notes:
 
     def _gathered(self):
         """Forces of contacts that came and went, in columns by name."""
-        each = [f for f, _ in self._stored]
+        each = [f for f, _ in self.stored]
         found = [x for f in each for x in np.ravel(f) if isinstance(x, tuple)]
         names = tuple(sorted({name for of, _ in found for name in of}))
         others = self.constraints.count(0)
@@ -224,7 +225,7 @@ class PhaseNotes:
         self.transitions, n = transitions, transitions.of.size
         self._last = np.zeros((n, 3)), ("apart",) * n
         self._worst = np.zeros(len(PhaseResiduals._fields))
-        self._stored: list = []
+        self.stored: list = []
         self._begun = False
 
     def begin(self, t, q, qd, tau):
@@ -234,8 +235,8 @@ class PhaseNotes:
         self._begun = True
         dynamics, mode = self.transitions.dynamics, self.transitions.mode
         self._last = dynamics.motion(dynamics.instant(t, q, qd, tau), qd, mode).force, mode.names
-        if self._stored:
-            self._stored[0] = (*self._last, self._stored[0][2])
+        if self.stored:
+            self.stored[0] = (*self._last, self.stored[0][2])
 
     def take(self, step, motion):
         """End of a step, with its ``PhaseMotion``, or None in flight."""
@@ -265,13 +266,13 @@ class PhaseNotes:
 
     def keep(self):
         """Store the forces of the last step, and residuals since the last stored time."""
-        self._stored.append((*self._last, self._worst))
+        self.stored.append((*self._last, self._worst))
         self._worst = np.zeros(len(PhaseResiduals._fields))
 
     def history(self) -> PhaseHistory:
         """All that was stored."""
-        names, times = self.transitions.of.names, len(self._stored)
-        force = np.array([f for f, _, _ in self._stored]).reshape(times, len(names), 3)
-        modes = np.array([m for _, m, _ in self._stored]).reshape(times, len(names))
-        residuals = np.array([r for _, _, r in self._stored])
+        names, times = self.transitions.of.names, len(self.stored)
+        force = np.array([f for f, _, _ in self.stored]).reshape(times, len(names), 3)
+        modes = np.array([m for _, m, _ in self.stored]).reshape(times, len(names))
+        residuals = np.array([r for _, _, r in self.stored])
         return PhaseHistory(names, force, np.zeros((times, 0)), residuals, modes)

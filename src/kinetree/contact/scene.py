@@ -107,13 +107,18 @@ class Scene:
         self.rule = pairs if pairs is None or isinstance(pairs, str) else tuple(pairs)
         self.ignore, self.posture = tuple(ignore), posture
         self.given = {"friction": friction, "restitution": restitution}
-        if pairs is None and len(model.geometry) > MANY:  # pairs are listed where that is needed
+        if self.is_large:  # pairs are listed where that is needed
             for name, value in self.given.items():
                 check_coefficient(name, None if callable(value) else value, "the scene")
             return
         self.friction, self.restitution  # noqa: B018, checks them
         if not self.pairs and (pairs is None or isinstance(pairs, str)):
             _warn_of_nothing(model)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it does not list all pairs before something asks for the list."""
+        return self.rule is None and len(self.model.geometry) > MANY
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:

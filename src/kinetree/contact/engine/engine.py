@@ -6,7 +6,8 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.contact.collision.detect import found_tables, touch_table
+from kinetree.contact.collision.bounds import place_shapes
+from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.contacts import Contacts
@@ -241,6 +242,44 @@ class Engine:
                 self._help(code)
         return Stepped(s.q.copy(), s.v.copy(), float(self._total[10]), self._total[:10].copy(), taken)
 
+    @property
+    def drive(self) -> Array:
+        """Forces of the drives of prescribed variables in the last step, (nv,) [N or N·m]."""
+        return self.s.drive / self.s.h
+
+    def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
+        """Contacts at a configuration, up to a gap of ``margin`` [m]."""
+        m, f = self.mechanism, self.found
+        m.pose[1:] = term_kernel(self.tree, "terms").call(np.asarray(q, dtype=float))[0]
+        place_shapes(self.tables.shapes, m.pose)
+        self.pairs.motion[:] = 0.0
+        while detect(
+            self.tables.shapes, self.tables.special, self.pairs, self.touch, margin, self.found
+        ) < 0:  # fmt: skip
+            self._help(of_step.FOUND_FULL)
+        f = self.found
+        which = np.flatnonzero(f.gap[: f.count] <= margin)
+        return self._contacts(which)
+
+    @property
+    def stiffness(self) -> Array:
+        """Implicit stiffness of the variables, a copy."""
+        return self.mechanism.stiffness.copy()
+
+    @property
+    def damping(self) -> Array:
+        """Implicit damping of the variables, a copy."""
+        return self.mechanism.damping.copy()
+
+    def resist(self, own: tuple, more: tuple) -> None:
+        """Take stiffness and damping that forces have beside those of the joints: implicitly."""
+        self.mechanism.stiffness[:] = own[0] + more[0]
+        self.mechanism.damping[:] = own[1] + more[1]
+
+    def prescribe(self, qdd: ArrayLike, qd: ArrayLike) -> None:
+        """Accelerations and mean velocities of prescribed variables in the next step; zero else."""
+        self.s.given[:], self.s.given_v[:] = qdd, qd
+
     def _load(self, memory, q, qd):
         """Have the impulses of a motion, and know whether its energy is that of the last step."""
         s, rows = self.s, self.rows
@@ -257,8 +296,8 @@ class Engine:
         key = memory.arrays.get("key", ())
         while len(key) >= rows.groups_room:
             self._help(of_step.FULL)
-        for name in ("key", "kept"):
-            getattr(rows, name)[: len(key)] = memory.arrays.get(name, ())
+        for name in ("key", "kept") if len(key) else ():
+            getattr(rows, name)[: len(key)] = memory.arrays[name]
         rows.known = len(key)
         known_again(rows)
 
@@ -270,18 +309,23 @@ class Engine:
 
     def forces(self) -> "ContactForces":
         """Contacts that had rows in the last step."""
-        rows, f, n = self.rows, self.found, self.rows.contacts
+        rows, n = self.rows, self.rows.contacts
         which = rows.contact[:n]
         scale = np.where(np.arange(6) < rows.dim[:n, None], rows.scale[:n] * rows.force[:n], 0.0)
-        first, second = f.first[which], f.second[which]
-        pair = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)
-        names = tuple(f"{self._pair_name(i, j)}:{k}" for i, j, k in pair)
-        bodies = f.bodies[which]
-        contacts = Contacts(
+        return ContactForces(
+            self._contacts(which), scale[:, :3], scale[:, 3:], rows.slip[:n].copy()
+        )
+
+    def _contacts(self, which):
+        """Some of those that were found last."""
+        f = self.found
+        first, second, bodies = f.first[which], f.second[which], f.bodies[which]
+        keys = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)
+        names = tuple(f"{self._pair_name(i, j)}:{k}" for i, j, k in keys)
+        return Contacts(
             bodies[:, 0], bodies[:, 1], f.point[which], f.normal[which], f.gap[which], names,
             f.friction[which, 0], f.restitution[which],
         )  # fmt: skip
-        return ContactForces(contacts, scale[:, :3], scale[:, 3:], rows.slip[:n].copy())
 
     @property
     def joint_forces(self) -> Array:

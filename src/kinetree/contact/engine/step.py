@@ -309,7 +309,8 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
         run(k.bias)
         for i in range(m.nv):
             s.given[i] = s.y[i]
-            s.drive[i] = (s.h * s.bias[i] - s.x[i]) * (1.0 - m.free[i])
+            f = s.h * (s.bias[i] - s.tau[i] - s.spring[i]) - s.x[i]
+            s.drive[i] = f * (1.0 - m.free[i])
     joints = 0.0
     contact = 0.0
     mean = 0.0
@@ -317,8 +318,9 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
     for i in range(m.nv):
         dv = s.after[i] - s.v_m[i]
         stretch = s.alpha * s.h * s.v_m[i] + beta * s.after[i]
-        f = s.tau[i] + s.spring[i] - m.stiffness[i] * stretch - m.damping[i] * dv
-        joints += (s.h * f * m.free[i] + s.drive[i]) * s.mean[i]
+        f = s.tau[i] + s.spring[i]
+        f -= m.free[i] * (m.stiffness[i] * stretch + m.damping[i] * dv)
+        joints += (s.h * f + s.drive[i]) * s.mean[i]
         contact += s.x[i] * s.after[i]
         mean += s.x[i] * s.mean[i]
     touching = 0.0

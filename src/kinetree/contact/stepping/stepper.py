@@ -4,10 +4,12 @@ import warnings
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from kinetree.contact import mobility
+from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
 from kinetree.contact.settings import CLOSED
@@ -40,12 +42,20 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     joints = _joint_rows(model, effects, free)
     if prescription is not None:
         require_movable(scene, prescription)
-    constraints = StepConstraints(model, scene, joints, not scene.open_pairs, settings.reach)
-    compiled = compiled and constraints.compiled and is_short(constraints, settings.compiled_rows)
-    tree = model.spanning_tree
-    step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
-    stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
-    stepper.inside = _starts_inside(constraints, q)
+    constraints = StepConstraints(model, scene, joints)
+    batch, tree = q.shape[:-1], model.spanning_tree
+    if compiled and not scene.is_large and not scene.open_pairs and (
+        is_short(constraints, settings.compiled_rows) or model.couplings
+    ):  # fmt: skip
+        step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
+        stepper: Any = ContactStepper(model, method, field, step, batch, compiled=True)
+        found = _start_gaps(constraints, q)
+    else:
+        given = model, method, field, settings, joints, batch
+        stepper = EngineStepper(*given, compiled=compiled)
+        found = [(index, stepper.engine.contacts(q[index])) for index in np.ndindex(batch)]
+        found = [(index, (c.names, c.gap)) for index, c in found]
+    stepper.inside = _starts_inside(found, q)
     if stepper.inside:
         warnings.warn(
             f"the simulation of {model.name!r} starts with {stepper.inside}, which rigid bodies "
@@ -60,10 +70,10 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
 
 
-def _starts_inside(constraints, q) -> str:
+def _starts_inside(found, q) -> str:
     """The pairs of shapes that are inside each other, deepest first, in words; "" for none."""
     deepest = {}
-    for index, (names, gaps) in _start_gaps(constraints, q):
+    for index, (names, gaps) in found:
         for k in np.flatnonzero(np.asarray(gaps) < -CLOSED):
             pair = names[k].rpartition(":")[0]
             deepest[pair] = min(deepest.get(pair, (0.0, index)), (float(gaps[k]), index))
@@ -79,9 +89,6 @@ def _starts_inside(constraints, q) -> str:
 def _start_gaps(constraints, q):
     """Index of every sample, with names and gaps of its contacts."""
     scene, indices = constraints.scene, list(np.ndindex(q.shape[:-1]))
-    if not constraints.compiled:
-        found = (scene.contacts(q[index]) for index in indices)
-        return [(index, (c.names, c.gap)) for index, c in zip(indices, found, strict=True)]
     known = scene.candidates
     if not known.size:
         return []

@@ -1,0 +1,211 @@
+"""Steps of ``simulate`` by the engine: single motions, and batches one motion after the other."""
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.history import Notes, Residuals, gathered
+from kinetree.contact.stepping.inertia import straight_motion
+from kinetree.contact.stepping.rows import JointRows, StepConstraints
+from kinetree.errors import SimulationWarning
+from kinetree.functional.kernel import kernel
+from kinetree.integration.breakdown import NamingTime
+from kinetree.integration.integrator import Stepped
+from kinetree.integration.step import Stepper
+
+FLIES = 64
+"""Velocity variables up to which the integrator takes the steps in which nothing is near."""
+
+
+@kernel
+def _forces(model, t, q, qd, inputs, *, field):
+    """All joint forces."""
+    return field.joint_force(model, t, q, qd, inputs)
+
+
+@kernel
+def _resistance(model, t, q, qd, inputs, *, field):
+    """Stiffness and damping of actuators."""
+    return field.actuators.resistance(model, t, q, qd, inputs)
+
+
+class _Held(tuple):
+    """Names of contacts and forces of rows; ``drive`` are forces of prescribed joints' drives."""
+
+    drive: Any = 0.0
+
+
+class EngineStepper(Stepper):
+    """Steps with contact, by the engine.
+
+    Args:
+        model: the mechanism.
+        method: the integrator for flight.
+        field: what moves it.
+        settings: ``TimeStepping``.
+        joints: ends of travel and dry friction.
+        batch: shape of the batch.
+        compiled: whether all forces can be compiled.
+
+    Attributes:
+        notes: forces and residuals of the steps, see ``history``.
+        inside: which bodies start inside each other, in words.
+    """
+
+    inside = ""
+
+    def __init__(self, model, method, field, settings, joints, batch, *, compiled):
+        super().__init__(model, method, field, compiled=compiled)
+        self.settings, self.joints, self.batch = settings, joints, batch
+        constraints = StepConstraints(model, settings.scene, joints, compiled=False)
+        self.contact_step = SimpleNamespace(constraints=constraints, settings=settings)
+        self.constraints = "contact" if constraints.closes else None
+        self.notes = Notes(self.contact_step, batch)
+        self.notes.force = np.empty(batch, dtype=object)
+        self.prescription = field.prescription
+        rigid = constraints.closes or joints.friction
+        self.flies = compiled and not rigid and model.nv <= FLIES
+        self.is_plain = _is_plain(field)
+        self._has_levels = joints.friction and joints.level is not JointRows().level
+        free = None if self.prescription is None else self.prescription.others(model)
+        self.engine = Engine(
+            model, settings.scene, joints=joints, tolerance=engine_tolerance(settings.tolerance),
+            rest_velocity=settings.rest_velocity, correction_speed=settings.correction_speed,
+            conserving=settings.conserving and self.prescription is None,
+            stiffness=settings.stiffness, damping=settings.damping, springs=self.is_plain,
+            flying=self.flies, free=free,
+        )  # fmt: skip
+        self._resists = self.engine.stiffness, self.engine.damping
+        self.memories = np.empty(batch, dtype=object)
+        for index in np.ndindex(*batch):
+            self.memories[index] = Memory()
+        if not compiled:
+            _warn_of_python(model, field)
+
+    @property
+    def _is_steady(self):
+        """Whether forces of a step need nothing but what is held."""
+        return self.is_plain and self.prescription is None and not self._has_levels
+
+    def stepped(self, t, h, q, qd, tau, *, full=False):
+        """The end of a step of ``h`` seconds."""
+        return Stepped(*self.steps(t, h, q, qd, tau, 1))
+
+    def walk(self, instants, q, qd, tau):
+        """States after each of several steps."""
+        states = super().walk(instants, q, qd, tau)
+        self.notes.behind = len(states)
+        return states
+
+    def steps(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` after several steps with the same ``tau``."""
+        if q.shape[:-1] != self.batch:  # one sample of a batch, to locate an event
+            end, _ = self._single(Memory(), t, h, q, qd, tau, count)
+            return end[:3]
+        after = [np.empty_like(q), np.empty_like(qd), np.empty(self.batch)]
+        held = np.empty(self.batch, dtype=object)
+        residuals = np.empty((*self.batch, len(Residuals._fields)))
+        for index in np.ndindex(*self.batch):
+            memory = self.memories[index]
+            end, held[index] = self._single(memory, t, h, q[index], qd[index], tau[index], count)
+            for place, value in zip((*after, residuals), end, strict=True):
+                place[index] = value
+        self.notes.take(held, residuals)
+        return tuple(after)
+
+    def _single(self, memory, t, h, q, qd, tau, count):
+        """The same of one motion: state, work and residuals, and the forces of the last step."""
+        work, all_residuals, held = 0.0, [], None
+        while count:
+            many = count if self._is_steady else 1
+            with NamingTime(self.model, t, qd, h, "contact"):
+                applied = self._applied(t, h, q, qd, tau)
+                end = self.engine.step(q, qd, h, applied, count=many, memory=memory)
+            q, qd, work = end.q, end.qd, work + end.work
+            t, count = t + end.taken * h, count - end.taken
+            if end.taken:
+                all_residuals.append(end.residuals)
+                held = self._held()
+                if self.prescription is not None:
+                    q, qd, _ = self.prescription.at(self.model, t, q, qd)
+            if end.taken < many:
+                q, qd, done = super().stepped(t, h, q, qd, tau)[:3]
+                t, count, work, held = t + h, count - 1, work + done, None
+        residuals = gathered(all_residuals) if all_residuals else np.zeros(len(Residuals._fields))
+        others = np.zeros(len(self.engine.joint_forces))
+        return (q, qd, work, residuals), ((), others) if held is None else held
+
+    def _held(self):
+        """Names of the contacts of the last step, and forces of all rows."""
+        found, joints = self.engine.forces(), self.engine.joint_forces
+        held = _Held((found.contacts.names, np.concatenate([found.force.ravel(), joints])))
+        held.drive = self.engine.drive
+        return held
+
+    def drive_forces(self, arrays):
+        """Joint forces of the controller, and of the drives of prescribed joints, (T, ..., nv).
+
+        Args:
+            arrays: what was stored, by name.
+        """
+        found = np.empty(arrays["qd"].shape)
+        for at in np.ndindex(found.shape[:-1]):
+            t, q, qd, tau = arrays["t"][at[0]], *(arrays[n][at] for n in ("q", "qd", "tau"))
+            held = self.notes.stored[at[0]][0][at[1:]]
+            own = getattr(held, "drive", 0.0)
+            found[at] = self.field.driven(self.model, t, q, qd, tau) + own
+        return found
+
+    def _applied(self, t, h, q, qd, tau):
+        """Joint forces at the start of a step; resistance and prescribed motion go to the engine."""
+        model, field, engine = self.model, self.field, self.engine
+        if self.prescription is not None:
+            engine.prescribe(*_prescribed(self.prescription, model, t, h, q, qd))
+        if self._has_levels:
+            engine.rows.dry_level[:] = [self.joints.level(c, qd[i]) for i, c in self.joints.friction]
+        if self.is_plain:
+            return tau
+        if not self.compiled:
+            if field.actuators is not None:
+                engine.resist(self._resists, field.actuators.resistance(model, t, q, qd, tau))
+            return field.joint_force(model, t, q, qd, tau)
+        if field.actuators is not None:
+            engine.resist(self._resists, _resistance(model, t, q, qd, tau, field=field))
+        return _forces(model, t, q, qd, tau, field=field)
+
+
+def engine_tolerance(tolerance) -> float:
+    """Relative error of impulses at which velocities are as exact as ``tolerance`` asks for."""
+    return float(np.clip(1e3 * tolerance, 1e-12, 1e-3))
+
+
+def _is_plain(field):
+    """Whether nothing but springs and dampers of the joints acts beside what is held."""
+    passive = field.passive
+    parts = () if passive is None else (passive.friction, passive.limits, passive.loops, passive.tendons)
+    others = (field.drive, field.actuators, *parts)
+    return not field.forces and all(part is None for part in others)
+
+
+def _prescribed(prescription, model, t, h, q, qd):
+    """Accelerations and mean velocities of prescribed variables over a step, zero for others."""
+    fixed = 1 - prescription.others(model)
+    first, mean, end = (
+        straight_motion(model, prescription.at(model, t + part, q, qd)[1], h / 2 - part)[1]
+        for part in (0.0, h / 2, h)
+    )
+    return (end - first) / h * fixed, mean * fixed
+
+
+def _warn_of_python(model, field):
+    names = [getattr(getattr(f, "function", f), "__name__", type(f).__name__) for f in field.forces]
+    what = f"force {', '.join(map(repr, names))}" if names else "prescribed motion"
+    warnings.warn(
+        f"simulate of {model.name!r}: {what} is Python code, which is called in every step; under "
+        f"@kinetree.kernel it would be compiled",
+        SimulationWarning,
+        stacklevel=5,
+    )
