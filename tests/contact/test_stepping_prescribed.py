@@ -67,11 +67,12 @@ def test_a_table_carries_a_ball_and_its_drives_carry_both(scene):
     assert abs(worst.contact_work) < 1e-5
 
 
-def test_the_host_takes_the_same_steps(scene):
+def test_motions_in_python_make_the_engine_take_the_steps(scene):
     ours = simulated(scene, duration=0.02)
     plain = simulated(scene, {"lift": lifted, "pull": pulled}, duration=0.02)
-    assert np.abs(plain.q - ours.q).max() < 1e-14
-    assert np.abs(plain.tau - ours.tau).max() < 1e-9
+    h = ours.t[1]
+    assert np.abs(plain.q - ours.q).max() < 20 * h * h
+    assert np.abs(plain.tau[1:] - ours.tau[1:]).max() < 50 * h
 
 
 def test_shapes_that_nothing_free_keeps_apart_are_refused(scene):

@@ -9,7 +9,6 @@ from kinetree.contact.impacts.single import require_law
 from kinetree.contact.scene import Scene, as_scene
 from kinetree.errors import ModelError
 
-
 DEEP = 1e-13
 """Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
 rounding errors, so that they do not add up. More is taken out of positions."""

@@ -117,7 +117,6 @@ class Engine:
         self._loops()
         self._make_room(64)
         self.work = workspace(self.problem)
-        n = tree.nv
         self.s = _step(tree, len(self.problem.M))
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
@@ -240,7 +239,9 @@ class Engine:
                 break
             if code < 0:
                 self._help(code)
-        return Stepped(s.q.copy(), s.v.copy(), float(self._total[10]), self._total[:10].copy(), taken)
+        return Stepped(
+            s.q.copy(), s.v.copy(), float(self._total[10]), self._total[:10].copy(), taken
+        )
 
     @property
     def drive(self) -> Array:
@@ -372,8 +373,8 @@ class Engine:
 
 
 _OF_GROUPS: dict[str, tuple] = {
-    "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,), "kept": (6,),
-    "force": (6,), "slip": (3,), "dim": (),
+    "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
+    "kept": (6,), "force": (6,), "slip": (3,), "dim": (),
 }  # fmt: skip
 
 
@@ -437,11 +438,11 @@ def _rows(joints) -> Rows:
     whole = {k: np.zeros(1, dtype=np.int64) for k in ("active", "contact", "slot", "dim")}
     return Rows(
         groups_room=0, rows_room=0, entries_room=0, numbers_room=0, numbers=0, contacts=0,
-        **whole, fixed=np.zeros(1), axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)), before=np.zeros(1),
-        gap=np.zeros(1), stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
+        **whole, fixed=np.zeros(1), axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)),
+        before=np.zeros(1), gap=np.zeros(1), stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
         stop_v=column((s[1] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
-        stop_at=column(s[3] for s in stops), stop_bounce=np.full(len(stops), joints.restitution * 1.0),
-        stop_kept=np.zeros(len(stops)), dry=len(dry), dry_v=column((d[0] for d in dry), np.int64),
+        stop_at=column(s[3] for s in stops), stop_kept=np.zeros(len(stops)),
+        stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry), dry_v=column((d[0] for d in dry), np.int64),
         dry_level=column(d[1] for d in dry), dry_kept=np.zeros(len(dry)), loops=0,
         loop_K=np.zeros(0), loop_error=np.zeros(0), loop_first=np.zeros(1, dtype=np.int64),
         loop_node=np.zeros(0, dtype=np.int64), loop_kept=np.zeros(0), known=0, slots=1,

@@ -23,7 +23,8 @@ class Mechanism:
         node: that of ``last``, -1 for none.
         armature, damping, stiffness: of the variables; implicit.
         units: of the variables, in which shifts of positions are bounded.
-        free: 0 for variables that move prescribed, 1 for others;  prescribed: whether there are any.
+        free: 0 for variables that move prescribed, 1 for others.
+        prescribed: 1 where there are such variables.
         pose: of bodies, ``[R | p]``.
         S, F: subspaces and forces of composite bodies, see ``terms``.
         twist: velocities of bodies about the points of their trees, angular first.
@@ -52,7 +53,7 @@ class Mechanism:
 
 @procedure
 def body_velocities(m: Mechanism, v: "float[:]", twist: "float[:, 6]"):
-    """Velocities of all bodies in world axes, about the points of their trees — RBDA Example 4.4."""
+    """Velocities of the bodies in world axes about the points of their trees — RBDA Example 4.4."""
     for k in range(6):
         twist[0, k] = 0.0
     for i in range(1, m.bodies):

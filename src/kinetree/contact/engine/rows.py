@@ -167,10 +167,10 @@ def slips(m: Mechanism, rows: Rows, f: Found, twist: "float[:, 6]"):
 
 @procedure
 def contact_block(
-    m: Mechanism, p: Problem, a: int, low: int, high: int, sign: float, x: "float[3]", root: int,
-    axes: "float[3, 3]", scale: "float[6]", dim: int, at: int, target: "float[:]", v: "float[:]",
-    fixed: "float[:]",
-):
+    m: Mechanism, p: Problem, rows: Rows, a: int, low: int, high: int, sign: float, x: "float[3]",
+    root: int, axes: "float[3, 3]", scale: "float[6]", dim: int, at: int, target: "float[:]",
+    v: "float[:]",
+):  # fmt: skip
     """Columns of variables above ``low`` up to ``high`` of node ``a``, of a block at ``J[at]``.
 
     Variables that move prescribed are no unknowns: what they add goes to the target.
@@ -198,7 +198,7 @@ def contact_block(
             y *= sign * scale[r]
             if m.free[k] == 0.0:
                 target[r] += y * v[k]
-                fixed[j + r * wide] = y
+                rows.fixed[j + r * wide] = y
                 y = 0.0
             p.J[j + r * wide] = y
 
@@ -258,24 +258,14 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
         for k in range(dim * wide):
             p.J[at + k] = 0.0
             rows.fixed[at + k] = 0.0
-        low = p.node_first[node] - 1
-        if a == b:
-            if last_a < last_b:
-                contact_block(m, p, node, last_a, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v,
-                    rows.fixed,
-                )  # fmt: skip
-            else:
-                contact_block(m, p, node, last_b, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v,
-                    rows.fixed,
-                )  # fmt: skip
-        elif node == a:
-            contact_block(m, p, node, low, last_a, -1.0, f.point[c], m.root[i], axes, scale, dim, at, target, v,
-                    rows.fixed,
-                )  # fmt: skip
-        else:
-            contact_block(m, p, node, low, last_b, 1.0, f.point[c], m.root[j], axes, scale, dim, at, target, v,
-                    rows.fixed,
-                )  # fmt: skip
+        low = min(last_a, last_b) if a == b else p.node_first[node] - 1
+        plus = last_b > last_a if a == b else node == b
+        high = last_b if plus else last_a
+        root = m.root[j] if plus else m.root[i]
+        sign = 1.0 if plus else -1.0
+        contact_block(
+            m, p, rows, node, low, high, sign, f.point[c], root, axes, scale, dim, at, target, v
+        )
         entry += 1
         at += dim * wide
         up = p.node_parent[node]
@@ -300,7 +290,12 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
 
 @procedure
 def approaching(
-    m: Mechanism, f: Found, c: int, h: float, slack: float, before: "float[:, 6]",
+    m: Mechanism,
+    f: Found,
+    c: int,
+    h: float,
+    slack: float,
+    before: "float[:, 6]",
     after: "float[:, 6]",
 ) -> bool:
     """Whether a contact can close within ``h``, by the velocities before and without contact."""
@@ -312,8 +307,16 @@ def approaching(
 
 @procedure
 def add_contacts(
-    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, slack: float, v: "float[:]",
-    before: "float[:, 6]", after: "float[:, 6]", again: bool,
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    f: Found,
+    h: float,
+    slack: float,
+    v: "float[:]",
+    before: "float[:, 6]",
+    after: "float[:, 6]",
+    again: bool,
 ) -> int:
     """Groups of all contacts that can act within the step; 0, or ``FULL``.
 
@@ -324,10 +327,7 @@ def add_contacts(
     p.row_first[0] = 0
     p.entry_first[0] = 0
     for c in range(f.count):
-        if again:
-            acts = rows.active[c] != 0
-        else:
-            acts = approaching(m, f, c, h, slack, before, after)
+        acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = 0
         if acts:
             code = add_contact(m, p, rows, f, c, v)
@@ -466,7 +466,13 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
 
 @procedure
 def add_joint_rows(
-    m: Mechanism, p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    q: "float[:]",
+    v: "float[:]",
+    free: "float[:]",
+    h: float,
     everything: bool,
 ) -> int:
     """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
@@ -537,15 +543,21 @@ def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float) -> 
 
 @procedure
 def targets(
-    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, rest: float, deep: float,
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    f: Found,
+    h: float,
+    rest: float,
+    deep: float,
     free: "float[:]",
 ):
     """What is added to the first row of every group before it must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:
-    ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``, Newton's
-    law in the form of Moreau. Penetration up to ``deep`` is rounding error, which velocities take
-    out.
+    ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``,
+    Newton's law in the form of Moreau. Penetration up to ``deep`` is rounding error, which
+    velocities take out.
     """
     for g in range(p.groups):
         row = p.row_first[g]
@@ -577,7 +589,13 @@ def row_velocity(p: Problem, g: int, v: "float[:]") -> float:
 
 @procedure
 def shifts_wanted(
-    m: Mechanism, p: Problem, rows: Rows, h: float, beta: float, closed: float, most: float,
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    h: float,
+    beta: float,
+    closed: float,
+    most: float,
     moved: "float[:]",
 ) -> float:
     """Make the problem that of a shift of positions, and say how deep the deepest group is.

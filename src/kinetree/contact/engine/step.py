@@ -294,7 +294,9 @@ def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
                 lam = p.impulse[row + r]
                 if lam != 0.0:
                     for j in range(wide):
-                        x[p.node_first[a] + j] += (p.J[at + r * wide + j] + fixed[at + r * wide + j]) * lam
+                        x[p.node_first[a] + j] += (
+                            p.J[at + r * wide + j] + fixed[at + r * wide + j]
+                        ) * lam
 
 
 @procedure
@@ -381,15 +383,21 @@ def shifted(s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, beta: flo
 
 
 @procedure
-def balanced(s: Step, m: Mechanism, kinetic: float, potential: float):
+def balanced(s: Step, m: Mechanism, rows: Rows, f: Found, kinetic: float, potential: float):
     """Velocities at the end that hold no more energy than was there or was put in.
+
+    Contacts put none in, unless a surface drifts.
 
     What the variation of inertia and the curvature of surfaces add is an error of either sign.
     Where it would be a gain, velocities are made smaller by a common factor, which leaves contacts
     closed, friction against sliding, and loops closed as they are.
     """
     mean = s.residuals[5] - s.residuals[6]
-    given = s.work - max(mean, 0.0)
+    drifts = False
+    for g in range(rows.contacts):
+        u = f.drift[rows.contact[g]]
+        drifts = drifts or u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0
+    given = s.work if drifts else s.work - max(mean, 0.0)
     excess = kinetic + potential - s.energy[0] - s.energy[1] - given
     size = kinetic + s.energy[0] + abs(potential) + abs(s.energy[1])
     s.energy[0] = kinetic
@@ -429,8 +437,17 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
 
 @procedure
 def take_step(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, shapes: Shapes, special: Special,
-    pairs: Pairs, touch: Touch, f: Found, k: Kernels,
+    s: Step,
+    m: Mechanism,
+    p: Problem,
+    work: Work,
+    rows: Rows,
+    shapes: Shapes,
+    special: Special,
+    pairs: Pairs,
+    touch: Touch,
+    f: Found,
+    k: Kernels,
 ) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
     if s.conserving == 1 and s.known == 0:
@@ -514,7 +531,7 @@ def take_step(
         run(k.to_shifted)
     if s.conserving == 1:
         run(k.energy_after)
-        balanced(s, m, s.part[1], s.part[2])
+        balanced(s, m, rows, f, s.part[1], s.part[2])
     for i in range(m.nq):
         s.q[i] = s.q_e[i]
     for i in range(m.nv):
@@ -524,8 +541,19 @@ def take_step(
 
 @procedure
 def take_steps(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, shapes: Shapes, special: Special,
-    pairs: Pairs, touch: Touch, f: Found, k: Kernels, total: "float[:]", count: int,
+    s: Step,
+    m: Mechanism,
+    p: Problem,
+    work: Work,
+    rows: Rows,
+    shapes: Shapes,
+    special: Special,
+    pairs: Pairs,
+    touch: Touch,
+    f: Found,
+    k: Kernels,
+    total: "float[:]",
+    count: int,
 ) -> "(int, int)":
     """Up to so many steps with the same forces: how many were taken, and the last one's code.
 

@@ -1,6 +1,5 @@
 """Steps of ``simulate`` by the engine: single motions, and batches one motion after the other."""
 
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,6 @@ from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Notes, Residuals, gathered
 from kinetree.contact.stepping.inertia import straight_motion
 from kinetree.contact.stepping.rows import JointRows, StepConstraints
-from kinetree.errors import SimulationWarning
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stepped
@@ -82,8 +80,6 @@ class EngineStepper(Stepper):
         self.memories = np.empty(batch, dtype=object)
         for index in np.ndindex(*batch):
             self.memories[index] = Memory()
-        if not compiled:
-            _warn_of_python(model, field)
 
     @property
     def _is_steady(self):
@@ -160,12 +156,14 @@ class EngineStepper(Stepper):
         return found
 
     def _applied(self, t, h, q, qd, tau):
-        """Joint forces at the start of a step; resistance and prescribed motion go to the engine."""
+        """Joint forces at the start of a step; resistance and prescribed motion are passed on."""
         model, field, engine = self.model, self.field, self.engine
         if self.prescription is not None:
             engine.prescribe(*_prescribed(self.prescription, model, t, h, q, qd))
         if self._has_levels:
-            engine.rows.dry_level[:] = [self.joints.level(c, qd[i]) for i, c in self.joints.friction]
+            engine.rows.dry_level[:] = [
+                self.joints.level(c, qd[i]) for i, c in self.joints.friction
+            ]
         if self.is_plain:
             return tau
         if not self.compiled:
@@ -185,7 +183,11 @@ def engine_tolerance(tolerance) -> float:
 def _is_plain(field):
     """Whether nothing but springs and dampers of the joints acts beside what is held."""
     passive = field.passive
-    parts = () if passive is None else (passive.friction, passive.limits, passive.loops, passive.tendons)
+    parts = (
+        ()
+        if passive is None
+        else (passive.friction, passive.limits, passive.loops, passive.tendons)
+    )
     others = (field.drive, field.actuators, *parts)
     return not field.forces and all(part is None for part in others)
 
@@ -198,14 +200,3 @@ def _prescribed(prescription, model, t, h, q, qd):
         for part in (0.0, h / 2, h)
     )
     return (end - first) / h * fixed, mean * fixed
-
-
-def _warn_of_python(model, field):
-    names = [getattr(getattr(f, "function", f), "__name__", type(f).__name__) for f in field.forces]
-    what = f"force {', '.join(map(repr, names))}" if names else "prescribed motion"
-    warnings.warn(
-        f"simulate of {model.name!r}: {what} is Python code, which is called in every step; under "
-        f"@kinetree.kernel it would be compiled",
-        SimulationWarning,
-        stacklevel=5,
-    )

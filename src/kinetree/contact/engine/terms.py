@@ -15,7 +15,7 @@ from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.stepping.inertia import straight_part, turned_part, turning_part
-from kinetree.model.define import kernel_for, kept
+from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
 from kinetree.spatial import Plucker

@@ -1,0 +1,184 @@
+"""The engine: whole steps in compiled code, for free bodies and robots, with all laws."""
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.contact import Scene, TimeStepping, with_ground
+from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.engine.terms import TEXTS, term_kernel
+from kinetree.contact.stepping import inertia
+from kinetree.model import geometry
+
+H = 2e-3
+
+
+def bodies(*places, shape=None, mass=1.0, friction=0.6, **surface):
+    """Free bodies of one shape on the ground, and where they start."""
+    shape = geometry.Box((0.2, 0.2, 0.2)) if shape is None else shape
+    if isinstance(shape, geometry.Box):
+        I = kt.shapes.box(*shape.size, mass=mass)
+    else:
+        I = kt.shapes.sphere(shape.radius, mass=mass)
+    builder = kt.ModelBuilder("bodies")
+    for k in range(len(places)):
+        builder.body(f"b{k}", joint=kt.Free(), inertia=I)
+        builder.geometry(shape, on=f"b{k}", name=f"b{k}")
+    model = with_ground(builder.build())
+    q = model.neutral()
+    for k, p in enumerate(places):
+        q[7 * k : 7 * k + 3] = p
+    return model, Scene(model, friction=friction, **surface), q
+
+
+def test_texts_of_the_terms_are_those_of_the_book():
+    model, rng = kt.samples.quadruped(), np.random.default_rng(0)
+    q = np.array(model.posture("home").q)
+    q[7:] += 0.3 * rng.normal(size=12)
+    q[3:7] = [0.5, 0.5, -0.5, 0.5]
+    qd, zero = rng.normal(size=18), np.zeros(18)
+    pose, S, F = term_kernel(model, "terms").call(q)
+    M, H = F @ S.T, kt.mass_matrix(model, q)
+    assert pose.shape == (13, 12)
+    T = kt.poses(model, q)
+    assert np.abs(pose.reshape(-1, 3, 4) - T[:, :3]).max() < 1e-14
+    for k in range(18):
+        j = k
+        while j >= 0:
+            assert abs(M[k, j] + model.armature[k] * (j == k) - H[k, j]) < 1e-13
+            j = model.expanded_parent[j]
+    C = term_kernel(model, "bias").call(q, qd, zero)
+    expected = kt.bias_force(model, q, qd) + H @ inertia.turning(model, qd)
+    assert np.abs(C - expected).max() < 1e-12
+    step, turned = inertia.straight_motion(model, qd, 0.01)
+    moved = term_kernel(model, "moved").call(q, qd, np.array([0.01]))
+    assert np.abs(moved[0] - model.integrate(q, step)).max() < 1e-15
+    assert np.abs(moved[1] - turned).max() < 1e-15
+    for name, (text, arguments, _) in TEXTS.items():
+        given = {"q": q, "qd": qd, "qdd": zero, "h": np.array([0.01])}
+        arrays = [given[n] for n in arguments]
+        found, meant = term_kernel(model, name).call(*arrays), text(model, *arrays)
+        pairs = zip(found, meant, strict=True) if isinstance(found, tuple) else [(found, meant)]
+        assert all(np.abs(np.asarray(a) - np.asarray(b)).max() < 1e-11 for a, b in pairs)
+
+
+def test_a_stack_of_ten_stands_without_drift():
+    model, scene, q = bodies(*((0, 0, 0.1 + 0.2 * k) for k in range(10)))
+    engine = Engine(model, scene)
+    end = engine.step(q, np.zeros(model.nv), H, count=500)
+    assert np.abs(end.q - q).max() < 3e-11  # 1e-9 m in 30 s
+    found = engine.forces()
+    assert len(found.contacts.names) == 40
+    lowest = found.contacts.predecessor == 0
+    assert abs(found.force[lowest, 0].sum() - 98.1) < 1e-6
+    assert end.residuals[9] == 500
+
+
+def test_energy_never_rises_when_boxes_fall_on_each_other():
+    model, scene, q = bodies((0, 0, 0.3), (0.07, 0.03, 0.7), (0.02, -0.08, 1.1))
+    q[3:7] = [0.9, 0.3, 0.1, 0.0]
+    q[3:7] /= np.linalg.norm(q[3:7])
+    engine, qd, energy = Engine(model, scene), np.zeros(model.nv), []
+    for _ in range(400):
+        end = engine.step(q, qd, H)
+        q, qd = end.q, end.qd
+        energy.append(kt.kinetic_energy(model, q, qd) + kt.potential_energy(model, q))
+        assert end.residuals[3] < 5e-3
+    assert np.max(np.diff(energy)) < 1e-9 * energy[0]
+    assert energy[-1] < 0.6 * energy[0]
+
+
+def test_a_block_slides_by_coulombs_law_and_a_ball_rolls_without_drag():
+    model, scene, q = bodies((0, 0, 0.1), friction=0.3)
+    engine = Engine(model, scene)
+    end = engine.step(q, np.array([0, 0, 0, 2.0, 0, 0]), H, count=200)
+    t = 200 * H
+    assert abs(end.qd[3] - (2.0 - 0.3 * 9.81 * t)) < 1e-9
+    assert abs(end.q[0] - (2.0 * t - 0.15 * 9.81 * t * t)) < 1e-3 * H  # exact but for its start
+    ball, scene, q = bodies((0, 0, 0.1), shape=geometry.Sphere(0.1), friction=0.3)
+    end = Engine(ball, scene).step(q, np.array([0, 5.0, 0, 0.5, 0, 0]), H, count=1000)
+    assert abs(np.linalg.norm(end.qd[3:]) - 0.5) < 1e-9
+    assert abs(end.q[0] - 1.0) < 1e-8
+
+
+def test_restitution_and_drift_of_surfaces():
+    ball, scene, q = bodies((0, 0, 0.35), shape=geometry.Sphere(0.1), restitution=0.5)
+    engine, qd, top = Engine(ball, scene), np.zeros(6), 0.0
+    for _ in range(400):
+        end = engine.step(q, qd, 1e-3)
+        top = max(top, end.q[2]) if end.qd[5] > 0 or top else 0.0
+        q, qd = end.q, end.qd
+        if top and end.qd[5] < 0:
+            break
+    assert abs(top - 0.1 - 0.25 * 0.25) < 3e-3
+    model, scene, q = bodies((0, 0, 0.1), friction=0.5)
+    engine = Engine(model, scene)
+    engine.tables.shapes.drift[engine.tables.shapes.body == 0] = [0.4, 0.0, 0.0]
+    end = engine.step(q, np.zeros(6), H, count=300)
+    assert abs(end.qd[3] - 0.4) < 1e-6
+
+
+def test_the_unrolled_step_agrees_to_first_order_and_the_engine_converges_faster():
+    model = with_ground(kt.samples.quadruped())
+    feet = [g for g in model.geometry if isinstance(g.shape, geometry.Sphere)]
+    scene = Scene(model, [(model.geometry[-1], foot) for foot in feet], friction=0.8)
+    q, qd = np.array(model.posture("home").q), np.zeros(18)
+    qd[3] = 0.3
+    ends = []
+    for h in (2e-3, 1e-3):
+        end = Engine(model, scene).step(q, qd, h, count=round(0.1 / h))
+        how = {"duration": 0.1, "dt": h, "limits": None, "friction": None, "store_every": 50}
+        ours = kt.simulate(model, q, qd, contact=TimeStepping(scene), **how)
+        ends.append((end.q, ours.q[-1]))
+        assert np.abs(end.q - ours.q[-1]).max() < 4 * h
+        assert end.residuals[0] < 1e-9
+        assert end.residuals[3] < 1e-10
+    own, other = (np.abs(a - b).max() for a, b in zip(*ends, strict=True))
+    assert own < 0.05 * other
+
+
+def test_a_start_inside_is_resolved_at_bounded_speed():
+    model, scene, q = bodies((0, 0, 0.05))
+    engine = Engine(model, scene, correction_speed=0.1)
+    size = engine.size
+    first = engine.step(q, np.zeros(6), H)
+    assert 0 < first.q[2] - 0.05 < 0.1 * size * H * 1.001
+    end = engine.step(first.q, first.qd, H, count=1500)
+    assert abs(end.q[2] - 0.1) < 1e-9
+
+
+def test_memories_belong_to_motions():
+    model, scene, q = bodies((0, 0, 0.1), (0.02, 0, 0.3))
+    engine, a, b = Engine(model, scene), Memory(), Memory()
+    zero = np.zeros(12)
+    first = engine.step(q, zero, H, count=20, memory=a)
+    engine.step(q + np.eye(14)[0], zero, H, count=3, memory=b)
+    again = engine.step(first.q, first.qd, H, memory=a)
+    whole = Engine(model, scene).step(q, zero, H, count=21)
+    assert np.abs(again.q - whole.q).max() < 1e-13
+    assert a.copy() is not a
+
+
+def test_a_fast_cube_does_not_pass_a_thin_wall():
+    builder = kt.ModelBuilder("bullet")
+    builder.body("cube", joint=kt.Free(), inertia=kt.shapes.box(0.04, 0.04, 0.04, mass=0.1))
+    builder.geometry(geometry.Box((0.04, 0.04, 0.04)), on="cube", name="cube")
+    builder.geometry(geometry.Box((0.01, 1.0, 1.0)), on="base", name="wall")
+    model = builder.build()
+    q = model.neutral()
+    q[0] = -1.0
+    end = Engine(model, Scene(model)).step(q, np.array([0, 0, 0, 100.0, 0, 0]), H, count=20)
+    assert end.q[0] < -0.024
+
+
+def test_capacities_grow():
+    model, scene, q = bodies(*((0.25 * (k % 9), 0.25 * (k // 9), 0.1) for k in range(81)))
+    engine = Engine(model, scene)
+    end = engine.step(q, np.zeros(model.nv), H, count=3)
+    assert np.abs(end.q - q).max() < 1e-11
+    assert len(engine.forces().contacts.names) == 324
+
+
+def test_names_of_contacts_say_pair_and_feature():
+    model, scene, q = bodies((0, 0, 0.1), (0, 0, 0.3))
+    motion = kt.simulate(model, q, duration=0.01, dt=H, contact=TimeStepping(scene))
+    assert {n.rpartition(":")[0] for n in motion.contact.names} == {"ground/b0", "b0/b1"}
