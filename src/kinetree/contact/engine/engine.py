@@ -435,19 +435,13 @@ def _rows(joints) -> Rows:
     def column(values, kind: Any = float):
         return np.array(list(values), dtype=kind).reshape(-1)
 
-    whole = {k: np.zeros(1, dtype=np.int64) for k in ("active", "contact", "slot", "dim")}
     return Rows(
-        groups_room=0, rows_room=0, entries_room=0, numbers_room=0, numbers=0, contacts=0,
-        **whole, fixed=np.zeros(1), axes=np.zeros((1, 3, 3)), scale=np.zeros((1, 6)),
-        before=np.zeros(1), gap=np.zeros(1), stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
+        stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
         stop_v=column((s[1] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
         stop_at=column(s[3] for s in stops), stop_kept=np.zeros(len(stops)),
-        stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry), dry_v=column((d[0] for d in dry), np.int64),
-        dry_level=column(d[1] for d in dry), dry_kept=np.zeros(len(dry)), loops=0,
-        loop_K=np.zeros(0), loop_error=np.zeros(0), loop_first=np.zeros(1, dtype=np.int64),
-        loop_node=np.zeros(0, dtype=np.int64), loop_kept=np.zeros(0), known=0, slots=1,
-        key=np.zeros((1, 3), dtype=np.int64), kept=np.zeros((1, 6)),
-        force=np.zeros((1, 6)), slip=np.zeros((1, 3)),
+        stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry),
+        dry_v=column((d[0] for d in dry), np.int64), dry_level=column(d[1] for d in dry),
+        dry_kept=np.zeros(len(dry)), loop_first=np.zeros(1, dtype=np.int64), slots=1,
     )  # fmt: skip
 
 
@@ -456,10 +450,8 @@ def _step(tree, numbers) -> Step:
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("given", "given_v", "drive")
     return Step(
-        h=0.0, rest=0.0, correction=0.0, deep=0.0, closed=0.0, settled=0.0, margin=0.0,
-        conserving=0, flying=0, springs=0, **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")},
-        **{k: np.zeros(nv) for k in vectors}, part=np.zeros(3), factors=np.zeros(max(numbers, 1)),
-        numbers=numbers, before=np.zeros((n, 6)), unheld=np.zeros((n, 6)), energy=np.zeros(2),
-        known=0, residuals=np.zeros(10), work=0.0, culprit=0, near=0.0, alpha=0.0, passes=0,
-        tried=0, factored=0, newton=0, unsolved=0,
+        **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
+        part=np.zeros(3), factors=np.zeros(max(numbers, 1)), numbers=numbers,
+        before=np.zeros((n, 6)), unheld=np.zeros((n, 6)), energy=np.zeros(2),
+        residuals=np.zeros(10),
     )  # fmt: skip
