@@ -21,7 +21,7 @@ change of velocity by the forces of the step.
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored, take
-from kinetree.contact.newton.cones import OPEN, SLIDING, law, linear, project, tangential
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, project, tangential
 from kinetree.contact.newton.islands import split
 from kinetree.contact.newton.pattern import analyse, place_pairs
 from kinetree.contact.newton.problem import CONE, Problem, Work
@@ -30,6 +30,9 @@ __all__ = ["solve"]
 
 AIM = 1e-3
 """Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep."""
+
+MOVING = 0.03
+"""The same for islands that move."""
 
 SOFT = 1e-5
 """Inverse penalty of contacts that stick, in units of d."""
@@ -42,8 +45,6 @@ ALTERNATING = 100.0
 
 AT_FIRST = 20
 """Iterations of it, at first; then twice as many, up to 500."""
-
-RELAXATION = 1.6
 
 
 @procedure
@@ -344,47 +345,45 @@ def add_group(problem: Problem, work: Work, g: int, A: "float[:]", both: int) ->
 
 
 @procedure
-def newton_step(problem: Problem, work: Work, island: int, both: int) -> int:
-    """Newton's step ``dv``, ``dlam``, ``dw``: 0, or 1 when there is none."""
-    A = local("float", 36)
+def newton_step(problem: Problem, work: Work, island: int, both: int, again: int) -> int:
+    """Newton's step ``dv``, ``dlam``, ``dw``: 0, or 1 when there is none.
+
+    Its matrix is made and factored, or taken as it was if ``again``.
+    """
     c = local("float", 6)
-    put_mass(problem, work, island, both)
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.dv[i] = work.g[i]
+    B = local("float", 36)
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
+    if again == 0:
+        put_mass(problem, work, island, both)
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
     for k in range(first_group, last_group):
         g = work.island_group[k]
         first = problem.row_first[g]
         linear(problem.dim[g], problem.mu[g], work.state[g], 1.0 / work.delassus[g], SOFT,
-               view(work.lam, first), view(work.w, first), view(work.y, first), view(work.p, first),
-               A, c)  # fmt: skip
+               view(work.lam, first), view(work.w, first), view(work.y, first),
+               view(work.p, first), B, c)  # fmt: skip
         for r in range(problem.dim[g]):
-            work.c[first + r] = c[r]
+            work.dlam[first + r] = c[r]
         give(problem, g, c, work.dv)
-        if work.state[g] != OPEN:
-            add_group(problem, work, g, A, both)
-    problem.factored += 1
-    if factor(problem, work, island, both) != 0:
-        return 1
-    total = 0.0
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.dv[i] = -work.dv[i]
+        if again == 0:
+            work.was[g] = work.state[g]
+            A = view(work.A, 6 * first)
+            for r in range(problem.dim[g] * problem.dim[g]):
+                A[r] = B[r]
+            if work.state[g] != OPEN:
+                add_group(problem, work, g, A, both)
+    if again == 0:
+        problem.factored += 1
+        if factor(problem, work, island, both) != 0:
+            return 1
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
     solve_factored(problem, work, island, both, work.dv)
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            total += work.dv[i]
+    total = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        total += work.dv[work.island_dof[n]]
     if not isfinite(total):
         return 1
     for k in range(first_group, last_group):
@@ -392,16 +391,61 @@ def newton_step(problem: Problem, work: Work, island: int, both: int) -> int:
         dim = problem.dim[g]
         first = problem.row_first[g]
         dw = view(work.dw, first)
+        A = view(work.A, 6 * first)
         row_velocity(problem, g, work.dv, dw)
-        linear(dim, problem.mu[g], work.state[g], 1.0 / work.delassus[g], SOFT,
-               view(work.lam, first), view(work.w, first), view(work.y, first),
-               view(work.p, first), A, c)  # fmt: skip
         for r in range(dim):
-            s = c[r]
+            s = 0.0
             for m in range(dim):
-                s -= A[r * dim + m] * dw[m]
-            work.dlam[first + r] = s
+                s += A[r * dim + m] * dw[m]
+            work.dlam[first + r] -= s
     return 0
+
+
+@procedure
+def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
+    """States of groups by their impulses alone, for the first step: how many act, and how many slide."""
+    acting = 0
+    sliding = 0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        y = view(work.y, first)
+        p = view(work.p, first)
+        state = OPEN
+        for r in range(dim):
+            p[r] = lam[r]
+        if problem.kind[g] != CONE:
+            if problem.low[g] < lam[0] < problem.high[g]:
+                state = STICKING
+        elif lam[0] > 0.0:
+            state = STICKING
+            most = problem.mu[g] * lam[0]
+            if dim > 1 and tangential(lam, dim) >= (1.0 - 1e-6) * most:
+                y[0] = lam[0]
+                for r in range(1, dim):
+                    y[r] = lam[r] - work.w[first + r] / work.delassus[g]
+                length = tangential(y, dim)
+                if length > most:
+                    state = SLIDING
+                    sliding += 1
+                    for r in range(1, dim):
+                        p[r] = most / length * y[r]
+        if state != OPEN:
+            acting += 1
+        work.state[g] = state
+    return acting, sliding
+
+
+@procedure
+def unchanged(work: Work, island: int) -> bool:
+    """Whether the states of groups are those of the last matrix."""
+    same = True
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        same = same and work.state[g] == work.was[g]
+    return same
 
 
 @procedure
@@ -434,8 +478,8 @@ def move(problem: Problem, work: Work, island: int, t: float) -> None:
 
 
 @procedure
-def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> float:
-    """Iterations of the alternating direction method; the penalty for the next."""
+def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> None:
+    """Iterations of the alternating direction method."""
     A = local("float", 36)
     y = local("float", 6)
     p = local("float", 6)
@@ -452,12 +496,9 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
         add_group(problem, work, g, A, 0)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:
-        return penalty
-    primal = 0.0
-    dual = 0.0
+        return
     for _ in range(iterations):
         momentum(problem, work, island, work.v)
-        primal = 0.0
         for k in range(first_group, last_group):
             g = work.island_group[k]
             dim = problem.dim[g]
@@ -474,11 +515,9 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
             project(problem, g, y, p)
             for r in range(dim):
                 change = p[r] - lam[r]
-                primal = max(primal, change * change * work.delassus[g])
                 lam[r] = p[r]
                 p[r] += change
             give(problem, g, p, work.g)
-        dual = 0.0
         for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
             node = work.order[work.island_node[n]]
             for i in range(
@@ -492,11 +531,16 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 problem.node_first[node], problem.node_first[node] + problem.node_count[node]
             ):
                 work.v[i] += work.dv[i]
-                dual = max(dual, work.dv[i] * work.dv[i] / work.inverse[i])
-    ratio = sqrt(sqrt(max(primal, 1e-300) / max(dual, 1e-300)) / penalty)
-    if 0.2 < ratio < 5.0:
-        return penalty
-    return penalty * min(max(ratio, 0.1), 10.0)
+    
+
+@procedure
+def at_rest(problem: Problem, work: Work, island: int, forces: float) -> bool:
+    """Whether the velocities of an island are far below what the forces of a step change."""
+    most = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        most = max(most, work.v[i] * work.v[i] / work.inverse[i])
+    return most < 1e-6 * forces * forces
 
 
 @procedure
@@ -506,18 +550,43 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     steps = 0
     rounds = 0
     length = AT_FIRST
-    penalty = ALTERNATING
     gradient = evaluate(problem, work, island)
     worst, merit, size, sliding = laws(problem, work, island)
     merit += momentum_along(problem, work, island)
     size = max(size, forces)
     error = max(gradient, worst)
+    if error > AIM * problem.tolerance * size:  # what acted acts, what slid slides
+        acting, some = guess(problem, work, island)
+        if acting > 0:
+            steps += 1
+            if newton_step(problem, work, island, min(some, 1), 0) == 0:
+                move(problem, work, island, 1.0)
+            gradient = evaluate(problem, work, island)
+            worst, new, size, sliding = laws(problem, work, island)
+            new += momentum_along(problem, work, island)
+            if new > merit:
+                forces = prepare(problem, work, island)
+                gradient = evaluate(problem, work, island)
+                worst, new, size, sliding = laws(problem, work, island)
+                new += momentum_along(problem, work, island)
+            merit = new
+            size = max(size, forces)
+            error = max(gradient, worst)
+        else:
+            worst, new, size, sliding = laws(problem, work, island)
+            size = max(size, forces)
+    factored = -1
+    fast = False
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
+        if error <= MOVING * problem.tolerance * size and not at_rest(problem, work, island, forces):
+            break
         steps += 1
-        both = 0
-        if sliding > 0:
-            both = 1
-        stuck = newton_step(problem, work, island, both)
+        both = min(sliding, 1)
+        again = 0
+        if factored == both and (both == 0 or fast) and unchanged(work, island):
+            again = 1
+        stuck = newton_step(problem, work, island, both, again)
+        factored = both
         before = error
         if stuck == 0:
             t = 1.0
@@ -533,19 +602,19 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             if stuck == 0:
                 move(problem, work, island, t)
         if stuck != 0:
-            if error <= problem.tolerance * size:
-                break
-            if rounds >= problem.most_rounds:
+            if error <= problem.tolerance * size or rounds >= problem.most_rounds:
                 break
             rounds += 1
-            penalty = alternate(problem, work, island, length, penalty)
+            factored = -1
+            alternate(problem, work, island, length, ALTERNATING)
             length = min(2 * length, 500)
         gradient = evaluate(problem, work, island)
         worst, merit, size, sliding = laws(problem, work, island)
         merit += momentum_along(problem, work, island)
         size = max(size, forces)
         error = max(gradient, worst)
-        if error <= problem.tolerance * size and error > 0.1 * before:
+        fast = error < 0.1 * before
+        if error <= problem.tolerance * size and not fast:
             break
     return finish(problem, work, island, error, size, steps, rounds)
 

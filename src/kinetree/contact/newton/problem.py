@@ -167,6 +167,7 @@ class Work:
     pair_at: "int[:]"  # address in H of the block of a pair of entries
     block_place: "int[:]"  # address in H of a block of M
     state: "int[:]"  # groups: open, sticking, sliding
+    was: "int[:]"  # groups: state when the matrix was made
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
     AJ: "float[:]"  # as J
     # rows
@@ -176,7 +177,7 @@ class Work:
     dw: "float[:]"
     lam: "float[:]"
     dlam: "float[:]"
-    c: "float[:]"
+    A: "float[:]"  # 6 rows: matrices of groups, (dim, dim)
     # degrees of freedom
     v: "float[:]"
     g: "float[:]"
@@ -270,8 +271,9 @@ _WORK = {
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "delassus", "state"),
-    "rows": ("w", "y", "p", "dw", "lam", "dlam", "c"),
+    "groups": ("island_group", "pair_first", "delassus", "state", "was"),
+    "rows": ("w", "y", "p", "dw", "lam", "dlam"),
+    "matrices": ("A",),
     "nv": ("island_dof", "v", "g", "dv", "metric", "inverse", "temp"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
@@ -295,7 +297,7 @@ def enlarge(work: Work, problem: Problem) -> None:
     sizes = {
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
         "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
-        "numbers": len(problem.J),
+        "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
         "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
         "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
         "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),
