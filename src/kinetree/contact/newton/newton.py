@@ -28,7 +28,7 @@ from kinetree.contact.newton.problem import CONE, Problem, Work
 
 __all__ = ["solve"]
 
-AIM = 1e-3
+AIM = 1e-4
 """Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep."""
 
 MOVING = 0.03
@@ -403,7 +403,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
 
 @procedure
 def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
-    """States of groups by their impulses alone, for the first step: how many act, and how many slide."""
+    """States of groups by their impulses alone: how many act, and how many of them slide."""
     acting = 0
     sliding = 0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
@@ -531,10 +531,10 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 problem.node_first[node], problem.node_first[node] + problem.node_count[node]
             ):
                 work.v[i] += work.dv[i]
-    
+
 
 @procedure
-def at_rest(problem: Problem, work: Work, island: int, forces: float) -> bool:
+def at_rest(work: Work, island: int, forces: float) -> bool:
     """Whether the velocities of an island are far below what the forces of a step change."""
     most = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
@@ -577,8 +577,10 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             size = max(size, forces)
     factored = -1
     fast = False
+    slow = 0
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
-        if error <= MOVING * problem.tolerance * size and not at_rest(problem, work, island, forces):
+        small = MOVING * problem.tolerance * size
+        if error <= small and not at_rest(work, island, forces):
             break
         steps += 1
         both = min(sliding, 1)
@@ -614,7 +616,11 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         size = max(size, forces)
         error = max(gradient, worst)
         fast = error < 0.1 * before
-        if error <= problem.tolerance * size and not fast:
+        if fast:
+            slow = 0
+        else:
+            slow += 1
+        if error <= problem.tolerance * size and slow >= 2:
             break
     return finish(problem, work, island, error, size, steps, rounds)
 
@@ -708,8 +714,26 @@ def list_nodes(problem: Problem, work: Work, islands: int) -> None:
 
 
 @procedure
+def fits(problem: Problem, work: Work) -> bool:
+    """Whether the lists of a problem have room in the workspace."""
+    if problem.groups > work.groups_room:
+        return False
+    if problem.row_first[problem.groups] > work.rows_room:
+        return False
+    most = 0
+    for g in range(problem.groups):
+        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+            size = problem.dim[g] * problem.node_count[problem.entry_node[e]]
+            most = max(most, problem.entry_at[e] + size)
+    return most <= work.numbers_room
+
+
+@procedure
 def solve(problem: Problem, work: Work) -> int:
     """Solve a problem, see ``Problem``: its status; -1: nothing done, ``enlarge`` the workspace."""
+    problem.status = -1
+    if not fits(problem, work):
+        return -1
     islands = split(problem, work)
     placed = 1
     if work.ordered > 0:
@@ -718,7 +742,6 @@ def solve(problem: Problem, work: Work) -> int:
         placed = analyse(problem, work)
         if placed == 0:
             placed = place_pairs(problem, work)
-    problem.status = -1
     if placed != 0:
         return -1
     list_nodes(problem, work, islands)

@@ -128,6 +128,9 @@ class Work:
     pairs_room: int  # lengths of pair_at, of panel_node and of pool
     panels_room: int
     pool_room: int
+    groups_room: int
+    rows_room: int
+    numbers_room: int
     # islands
     tree_up: "int[:]"  # trees: union-find
     tree_island: "int[:]"  # trees: island, -1 without groups
@@ -307,3 +310,5 @@ def enlarge(work: Work, problem: Problem) -> None:
         _grow(work, dict.fromkeys(names, sizes[what]))
     work.panels_room, work.pairs_room = len(work.panel_node), len(work.pair_at)
     work.pool_room, work.room, work.ordered = len(work.pool), len(work.H), 0
+    work.groups_room, work.rows_room = len(work.state) - 1, len(work.w)
+    work.numbers_room = len(work.AJ)

@@ -1,0 +1,360 @@
+"""Newton's method in the velocities: sparse factors, laws of contact, islands, effort at rest."""
+
+import numpy as np
+import pytest
+
+from kinetree.contact.complementarity import cones
+from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.islands import split
+from kinetree.contact.newton.newton import add_group, list_nodes, put_mass, solve
+from kinetree.contact.newton.pattern import analyse, place_pairs
+from kinetree.contact.newton.problem import (
+    BOUNDS,
+    CONE,
+    LARGEST_NODE,
+    enlarge,
+    problem_of,
+    with_room,
+    workspace,
+)  # fmt: skip
+
+H, WEIGHT = 0.1, 9.81 * 2e-3  # half edge of boxes; what gravity adds to a velocity in a step
+
+
+def ancestors(parent, d):
+    while d >= 0:
+        yield d
+        d = parent[d]
+
+
+def filled(parent, M, rows, **options):
+    """A problem from a dense matrix and groups: (kind, J, target, mu, low, high)."""
+    problem = problem_of(parent, **options)
+    for a in range(problem.nodes):
+        for k in range(problem.node_blocks_first[a], problem.node_blocks_first[a + 1]):
+            b, at = problem.block_ancestor[k], problem.block_at[k]
+            i, n = problem.node_first[a], problem.node_count[a]
+            j, m = problem.node_first[b], problem.node_count[b]
+            problem.M[at : at + n * m] = M[i : i + n, j : j + m].ravel()
+    total = sum(len(J) for _, J, *_ in rows)
+    with_room(problem, len(rows), total, len(rows) * problem.nodes, total * problem.nv)
+    row = entry = at = 0
+    for g, (kind, J, target, mu, low, high) in enumerate(rows):
+        problem.kind[g], problem.dim[g], problem.row_first[g] = kind, len(J), row
+        problem.mu[g], problem.low[g], problem.high[g] = mu, low, high
+        problem.target[row : row + len(J)] = target
+        problem.entry_first[g] = entry
+        for a in range(problem.nodes):
+            i, n = problem.node_first[a], problem.node_count[a]
+            if np.any(J[:, i : i + n]):
+                problem.entry_node[entry], problem.entry_at[entry] = a, at
+                problem.J[at : at + len(J) * n] = J[:, i : i + n].ravel()
+                entry, at = entry + 1, at + len(J) * n
+        row += len(J)
+    problem.groups = len(rows)
+    problem.row_first[len(rows)], problem.entry_first[len(rows)] = row, entry
+    return problem
+
+
+def run(problem, work=None):
+    work = work or workspace(problem)
+    while (status := solve(problem, work)) == -1:
+        enlarge(work, problem)
+    return status, work
+
+
+def missed(M, free, rows, v, lam):
+    """Error of momentum and of the laws, by other code: Coulomb's law case by case."""
+    momentum, laws, at = M @ (v - free), 0.0, 0
+    for kind, J, target, mu, low, high in rows:
+        x, w = lam[at : at + len(J)], J @ v + target
+        at += len(J)
+        momentum = momentum - J.T @ x
+        if kind == BOUNDS:
+            inside = low + 1e-9 < x[0] < high - 1e-9
+            wrong = [low - x[0], x[0] - high, abs(w[0]) if inside else 0.0]
+            wrong += [-w[0]] if x[0] <= low + 1e-9 else []
+            wrong += [w[0]] if x[0] >= high - 1e-9 else []
+        else:
+            t, speed = np.linalg.norm(x[1:]), np.linalg.norm(w[1:])
+            wrong = [-x[0], -w[0], t - mu * x[0], abs(x[0] * w[0])]
+            wrong += [abs(x[1:] @ w[1:] + mu * x[0] * speed)]  # dissipates as much as it can
+        laws = max(laws, *wrong)
+    return np.max(np.abs(momentum)), laws
+
+
+def boxes(places, contacts, mass=1.0, mu=0.5, velocity=None, **options):
+    """Free cubes under gravity; contacts: (below or -1, above, point), normals upward."""
+    n = len(places)
+    mass = np.broadcast_to(mass, n)
+    M = np.zeros((6 * n, 6 * n))
+    for i in range(n):
+        M[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = mass[i] * np.diag([1, 1, 1, *[2 * H * H / 3] * 3])
+    axes, rows = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), []
+    for a, b, point in contacts:
+        J = np.zeros((3, 6 * n))
+        for i, sign in ((a, -1), (b, 1)):
+            if i >= 0:
+                arm = np.subtract(point, places[i])
+                J[:, 6 * i : 6 * i + 6] = sign * np.hstack([axes, np.cross(arm, axes)])
+        rows.append((CONE, J, np.zeros(3), mu, 0.0, 0.0))
+    parent = np.concatenate([[-1, *range(6 * i, 6 * i + 5)] for i in range(n)])
+    problem = filled(parent, M, rows, **options)
+    problem.velocity[:] = 0.0 if velocity is None else velocity
+    problem.free[:] = problem.velocity
+    problem.free[2::6] -= WEIGHT
+    return problem, M, rows
+
+
+def stack(n, **options):
+    contacts = [(i - 1, i, (x, y, 2 * H * i)) for i in range(n) for x in (H, -H) for y in (H, -H)]
+    return boxes([(0, 0, H + 2 * H * i) for i in range(n)], contacts, **options)
+
+
+def pyramid(n, **options):
+    at = {
+        (r, i): ((i - (n - r - 1) / 2) * 0.22, 0, H + 2 * H * r)
+        for r in range(n)
+        for i in range(n - r)
+    }
+    number, contacts = {key: k for k, key in enumerate(at)}, []
+    for (r, i), k in number.items():
+        for below in [-1] if r == 0 else [number[r - 1, i], number[r - 1, i + 1]]:
+            x = at[r, i][0]
+            other = x if below < 0 else list(at.values())[below][0]
+            ends = max(x, other) - H, min(x, other) + H
+            contacts += [(below, k, (e, y, 2 * H * r)) for e in ends for y in (H, -H)]
+    return boxes(list(at.values()), contacts, **options)
+
+
+def random_forest(rng, trees=3):
+    """Parents of degrees of freedom, a mass matrix with their sparsity."""
+    parent = []
+    for _ in range(trees):
+        root = len(parent)
+        parent += [-1, *range(root, root + int(rng.integers(0, 6)))]
+        for _ in range(int(rng.integers(0, 8))):
+            parent.append(int(rng.integers(root, len(parent))))
+    M = 0.01 * np.eye(len(parent))
+    for d in range(len(parent)):
+        J = np.zeros((3, len(parent)))
+        J[:, list(ancestors(parent, d))] = rng.normal(size=(3, len(list(ancestors(parent, d)))))
+        M += J.T @ J
+    return parent, M
+
+
+def random_groups(rng, parent, count):
+    rows = []
+    for _ in range(count):
+        dim = int(rng.choice([1, 3, 3, 3, 4, 6]))
+        J = np.zeros((dim, len(parent)))
+        for d in rng.integers(0, len(parent), size=2):
+            chain = list(ancestors(parent, int(d)))
+            J[:, chain] += rng.normal(size=(dim, len(chain)))
+        if dim == 1:
+            low, high = [(0, np.inf), (-0.1, 0.1), (-np.inf, np.inf)][rng.integers(3)]
+            rows.append((BOUNDS, J, 0.1 * rng.normal(size=1), 0.0, low, high))
+        else:
+            target = np.concatenate([rng.normal(size=1), np.zeros(dim - 1)])
+            rows.append((CONE, J, target, rng.uniform(0, 0.7), 0.0, 0.0))
+    return rows
+
+
+def test_nodes_are_unbranched_runs():
+    parent = [-1, *range(20), 20, 20, 22, -1]
+    p = problem_of(parent)
+    assert list(p.node_count) == [LARGEST_NODE, 5, 1, 2, 1]
+    assert list(p.node_parent) == [-1, 0, 1, 1, -1]
+    assert list(p.node_tree) == [0, 0, 0, 0, 1]
+    assert p.trees == 2
+    with pytest.raises(ValueError, match=r"dof_parent\[1\] must be from -1 to 0, got 1"):
+        problem_of([-1, 1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sparse_factors_solve_as_dense_ones(seed):
+    rng = np.random.default_rng(seed)
+    parent, M = random_forest(rng, trees=5)
+    rows = random_groups(rng, parent, 7)
+    p = filled(parent, M, rows)
+    work = workspace(p)
+    for both in (0, 1):
+        while True:
+            islands = split(p, work)
+            if analyse(p, work) == 0 and place_pairs(p, work) == 0:
+                break
+            enlarge(work, p)
+        list_nodes(p, work, islands)
+        x = b = rng.normal(size=p.nv)
+        x, full = b.copy(), M.copy()
+        for i in range(islands):
+            put_mass(p, work, i, both)
+        for g, (_, J, *_) in enumerate(rows):
+            A = rng.normal(size=(len(J), len(J)))
+            A = A @ A.T + both * 0.5 * (A - A.T)
+            add_group(p, work, g, A.ravel().copy(), both)
+            full += J.T @ A @ J
+        for i in range(islands):
+            assert factor(p, work, i, both) == 0
+            solve_factored(p, work, i, both, x)
+        touched = np.isin(np.arange(p.nv), work.island_dof[: work.island_dofs_first[islands]])
+        part = full[np.ix_(touched, touched)]
+        eps = 100 * np.finfo(float).eps * np.linalg.cond(part)
+        expected = np.linalg.solve(part, b[touched])
+        np.testing.assert_allclose(x[touched], expected, atol=eps * np.max(np.abs(expected)))
+        assert np.array_equal(x[~touched], b[~touched])
+
+
+def test_machine_code_has_the_meaning_of_the_text():
+    rng = np.random.default_rng(3)
+    velocity = 0.05 * rng.normal(size=6)
+    found = []
+    for f in (solve, solve.python):
+        p, *_ = stack(1, velocity=velocity)
+        work = workspace(p)
+        while f(p, work) == -1:
+            enlarge(work, p)
+        found.append((p.velocity, p.impulse, p.newton, p.rounds, p.islands))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-7 * WEIGHT)
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-3 * WEIGHT)
+    assert found[0][4] == found[1][4] == 1
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-11])
+@pytest.mark.parametrize("seed", range(8))
+def test_laws_hold_on_random_mechanisms(seed, tolerance):
+    rng = np.random.default_rng(seed)
+    parent, M = random_forest(rng)
+    rows = random_groups(rng, parent, 5)
+    p = filled(parent, M, rows, tolerance=tolerance)
+    p.free[:] = rng.normal(size=p.nv)
+    status, _ = run(p)
+    size = max(1.0, np.max(np.abs(p.impulse)))
+    momentum, laws = missed(M, p.free, rows, p.velocity, p.impulse)
+    assert status == 0
+    assert p.error <= tolerance
+    assert momentum <= 30 * tolerance * size * np.sqrt(np.max(np.diag(M)))
+    assert laws <= 300 * tolerance * size**2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_velocities_are_those_of_the_dense_solver(seed):
+    """Without friction they are unique; with it, the dense solver certifies ours."""
+    rng = np.random.default_rng(seed)
+    parent, M = random_forest(rng)
+    rows = [r for r in random_groups(rng, parent, 9) if len(r[1]) in (1, 3)]
+    rows = [r for r in rows if r[0] == CONE] + [r for r in rows if r[0] == BOUNDS]
+    J, target = np.vstack([r[1] for r in rows]), np.concatenate([r[2] for r in rows])
+    A, free = J @ np.linalg.solve(M, J.T), rng.normal(size=len(parent))
+    bounds = [r for r in rows if r[0] == BOUNDS]
+    low, high = [r[4] for r in bounds], [r[5] for r in bounds]
+    for scale in (0.0, 1.0):
+        groups = [(*r[:3], scale * r[3], *r[4:]) for r in rows]
+        mu = np.array([r[3] for r in groups if r[0] == CONE])
+        p = filled(parent, M, groups, tolerance=1e-10)
+        p.free[:] = free
+        assert run(p)[0] == 0
+        ours = p.impulse[: len(J)]
+        dense = cones.solve(A, J @ free + target, mu, low=low, high=high, warm=ours, tolerance=1e-7)
+        assert dense.converged
+        assert dense.iterations <= 2
+        if scale == 0.0:
+            dense = cones.solve(A, J @ free + target, mu, low=low, high=high)
+            expected = free + np.linalg.solve(M, J.T @ dense.lam)
+            np.testing.assert_allclose(p.velocity, expected, atol=1e-7 * (1 + np.max(np.abs(free))))
+
+
+@pytest.mark.parametrize("build", [lambda **k: stack(10, **k), lambda **k: pyramid(5, **k)])
+def test_what_stands_rests_without_effort(build):
+    p, M, rows = build()
+    status, work = run(p)
+    assert status == 0
+    assert p.newton <= 15
+    total = sum(p.impulse[3 * g] for g, r in enumerate(rows) if not np.any(r[1][0, 2::6] < 0))
+    assert total == pytest.approx(WEIGHT * len(M) / 6, rel=1e-8)  # the ground bears the weight
+    moved, steps = np.zeros(p.nv), 0
+    for _ in range(300):
+        p.free[:] = p.velocity
+        p.free[2::6] -= WEIGHT
+        status = solve(p, work)
+        assert status == 0
+        steps += p.newton
+        moved += 2e-3 * p.velocity
+    assert steps <= 2
+    assert np.max(np.abs(moved)) < 1e-11
+
+
+@pytest.mark.parametrize("mass", [np.geomspace(1, 1e4, 6), np.geomspace(1e4, 1, 6)])
+def test_heavy_boxes_and_light_ones(mass):
+    p, M, rows = stack(6, mass=mass)
+    assert run(p)[0] == 0
+    momentum, laws = missed(M, p.free, rows, p.velocity, p.impulse)
+    load = WEIGHT * np.sum(mass)
+    assert momentum <= 1e-6 * load
+    assert laws <= 1e-6 * load**2 / np.min(mass)  # of the energy that it would be for the lightest
+
+
+def test_boxes_that_slide_tumble_and_hit():
+    rng = np.random.default_rng(1)
+    for build in (lambda **k: stack(4, **k), lambda **k: pyramid(3, **k)):
+        n = build()[0].nv
+        p, M, rows = build(velocity=0.1 * rng.normal(size=n), mu=0.8)
+        assert run(p)[0] == 0
+        momentum, laws = missed(M, p.free, rows, p.velocity, p.impulse)
+        assert max(momentum, laws) <= 1e-5 * np.max(np.abs(p.impulse))
+
+
+def test_contacts_given_five_times_over_change_nothing_but_their_shares():
+    once, *_ = stack(3)
+    contacts = [(i - 1, i, (x, y, 2 * H * i)) for i in range(3) for x in (H, -H) for y in (H, -H)]
+    places = [(0, 0, H + 2 * H * i) for i in range(3)]
+    many, *_ = boxes(places, [c for c in contacts for _ in range(5)])
+    for p in (once, many):
+        assert run(p)[0] == 0
+    np.testing.assert_allclose(many.velocity, once.velocity, atol=1e-9 * WEIGHT)
+
+
+def test_a_bilateral_row_and_a_contact():
+    """A box on the ground whose sideways velocity is prescribed, so that it slides."""
+    _, M, rows = stack(1)
+    pull = np.zeros((1, 6))
+    pull[0, 0] = 1.0
+    rows = [*rows, (BOUNDS, pull, np.array([-0.3]), 0.0, -np.inf, np.inf)]
+    q = filled([-1, 0, 1, 2, 3, 4], M, rows)
+    q.free[2] = -WEIGHT
+    assert run(q)[0] == 0
+    assert q.velocity[0] == pytest.approx(0.3, rel=1e-7)
+    assert q.impulse[12] == pytest.approx(0.3 + 0.5 * np.sum(q.impulse[:12:3]), rel=1e-6)
+
+
+def test_islands_are_solved_by_themselves():
+    """Two stacks and a box in the air: two islands; the patterns of one solve the other."""
+    places = [(0, 0, H), (0, 0, 3 * H), (5, 0, H), (9, 0, 9)]
+    contacts = [
+        (below, k, (places[k][0] + x, y, places[k][2] - H))
+        for below, k in ((-1, 0), (0, 1), (-1, 2)) for x in (H, -H) for y in (H, -H)
+    ]  # fmt: skip
+    p, *_ = boxes(places, contacts)
+    status, work = run(p)
+    assert (status, p.islands) == (0, 2)
+    assert np.array_equal(p.velocity[18:], p.free[18:])
+    np.testing.assert_allclose(p.velocity[:18], 0.0, atol=1e-9)
+    joined, *_ = boxes(places, [*contacts, (1, 2, (2.5, 0, 2 * H))])
+    joined.velocity[:] = 0.0
+    assert run(joined, work)[0] == 0
+    assert joined.islands == 1
+    p.velocity[:] = 0.0
+    p.impulse[:] = 0.0
+    assert solve(p, work) == 0  # with the pattern of the larger problem
+    np.testing.assert_allclose(p.velocity[:18], 0.0, atol=1e-9)
+
+
+def test_what_has_no_solution_is_reported():
+    """Two rows that ask for different velocities of one degree of freedom."""
+    J = np.ones((1, 1))
+    rows = [(BOUNDS, J, np.array([t]), 0.0, -np.inf, np.inf) for t in (1.0, -1.0)]
+    p = filled([-1], np.eye(1), rows, most_newton=20)
+    status, _ = run(p)
+    assert status == p.status == 1
+    assert p.error > p.tolerance
+    assert p.velocity_error == pytest.approx(1.0, rel=0.1)
