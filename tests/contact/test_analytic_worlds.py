@@ -181,19 +181,32 @@ def test_a_leaning_disc_rolls_in_a_circle():
 
 @pytest.mark.parametrize("friction", [0.0, 2.0])
 def test_a_top_precesses(friction):
-    """On a smooth plane about its mass centre, which rests; on a rough one about its tip."""
-    mass, length, I1, I3, rate, tilt = 0.5, 0.08, 1.5e-3, 2e-3, 6.0, 0.5
-    m = body(Sphere(1e-9), principal(mass, [I1, I1, I3]), (0, 0, -length))
-    about = I1 if friction == 0 else I1 + mass * length**2
-    spin = (mass * G * length + about * rate**2 * np.cos(tilt)) / (I3 * rate)
-    arm = length * np.array([0, -np.sin(tilt), np.cos(tilt)])
-    v = np.zeros(3) if friction == 0 else np.cross([0, 0, rate], arm)
-    q0, qd0 = leaning(arm + np.array([0, 0, 1e-9]), tilt, rate, spin, v)
-    q, _, energy = run(m, q0, qd0, 1e-3, 1.0, 10, friction=friction)
+    """A top with a round tip: on a smooth plane its mass centre rests, on a rough one it rolls.
+
+    The moment of the force m (g up - rate² (its distance from the axis)) about the mass centre
+    turns the angular momentum about the vertical.
+    """
+    mass, l, r, I1, I3, rate, tilt = 0.5, 0.08, 5e-3, 1.5e-3, 2e-3, 6.0, 0.5
+    m = body(Sphere(r), principal(mass, [I1, I1, I3]), (0, 0, -l))
+    c, s = np.cos(tilt), np.sin(tilt)
+    if friction == 0:
+        spin = (mass * G * l + I1 * rate**2 * c) / (I3 * rate)
+        speed = 0.0
+    else:
+        moment = mass * G * l + mass * (l * c + r) * l * rate**2 + (I1 - I3) * rate**2 * c
+        own = moment / (rate * (I3 + mass * (l * c + r) * r))
+        spin = own + rate * c
+        speed = (l * rate - r * own) * s
+    q0, qd0 = leaning((0, 0, l * c + r), tilt, rate, spin, np.array([speed, 0, 0]))
+    h = 1e-3
+    q, _, energy = run(m, q0, qd0, h, 1.0, 10, friction=friction)
     angle = rate * np.linspace(0, 1.0, len(q))
-    exact = np.sin(tilt) * np.array([np.sin(angle), -np.cos(angle)]).T
-    assert np.abs(axes(m, q)[:, :2] - exact).max() < 2e-3
+    exact = s * np.array([np.sin(angle), -np.cos(angle)]).T
+    # The first step does not know that the contact goes on from before, which makes it nod.
+    assert np.abs(axes(m, q)[:, :2] - exact).max() < 0.5 * h * rate
     assert np.abs(energy / energy[0] - 1).max() < 1e-4
+    if friction == 0:
+        assert np.abs(q[:, :2]).max() < 1e-8
 
 
 def test_a_rattleback_reverses():
@@ -214,7 +227,7 @@ def test_a_rattleback_reverses():
         q, qd, energy = run(m, q0, qd0, 1e-3, 4.0, 20, friction=2.0)
         spin = speeds(m, q, qd)[:, 2]
         found[sense] = (sense * spin).min()
-        assert energy[-1] > 0.9 * energy[0] or energy[0] < 0
+        assert np.abs(energy / energy[0] - 1).max() < 2e-2
     stubborn, willing = sorted(found.values())
     assert stubborn < -0.5
     assert willing > 0

@@ -44,7 +44,8 @@ class Memory:
         return Memory({name: np.array(a) for name, a in self.arrays.items()})
 
 
-_KEPT = ("key", "kept", "stop_kept", "dry_kept", "loop_kept")
+_OF_CONTACTS = ("key", "kept", "ended")
+_KEPT = (*_OF_CONTACTS, "stop_kept", "dry_kept", "loop_kept")
 
 
 class Stepped(NamedTuple):
@@ -285,7 +286,7 @@ class Engine:
         """Have the impulses of a motion, and know whether its energy is that of the last step."""
         s, rows = self.s, self.rows
         if not (np.array_equal(s.q, q) and np.array_equal(s.v, qd)):
-            s.known = 0
+            s.known = rows.follows = 0
         if memory is None or memory is self._current:
             return
         if self._current is not None:
@@ -297,16 +298,18 @@ class Engine:
         key = memory.arrays.get("key", ())
         while len(key) >= rows.groups_room:
             self._help(of_step.FULL)
-        for name in ("key", "kept") if len(key) else ():
+        for name in _OF_CONTACTS if len(key) else ():
             getattr(rows, name)[: len(key)] = memory.arrays[name]
         rows.known = len(key)
+        rows.follows = int(np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd])))
         known_again(rows)
 
     def saved(self) -> dict[str, Array]:
         """Impulses that the next step starts from, by name."""
         rows = self.rows
         found = {name: np.array(getattr(rows, name)) for name in _KEPT}
-        return found | {name: found[name][: rows.known] for name in ("key", "kept")}
+        state = np.concatenate([self.s.q, self.s.v])
+        return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | {"state": state}
 
     def forces(self) -> "ContactForces":
         """Contacts that had rows in the last step."""
@@ -375,6 +378,7 @@ class Engine:
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
     "kept": (6,), "force": (6,), "slip": (3,), "dim": (),
+    "ended": (3,), "prior": (3,), "bend": (3,),
 }  # fmt: skip
 
 

@@ -47,11 +47,16 @@ class Rows:
             loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
             ``loop_node``.
         dim: of groups;  force: impulses per second of their rows, as they are scaled.
-        slip: of groups that are contacts: velocities after the step along normal and tangents.
+        slip: of groups that are contacts: velocities after the step along normal and tangents, or
+            in its middle where the contact goes on.
+        follows: 1 where the step begins with the state that the last one ended with.
         known: contacts of the last step, by shapes and feature, in a table with open addressing:
             ``slot`` is 1 + number in ``key``.
         key: shapes and feature.
-        kept: impulses per second of the contact's rows as they are scaled.
+        kept: impulses per second of the contact's rows as they are scaled;  ended: velocities of
+            the contact when the step had ended, along normal and tangents.
+        prior: of groups that are contacts: ``ended`` of the last step;  bend: half of what the
+            velocity has changed by since, see ``bending``.
         slots: length of ``slot``, more than twice the groups.
     """
 
@@ -88,11 +93,15 @@ class Rows:
     dim: "int[:]"
     force: "float[:, 6]"
     slip: "float[:, 3]"
+    follows: int
     known: int
     slots: int
     slot: "int[:]"
     key: "int[:, 3]"
     kept: "float[:, 6]"
+    ended: "float[:, 3]"
+    prior: "float[:, 3]"
+    bend: "float[:, 3]"
 
 
 # --- Contacts ------------------------------------------------------------------------------------
@@ -156,13 +165,13 @@ def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> flo
 
 @procedure
 def slips(m: Mechanism, rows: Rows, f: Found, twist: "float[:, 6]"):
-    """Velocities of all contacts that have rows along normal and tangents, in ``slip``."""
+    """Velocities of contacts that have rows along normal and tangents, in ``slip``."""
     w = local("float", 3)
     for g in range(rows.contacts):
         relative_velocity(m, f, rows.contact[g], twist, w)
         for r in range(3):
             t = rows.axes[g, r]
-            rows.slip[g, r] = t[0] * w[0] + t[1] * w[1] + t[2] * w[2]
+            rows.slip[g, r] = t[0] * w[0] + t[1] * w[1] + t[2] * w[2] + rows.bend[g, r]
 
 
 @procedure
@@ -334,6 +343,7 @@ def add_contacts(
             if code < 0:
                 return code
             warm_start(p, rows, f, c, p.groups - 1, h)
+            bending(m, rows, f, c, p.groups - 1, before)
             rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
     rows.contacts = p.groups
     return 0
@@ -390,8 +400,29 @@ def warm_start(p: Problem, rows: Rows, f: Found, c: int, g: int, h: float):
 
 
 @procedure
-def remember(p: Problem, rows: Rows, f: Found, h: float):
-    """Keep the impulses of this step for the next one."""
+def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, before: "float[:, 6]"):
+    """Half of what the velocity of a contact that goes on has changed by since the last step ended.
+
+    Bodies have kept their velocities since then, but have turned, and touch at another point. In
+    smooth motion it is the velocity in the middle of the step that is zero: between that before
+    it, ``prior + 2 bend``, and that after it. Rows that want ``w + bend = 0`` are of second order,
+    and neither Euler's disc nor a rattleback loses energy by them; as long as nothing turns they
+    want the same as ever.
+    """
+    n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
+    goes_on = rows.follows == 1 and n > 0 and rows.kept[n - 1, 0] > 0.0
+    w = local("float", 3)
+    relative_velocity(m, f, c, before, w)
+    for r in range(3):
+        t = rows.axes[g, r]
+        x = t[0] * w[0] + t[1] * w[1] + t[2] * w[2]
+        rows.prior[g, r] = rows.ended[n - 1, r] if goes_on else x
+        rows.bend[g, r] = (x - rows.prior[g, r]) / 2.0
+
+
+@procedure
+def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool):
+    """Keep the impulses and velocities of this step for the next one, or for another attempt."""
     for k in range(rows.slots):
         rows.slot[k] = 0
     rows.known = 0
@@ -411,6 +442,9 @@ def remember(p: Problem, rows: Rows, f: Found, h: float):
                 rows.key[n, 2] = f.feature[k]
                 for r in range(p.dim[g]):
                     rows.kept[n, r] = p.impulse[row + r] / h
+                for r in range(3):
+                    end = rows.slip[g, r] - rows.bend[g, r]
+                    rows.ended[n, r] = end if has_ended else rows.prior[g, r]
                 rows.known = n + 1
         elif k < rows.stops:
             rows.stop_kept[k] = p.impulse[row] / h
@@ -552,12 +586,13 @@ def targets(
     deep: float,
     free: "float[:]",
 ):
-    """What is added to the first row of every group before it must not be negative.
+    """What is added to the rows of every group before the first must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:
     ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``,
     Newton's law in the form of Moreau. Penetration up to ``deep`` is rounding error, which
-    velocities take out.
+    velocities take out. Contacts that go on want to be at rest in the middle of the step, see
+    ``bending``.
     """
     for g in range(p.groups):
         row = p.row_first[g]
@@ -566,6 +601,10 @@ def targets(
         if g < rows.contacts or k < rows.stops:
             e = f.restitution[k] if g < rows.contacts else rows.stop_bounce[k]
             add = max(gap, -deep) / h
+            if g < rows.contacts:
+                add += rows.bend[g, 0]
+                for r in range(1, min(p.dim[g], 3)):
+                    p.target[row + r] += rows.scale[g, r] * rows.bend[g, r]
             if e > 0.0 and rows.before[g] < -rest:
                 w = row_velocity(p, g, free) + p.target[row]
                 if gap + h * min(w, rows.before[g]) <= 0.0:

@@ -325,6 +325,9 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
         joints += (s.h * f + s.drive[i]) * s.mean[i]
         contact += s.x[i] * s.after[i]
         mean += s.x[i] * s.mean[i]
+    for g in range(rows.contacts):
+        for r in range(min(p.dim[g], 3)):
+            contact += p.impulse[p.row_first[g] + r] * rows.scale[g, r] * rows.bend[g, r]
     touching = 0.0
     for r in range(p.row_first[p.groups]):
         if p.impulse[r] != 0.0:
@@ -456,6 +459,8 @@ def take_step(
     if s.springs == 1:
         run(k.springs)
     middle(s, m, shapes, k)
+    if s.alpha == 0.0:
+        rows.follows = 0
     beta = s.h - s.alpha * s.h
     motion_ahead(m, s.before, pairs, s.h)
     if detect(shapes, special, pairs, touch, s.margin, f) < 0:
@@ -509,7 +514,7 @@ def take_step(
             body_velocities(m, s.after, m.twist)
             if missed(m, f, rows, s.h, s.closed, m.twist) > 0:
                 s.tried += 1
-                remember(p, rows, f, s.h)
+                remember(p, rows, f, s.h, False)
                 code = rows_of_step(s, m, p, rows, f, slack, True)
                 if code < 0:
                     return code
@@ -517,9 +522,9 @@ def take_step(
         if not again:
             break
     account(s, m, p, rows, k)
-    remember(p, rows, f, s.h)
     body_velocities(m, s.after, m.twist)
     slips(m, rows, f, m.twist)
+    remember(p, rows, f, s.h, True)
     s.part[0] = beta
     run(k.to_end)
     s.residuals[3] = 0.0
@@ -536,6 +541,7 @@ def take_step(
         s.q[i] = s.q_e[i]
     for i in range(m.nv):
         s.v[i] = s.v_e[i]
+    rows.follows = 1 if s.alpha > 0.0 else 0
     return 0
 
 
