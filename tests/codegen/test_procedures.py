@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+from fractions import Fraction
 from math import atan2, floor, sin
 
 import numpy as np
@@ -317,6 +318,20 @@ def _swapped(x: "float[3]", out: "float[:, 3]") -> int:
 
 def test_names_of_arrays_are_swapped():
     _same(_swapped, lambda r: (r.standard_normal(3), np.zeros((3, 3))), seeds=3)
+
+
+@procedure
+def _fused(a: float, b: float, c: float, d: float) -> "(float, float, float, float)":
+    p = a * b
+    return a * b + c, c - a * b, a * b - c * d, p + c
+
+
+def test_products_are_added_with_one_rounding_where_the_text_says_so():
+    """The bits do not depend on vectors: a named product is rounded."""
+    for x in np.random.default_rng(0).standard_normal((50, 4)):
+        a, b, c, d = (Fraction(float(each)) for each in x)
+        exact = a * b + c, c - a * b, Fraction(float(a * b)) - c * d, Fraction(float(a * b)) + c
+        assert _fused(*x) == tuple(map(float, exact))
 
 
 @procedure

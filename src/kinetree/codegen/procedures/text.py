@@ -1,7 +1,8 @@
 """Lines of LLVM's text, and arithmetic on numbers and small arrays.
 
-Arithmetic on small arrays is unrolled. Multiplications and additions may be contracted; nothing
-else about the order of operations is left open.
+Arithmetic on small arrays is unrolled. Sums of products are fused multiplications and additions;
+the text says which, and nothing about the order of operations is left open, so that all processors
+compute the same bits.
 """
 
 import ast
@@ -59,6 +60,7 @@ class Text:
         module: gives names of others, tags and constants.
         lines: of the function;  entry: those that it begins with.
         done: whether the block has ended;  node: the statement that is written.
+        products: factors of results that are products.
     """
 
     def __init__(self, procedure, module):
@@ -66,6 +68,7 @@ class Text:
         self.lines: list[str] = []
         self.entry: list[str] = []
         self.count, self.done, self.node = 0, False, procedure.tree
+        self.products: dict[str, tuple[str, str]] = {}
 
     def new(self, prefix="t"):
         """A new name."""
@@ -254,7 +257,7 @@ class Text:
             if name not in _FLOATS:
                 raise self.fail(f"{name} of floats is not in the language of procedures")
             x, y = self.cast(a, FLOAT), self.cast(b, FLOAT)
-            return Number(self.op(f"{_FLOATS[name]} contract double {x}, {y}"), FLOAT)
+            return Number(self.float_operation(name, x, y), FLOAT)
         if name in ("BitAnd", "BitOr", "BitXor") and (a.kind, b.kind) == (BOOL, BOOL):
             return Number(self.op(f"{_INTS[name]} i1 {a.x}, {b.x}"), BOOL)
         x, y = self.cast(a, INT), self.cast(b, INT)
@@ -263,6 +266,21 @@ class Text:
         if name not in _INTS:
             raise self.fail(f"{name} is not in the language of procedures")
         return Number(self.op(f"{_INTS[name]} i64 {x}, {y}"), INT)
+
+    def float_operation(self, name, x, y):
+        """An operation on floats; a product that is added within an expression is rounded once."""
+        if name in ("Add", "Sub") and (x in self.products or y in self.products):
+            first = y not in self.products
+            (a, b), c = (self.products[x], y) if first else (self.products[y], x)
+            if name == "Sub" and first:
+                c = self.op(f"fneg double {c}")
+            elif name == "Sub":
+                a = self.op(f"fneg double {a}")
+            return self.intrinsic("fma", a, b, c)
+        found = self.op(f"{_FLOATS[name]} double {x}, {y}")
+        if name == "Mult":
+            self.products[found] = x, y
+        return found
 
     def floor_division(self, name, x, y):
         """Quotient or rest, rounded down as in Python."""
