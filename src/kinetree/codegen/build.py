@@ -451,7 +451,7 @@ def kept_procedures(name) -> bytes | None:
 def keep_procedures(texts) -> list[bytes]:
     """Object code of procedures' texts by name, compiled on all cores where a text is new."""
     programs = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-    found = {p: open_store().get(program_key(p)) for p in programs.values()}
+    found: dict[str, Any] = {p: open_store().get(program_key(p)) for p in programs.values()}
     new = [name for name, program in programs.items() if found[program] is None]
     for name, data in zip(new, llvm.optimised_code([texts[n] for n in new]), strict=True):
         found[programs[name]] = data

@@ -227,7 +227,7 @@ class Expressions(Text):
 
     def part(self, index, d):
         """First, count and step of a constant slice."""
-        ends = [
+        ends: list[Any] = [
             None if x is None else self.static(x) for x in (index.lower, index.upper, index.step)
         ]
         for given, known in zip((index.lower, index.upper, index.step), ends, strict=True):
@@ -276,10 +276,10 @@ class Expressions(Text):
 
     def e_Compare(self, e):
         """Comparisons, also several in a row."""
-        left, found = self.number(e.left), None
+        left, found = self.number(e.left), ""
         for op, right in zip(e.ops, e.comparators, strict=True):
             test = self.compare(type(op).__name__, left, other := self.number(right))
-            found = test if found is None else self.op(f"and i1 {found}, {test}")
+            found = test if not found else self.op(f"and i1 {found}, {test}")
             left = other
         return Number(found, BOOL)
 

@@ -200,7 +200,7 @@ class Functions(Expressions):
 
     def f_local(self, e, name):
         """An array on the stack."""
-        element = {"float": FLOAT, "int": INT}.get(getattr(e.args[0], "value", None))
+        element = {"float": FLOAT, "int": INT}.get(getattr(e.args[0], "value", ""))
         dims = tuple(self.static(a) for a in e.args[1:])
         if element is None or not dims or not all(isinstance(d, int) and d > 0 for d in dims):
             raise self.fail('local("float" or "int", lengths...) needs constant lengths', e)

@@ -242,7 +242,7 @@ def vector(*numbers: float) -> np.ndarray:
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """The scalar product of two small arrays."""
-    return a @ b
+    return float(a @ b)
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -291,7 +291,8 @@ def builtin(value: Any) -> str | None:
 
 def scope_of(function) -> Any:
     """Finds what a name means in a function: variables around it, of its module, of Python."""
-    code, cells = function.__code__, function.__closure__ or ()
+    code = function.__code__
+    cells: Any = function.__closure__
 
     def find(name, default=None):
         if name in code.co_freevars:

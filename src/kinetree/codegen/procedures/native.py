@@ -276,7 +276,7 @@ class Procedure:
         plain = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
         types = [plain.get(kind, ctypes.c_void_p) for _, kind in self.arguments]
         several = self.returns if isinstance(self.returns, tuple) else ()
-        results = None if several else plain.get(self.returns)
+        results = None if several else plain.get(str(self.returns))
         extra = [ctypes.c_void_p] if several else []
         native = ctypes.CFUNCTYPE(results, *types, *extra)(self.code.address(self.entry))
         scope: dict[str, Any] = {

@@ -6,6 +6,7 @@ again.
 """
 
 import ast
+from typing import Any
 
 from kinetree.codegen.procedures.arrays import (
     Number,
@@ -206,7 +207,7 @@ class _Writer(Functions):
                 self.assign(target, value, e)
             return
         if isinstance(first, ast.Tuple) and isinstance(s.value, ast.IfExp):  # of two tuples
-            both = [[ast.Assign(s.targets, each)] for each in (s.value.body, s.value.orelse)]
+            both: Any = [[ast.Assign(s.targets, each)] for each in (s.value.body, s.value.orelse)]
             self.s_If(ast.If(s.value.test, *both))
             return
         value = self.any(s.value)
