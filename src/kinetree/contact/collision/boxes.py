@@ -140,10 +140,17 @@ def face_box(
         corner[c, 1] = y + e * gy + o * hy
         corner[c, 2] = z + e * gz + o * hz
         edge[c] = 64 * ((c + 3) & 3) + c
-    count = clip_side(corner, edge, 4, 1.0, 0.0, a[u], near, 4)
-    count = clip_side(corner, edge, count, -1.0, 0.0, a[u], near, 5)
-    count = clip_side(corner, edge, count, 0.0, 1.0, a[w], near, 6)
-    count = clip_side(corner, edge, count, 0.0, -1.0, a[w], near, 7)
+    # Only sides of the face that the other one reaches beyond.
+    wide, deep = abs(gx) + abs(hx) - a[u] - near, abs(gy) + abs(hy) - a[w] - near
+    count = 4
+    if wide + x > 0:
+        count = clip_side(corner, edge, count, 1.0, 0.0, a[u], near, 4)
+    if wide - x > 0:
+        count = clip_side(corner, edge, count, -1.0, 0.0, a[u], near, 5)
+    if deep + y > 0:
+        count = clip_side(corner, edge, count, 0.0, 1.0, a[w], near, 6)
+    if deep - y > 0:
+        count = clip_side(corner, edge, count, 0.0, -1.0, a[w], near, 7)
     lowest = 1e300
     kept = 0
     for c in range(count):
