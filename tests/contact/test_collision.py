@@ -7,7 +7,8 @@ import kinetree as kt
 from kinetree.contact import Pair, Scene, with_ground
 from kinetree.contact.collision.bounds import clearance, place_shapes
 from kinetree.contact.collision.detect import Detection, detect, found_tables, material
-from kinetree.contact.collision.shape_tables import polyhedron, shape_tables, triangle_tree
+from kinetree.contact.collision.shape_tables import shape_tables
+from kinetree.contact.collision.shapes import polyhedron, triangle_tree
 from kinetree.contact.collision.sweep import may_touch as may_touch_in_tables
 from kinetree.contact.collision.sweep import near_pairs, pair_tables
 from kinetree.contact.collision.tables import ALL, LISTED, WITH_BASE
@@ -66,6 +67,7 @@ def pairs_found(found):
     return {(min(pair), max(pair)) for pair in ends}
 
 
+@pytest.mark.covers("RBDA 11.6", by=(detect, near_pairs))
 def test_all_pairs_within_the_margin_are_found(rng):
     model = free_bodies([SOLID[k % 5] for k in range(60)])
     detection = Detection(Scene(model))

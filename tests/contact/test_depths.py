@@ -1,6 +1,5 @@
 """How deep convex shapes are inside each other, against the least depth over many directions."""
 
-import sys
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -9,13 +8,11 @@ from support.closeness import assert_close
 from support.contact_scenes import placed, two_bodies, wedge_in
 from support.convex_shapes import SOLIDS, depths, least_depth
 
-from kinetree.contact.finding import convex as convex_pairs
-from kinetree.contact.finding.convex import convex_distance, way_out
-from kinetree.contact.finding.detection import place_shapes, touches_of
-from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.finding.convex import convex_distance
+from kinetree.contact.finding.detection import touches_of
+from kinetree.contact.finding.shapes import Placed, place_shapes
 from kinetree.contact.scene import Scene
-from kinetree.errors import MissingPackageError, SingularError
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from kinetree.model.geometry import Capsule, Cylinder
 from kinetree.spatial.rotation import rotation_exp
 
 
@@ -46,9 +43,12 @@ def test_no_direction_is_a_shorter_way_out(names, rng):
         expected = least_depth(a, b, rng)
         if expected <= 0:
             continue
-        found = min(touches_of(a, b, 0.0, convex_distance), key=lambda t: t.gap)
+        found = convex_distance(a, b)
         assert_close(depths(a, b, found.normal[None])[0], -found.gap, scale=1.0, ulps=1000)
         assert -found.gap <= expected + 1e-12, (kind, expected)
+        # Boxes that are nearly parallel are pushed apart along an axis of one of them.
+        deepest = min(t.gap for t in touches_of(a, b, 0.0))
+        assert abs(deepest - found.gap) <= (2e-6 if names == ("box", "box") else 1e-12), kind
 
 
 def test_depth_of_a_mesh_in_all_solids(tmp_path, rng):
@@ -76,32 +76,3 @@ def test_crossed_capsules_leave_at_right_angles_to_both(rng):
     assert_close(contacts.gap.min(), -0.15, scale=1.0)
     normal = contacts.normal[contacts.gap.argmin()]
     assert_close([normal @ axis for axis in axes], [0, 0], scale=1.0)
-
-
-def test_where_coal_gives_up_the_depth_is_found_without_it(monkeypatch):
-    monkeypatch.setattr(convex_pairs, "_TOLERANCES", ())
-    a, b = placed(Box((1, 1, 1))), placed(Ellipsoid((1, 1, 1)), None, (1.2, 0, 0))
-    assert_close(convex_distance(a, b).gap, -0.3, scale=1.0)
-    _, depth = way_out(a, placed(Sphere(0.1), None, (3, 0, 0)))
-    assert depth <= 0
-
-
-def test_what_is_not_at_a_finite_place_is_named(monkeypatch):
-    a, b = placed(Box((1, 1, 1))), placed(Cylinder(1, 1), None, (np.nan, 0, 0))
-    with pytest.raises(SingularError, match=r"between Box.* and Cylinder.*not at a finite place"):
-        convex_distance(a, b)
-
-    def broken(*_):
-        raise np.linalg.LinAlgError("SVD did not converge")
-
-    monkeypatch.setattr(convex_pairs, "refined_normal", broken)
-    with pytest.raises(SingularError, match=r"Box.*Cylinder.*\(SVD did not converge\)"):
-        convex_distance(a, placed(Cylinder(1, 1)))
-
-
-def test_depth_needs_scipy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.spatial", None)
-    with pytest.raises(
-        MissingPackageError, match=r'package scipy.*pip install "kinetree\[contact\]"'
-    ):
-        way_out(placed(Sphere(1.0)), placed(Sphere(1.0)))

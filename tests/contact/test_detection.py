@@ -1,23 +1,21 @@
 """Finding contacts: broad phase, general convex shapes, axes, changes."""
 
-import sys
 from itertools import combinations
 
 import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import on_table, placed, state, two_bodies, wedge_in
+from support.convex_shapes import farthest_points, reach_along
 
 import kinetree as kt
+from kinetree.contact.collision.bounds import clearance
+from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.contacts import contact_axes, contact_axes_rate, contact_changes, jacobian
-from kinetree.contact.finding import convex as convex_pairs
-from kinetree.contact.finding.convex import Nearest, convex_distance
-from kinetree.contact.finding.detection import bounds, near_pairs, place_shapes, sweep_and_prune
-from kinetree.contact.finding.manifold import clipped, hull_order
-from kinetree.contact.finding.shapes import Placed
-from kinetree.contact.finding.supports import farthest_points
+from kinetree.contact.finding.convex import convex_distance
+from kinetree.contact.finding.shapes import place_shapes
 from kinetree.contact.scene import Scene
-from kinetree.errors import MissingPackageError, ModelError, SingularError
+from kinetree.errors import ModelError
 from kinetree.model.geometry import (
     Box,
     Capsule,
@@ -41,37 +39,6 @@ def wedge(tmp_path_factory):
 
 
 # --- broad phase ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 30, 200])
-@pytest.mark.covers("RBDA 11.6", by=sweep_and_prune)
-def test_sweep_finds_the_same_pairs_as_comparing_all_with_all(count, rng):
-    low = rng.uniform(size=(count, 3)) * [5, 1, 1]
-    high = low + 0.3 * rng.uniform(size=(count, 3))
-    if count:
-        low[0], high[0] = -np.inf, [np.inf, np.inf, 0.5]
-    expected = [
-        [i, j]
-        for i in range(count)
-        for j in range(i + 1, count)
-        if np.all(low[i] <= high[j]) and np.all(low[j] <= high[i])
-    ]
-    assert sweep_and_prune(low, high).tolist() == expected
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.1, 0.7])
-def test_pairs_are_near_when_their_boxes_are_within_the_margin(margin, rng):
-    balls = [placed(Sphere(r), None, rng.uniform(-1, 1, 3)) for r in rng.uniform(0.05, 0.2, 20)]
-    pairs = {(i, j): (i, j) for i in range(20) for j in range(i + 1, 20) if (i + j) % 3}
-    expected = [
-        (i, j)
-        for i, j in pairs
-        if np.max(np.abs(balls[i].origin - balls[j].origin)) - margin
-        <= balls[i].shape.radius + balls[j].shape.radius
-    ]
-    assert near_pairs(balls, pairs, margin) == expected
-    assert 0 < len(expected) < len(pairs)
-    assert near_pairs([], {}, margin) == []
 
 
 def test_contacts_name_the_bodies_and_the_coefficients_of_their_own_pair(rng):
@@ -104,21 +71,29 @@ def test_contacts_name_the_bodies_and_the_coefficients_of_their_own_pair(rng):
 def test_boxes_hold_their_shapes_and_touch_them(rng, wedge):
     for shape in (*SOLIDS, wedge):
         where = placed(shape, rng, rng.normal(size=3))
-        low, high = bounds(where)
+        table = placed_table(where)
+        low, high = table.low[0], table.high[0]
         for k in range(3):
             for sign, limit in ((1.0, high), (-1.0, low)):
-                farthest = farthest_points(where, sign * np.eye(3)[k])[:, k]
-                assert_close(sign * max(sign * farthest), limit[k], scale=1.0)
+                farthest = sign * reach_along(where, sign * np.eye(3)[k])
+                if shape is wedge:  # that of the box around the mesh along its own axes
+                    assert sign * farthest <= sign * limit[k] + 1e-14
+                else:
+                    assert_close(farthest, limit[k], scale=1.0)
 
 
-def test_grounds_end_where_they_are_level(rng):
-    low, high = bounds(placed(Plane(), origin=(1, 2, 3)))
-    assert (low.max(), high.tolist()) == (-np.inf, [np.inf, np.inf, 3.0])
-    low, _ = bounds(Placed(Plane(), np.diag([1.0, -1.0, -1.0]), np.array([1.0, 2.0, 3.0])))
-    assert low.tolist() == [-np.inf, -np.inf, 3.0]
-    field = HeightField(((0.0, 1.0, 0.0), (1.0, 3.0, 1.0)), (2.0, 2.0))
-    assert bounds(placed(field))[1][2] == 6.0
-    assert np.all(np.isinf(bounds(placed(Plane(), rng))))
+def test_nothing_is_nearer_to_a_ground_than_its_clearance(rng, wedge):
+    heights = ((0.0, 1.0, 0.0), (1.0, 3.0, 1.0))
+    for ground, top in ((Plane(), 0.0), (HeightField(heights, (2.0, 2.0)), 3.0)):
+        below = placed(ground, rng, rng.normal(size=3))
+        for shape in (*SOLIDS, wedge):
+            where = placed(shape, rng, rng.normal(size=3))
+            n = below.axes[:, 2]
+            least = -reach_along(where, -n) - below.origin @ n - top
+            found = clearance(placed_table(below, where), 0, 1)
+            assert found <= least + 1e-12
+            if isinstance(shape, Box) and isinstance(ground, Plane):
+                assert_close(found, least, scale=1.0)
 
 
 # --- general convex shapes -----------------------------------------------------------------------
@@ -162,35 +137,22 @@ def test_overlap_of_ellipsoids_is_negative():
     np.testing.assert_allclose(nearest.normal, [1, 0, 0], atol=1e-14)
 
 
-def test_what_coal_cannot_do_is_named(monkeypatch):
-    a, b = placed(Box((1, 1, 1))), placed(Ellipsoid((1, 1, 1)), None, (3, 0, 0))
+def test_distances_to_grounds_are_refused():
     with pytest.raises(
-        ModelError, match=r"contact between Plane and Box is not supported.*bounded.*ignore="
+        ModelError, match=r"distance between Plane and Box is not one of bounded.*Scene.contacts"
     ):
-        convex_distance(placed(Plane()), a)
-    monkeypatch.setattr(convex_pairs, "_TOLERANCES", ())
-    with pytest.raises(SingularError, match=r"coal found no distance between Box.*ignore="):
-        convex_distance(a, b)
-    monkeypatch.setitem(sys.modules, "coal", None)
-    with pytest.raises(
-        MissingPackageError, match=r'needs the package coal.*pip install "kinetree\[contact\]"'
-    ):
-        convex_distance(a, b)
+        convex_distance(placed(Plane()), placed(Box((1, 1, 1))))
 
 
-def test_another_back_end_can_take_the_place_of_coal():
+def test_another_back_end_has_no_effect():
     model = two_bodies(Ellipsoid((1, 1, 1)), Ellipsoid((1, 1, 1)))
     q = model.neutral()
     q[7] = 1.9
-
-    def as_balls(a, b):
-        way = b.origin - a.origin
-        length = np.linalg.norm(way)
-        return Nearest(length - 2, way / length, a.origin + way / length)
-
-    contacts = Scene(model, distance=as_balls).contacts(q)
+    with pytest.warns(DeprecationWarning, match=r"Scene\(distance=...\) has no effect"):
+        scene = Scene(model, distance=convex_distance)
+    contacts = scene.contacts(q)
     assert_close(contacts.gap, [-0.1], ulps=1000)
-    assert_close(contacts.point, [[0.95, 0, 0]])
+    assert_close(contacts.point, [[0.95, 0, 0]], ulps=1000)
 
 
 # --- events and axes -----------------------------------------------------------------------------
@@ -227,21 +189,6 @@ def test_axes_are_orthonormal_smooth_and_start_along_those_of_the_base(rng):
     steady = np.abs(normals[:, 2] + 0.5) > 1e-3
     found = contact_axes_rate(normals, rates)
     np.testing.assert_allclose(found[steady], (ahead - behind)[steady] / (2 * h), atol=1e-8)
-
-
-def test_polygons_keep_their_corners_and_are_cut(rng):
-    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]])
-    inside = rng.uniform(0.1, 0.9, size=(20, 2))
-    on_edges = np.array([[0.5, 0], [0.5, 1], [0, 0], [1, 1]])
-    order = hull_order(np.concatenate([inside, on_edges, square]))
-    assert len(order) == 4
-    assert len(hull_order(np.array([[0, 0], [1, 1], [2, 2.0]]))) == 2
-    assert hull_order(np.zeros((3, 2))) == [0]
-    assert hull_order(np.zeros((0, 2))) == []
-    cut = clipped(np.array([[-1, 0.5, 0.0], [2, 0.5, 3.0]]), square)
-    assert_close(cut, [[0, 0.5, 1.0], [1, 0.5, 2.0]])
-    assert clipped(np.array([[2.0, 2.0]]), square).shape == (0, 2)
-    assert_close(clipped(np.array([[0.5, 0.5]]), square), [[0.5, 0.5]])
 
 
 def test_deep_contact_pushes_out_along_the_shortest_way(rng):

@@ -6,11 +6,12 @@ import trimesh
 from scipy.spatial import ConvexHull
 from support.closeness import assert_close
 from support.contact_scenes import wedge_in
+from support.convex_shapes import farthest_points
 
+from kinetree.contact.collision.clipping import clip_faces
+from kinetree.contact.finding.convex import convex_distance
 from kinetree.contact.finding.detection import touches_of
-from kinetree.contact.finding.manifold import clipped, hull_order, manifold
 from kinetree.contact.finding.shapes import Placed, hull_of
-from kinetree.contact.finding.supports import farthest_points
 from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Plane
 from kinetree.spatial.rotation import rotation_exp
 
@@ -74,15 +75,15 @@ def wedge(tmp_path_factory):
 
 
 @pytest.mark.parametrize("upper", ["box", "large box", "wedge", "cylinder"])
-@pytest.mark.covers("RBDA 11.6", by=manifold)
+@pytest.mark.covers("RBDA 11.6", by=clip_faces)
 def test_what_two_faces_have_in_common_carries_the_load(upper, wedge, rng):
     table = Placed(Box((1.0, 0.8, 0.2)), np.eye(3), np.array([0, 0, -0.1]))
     top = np.array([[0.5, 0.4], [-0.5, 0.4], [-0.5, -0.4], [0.5, -0.4]])
     shape = {"box": Box((0.6, 0.4, 0.3)), "large box": Box((3.0, 1.0, 0.3)), "wedge": wedge,
              "cylinder": Cylinder(0.4, 0.3)}[upper]  # fmt: skip
     middle = 0.0 if upper == "wedge" else 0.15
-    leans = [np.zeros(2), np.array([0.03, -0.05])]
-    for lean in leans[upper == "cylinder" :]:  # when it stands, its polygon may start anywhere
+    compared, leans = 0, [np.zeros(2), np.array([0.03, -0.05])]
+    for lean in leans:
         for gap in (0.01, -0.02):
             b = Placed(shape, turn(*lean, z=rng.uniform(-3, 3)), np.array([0.35, 0.3, gap]))
             b = b._replace(origin=b.origin + b.axes @ [0, 0, middle])
@@ -93,23 +94,30 @@ def test_what_two_faces_have_in_common_carries_the_load(upper, wedge, rng):
             expected = common(top, outline)
             assert len(expected) >= 3
             heights = face[0, 2] - (expected - face[0, :2]) @ f[:2] / f[2]
-            R, o, s = rotation_exp(rng.normal(size=3)), rng.normal(size=3), 1e-8
+            R, o = rotation_exp(rng.normal(size=3)), rng.normal(size=3)
             pair = moved(table, R, o), moved(b, R, o)
-            n = R @ rotation_exp(s * np.array([1, 2, 0])) @ Z  # as a search finds it
-            foot = o + R @ np.array([0.1, 0, 0])
+            corners = np.column_stack([expected, heights])
             for first, second, way in ((*pair, 1), (*pair[::-1], -1)):
-                found = manifold(first, second, way * n, heights.min(), foot)
+                found = touches_of(first, second, 1.0)
+                normal = convex_distance(first, second).normal
+                if normal @ R @ Z * way < 1 - 1e-12:  # the face of the other one is nearer
+                    assert_close(found[0].normal, normal, ulps=1e4)
+                    continue
+                compared += 1
                 x = np.array([(t.point - o) @ R for t in found])
                 gaps = np.array([t.gap for t in found])
                 x[:, 2] *= 2  # half-way
                 np.testing.assert_allclose(x[:, 2], gaps, atol=1e-12)
-                corners = np.column_stack([expected, heights])
-                # The polygon of a disc turns with the direction in which it leans.
-                assert_same(x, corners, 1e-6 if upper == "cylinder" else 1e-12)
+                # Corners of what they have in common, the lowest one and those that span it.
+                apart = np.max(np.abs(x[:, None] - corners), axis=2).min(axis=1)
+                assert np.all(apart <= (1e-6 if upper == "cylinder" else 1e-12))
+                assert_close(gaps.min(), heights.min(), scale=1.0, ulps=1e4)
+                assert len(x) >= min(len(corners), 4)
+                area, whole = (ConvexHull(p[:, :2]).volume for p in (x, corners))
+                assert area > 0.6 * whole
                 for t in found:
                     assert_close(t.normal, way * R @ Z, ulps=100)
-                    flat = (0, 1) if not lean.any() else ((1 - way) // 2,)
-                    assert t.face in flat
+    assert compared >= 4
 
 
 @pytest.mark.parametrize("shape", [Capsule(0.1, 0.8), Cylinder(0.1, 0.8)])
@@ -119,7 +127,7 @@ def test_lines_are_cut_at_the_border_of_a_face(shape, rng):
     for x, ends in ((0.0, (-0.4, 0.4)), (0.3, (-0.1, 0.5)), (-0.6, (-0.5, -0.2))):
         b = Placed(shape, lying, np.array([x, 0.2, 0.11]))
         R, o = rotation_exp(rng.normal(size=3)), rng.normal(size=3)
-        found = manifold(moved(table, R, o), moved(b, R, o), R @ Z, 0.01, o)
+        found = touches_of(moved(table, R, o), moved(b, R, o), 1.0)
         points = np.array([(t.point - o) @ R for t in found])
         expected = [[end, 0.2, 0.005] for end in ends]
         assert_close(points[np.argsort(points[:, 0])], expected, scale=1.0)
@@ -133,7 +141,7 @@ def on_edge(size, along, R):
     return Placed(square, R @ lift, -0.1 * np.sqrt(2) * Z)
 
 
-@pytest.mark.covers("RBDA 11.6", by=manifold)
+@pytest.mark.covers("RBDA 11.6", by=clip_faces)
 def test_edges_that_cross_touch_where_they_pass_each_other(rng):
     for angle in (0.2, 1.0, 2.5):
         a = on_edge(1.0, 0, np.eye(3))
@@ -145,7 +153,7 @@ def test_edges_that_cross_touch_where_they_pass_each_other(rng):
             R, o = rotation_exp(rng.normal(size=3)), rng.normal(size=3)
             first, second = moved(a, R, o), moved(upper, R, o)
             for pair, way in (((first, second), 1), ((second, first), -1)):
-                (t,) = manifold(*pair, way * R @ Z, gap, o)
+                (t,) = touches_of(*pair, 0.05)
                 x = (t.point - o) @ R
                 along = flip @ turn(z=angle) @ np.array([0, 1, 0])
                 s = -shift[1] / along[1]  # where the upper line is above y = 0
@@ -163,13 +171,14 @@ def test_parallel_edges_touch_at_the_ends_of_their_overlap(shift, way, rng):
     R, o = rotation_exp(rng.normal(size=3)), rng.normal(size=3)
     first, second = moved(a, R, o), moved(upper, R, o)
     ends = {round(max(-0.5, shift - 0.3), 9), round(min(0.5, shift + 0.3), 9)}
-    for pair, sign in (((first, second), 1), ((second, first), -1)):
-        found = manifold(*pair, sign * R @ Z, 0.03, o)
+    for pair in ((first, second), (second, first)):
+        found = touches_of(*pair, 1.0)
         x = np.array([(t.point - o) @ R for t in found])
-        assert_close([t.gap for t in found], [0.03] * len(found), scale=1.0)
-        if abs(shift) > 0.8:  # beside each other: the foot of the search
-            assert_close(x, [[0, 0, 0.015 * sign]], scale=1.0)
+        if abs(shift) > 0.8:  # beside each other: between the ends
+            beside = np.hypot(0.03, abs(shift) - 0.8)
+            assert_close(min(t.gap for t in found), beside, scale=1.0)
         elif abs(shift) < 0.8:
+            assert_close([t.gap for t in found], [0.03] * len(found), scale=1.0)
             expected = [[end, 0, 0.015] for end in sorted(ends)]
             assert_close(x[np.argsort(x[:, 0])], expected, scale=1.0)
 
@@ -189,40 +198,9 @@ def test_corners_of_a_large_mesh_are_above_or_below_a_plane(tmp_path, rng):
     assert 5 < np.sum(low) < len(low) / 2
     expected = (corners - np.outer(heights / 2, R[:, 2]))[low]
     for pair, sign in (((plane, ball), 1), ((ball, plane), -1)):
-        found = touches_of(*pair, 0.05, None)
-        assert_same([t.point for t in found], expected, 1e-15)
-        assert_close(np.sort([t.gap for t in found]), np.sort(heights[low]), scale=1.0)
+        found = touches_of(*pair, 0.05)
+        apart = np.max(np.abs(np.array([t.point for t in found])[:, None] - expected), axis=2)
+        assert np.all(apart.min(axis=1) <= 1e-15)  # some of them, the lowest among them
+        assert 4 <= len(found) <= 8
+        assert_close(min(t.gap for t in found), heights.min(), scale=1.0)
         assert_close([t.normal for t in found], np.tile(sign * R[:, 2], (len(found), 1)))
-
-
-# --- Polygons -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_hulls_are_those_of_qhull_from_any_order(scale, rng):
-    for count in (3, 4, 7, 30, 200):
-        points = scale * rng.normal(size=(count, 2))
-        order = hull_order(points)
-        expected = ConvexHull(points).vertices.tolist()
-        k = order.index(expected[0])
-        assert order[k:] + order[:k] == expected
-        again = np.concatenate([points, points + 1e-15 * scale, points.mean(axis=0)[None]])
-        assert len(hull_order(again)) == len(expected)
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_polygons_are_cut_to_what_they_have_in_common(scale, rng):
-    for count in (3, 4, 6, 12):
-        for shift in (np.zeros(2), np.array([0.5, 0.2]), np.array([9.0, 0])):
-            P, Q = (polygon(rng.normal(size=(count, 2)) + x) for x in (0, shift))
-            found = clipped(scale * P, scale * Q) / scale
-            expected = common(P, Q)
-            assert_same(found, expected, 1e-10)
-            heights = np.column_stack([P, P @ [0.3, -0.2]])  # a plane stays one
-            cut = clipped(scale * heights, scale * Q) / scale
-            assert_close(cut[:, 2], cut[:, :2] @ [0.3, -0.2], scale=1.0, ulps=1000)
-    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]])
-    for same in (square, np.roll(square, 1, axis=0)):
-        assert_same(clipped(scale * same, scale * square), scale * square, 1e-15 * scale)
-    half = clipped(scale * (square - [0.5, 0]), scale * square)  # two sides on those of the window
-    assert_same(half, scale * square * [0.5, 1], 1e-15 * scale)

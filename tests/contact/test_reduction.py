@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 from support.closeness import assert_close
+from support.convex_shapes import farthest_points
 
 from kinetree.algorithms.closed.least_forces import nonnegative_least_squares
+from kinetree.contact.collision.support import DISC
 from kinetree.contact.contacts import Contacts, spatial_normals
 from kinetree.contact.finding.shapes import Placed
-from kinetree.contact.finding.supports import DISC_POINTS, farthest_points
 from kinetree.contact.reduction import disc_corners, positive_dependence, reduced
 from kinetree.errors import ModelError
 from kinetree.model.geometry import Cylinder
@@ -103,7 +104,7 @@ def test_polygons_approach_a_disc():
     disc = farthest_points(
         Placed(Cylinder(0.5, 1.0), np.eye(3), np.zeros(3)), np.array([0.0, 0.0, -1.0])
     )
-    assert disc.shape == (DISC_POINTS, 3)
+    assert disc.shape == (DISC, 3)
     # Until where the load may lean: the radius of the circle inside the polygon.
     for n, expected in ((4, np.cos(np.pi / 4)), (64, np.cos(np.pi / 64))):
         polygon = contacts_at(ring(n, start=0.0))

@@ -6,11 +6,11 @@ from support.closeness import assert_close
 from support.contact_scenes import derivatives, placed, two_bodies, wedge_in
 
 import kinetree as kt
+from kinetree.contact.collision.fields import field_pair
 from kinetree.contact.contacts import bias, velocity
 from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.height_fields import height_and_derivatives, hollow, surface_at_points
 from kinetree.contact.finding.shapes import Placed, hull_of
-from kinetree.contact.finding.terrain import on_terrain
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ModelError
@@ -78,7 +78,7 @@ def clearance(ground, b):
 
 
 def deepest(ground, b, margin=1.0):
-    return min(on_terrain(placed(ground), b, margin), key=lambda t: t.gap)
+    return min(touches_of(placed(ground), b, margin), key=lambda t: t.gap)
 
 
 def lowered(ground, b):
@@ -94,7 +94,7 @@ def lowered(ground, b):
 
 @pytest.mark.parametrize("name", SOLIDS)
 @pytest.mark.parametrize("ground", [RIDGE, PEAK, TWO_RIDGES])
-@pytest.mark.covers("RBDA 11.6", by=on_terrain)
+@pytest.mark.covers("RBDA 11.6", by=field_pair)
 def test_nothing_is_below_the_ground_where_a_shape_touches_it(name, ground, wedge, rng):
     shape = SOLIDS[name] or wedge
     for turn in (np.zeros(3), np.array([0, np.pi / 2, 0.3]), rng.normal(size=3)):
@@ -104,7 +104,7 @@ def test_nothing_is_below_the_ground_where_a_shape_touches_it(name, ground, wedg
         assert -1e-9 < clearance(ground, b) < 1e-2  # the samples are so far apart
 
 
-@pytest.mark.covers("RBDA 11.6", by=on_terrain)
+@pytest.mark.covers("RBDA 11.6", by=field_pair)
 def test_distance_is_the_least_over_many_points_of_the_ground(rng):
     x, y = (g.ravel() for g in np.meshgrid(*[np.linspace(-0.9, 0.9, 400)] * 2))
     points = np.column_stack([x, y, surface_at_points(PEAK, x, y).h])
@@ -127,7 +127,7 @@ def test_distance_is_the_least_over_many_points_of_the_ground(rng):
 )
 def test_what_lies_across_a_ridge_is_held_by_it(shape, turn):
     b = Placed(shape, rotation_exp(np.array([0, turn, 0])), np.array([0.03, 0.02, 0.14]))
-    found = [t for t in touches_of(placed(RIDGE), b, 0.0, None) if t.gap < -0.009]
+    found = [t for t in touches_of(placed(RIDGE), b, 0.0) if t.gap < -0.009]
     assert len(found) == (2 if isinstance(shape, Box) else 1)  # where edges cross the ridge
     for t in found:
         assert_close(t.gap, -0.01, scale=1.0, ulps=100)
@@ -137,7 +137,7 @@ def test_what_lies_across_a_ridge_is_held_by_it(shape, turn):
 
 def test_a_peak_holds_a_face_from_below():
     for shape in (Box((0.6, 0.6, 0.1)), Cylinder(0.3, 0.1)):
-        found = touches_of(placed(PEAK), placed(shape, None, (0.05, 0.02, 0.24)), 0.0, None)
+        found = touches_of(placed(PEAK), placed(shape, None, (0.05, 0.02, 0.24)), 0.0)
         assert len(found) == 1
         assert_close(found[0].gap, -0.01, scale=1.0, ulps=100)
         assert_close(found[0].point, [0, 0, 0.195], scale=1.0, ulps=1e6)
@@ -166,7 +166,7 @@ def test_many_points_of_a_spline_are_those_one_by_one(rng):
         assert_close(np.array(one), many, scale=100.0, ulps=100)
 
 
-@pytest.mark.covers("RBDA 11.1", "RBDA 11.6", by=(bias, on_terrain))
+@pytest.mark.covers("RBDA 11.1", "RBDA 11.6", by=(bias, field_pair))
 @pytest.mark.parametrize("name", ["box", "cylinder", "ellipsoid"])
 def test_rates_of_gaps_on_hills(name, rng):
     hills = field(lambda x, y: 0.1 * np.sin(3 * x) * np.cos(2 * y), n=9)

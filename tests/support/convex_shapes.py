@@ -3,6 +3,10 @@
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from kinetree.contact.collision import curvature
+from kinetree.contact.collision.shapes import placed_table
+from kinetree.contact.collision.support import support_face
+from kinetree.contact.finding.feet import reach_along
 from kinetree.contact.finding.shapes import hull_of
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 
@@ -75,3 +79,33 @@ def outside(placed, points):
         case Mesh():
             planes = ConvexHull(hull_of(placed.shape).vertices).equations
             return np.max(x @ planes[:, :3].T + planes[:, 3], axis=1)
+
+
+# --- What compiled code finds on one shape -------------------------------------------------------
+
+
+def farthest_points(placed, direction, tilt=0.2):
+    """Corners of the face or edge of a shape within ``tilt`` [rad] of level, or a point, (n, 3)."""
+    out = np.zeros((16, 3))
+    shapes, none = placed_table(placed), np.zeros((6, 3))
+    n = support_face(shapes, 0, none, np.zeros(3), np.array(direction), float(np.sin(tilt)), out)
+    return out[:n]
+
+
+def farthest(placed, directions):
+    """A farthest point in each of several unit directions, (n, 3)."""
+    return np.array([farthest_points(placed, d, 0.0)[0] for d in directions])
+
+
+def surface_at(placed, point, normal):
+    """(turn, travel) of a shape at a point of its surface, (3, 3) each."""
+    turn, travel = np.zeros((2, 3, 3))
+    at = np.array(point, dtype=float), np.array(normal, dtype=float)
+    curvature.surface_at(placed_table(placed), 0, *at, turn, travel)
+    return turn, travel
+
+
+__all__ = [
+    "SOLIDS", "best_direction", "depths", "farthest", "farthest_points", "least_depth", "outside",
+    "reach", "reach_along", "surface_at", "unit_vectors",
+]  # fmt: skip

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.contact.collision.detect import Detection
 from kinetree.contact.contacts import Contacts, contact_axes
 from kinetree.contact.finding import candidates
 from kinetree.contact.finding.closed_forms import is_compiled
-from kinetree.contact.finding.convex import Nearest, convex_distance
 from kinetree.contact.finding.detection import find_contacts
 from kinetree.contact.finding.pairs import (
     Pair,
@@ -20,7 +20,6 @@ from kinetree.contact.finding.pairs import (
     pair_names,
     pairs_of,
 )
-from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
@@ -83,8 +82,7 @@ class Scene:
         restitution: coefficient of restitution, or a function of two ``Geometry``; by default that
             of their surfaces, 0 where these have none.
         ignore: pairs to leave out, written like ``pairs``.
-        distance: how to find where convex shapes are nearest when they have no closed form: a
-            function like ``convex_distance``, which calls the library coal.
+        distance: has no effect any more; all pairs of shapes are compared in compiled code.
         posture: in which ``pairs="feet"`` stand: a name, a ``Posture`` or position variables (nq,);
             by default that called home, or else the neutral one.
 
@@ -100,10 +98,17 @@ class Scene:
         self, model: Model, pairs: Sequence | Literal["base", "feet"] | None = None, *,
         friction: float | Callable[[Geometry, Geometry], float] | None = None,
         restitution: float | Callable[[Geometry, Geometry], float] | None = None,
-        ignore: Sequence = (), distance: Callable[[Placed, Placed], Nearest] = convex_distance,
+        ignore: Sequence = (), distance: Callable | None = None,
         posture: "str | Posture | ArrayLike | None" = None,
     ):  # fmt: skip
-        self.model, self.distance = as_model(model), distance
+        self.model = as_model(model)
+        if distance is not None:
+            warnings.warn(
+                "Scene(distance=...) has no effect: all pairs of shapes are compared in compiled "
+                "code; leave it out",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         self.rule = pairs if pairs is None or isinstance(pairs, str) else tuple(pairs)
         self.ignore, self.posture = tuple(ignore), posture
         self.given = {"friction": friction, "restitution": restitution}
@@ -171,7 +176,15 @@ class Scene:
             margin: the largest gap that counts [m].
         """
         q = as_configuration(self.model, q)
-        return find_contacts(self, np.asarray(q, dtype=float), margin, self.distance)
+        return find_contacts(self, np.asarray(q, dtype=float), margin)
+
+    @cached_property
+    def detection(self) -> Detection:
+        """The tables in which contacts are found; ``contacts`` reads them."""
+        return Detection(self)
+
+    def __getstate__(self):
+        return {name: x for name, x in vars(self).items() if name != "detection"}
 
     # --- in closed form ----------------------------------------------------------------------
 
@@ -262,7 +275,7 @@ class Scene:
             for k, p in enumerate(self.pairs)
             if k not in self.open_pairs
         ]
-        return Scene(self.model, kept, distance=self.distance)
+        return Scene(self.model, kept)
 
 
 def _warn_of_nothing(model):

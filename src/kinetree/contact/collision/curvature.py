@@ -6,7 +6,7 @@ frame that moves with the body, for any tangent vector ``s``: 1, R for a ball, 0
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
-from kinetree.contact.collision.splines import field_surface
+from kinetree.contact.collision.fields import ground
 from kinetree.contact.collision.tables import (
     BOX,
     CAPSULE,
@@ -105,7 +105,7 @@ def surface_at(
             return abs(n[2]) > 1.0 - _ALONG
     if kind == FIELD:
         s = local("float", 6)
-        field_surface(shapes, i, x[0], x[1], s)
+        ground(shapes, i, x[0], x[1], s)
         slope = sqrt(1.0 + s[1] * s[1] + s[2] * s[2])
         K[0, 0] = -s[3] / slope
         K[0, 1] = -s[4] / slope
@@ -121,7 +121,8 @@ def surface_at(
     else:
         K[0, 0] = 1.0 / size[0]
         K[1, 1] = 1.0 / size[0]
-        at_end = kind == CAPSULE and abs(x[2]) >= size[1] * (1.0 - _NEAR)
+        core = x[2] - size[0] * n[2]  # where the point of the axis is whose ball touches
+        at_end = kind == CAPSULE and abs(core) >= size[1] - _NEAR * (size[0] + size[1])
         if kind == SPHERE or at_end:
             K[2, 2] = 1.0 / size[0]
     curved_surface(pose, K, normal, turn, travel)

@@ -1,5 +1,7 @@
 """Contacts of all shapes: near pairs, their narrow phases, and the materials of each contact."""
 
+import threading
+
 import numpy as np
 
 from kinetree.codegen.procedures import local, procedure
@@ -52,6 +54,7 @@ class Detection:
         tables: ``ShapeTables``.
         pairs: ``Pairs``; ``pairs.motion`` is zero unless the caller sets it.
         found: ``Found`` of the last call.
+        lock: for callers that share it.
     """
 
     def __init__(self, scene):
@@ -59,6 +62,7 @@ class Detection:
         self.poses = np.tile(np.eye(4)[:3].reshape(12), (scene.model.body_count + 1, 1))
         self.pairs = pair_tables(self.tables.shapes, len(self.poses))
         self.found, self.touch = found_tables(64), touch_table()
+        self.lock = threading.Lock()
 
     def find(self, poses: np.ndarray, margin: float) -> Found:
         """The contacts within ``margin``; poses (n, 4, 4) are those of the bodies but the base."""

@@ -348,12 +348,12 @@ def _face_of_hull(
     n = 0
     away = cross(f, c)
     if f @ c > 0 and away @ away <= tilt * tilt:
-        for k in range(shapes.face_first[face], shapes.face_first[face + 1]):
-            if n < CORNERS:
-                v = shapes.face_vertex[k]
-                p = shapes.vertex[v]
-                out_of_shape(P, o, p[0], p[1], p[2], out[n])
-                n += 1
+        start, end = shapes.face_first[face], shapes.face_first[face + 1]
+        step = (end - start + CORNERS - 1) // CORNERS  # of many corners some, all around
+        while start + n * step < end:
+            p = shapes.vertex[shapes.face_vertex[start + n * step]]
+            out_of_shape(P, o, p[0], p[1], p[2], out[n])
+            n += 1
         return n
     top = farthest_vertex(shapes, i, c[0], c[1], c[2], -1)
     p = shapes.vertex[top]

@@ -56,7 +56,7 @@ def field_and_ball(a, b):
     foot = np.array([x, y, s.h])
     distance = normal @ (c - foot)
     radius = b.shape.radius
-    return [touch(a.point(foot), a.axes @ normal, distance - radius, radius)]
+    return [touch(a.point(foot), a.axes @ normal, distance - radius)]
 
 
 def _step(field, c, x, y):
@@ -132,7 +132,7 @@ def plane_and_cylinder(a, b):
 def _above(a, point, radius):
     n = a.axes[:, 2]
     distance = n @ (point - a.origin)
-    return touch(point - n * distance, n, distance - radius, radius)
+    return touch(point - n * distance, n, distance - radius)
 
 
 # --- Balls and capsules against balls, capsules, boxes and cylinders -----------------------------
@@ -211,15 +211,15 @@ def _around(a, center, normal, distance, radius):
     return touch(a.point(center - normal * distance), n, distance - radius)
 
 
-def _rounded(core_a, radius_a, core_b, radius_b, fallback, ball=0):
+def _rounded(core_a, radius_a, core_b, radius_b, fallback):
     n, distance = direction(core_b - core_a, fallback)
-    return touch(core_a + n * radius_a, n, distance - radius_a - radius_b, ball)
+    return touch(core_a + n * radius_a, n, distance - radius_a - radius_b)
 
 
 def _segment_and_point(a, half, point, radius):
     along = clamped(a.local(point)[2], -half, half)
     core = a.point([0, 0, along])
-    return _rounded(core, a.shape.radius, point, radius, a.axes[:, 0], radius)
+    return _rounded(core, a.shape.radius, point, radius, a.axes[:, 0])
 
 
 def _nearest_of_segments(a, half_a, b, half_b):

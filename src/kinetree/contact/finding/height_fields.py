@@ -13,9 +13,6 @@ from kinetree.algorithms.dual import Dual
 from kinetree.contact.finding.shapes import absolute, clamped
 from kinetree.spatial.ops import less, select
 
-SAMPLES = 4
-"""Samples of the ground between two heights."""
-
 
 class Surface(NamedTuple):
     """Height at a point, and its derivatives with respect to x and y."""
@@ -131,61 +128,3 @@ def _bump(t):
     rate = select(near, -2 * u + 3 * u * u / 2, select(far, -v * v / 2, 0))
     bend = select(near, -2 + 3 * u, select(far, v, 0))
     return value, sign * rate, bend
-
-
-class Ground(NamedTuple):
-    """The ground at feet: positions and tangents (n, 3), second derivatives (n, 2, 2), upward."""
-
-    feet: Any
-    tangents: Any
-    bend: Any
-    up: Any
-
-    @property
-    def metric(self):
-        """Products of the tangents, (n, 2, 2)."""
-        return np.einsum("nik,njk->nij", self.tangents, self.tangents)
-
-
-def ground_at(field, xy) -> Ground:
-    """The ground at points (n, 2)."""
-    s = surface_at_points(field, xy[:, 0], xy[:, 1])
-    one, none = np.ones_like(s.h), np.zeros_like(s.h)
-    sides = [np.column_stack([one, none, s.hx]), np.column_stack([none, one, s.hy])]
-    tangents = np.stack(sides, axis=1)
-    bend = np.column_stack([s.hxx, s.hxy, s.hxy, s.hyy]).reshape(-1, 2, 2)
-    up = np.column_stack([-s.hx, -s.hy, one])
-    return Ground(np.column_stack([xy, s.h]), tangents, bend, up)
-
-
-# --- Samples of the ground -----------------------------------------------------------------------
-
-
-def grid_spacing(field):
-    """The smaller spacing of the heights [m]."""
-    counts = np.shape(field.heights)
-    return min(size / (n - 1) for size, n in zip(field.size, counts, strict=True))
-
-
-def grid(field, low, high):
-    """Points of a rectangle (n, 2), close enough to see every hill; how many along each side."""
-    step = grid_spacing(field) / SAMPLES
-    sides = [
-        np.linspace(a, b, 3 + int(np.ceil((b - a) / step))) for a, b in zip(low, high, strict=True)
-    ]
-    xy = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
-    return xy, (len(sides[0]), len(sides[1]))
-
-
-def minima_of_grid(values, least):
-    """Numbers of the samples inside a grid that no neighbour is below, and some are above."""
-    inner, neighbours = values[1:-1, 1:-1], []
-    for i in (0, 1, 2):
-        for j in (0, 1, 2):
-            if (i, j) != (1, 1):
-                n, m = inner.shape
-                neighbours.append(values[i : i + n, j : j + m])
-    around = np.array(neighbours)
-    lowest = np.all(inner <= around, axis=0) & (around.max(axis=0) - inner > least)
-    at = np.argwhere(lowest) + 1
-    return at[:, 0] * values.shape[1] + at[:, 1]

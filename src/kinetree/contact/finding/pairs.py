@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.finding.detection import feet
+from kinetree.contact.collision.shapes import masks
+from kinetree.contact.finding.feet import feet
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.joints import Fixed
 from kinetree.model.define import kept
@@ -108,17 +109,6 @@ def may_touch(model, *, parents=False):
 
 def _leave_out(may, ones, others):
     may[np.ix_(ones, others)] = may[np.ix_(others, ones)] = False
-
-
-def masks(shapes):
-    """``contype`` and ``conaffinity`` of every shape: no bits where it cannot touch, or all."""
-    masks = [
-        (0, 0) if not g.collision
-        else (-1, -1) if g.surface is None
-        else (g.surface.contype, g.surface.conaffinity)
-        for g in shapes
-    ]  # fmt: skip
-    return np.array(masks, dtype=np.int64).T
 
 
 def welded(model):

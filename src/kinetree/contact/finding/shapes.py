@@ -8,6 +8,7 @@ import numpy as np
 
 from kinetree.errors import need
 from kinetree.model.triangles import convex_hull, read_triangles
+from kinetree.quantities import kinematics
 from kinetree.spatial.ops import less, select, sqrt
 
 _TINY = 1e-12  # [m] below this, two points have no direction between them
@@ -29,29 +30,39 @@ class Placed(NamedTuple):
         return self.axes.T @ (point - self.origin)
 
 
-class Touch(NamedTuple):
-    """Where two shapes are nearest: point half-way, normal from the first to the second, gap.
+def as_hull(placed: Placed) -> Placed:
+    """The shape, or the convex hull of a mesh that is not convex."""
+    if getattr(placed.shape, "convex", True):
+        return placed
+    return placed._replace(shape=type(placed.shape)(placed.shape.path, placed.shape.scale))
 
-    Attributes:
-        radii: those of balls or ends of capsules that touch, on either side, else 0.
-        face: which side, 0 or 1, has a face there that the normal belongs to, if that is known.
-    """
+
+def place_shapes(model, q, shapes):
+    """Every ``Geometry`` of a list where the configuration puts it."""
+    poses = np.concatenate([np.eye(4)[None], kinematics.poses(model, q)])
+    placed = []
+    for g in shapes:
+        R, r = poses[g.body, :3, :3], poses[g.body, :3, 3]
+        E, at = np.asarray(g.placement.E, float), np.asarray(g.placement.r, float)
+        placed.append(Placed(g.shape, R @ E.T, r + R @ at))
+    return placed
+
+
+class Touch(NamedTuple):
+    """Where two shapes are nearest: point half-way, normal from the first to the second, gap."""
 
     point: Any
     normal: Any
     gap: Any
-    radii: tuple
-    face: int | None = None
 
     def reversed(self):
         """The same with the shapes in the other order."""
-        face = None if self.face is None else 1 - self.face
-        return Touch(self.point, -self.normal, self.gap, self.radii[::-1], face)
+        return Touch(self.point, -self.normal, self.gap)
 
 
-def touch(foot, normal, gap, radius=0):
-    """A ``Touch`` from the nearest point ``foot`` of the first shape, maybe with a ball."""
-    return Touch(foot + normal * (gap / 2), normal, gap, (0, radius))
+def touch(foot, normal, gap):
+    """A ``Touch`` from the nearest point ``foot`` of the first shape."""
+    return Touch(foot + normal * (gap / 2), normal, gap)
 
 
 def chosen(condition, a, b):

@@ -15,8 +15,6 @@ from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.contact import contacts as of_contacts
-from kinetree.contact.finding.detection import bounds
-from kinetree.contact.finding.shapes import Placed
 
 UNBOUNDED = np.inf
 
@@ -93,10 +91,10 @@ class StepConstraints:
     @cached_property
     def size(self) -> float:
         """A length of the mechanism [m]: of its largest shape, or between joints of one body."""
-        moving = [g for g in self.scene.shapes if g.body]
-        sides = [np.subtract(*bounds(Placed(g.shape, np.eye(3), np.zeros(3)))) for g in moving]
-        spans = [float(np.linalg.norm(side)) for side in sides if np.all(np.isfinite(side))]
-        return max(spans) if spans else typical_length(self.model)
+        shapes = self.scene.detection.tables.shapes
+        moving = (shapes.body > 0) & np.isfinite(shapes.radius)
+        spans = 2 * np.linalg.norm(shapes.box[moving, 3:], axis=1)
+        return float(max(spans)) if len(spans) else typical_length(self.model)
 
     @cached_property
     def units(self):

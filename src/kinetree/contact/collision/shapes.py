@@ -1,0 +1,334 @@
+"""Tables of shapes: sizes, hulls, height fields, and triangles in trees."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.contact.collision.bounds import place_shapes
+from kinetree.contact.collision.tables import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    FIELD,
+    HULL,
+    PLANE,
+    SPHERE,
+    TRIANGLES,
+    Shapes,
+)  # fmt: skip
+from kinetree.contact.finding.height_fields import spline_coefficients
+from kinetree.contact.finding.shapes import hull_of
+from kinetree.errors import ModelError
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    HeightField,
+    Mesh,
+    Plane,
+    Sphere,
+    Surface,
+)  # fmt: skip
+from kinetree.model.triangles import read_triangles
+
+_FLAT = 1e-7  # [rad] between triangles that are one face
+
+
+class _Pools:
+    """Rows that shapes refer to, each kept once for all shapes that are alike."""
+
+    def __init__(self):
+        self.known, self.rows, self.counts = {}, {}, {}
+
+    def add(self, **arrays):
+        """Append rows; the number of the first row of each."""
+        first = {}
+        for name, array in arrays.items():
+            first[name] = self.counts.get(name, 0)
+            self.counts[name] = first[name] + len(array)
+            self.rows.setdefault(name, []).append(array)
+        return first
+
+    def array(self, name, dtype, *shape):
+        rows = self.rows.get(name)
+        return np.ascontiguousarray(
+            np.concatenate(rows) if rows else np.zeros((0, *shape)), dtype=dtype
+        )
+
+
+def shapes_of(geometry, weld, parent, given) -> Shapes:
+    """``Shapes`` of a list of ``Geometry``.
+
+    Args:
+        geometry: the shapes.
+        weld: for every body, the first of those that it is welded to.
+        parent: for these, the first of the weld that carries them.
+        given: coefficients that hold for all of them, by name, or None.
+    """
+    n, pools = len(geometry), _Pools()
+    measures = [_measured(g.shape, pools) for g in geometry]
+    surfaces = [g.surface or Surface() for g in geometry]
+    contype, conaffinity = masks(geometry)
+    body = np.array([g.body for g in geometry], dtype=np.int64)
+    coefficients = np.array(
+        [[s.friction, s.torsion, s.rolling, s.restitution] for s in surfaces], dtype=float
+    ).reshape(n, 4)
+    condim = np.array([g.surface.condim if g.surface else 0 for g in geometry], dtype=np.int64)
+    for column, name in ((0, "friction"), (3, "restitution")):
+        if given[name] is not None and not callable(given[name]):
+            coefficients[:, column] = given[name]
+            if name == "friction":  # the scene's, whatever the surfaces say
+                condim[condim == 1] = 3
+    boxes = np.array([m.box for m in measures], dtype=float).reshape(n, 6)
+    endless = np.array([isinstance(g.shape, (Plane, HeightField)) for g in geometry], dtype=bool)
+    radius = np.array([m.radius for m in measures], dtype=float)
+    return Shapes(
+        count=n,
+        kind=np.array([m.kind for m in measures], dtype=np.int64),
+        body=body,
+        place=np.array([_placed(g.placement) for g in geometry], dtype=float).reshape(n, 12),
+        size=np.array([m.size for m in measures], dtype=float).reshape(n, 3),
+        data=np.array([m.data for m in measures], dtype=np.int64).reshape(n, 4),
+        radius=radius,
+        box=boxes,
+        thin=np.where(endless, np.inf, boxes[:, 3:].min(axis=1) if n else 0.0),
+        margin=np.array([s.margin for s in surfaces], dtype=float),
+        contype=np.ascontiguousarray(contype),
+        conaffinity=np.ascontiguousarray(conaffinity),
+        priority=np.array([s.priority for s in surfaces], dtype=np.int64),
+        condim=condim,
+        friction=np.ascontiguousarray(coefficients[:, :3]),
+        restitution=np.ascontiguousarray(coefficients[:, 3]),
+        drift=np.array([s.velocity for s in surfaces], dtype=float).reshape(n, 3),
+        weld=np.array([weld[b] for b in body], dtype=np.int64),
+        weld_parent=np.array([parent[weld[b]] for b in body], dtype=np.int64),
+        vertex=pools.array("vertex", float, 3),
+        neighbour_first=_starts(pools, "neighbour_count"),
+        neighbour=pools.array("neighbour", np.int64),
+        face_first=_starts(pools, "face_count"),
+        face_vertex=pools.array("face_vertex", np.int64),
+        face_normal=pools.array("face_normal", float, 3),
+        height=pools.array("height", float),
+        node=pools.array("node", float, 6),
+        child=pools.array("child", np.int64, 2),
+        triangle=pools.array("triangle", np.int64, 3),
+        triangle_next=pools.array("triangle_next", np.int64, 3),
+        triangle_normal=pools.array("triangle_normal", float, 3),
+        pose=np.zeros((n, 12)),
+        low=np.zeros((n, 3)),
+        high=np.zeros((n, 3)),
+    )
+
+
+def placed_table(*placed) -> Shapes:
+    """A table of a few ``Placed`` shapes, each on a body of its own."""
+    n = len(placed)
+    geometry = [Geometry(k, p.shape) for k, p in enumerate(placed)]
+    shapes = shapes_of(geometry, range(n), [0] * n, _NOTHING)
+    for place, p in zip(shapes.place, placed, strict=True):
+        place[:] = np.column_stack([p.axes, p.origin]).reshape(12)
+    place_shapes(shapes, np.tile(np.eye(4)[:3].reshape(12), (n, 1)))
+    return shapes
+
+
+_NOTHING = {"friction": None, "restitution": None}
+
+
+def _starts(pools, name):
+    return np.concatenate([[0], np.cumsum(pools.array(name, np.int64))]).astype(np.int64)
+
+
+def _placed(placement):
+    """Rows of shape to body: [E^T | r]."""
+    E, r = np.asarray(placement.E, dtype=float), np.asarray(placement.r, dtype=float)
+    return np.column_stack([E.T, r]).reshape(12)
+
+
+class _Measures(NamedTuple):
+    kind: int
+    size: tuple
+    box: tuple
+    radius: float
+    data: tuple = (0, 0, 0, 0)
+
+
+def _measured(shape, pools):
+    """Kind, sizes, box, radius of the ball around it, and where its rows are."""
+    if isinstance(shape, (Mesh, HeightField)):
+        if shape not in pools.known:
+            add = _field if isinstance(shape, HeightField) else _hull if shape.convex else _mesh
+            pools.known[shape] = add(shape, pools)
+        return pools.known[shape]
+    middle = (0.0, 0.0, 0.0)
+    if isinstance(shape, Plane):
+        return _Measures(PLANE, middle, (0.0,) * 6, np.inf)
+    if isinstance(shape, Sphere):
+        r = shape.radius
+        return _Measures(SPHERE, (r, 0.0, 0.0), (*middle, r, r, r), r)
+    if isinstance(shape, Ellipsoid):
+        return _Measures(ELLIPSOID, shape.radii, (*middle, *shape.radii), max(shape.radii))
+    if isinstance(shape, Box):
+        half = tuple(x / 2 for x in shape.size)
+        return _Measures(BOX, half, (*middle, *half), float(np.linalg.norm(half)))
+    if not isinstance(shape, (Capsule, Cylinder)):
+        raise ModelError(f"a shape that touches must be one of kinetree's, got {shape!r}")
+    r, half = shape.radius, shape.length / 2
+    if isinstance(shape, Capsule):
+        return _Measures(CAPSULE, (r, half, 0.0), (*middle, r, r, half + r), half + r)
+    return _Measures(CYLINDER, (r, half, 0.0), (*middle, r, r, half), float(np.hypot(r, half)))
+
+
+def _around(points):
+    """Box around points, and the radius of the ball about its centre."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high) / 2
+    radius = float(np.sqrt(np.max(np.sum((points - middle) ** 2, axis=1))))
+    return (*middle, *(high - low) / 2), radius
+
+
+def _field(field, pools):
+    c = spline_coefficients(field.heights)
+    first = pools.add(height=c.reshape(-1))["height"]
+    half = (field.size[0] / 2, field.size[1] / 2)
+    low, high = float(c.min()), float(c.max())  # a B-spline is between its coefficients
+    box = (0.0, 0.0, (low + high) / 2, *half, (high - low) / 2)
+    return _Measures(FIELD, (*half, 0.0), box, np.inf, (first, *c.shape, 0))
+
+
+def _hull(mesh, pools):
+    vertices, counts, neighbours, face_counts, corners, normals = polyhedron(hull_of(mesh))
+    v = pools.counts.get("vertex", 0)
+    # Rows of neighbours belong to all vertices, also to those of triangle meshes in between.
+    first = pools.add(
+        vertex=vertices, neighbour_count=counts, neighbour=neighbours + v, face_count=face_counts,
+        face_vertex=corners + v, face_normal=normals,
+    )  # fmt: skip
+    box, radius = _around(vertices)
+    data = (v, len(vertices), first["face_count"], len(face_counts))
+    return _Measures(HULL, (0.0, 0.0, 0.0), box, radius, data)
+
+
+def polyhedron(hull):
+    """Vertices, their neighbours, and faces of a ``Hull``, of which flat ones are joined.
+
+    Returns vertices (n, 3), numbers of neighbours (n,), neighbours, numbers of corners of the faces
+    (m,), corners counter-clockwise from outside, and normals (m, 3).
+    """
+    triangles, n = hull.triangles, len(hull.vertices)
+    ends = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    owner = np.tile(np.arange(len(triangles)), 3)
+    ways = np.unique(np.concatenate([ends, ends[:, ::-1]]), axis=0)
+    counts = np.bincount(ways[:, 0], minlength=n)
+    across = {(a, b): t for (a, b), t in zip(ends.tolist(), owner.tolist(), strict=True)}
+    normals = hull.normals
+    group = list(range(len(triangles)))
+
+    def root(t):
+        while group[t] != t:
+            t = group[t]
+        return t
+
+    for (a, b), t in across.items():
+        other = across.get((b, a))
+        if other is not None and other > t and _is_flat(normals[t], normals[other]):
+            group[root(other)] = root(t)
+    faces: dict[int, dict[int, int]] = {}
+    for (a, b), t in across.items():
+        other = across.get((b, a))
+        if other is None or root(other) != root(t):
+            faces.setdefault(root(t), {})[a] = b
+    corners, numbers, outward = [], [], []
+    for t, following in faces.items():
+        start = at = next(iter(following))
+        polygon = [at]
+        while (at := following.get(at, start)) != start and len(polygon) <= len(following):
+            polygon.append(at)
+        corners += polygon
+        numbers.append(len(polygon))
+        outward.append(normals[t])
+    return (
+        np.array(hull.vertices, dtype=float), counts, ways[:, 1], np.array(numbers),
+        np.array(corners), np.array(outward),
+    )  # fmt: skip
+
+
+def _is_flat(a, b):
+    return np.sum(np.cross(a, b) ** 2) < _FLAT**2 and a @ b > 0
+
+
+# --- Triangles in a tree -------------------------------------------------------------------------
+
+_LEAF = 4  # triangles
+
+
+def _mesh(mesh, pools):
+    surface = read_triangles(mesh.path, mesh.scale)
+    vertices, same = np.unique(np.array(surface.vertices), axis=0, return_inverse=True)
+    triangles = same.reshape(-1)[np.array(surface.faces)]
+    sides = vertices[triangles]
+    area = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
+    length = np.sqrt(np.sum(area**2, axis=1))
+    solid = length > 0
+    triangles, normals = triangles[solid], area[solid] / length[solid, None]
+    node, child, order = triangle_tree(vertices[triangles])
+    triangles, normals = triangles[order], normals[order]
+    v, t = pools.counts.get("vertex", 0), pools.counts.get("triangle", 0)
+    beyond = _beyond(triangles)
+    top = pools.counts.get("node", 0)
+    child = np.where(child[:, :1] >= 0, child + top, child - [[t, 0]])
+    pools.add(
+        vertex=vertices, neighbour_count=np.zeros(len(vertices), dtype=np.int64), node=node,
+        child=child, triangle=triangles + v, triangle_next=np.where(beyond < 0, -1, beyond + t),
+        triangle_normal=normals,
+    )  # fmt: skip
+    box, radius = _around(vertices)
+    return _Measures(TRIANGLES, (0.0, 0.0, 0.0), box, radius, (top, len(node), t, len(triangles)))
+
+
+def triangle_tree(corners):
+    """A tree of boxes over triangles (m, 3, 3), split at the median of the longest side.
+
+    Returns boxes (k, 6), children (k, 2), of leaves ``-1 - first triangle`` and how many there are,
+    and the order in which the triangles have to be, (m,).
+    """
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    middle = (low + high) / 2
+    order = np.arange(len(corners))
+    node, child, waiting = [], [], [(0, len(corners), -1, 0)]
+    while waiting:
+        first, last, above, side = waiting.pop()
+        inside = order[first:last]
+        k = len(node)
+        node.append((*low[inside].min(axis=0), *high[inside].max(axis=0)))
+        child.append([-1 - first, last - first])
+        if above >= 0:
+            child[above][side] = k
+        if last - first > _LEAF:
+            axis = int(np.argmax(np.ptp(middle[inside], axis=0)))
+            half = (last - first) // 2
+            order[first:last] = inside[np.argpartition(middle[inside, axis], half)]
+            child[k] = [0, 0]
+            waiting += [(first + half, last, k, 1), (first, first + half, k, 0)]
+    return np.array(node), np.array(child, dtype=np.int64), order
+
+
+def _beyond(triangles):
+    """Across the edges 0-1, 1-2 and 2-0 of every triangle the next one, or -1, (m, 3)."""
+    ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
+    known = {(a, b): k for k, (a, b) in enumerate(ends.tolist())}
+    found = [known.get((b, a), -3) // 3 for a, b in ends.tolist()]
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+
+def masks(shapes):
+    """``contype`` and ``conaffinity`` of every shape: no bits where it cannot touch, or all."""
+    masks = [
+        (0, 0) if not g.collision
+        else (-1, -1) if g.surface is None
+        else (g.surface.contype, g.surface.conaffinity)
+        for g in shapes
+    ]  # fmt: skip
+    return np.array(masks, dtype=np.int64).reshape(-1, 2).T
