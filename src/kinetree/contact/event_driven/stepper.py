@@ -9,6 +9,7 @@ from kinetree.contact.event_driven.dynamics import (
     closed_positions,
     closed_velocities,
 )
+from kinetree.contact.event_driven.features import Features
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, centred
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.history import PhaseNotes
@@ -22,7 +23,8 @@ def event_driven_stepper(settings, effects, method, field, q, events, *, compile
     """Stepper and hooks for ``EventDriven``."""
     model = effects.model
     tree = model.spanning_tree
-    transitions = Transitions(settings, PhaseDynamics(model, tree, settings.scene, field))
+    scene = Features(settings.scene) if settings.scene.open_pairs else settings.scene
+    transitions = Transitions(settings, PhaseDynamics(model, tree, scene, field))
     stepper = PhaseStepper(method, field, transitions, compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
     watcher = Watcher(
@@ -56,6 +58,7 @@ class PhaseStepper(Stepper):
 
     def take(self, t, h, q, qd, tau) -> Step:
         """A step of ``h`` seconds, after an impact if contacts are closing."""
+        self.transitions.follow(t, h, q, qd)
         q, qd, event = self.transitions.entered(t, q, qd, tau)
         if event is not None:
             self._entry = (t, event.energy)
@@ -144,7 +147,8 @@ class PhaseStepper(Stepper):
 
 _TINY = 1e-15  # [m] stands for the gap of a contact that is about to open
 _NOISE = 1e-3  # of the tolerance of velocities: sliding back that is none
-_KINDS = ("arrive", "stop", "give_way", "lock")
+_KINDS = ("arrive", "stop", "lose", "give_way", "lock")
+_OF_MOTION = 3  # so many of them follow from positions and velocities alone
 
 
 class _Watch:
@@ -164,8 +168,10 @@ class _Watch:
 
     def values(self, t, q, qd, tau, stepper):
         """Of the function, for times (n,) and states (n, nq), (n, nv): (n,)."""
-        part = self.group.of_motion if self.kind in _KINDS[:2] else self.group.of_forces
-        return part(t, q, qd, tau)[_KINDS.index(self.kind) % 2][..., self.contact]
+        at = _KINDS.index(self.kind)
+        if at < _OF_MOTION:
+            return self.group.of_motion(t, q, qd, tau)[at][..., self.contact]
+        return self.group.of_forces(t, q, qd, tau)[at - _OF_MOTION][..., self.contact]
 
     def act(self, t, q, qd):
         """State after the event; sets ``name`` to what happened."""
@@ -187,23 +193,33 @@ class ContactEvents:
         ]
 
     def values(self, t, q, qd, tau, stepper):
-        """Of all functions, for times (n,) and states (n, nq), (n, nv): (n, 4 contacts)."""
+        """Of all functions, for times (n,) and states (n, nq), (n, nv): (n, 5 contacts)."""
         parts = *self.of_motion(t, q, qd, tau), *self.of_forces(t, q, qd, tau)
         return np.concatenate(parts, axis=-1)
 
     def of_motion(self, t, q, qd, tau):
-        """Gaps of open contacts, and how fast others slide ahead, each (n, contacts).
+        """Gaps of open contacts, how fast others slide ahead, and how far they are from borders.
 
-        A contact that is closed and about to open counts as open.
+        Each (n, contacts). A contact that is closed and about to open counts as open. Features of
+        polyhedra that come within their borders where bodies touch already are closed at once.
         """
-        dynamics, mode = self.transitions.dynamics, self.transitions.mode
+        transitions = self.transitions
+        dynamics, mode, settings = transitions.dynamics, transitions.mode, transitions.settings
         q, qd = dynamics.placed(t, q, qd)
         gap, zeta = dynamics.scene.candidate_velocities(dynamics.tree, q, qd)
-        opening = (gap <= 0) & (zeta[..., 0] >= -self.transitions.settings.velocity_tolerance)
-        arrive = np.where(mode.kind == OPEN, np.where(opening, _TINY, gap), 1.0)
+        opening = (gap <= 0) & (zeta[..., 0] >= -settings.velocity_tolerance)
+        arrive = np.where(opening, _TINY, gap)
+        inside = np.ones(gap.shape)
+        if isinstance(dynamics.scene, Features):
+            inside = -dynamics.scene.outside(dynamics.tree, q)
+            beside = (np.abs(gap) <= settings.gap_tolerance) & (inside >= 0)
+            beside &= np.abs(zeta[..., 0]) <= settings.velocity_tolerance
+            arrive = np.where(beside & transitions.beyond, -_TINY, arrive)
+        arrive = np.where(mode.kind == OPEN, arrive, 1.0)
         along = np.einsum("...ni,ni->...n", zeta[..., 1:], mode.slip)
-        along = along + _NOISE * self.transitions.settings.velocity_tolerance
-        return arrive, np.where(mode.kind == SLIDES, along, 1.0)
+        along = along + _NOISE * settings.velocity_tolerance
+        slides, closed = mode.kind == SLIDES, mode.kind != OPEN
+        return arrive, np.where(slides, along, 1.0), np.where(closed, inside, 1.0)
 
     def of_forces(self, t, q, qd, tau):
         """Margins of closed contacts, and resistances of those that slide, each (n, contacts)."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.event_driven.dynamics import closed_positions, closed_velocities
+from kinetree.contact.event_driven.features import Features
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centred
 from kinetree.contact.impacts.impact import impact
 from kinetree.contact.rigid import friction
@@ -25,6 +26,7 @@ class Transitions:
 
     Attributes:
         mode: of the present phase.
+        beyond: which contacts were beyond the borders of their features as the step began, (n,).
         tau: joint forces of the controller for which the mode was found.
         solves: number of contact problems solved to find the next mode.
         loss: energy lost in impacts and where sliding stops [J].
@@ -32,14 +34,29 @@ class Transitions:
 
     def __init__(self, settings, dynamics):
         self.settings, self.dynamics, self.model = settings, dynamics, dynamics.model
-        self.of = settings.scene.candidates
+        self.of = dynamics.scene.candidates
         self.mode = Mode.apart(self.of.size)
+        self.beyond = np.zeros(self.of.size, dtype=bool)
         self.solves, self.loss = 0, 0.0
         self.tau = None
         self._settled: tuple | None = None
+        self._followed: tuple | None = None
+        self._step = 0.0
         self._prepared: tuple | None = None
 
     # --- the next mode -----------------------------------------------------------------------
+
+    def follow(self, t, h, q, qd):
+        """Find the features of polyhedra that can meet in a step of ``h`` seconds."""
+        scene, key = self.dynamics.scene, (t, q.tobytes(), qd.tobytes())
+        if not isinstance(scene, Features) or key == self._followed:
+            return
+        self._followed, self._step, before = key, h, list(scene.keys)
+        scene.follow(self.dynamics.tree, q, qd, h, self.settings.gap_tolerance)
+        self.beyond = scene.outside(self.dynamics.tree, q) > 0
+        if scene.keys != before and self.tau is not None:
+            self._settled = None
+            self.settle(t, q, qd, self.tau)
 
     def prepare(self, t, h, q, qd, tau):
         """Update the mode if joint forces have jumped, and directions of sliding, before a step."""
@@ -86,6 +103,8 @@ class Transitions:
                 self._decide(mode, k, lam[c], w[c], zeta[k], k == suspect)
             mode.force[:] = centred(self.dynamics, now, qd, mode, mode.force)
         self.mode, self._settled, self.tau = mode, key, np.array(tau)
+        if isinstance(self.dynamics.scene, Features):
+            self.dynamics.scene.held[:] = mode.kind != OPEN
 
     def _decide(self, mode, k, lam, w, zeta, suspected):
         small = self.settings.acceleration_tolerance * (_DOUBT if suspected else _SURE)
@@ -198,6 +217,14 @@ class Transitions:
         sliding = "slides back" if slow[k] else "turns"
         what = {STICKS: "sticks", SLIDES: sliding, OPEN: "opens"}
         return q, qd, f"{name} {what[int(self.mode.kind[k])]}"
+
+    def lose(self, k, t, q, qd):
+        """The same where contact ``k`` has come to the border of its features — RBDA §11.6."""
+        self.dynamics.scene.release(k)
+        self._followed = self._settled = None
+        self.mode.kind[k] = OPEN
+        self.follow(t, self._step, q, qd)
+        return q, qd, f"{self.of.names[k]} slides off"
 
     def lock(self, k, t, q, qd):
         """The same where friction of contact ``k`` has used up its resistance (Painlevé)."""
