@@ -269,8 +269,9 @@ def test_loads_that_cannot_be_shared_as_before_are_shared_otherwise():
 def test_what_contacts_do_next_follows_from_forces_and_accelerations():
     """Open, touch, stick, slide on, begin to slide against friction, or along the acceleration."""
     of = SimpleNamespace(size=2, friction=np.array([0.5, 0.0]), names=("rough", "smooth"))
-    settings = SimpleNamespace(scene=SimpleNamespace(candidates=of), acceleration_tolerance=1e-3)
-    transitions = Transitions(settings, SimpleNamespace(model=None))
+    settings = SimpleNamespace(acceleration_tolerance=1e-3)
+    scene = SimpleNamespace(candidates=of)
+    transitions = Transitions(settings, SimpleNamespace(model=None, scene=scene))
     still, lam = np.zeros(3), np.array([2.0, 0.6, -0.8])
     slides = np.array([0.0, 3.0, 4.0])
     cases = [

@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.contact.complementarity.rows import less
 from kinetree.contact.event_driven.modes import STICKS
+from kinetree.contact.scene import Scene
 from kinetree.functional.kernel import select
 from kinetree.loops.kinematics.constraint import error
 
@@ -200,9 +201,12 @@ class PhaseHistory(ContactHistory):
     Attributes:
         modes: what every contact does after each time: ``"apart"``, ``"touches"``, ``"sticks"`` or
             ``"slides"``, (T, contacts).
+        place: points and normals of contacts that have different ones from time to time, those
+            between polyhedra, (T, contacts, 2, 3); None where the scene says where they are.
     """
 
     modes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype="<U7"))
+    place: np.ndarray | None = None
 
     @property
     def worst(self):
@@ -211,7 +215,8 @@ class PhaseHistory(ContactHistory):
 
     def at(self, which):
         """The same for some of the times."""
-        return replace(super().at(which), modes=self.modes[which])
+        place = None if self.place is None else self.place[which]
+        return replace(super().at(which), modes=self.modes[which], place=place)
 
 
 class PhaseNotes:
@@ -223,7 +228,7 @@ class PhaseNotes:
 
     def __init__(self, transitions):
         self.transitions, n = transitions, transitions.of.size
-        self._last = np.zeros((n, 3)), ("apart",) * n
+        self._last = np.zeros((n, 3)), ("apart",) * n, None
         self._worst = np.zeros(len(PhaseResiduals._fields))
         self.stored: list = []
         self._begun = False
@@ -234,9 +239,10 @@ class PhaseNotes:
             return
         self._begun = True
         dynamics, mode = self.transitions.dynamics, self.transitions.mode
-        self._last = dynamics.motion(dynamics.instant(t, q, qd, tau), qd, mode).force, mode.names
+        force = dynamics.motion(dynamics.instant(t, q, qd, tau), qd, mode).force
+        self._last = force, mode.names, self._place(q)
         if self.stored:
-            self.stored[0] = (*self._last, self.stored[0][2])
+            self.stored[0] = (*self._last, self.stored[0][-1])
 
     def take(self, step, motion):
         """End of a step, with its ``PhaseMotion``, or None in flight."""
@@ -262,7 +268,15 @@ class PhaseNotes:
             problems=transitions.solves,
         )
         self._worst = np.maximum(self._worst, found)
-        self._last = force, mode.names
+        self._last = force, mode.names, self._place(step.q1)
+
+    def _place(self, q):
+        """Points and normals, (contacts, 2, 3); of a ``Scene`` they are known from ``q``."""
+        dynamics = self.transitions.dynamics
+        if isinstance(dynamics.scene, Scene):
+            return None
+        _, point, axes = dynamics.scene.candidate_positions(dynamics.tree, q)
+        return np.stack([point, axes[:, 0]], axis=1)
 
     def keep(self):
         """Store the forces of the last step, and residuals since the last stored time."""
@@ -272,7 +286,12 @@ class PhaseNotes:
     def history(self) -> PhaseHistory:
         """All that was stored."""
         names, times = self.transitions.of.names, len(self.stored)
-        force = np.array([f for f, _, _ in self.stored]).reshape(times, len(names), 3)
-        modes = np.array([m for _, m, _ in self.stored]).reshape(times, len(names))
-        residuals = np.array([r for _, _, r in self.stored])
-        return PhaseHistory(names, force, np.zeros((times, 0)), residuals, modes)
+        forces, modes, places, residuals = zip(*self.stored, strict=True)
+        force = np.array(forces).reshape(times, len(names), 3)
+        modes = np.array(modes).reshape(times, len(names))
+        none = np.zeros((len(names), 2, 3))
+        place = np.array([none if p is None else p for p in places])
+        fixed = isinstance(self.transitions.dynamics.scene, Scene)
+        return PhaseHistory(
+            names, force, np.zeros((times, 0)), np.array(residuals), modes, None if fixed else place
+        )

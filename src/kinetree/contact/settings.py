@@ -93,13 +93,15 @@ class EventDriven:
     Between events every contact is open, sticks, slides in a known direction, or touches without
     friction, and closed ones are equations of the motion: the order in time is that of the
     integrator. Events are located to 1e-12 s: contacts arrive, and an impact follows; normal forces
-    would have to pull, and contacts open; friction is not enough, and they slip; sliding stops.
+    would have to pull, and contacts open; friction is not enough, and they slip; sliding stops;
+    a corner of a polyhedron slides over the border of a face, or an edge past the end of an edge.
     At each, and only there, a contact problem decides what comes next — RBDA Table 11.1.
 
-    For single motions with few contacts, and closed-form shapes. ``TimeStepping`` is for many.
+    For single motions with few contacts. ``TimeStepping`` is for many.
 
     Args:
-        scene: what can touch, a ``Scene``, whose pairs have closed forms.
+        scene: what can touch, a ``Scene``, whose pairs have closed forms or are polyhedra: boxes,
+            convex hulls of meshes, planes.
         law: of restitution: ``"energetic"``, ``"poisson"`` or ``"newton"``.
         order: of impacts at several contacts: ``"simultaneous"`` or ``"sequential"``.
         rest_velocity: contacts that would leave an impact slower than this stay closed [m/s]: where

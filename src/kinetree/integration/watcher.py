@@ -12,6 +12,7 @@ from kinetree.integration.events import EventRecord
 from kinetree.integration.step import states_inside
 from kinetree.quantities import dynamics
 
+_CUTS = 4  # of a step, each at an event that the one before has brought forward
 _ZENO = (1e-6, 3)  # seconds between an event and itself, times in a row: it will never end
 
 
@@ -42,16 +43,26 @@ class Watcher:
         """The step, shortened to the first event in any sample, its end changed by actions."""
         if self.stopped.any():
             step = self._with_stopped(step)
-        found = self._crossings(step)
-        self._fresh = {}
-        if not found:
-            return step
-        first = min(time for time, _, _ in found)
-        now = [f for f in found if f[0] <= first + self.watches[f[2]].tolerance]
-        if step.t1 - first > self.watches[now[0][2]].tolerance:
+        found, now = self._crossings(step), []
+        for _ in range(_CUTS):
+            if not found:
+                break
+            first = min(time for time, _, _ in found)
+            now = [f for f in found if f[0] <= first + self.watches[f[2]].tolerance]
+            if step.t1 - first <= self.watches[now[0][2]].tolerance:
+                break
             step = step.cut(first)
             if self.stopped.any():
                 step = self._with_stopped(step)
+            # A shorter step is another one where forces depend on its length, as directions of
+            # sliding do: have bodies met before its end?
+            if any(getattr(watch, "meets", False) for watch in self.watches):
+                found = [f for f in self._crossings(step) if self._is_earlier(f, first)]
+            else:
+                break
+        self._fresh = {}
+        if not now:
+            return step
         _ = step.interpolant  # of the motion up to the event
         step.q1, step.qd1, step.work = (np.array(x) for x in (step.q1, step.qd1, step.work))
         for index in sorted({index for _, index, _ in now}):
@@ -83,6 +94,10 @@ class Watcher:
             latest = min(latest, time + watch.tolerance)
             found.append((time, index, k))
         return found
+
+    def _is_earlier(self, found, first):
+        watch = self.watches[found[2]]
+        return getattr(watch, "meets", False) and found[0] < first - watch.tolerance
 
     # --- what happens ----------------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ def contacts_along(trajectory, scene) -> list:
     found, force = [], history.force.copy()
     if len(force) > 1:
         force[0] = force[1]
+    if getattr(history, "place", None) is not None:
+        return [_placed(scene, history, k, force[k]) for k in range(len(force))]
     column = {name: k for k, name in enumerate(history.names)}
     fixed = not scene.open_pairs and history.names == scene.candidates.names
     if fixed:
@@ -42,6 +44,18 @@ def contacts_along(trajectory, scene) -> list:
         contacts = contacts.chosen(known)
         found.append((contacts, force[index][[column[name] for name in contacts.names]]))
     return found
+
+
+def _placed(scene, history, k, force):
+    """Contacts of polyhedra in phases, at one time, and their forces."""
+    at = np.flatnonzero(force[:, 0] != 0)
+    pair = np.array([scene.pair_names.index(history.names[c].rpartition(":")[0]) for c in at])
+    ends = np.array([[g.body for g in scene.pairs[p][:2]] for p in pair], dtype=int).reshape(-1, 2)
+    names, (point, normal) = (
+        tuple(history.names[c] for c in at),
+        history.place[k, at].swapaxes(0, 1),
+    )
+    return Contacts(*ends.T, point, normal, np.zeros(len(at)), names), force[at]
 
 
 _NEAR = 1e-4  # gap up to which contacts may carry forces [m]

@@ -23,7 +23,7 @@ from kinetree.errors import ModelError
 from kinetree.model.geometry import Box, Mesh, Plane
 from kinetree.quantities import kinematics
 
-SLOTS = 16
+SLOTS = 32
 """Features of a pair of shapes that are followed at a time."""
 BORDER = 1e-13
 """Of the size of a shape: how far a contact may be beyond a border before it is lost."""
@@ -115,7 +115,7 @@ def _of_triangles(vertices, triangles, normals):
             sides.setdefault((min(i, j), max(i, j)), []).append(k)
     edges, rays = [], [[] for _ in vertices]
     for (i, j), (a, b) in ((side, both) for side, both in sides.items() if len(both) == 2):
-        across = np.cross(normals[a], normals[b])
+        across = _cross(normals[a], normals[b])
         if np.sqrt(across @ across) < _COPLANAR:
             continue
         way = vertices[j] - vertices[i]
@@ -159,6 +159,12 @@ class _Followed(NamedTuple):
 
 def _dot(a, b):
     return np.einsum("...i,...i->...", a, b)
+
+
+def _cross(a, b):
+    """Cross products; of few vectors ten times as fast as NumPy's."""
+    i, j = [1, 2, 0], [2, 0, 1]
+    return a[..., i] * b[..., j] - a[..., j] * b[..., i]
 
 
 def _turned(R, vectors):
@@ -229,12 +235,12 @@ class _Edges(NamedTuple):
         start, along = _turned(T, self.start) + r[..., self.body, :], _turned(T, self.along)
         inward = np.einsum("...msij,mskj->...mski", T, self.inward)
         u, w = along[..., 0, :], along[..., 1, :]
-        across = np.cross(u, w)
+        across = _cross(u, w)
         square = np.maximum(_dot(across, across), _PARALLEL**2)
         n = self.sign[:, None] * across / np.sqrt(square)[..., None]
         between = start[..., 1, :] - start[..., 0, :]
-        s = _dot(np.cross(between, w), across) / square
-        t = _dot(np.cross(between, u), across) / square
+        s = _dot(_cross(between, w), across) / square
+        t = _dot(_cross(between, u), across) / square
         ends = np.stack([s, t], axis=-1)
         beyond = np.maximum(-ends, ends - self.length).max(axis=-1)
         outward = np.stack([n, -n], axis=-2)
@@ -270,13 +276,11 @@ class Features:
     """
 
     def __init__(self, scene):
-        self.scene, self.model = scene, scene.model
-        self.pairs = [
-            k
-            for k, p in enumerate(scene.pairs)
-            if not is_compiled(p.first.shape, p.second.shape)
+        self.scene, self.pairs, self.pair_names = scene, scene.pairs, scene.pair_names
+        self.numbers = [
+            k for k, p in enumerate(scene.pairs) if not is_compiled(p.first.shape, p.second.shape)
         ]
-        kinds = {k: [type(g.shape) for g in scene.pairs[k][:2]] for k in self.pairs}
+        kinds = {k: [type(g.shape) for g in scene.pairs[k][:2]] for k in self.numbers}
         for k, both in kinds.items():
             if not all(issubclass(kind, (Box, Mesh, Plane)) for kind in both):
                 names = " and ".join(kind.__name__ for kind in both)
@@ -287,9 +291,9 @@ class Features:
                 )
         self.smooth = scene.closed_forms()
         of = self.smooth.candidates
-        slot = np.repeat(np.array(self.pairs, dtype=int), SLOTS)
+        slot = np.repeat(np.array(self.numbers, dtype=int), SLOTS)
         bodies = np.array([[p.first.body, p.second.body] for p in scene.pairs], dtype=int)[slot]
-        names = tuple(f"{scene.pair_names[k]}:{j}" for k in self.pairs for j in range(SLOTS))
+        names = tuple(f"{scene.pair_names[k]}:{j}" for k in self.numbers for j in range(SLOTS))
         kept = np.array([k for k in range(len(scene.pairs)) if k not in kinds], dtype=int)
         self.candidates = Candidates(
             np.append(of.predecessor, bodies[:, 0]), np.append(of.successor, bodies[:, 1]),
@@ -299,7 +303,7 @@ class Features:
         )  # fmt: skip
         self.held = np.zeros(self.candidates.size, dtype=bool)
         self.keys: list = [None] * len(slot)
-        self._shapes = {k: [_in_body(g) for g in scene.pairs[k][:2]] for k in self.pairs}
+        self._shapes = {k: [_in_body(g) for g in scene.pairs[k][:2]] for k in self.numbers}
         self._gather()
 
     # --- which features are followed --------------------------------------------------------
@@ -318,7 +322,7 @@ class Features:
         R, r = self._poses(model, q)
         v = body_motions(model, q, qd)[0]
         first = self.candidates.size - len(self.keys)
-        for i, k in enumerate(self.pairs):
+        for i, k in enumerate(self.numbers):
             at = range(i * SLOTS, (i + 1) * SLOTS)
             held = {self.keys[j] for j in at if self.held[first + j]}
             near = _near(k, *self._moved(k, R, r, v, h), tolerance, held)
@@ -343,7 +347,7 @@ class Features:
         shapes, bodies, reach = [], [g.body for g in self.scene.pairs[k][:2]], 0.0
         for shape, b in zip(self._shapes[k], bodies, strict=True):
             shapes.append(shape.placed(R[b], r[b]))
-            linear = v[b, 3:] + np.cross(v[b, :3], r[b])
+            linear = v[b, 3:] + _cross(v[b, :3], r[b])
             far = np.max(np.abs(shape.corner), initial=0.0) * 2
             reach += np.linalg.norm(linear) + np.linalg.norm(v[b, :3]) * far
         size = min(s.size for s in shapes)
@@ -362,7 +366,11 @@ class Features:
         self._size = np.full(self.candidates.size, np.inf)
         for part in (self._corners, self._edges):
             if part is not None:
-                at = self._rows[: len(part.size)] if part is self._corners else self._rows[-len(part.size) :]
+                at = (
+                    self._rows[: len(part.size)]
+                    if part is self._corners
+                    else self._rows[-len(part.size) :]
+                )
                 self._size[at] = part.size
         self._rows = np.array(self._rows, dtype=int)
 
@@ -468,10 +476,13 @@ class Features:
         J = np.concatenate([np.zeros((*J.shape[:-3], 1, *J.shape[-2:])), J], axis=-3)
         between = J[..., self._ends[1], :, :] - J[..., self._ends[0], :, :]
         axes, x = contact_axes(found.normal), found.point
-        rows = axes @ (between[..., 3:, :] + np.cross(between[..., :3, :], x[..., None], axis=-2))
+        rows = axes @ (
+            between[..., 3:, :]
+            + np.swapaxes(_cross(np.swapaxes(between[..., :3, :], -1, -2), x[..., None, :]), -1, -2)
+        )
         v, a = self._between(model, q, qd)
         point_rate, normal_rate = self._rates(model, q, qd, found)
-        there = _at(a, x) + np.cross(v[..., :3], point_rate)
+        there = _at(a, x) + _cross(v[..., :3], point_rate)
         turning = contact_axes_rate(found.normal, normal_rate)
         bias = _turned(axes, there) + _turned(turning, _at(v, x))
         smooth = self.smooth.candidate_terms(model, q, qd)
@@ -498,19 +509,21 @@ class Features:
             count = len(self._corners.size)
             x, n = found.point[..., :count, :], found.normal[..., :count, :]
             points.append(_at(v[..., self._corners.body, :], x))
-            normals.append(np.cross(v[..., self._corners.ground, :3], n))
+            normals.append(_cross(v[..., self._corners.ground, :3], n))
         if self._edges is not None:
-            x, n, gap = (part[..., count:, :] for part in (found.point, found.normal, found.gap[..., None]))
+            x, n, gap = (
+                part[..., count:, :] for part in (found.point, found.normal, found.gap[..., None])
+            )
             v_p, v_s = (v[..., b, :] for b in self._edges.body.T)
             u, w = (found.along[..., count:, k, :] for k in range(2))
-            across = np.cross(u, w)
+            across = _cross(u, w)
             square = np.maximum(_dot(across, across), _PARALLEL**2)[..., None]
-            rate = np.cross(np.cross(v_p[..., :3], u), w) + np.cross(u, np.cross(v_s[..., :3], w))
+            rate = _cross(_cross(v_p[..., :3], u), w) + _cross(u, _cross(v_s[..., :3], w))
             rate = self._edges.sign[:, None] * rate / np.sqrt(square)
             rate = rate - n * _dot(n, rate)[..., None]
             apart = _at(v_s, x + gap * n) - _at(v_p, x)
             over = apart - n * _dot(n, apart)[..., None] - gap * rate
-            along = _dot(np.cross(over, w), across)[..., None] / square
+            along = _dot(_cross(over, w), across)[..., None] / square
             points.append(_at(v_p, x) + along * u)
             normals.append(rate)
         return np.concatenate(points, axis=-2), np.concatenate(normals, axis=-2)
@@ -518,7 +531,7 @@ class Features:
 
 def _at(motions, points):
     """Linear velocities of motions at points."""
-    return motions[..., 3:] + np.cross(motions[..., :3], points)
+    return motions[..., 3:] + _cross(motions[..., :3], points)
 
 
 def _in_body(geometry):
@@ -563,11 +576,11 @@ def _near_edges(k, a, b, margin, size, tolerance):
     if not (len(first) and len(second)):
         return []
     u, w = a.along[first][:, None], b.along[second][None]
-    across = np.cross(u, w)
+    across = _cross(u, w)
     square = np.maximum(_dot(across, across), _PARALLEL**2)
     between = b.start[second][None] - a.start[first][:, None]
-    s = _dot(np.cross(between, w), across) / square
-    t = _dot(np.cross(between, u), across) / square
+    s = _dot(_cross(between, w), across) / square
+    t = _dot(_cross(between, u), across) / square
     beyond = np.maximum(
         np.maximum(-s, s - a.length[first][:, None]), np.maximum(-t, t - b.length[second])
     )

@@ -164,6 +164,7 @@ class _Watch:
 
     def __init__(self, group, contact, kind):
         self.group, self.contact, self.kind = group, contact, kind
+        self.meets = kind == "arrive"
         self.name = f"{group.transitions.of.names[contact]}: {kind}"
 
     def values(self, t, q, qd, tau, stepper):

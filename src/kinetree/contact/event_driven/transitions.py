@@ -184,7 +184,8 @@ class Transitions:
         name = self.of.names[k]
         zeta = self.velocities(q, qd)[k, 0]
         if self.mode.kind[k] != OPEN or zeta >= -self.settings.velocity_tolerance:
-            return q, qd, f"{name} closes"
+            parts = zeta > self.settings.velocity_tolerance  # hit together with another
+            return q, qd, f"{name} {'bounces' if parts else 'closes'}"
         q, qd, stay = self.hit(q, qd)
         self.settle(t, q, qd, self.tau)
         if k not in stay:

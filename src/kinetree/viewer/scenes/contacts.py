@@ -129,6 +129,15 @@ def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1
     shape = len(trajectory.t), len(column), 3
     points, normals, forces = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
     friction = np.zeros(len(column))
+    place = getattr(history, "place", None)
+    if place is not None:  # between polyhedra, in phases
+        pair = [scene.pair_names.index(name.rpartition(":")[0]) for name in history.names]
+        bears = history.force[..., :1] != 0
+        forces = (history.force[..., None, :] @ contact_axes(place[..., 1, :]))[..., 0, :]
+        points = np.where(bears, place[..., 0, :], np.nan)
+        return Contacts(
+            points, np.where(bears, place[..., 1, :], 0.0), forces, scene.friction[pair]
+        )
     for k, q in enumerate(trajectory.q):
         found = scene.contacts(q, margin)
         known = [j for j, name in enumerate(found.names) if name in column]
