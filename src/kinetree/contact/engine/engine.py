@@ -287,6 +287,7 @@ class Engine:
         s, rows = self.s, self.rows
         if not (np.array_equal(s.q, q) and np.array_equal(s.v, qd)):
             s.known = rows.follows = 0
+            s.change[:] = 0.0
         if memory is None or memory is self._current:
             return
         if self._current is not None:
@@ -452,7 +453,7 @@ def _rows(joints) -> Rows:
 def _step(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("given", "given_v", "drive")
+    vectors += ("change", "given", "given_v", "drive")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(3), factors=np.zeros(max(numbers, 1)), numbers=numbers,

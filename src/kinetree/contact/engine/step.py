@@ -115,6 +115,7 @@ class Step:
         q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
             the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
+        change: of the velocities in the last step, by which the mean one is foreseen.
         given: accelerations of prescribed variables, and zero;  given_v: their mean velocities.
         bias, spring, x, y: joint forces, and auxiliary vectors.
         drive: impulses that the drives of prescribed variables exert.
@@ -151,6 +152,7 @@ class Step:
     mean: "float[:]"
     bias: "float[:]"
     spring: "float[:]"
+    change: "float[:]"
     given: "float[:]"
     given_v: "float[:]"
     drive: "float[:]"
@@ -470,7 +472,7 @@ def take_step(
     if s.culprit >= 0:
         return NO_INERTIA
     for i in range(m.nv):
-        s.mean[i] = s.v_m[i]
+        s.mean[i] = s.v_m[i] + s.change[i] / 2.0
     run(k.bias)
     unconstrained(s, m, p)
     body_velocities(m, s.free, s.unheld)
@@ -541,6 +543,7 @@ def take_step(
         s.q[i] = s.q_e[i]
     for i in range(m.nv):
         s.v[i] = s.v_e[i]
+        s.change[i] = s.after[i] - s.v_m[i]
     rows.follows = 1 if s.alpha > 0.0 else 0
     return 0
 
