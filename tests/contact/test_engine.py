@@ -7,7 +7,8 @@ from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.engine.terms import TEXTS, term_kernel
 from kinetree.contact.stepping import inertia
-from kinetree.model import geometry
+from kinetree.contact.stepping.rows import NO_JOINT_ROWS, JointRows
+from kinetree.model import Coupling, JointDynamics, geometry
 
 H = 2e-3
 
@@ -182,3 +183,96 @@ def test_names_of_contacts_say_pair_and_feature():
     model, scene, q = bodies((0, 0, 0.1), (0, 0, 0.3))
     motion = kt.simulate(model, q, duration=0.01, dt=H, contact=TimeStepping(scene))
     assert {n.rpartition(":")[0] for n in motion.contact.names} == {"ground/b0", "b0/b1"}
+
+
+# --- joints, loops, couplings ---------------------------------------------------------------------
+
+
+def by_engine(model, q, qd=None, *, h=1e-3, duration=0.3, joints=NO_JOINT_ROWS, **options):
+    """The end of a motion without contact, and the engine."""
+    engine = Engine(model, Scene(model, []), joints=joints, **options)
+    qd = np.zeros(model.nv) if qd is None else qd
+    return engine.step(q, qd, h, count=round(duration / h)), engine
+
+
+def test_loops_stay_closed_and_move_as_they_should():
+    for name in ("four_bar", "delta"):
+        model = getattr(kt.samples, name)()
+        q = model.neutral()
+        ours = kt.simulate(model, q, duration=0.3, dt=1e-3, friction=None, limits=None)
+        errors = []
+        for h in (2e-3, 1e-3):
+            end, engine = by_engine(model, q, h=h)
+            assert end.residuals[4] < 1e-9
+            errors.append(np.abs(end.q - ours.q[-1]).max())
+        assert errors[0] < 1e-3
+        assert errors[1] < 0.6 * errors[0]
+        assert len(engine.joint_forces) == engine.rows.loops
+
+
+def test_gears_are_rows_of_the_same_problem():
+    builder = kt.ModelBuilder("gears")
+    I = kt.shapes.box(0.1, 0.02, 0.02, mass=1.0, at=(0.05, 0, 0))
+    builder.body("first", joint=kt.Revolute("y"), inertia=I, joint_name="a")
+    builder.body("second", joint=kt.Revolute("y"), inertia=I, joint_name="b", on="first")
+    model = builder.build()
+    model = model.replace(couplings=(Coupling("gear", 2, source=1, coefficients=(0.3, -2.0)),))
+    q, h = np.array([0.4]), 1e-3
+    ours = kt.simulate(model, q, duration=0.3, dt=1e-4)
+    end, engine = by_engine(model, q, h=h)
+    assert np.abs(end.q - ours.q[-1]).max() < 3e-4
+    assert engine.rows.loops == 1
+    assert end.residuals[4] < 1e-9
+
+
+def test_stops_and_dry_friction():
+    builder = kt.ModelBuilder("slider")
+    builder.body("mass", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.1, mass=2.0))
+    model = builder.build()
+    stops = JointRows(stops=((0, 0, 1.0, -0.1),))
+    end, _ = by_engine(model, [0.0], joints=stops)
+    assert abs(end.q[0] + 0.1) < 1e-9
+    assert abs(end.qd[0]) < 1e-9
+    bounce = JointRows(stops=((0, 0, 1.0, -0.1),), restitution=0.8)
+    end, _ = by_engine(model, [-0.1], np.array([-1.0]), duration=0.05, joints=bounce)
+    assert abs(end.qd[0] - (0.8 - 9.81 * 0.05)) < 0.02
+    for level, moves in ((19.0, True), (20.0, False)):  # 19.62 N of weight
+        end, engine = by_engine(model, [0.0], joints=JointRows(friction=((0, level),)))
+        assert (abs(end.q[0]) > 1e-3) == moves
+        assert abs(engine.joint_forces[0] - min(level, 19.62)) < 1e-6
+
+
+def test_stiff_springs_and_dampers_do_not_chatter():
+    builder = kt.ModelBuilder("oscillator")
+    dynamics = JointDynamics(stiffness=(1e7,), damping=(1e4,))
+    builder.body(
+        "mass", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=1.0), dynamics=dynamics
+    )
+    end, _ = by_engine(builder.build(), [0.01], h=2e-3, duration=0.04)
+    assert abs(end.q[0]) < 1e-4
+    soft = JointDynamics(stiffness=(100.0,), damping=(0.0,))
+    builder = kt.ModelBuilder("oscillator").body(
+        "mass", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=1.0), dynamics=soft
+    )
+    end, _ = by_engine(builder.build(), [0.01], h=1e-3, duration=0.3)
+    assert abs(end.q[0] - 0.01 * np.cos(3.0)) < 3e-4
+
+
+def test_prescribed_joints_carry_what_lies_on_them():
+    """A table that is lifted at 2 m/s² under a block, by code in Python."""
+    builder = kt.ModelBuilder("lift")
+    builder.body("table", joint=kt.Prismatic("z"), joint_name="lift",
+                 inertia=kt.shapes.box(1.0, 1.0, 0.2, mass=5.0))  # fmt: skip
+    builder.body("block", joint=kt.Free(), inertia=kt.shapes.box(0.2, 0.2, 0.2, mass=1.0))
+    builder.geometry(geometry.Box((1.0, 1.0, 0.2)), on="table", name="table")
+    builder.geometry(geometry.Box((0.2, 0.2, 0.2)), on="block", name="block")
+    model = builder.build()
+    q, qd = model.neutral(), np.zeros(7)
+    q[3] = 0.2
+    lifted = {"lift": lambda t: (t * t, 2.0 * t, 2.0)}
+    contact = TimeStepping(Scene(model))
+    motion = kt.simulate(model, q, qd, duration=0.2, dt=H, contact=contact, prescribed=lifted)
+    assert abs(motion.q[-1, 0] - 0.04) < 1e-12
+    assert abs(motion.q[-1, 3] - 0.24) < 1e-6
+    assert abs(motion.contact.force[-1, :, 0].sum() - (9.81 + 2.0)) < 1e-6
+    assert abs(motion.tau[-1, 0] - 6 * (9.81 + 2.0)) < 1e-6

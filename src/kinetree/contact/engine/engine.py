@@ -15,13 +15,14 @@ from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.step import Code, Kernels, Step, take_steps
-from kinetree.contact.engine.terms import loop_kernel_of, term_kernel
+from kinetree.contact.engine.terms import constraint_kernel, spring_kernel, term_kernel
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
 from kinetree.errors import SingularError
-from kinetree.model.limits import joint_values
+from kinetree.model.gearing import Gearing
+from kinetree.model.limits import has_passive_forces, joint_values
 from kinetree.model.model import Model
 
 __all__ = ["Engine", "Memory", "Stepped"]
@@ -106,15 +107,20 @@ class Engine:
         flying: bool = False, free: ArrayLike | None = None,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
-        tree = self.tree = model.spanning_tree
+        tree = self.tree = model.uncoupled.spanning_tree
+        every = np.arange(tree.nq), np.arange(tree.nv)
+        self.of_q, self.of_v = model.independent_variables if model.couplings else every
         self.tables = shape_tables(scene)
         shapes = self.tables.shapes
         self.pairs = pair_tables(shapes, tree.body_count + 1)
         self.found, self.touch = found_tables(256), touch_table()
         self.problem = problem_of(tree.expanded_parent, tolerance=tolerance)
-        self.mechanism = _mechanism(tree, self.problem, stiffness, damping, free)
+        spread = (
+            self._spread(x, missing) for x, missing in ((stiffness, 0), (damping, 0), (free, 1))
+        )
+        self.mechanism = _mechanism(tree, self.problem, *spread)
         self.mechanism.units = self._units()
-        self.rows = _rows(joints)
+        self.rows = _rows(joints, self.of_q, self.of_v)
         self._loops()
         self._make_room(64)
         self.work = workspace(self.problem)
@@ -123,7 +129,7 @@ class Engine:
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
             "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
             "flying": int(flying),
-            "springs": int(springs and np.any(_springs(tree))),
+            "springs": int(springs and has_passive_forces(model, "stiffness", "damping")),
         }.items():  # fmt: skip
             setattr(self.s, name, value)
         self._tie()
@@ -166,21 +172,26 @@ class Engine:
         known_again(rows)
         rows.active = np.zeros(max(self.found.capacity, 1), dtype=np.int64)
 
+    def _spread(self, values, missing):
+        """Values of the variables that follow nothing among those of all, (nv,)."""
+        found = np.full(self.tree.nv, float(missing))
+        found[self.of_v] = missing if values is None else values
+        return found
+
     def _loops(self):
-        """Rows of loops and constraints: those that the rank policy lets count."""
-        model, rows, p = self.model, self.rows, self.problem
-        self._loop_kernel = None
-        if not model.is_constrained:
+        """Rows of loops, constraints and couplings: those that the rank policy lets count."""
+        model, rows, p, nv = self.model, self.rows, self.problem, self.tree.nv
+        counting = rank_policy(model).rows if model.is_constrained else None
+        self._constraints = constraint_kernel(model, slice(None) if counting is None else counting)
+        if self._constraints is None:
             return
-        counting = rank_policy(model).rows
-        which = slice(None) if counting is None else counting
-        self._loop_kernel = loop_kernel_of(model, which)
-        rows.loops, nv = self._loop_kernel.outputs[0].shape
+        rows.loops = self._constraints.outputs[0].shape[0]
         rows.loop_K, rows.loop_error = np.zeros(rows.loops * nv), np.zeros(rows.loops)
         rows.loop_kept = np.zeros(rows.loops)
         # Numbers that may be other than zero, by configurations all over the place.
         rng = np.random.default_rng(0)
-        seen = sum(np.abs(self._loop_kernel.reference((_random(model, rng),))[0]) for _ in range(3))
+        places = [_random(self.tree, rng) for _ in range(3)]
+        seen = sum(np.abs(self._constraints.reference((q,))[0]) for q in places)
         nodes = [np.unique(p.dof_node[np.flatnonzero(row)]) for row in seen]
         rows.loop_first = np.cumsum([0, *map(len, nodes)]).astype(np.int64)
         rows.loop_node = np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int64)
@@ -196,17 +207,15 @@ class Engine:
             "to_shifted": ("moved", s.q_m, s.x, h, s.q_e, s.y),
             "terms": ("terms", s.q_m, one, m.S, m.F),
             "bias": ("bias", s.q_m, s.mean, s.given, s.bias),
-            "springs": ("springs", s.q, s.v, s.spring),
             "energy_before": ("energies", s.q, s.v, s.energy[:1], s.energy[1:]),
             "energy_after": ("energies", s.q_e, s.v_e, s.part[1:2], s.part[2:3]),
         }
         self.kernels = Kernels(**{
             name: tied_code(term_kernel(self.tree, kernel), *arrays)
             for name, (kernel, *arrays) in tied.items()
-        }, loops=tied_code(self._loop_kernel, s.q_m, *self._loop_arrays()))  # fmt: skip
-
-    def _loop_arrays(self):
-        return self.rows.loop_K, self.rows.loop_error
+        }, springs=tied_code(spring_kernel(self.model) if s.springs else None, s.q, s.v, s.spring),
+           loops=tied_code(self._constraints, s.q_m, self.rows.loop_K, self.rows.loop_error),
+        )  # fmt: skip
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -225,8 +234,8 @@ class Engine:
             memory: of the motion; by default that of the last call.
         """
         s = self.s
-        self._load(memory, q, qd)
-        s.q[:], s.v[:], s.tau[:], s.h = q, qd, tau, h
+        self._load(memory, np.asarray(q), np.asarray(qd))
+        s.tau[self.of_v], s.h = tau, h
         self._total[:] = 0.0
         taken = 0
         while taken < count:
@@ -241,18 +250,19 @@ class Engine:
             if code < 0:
                 self._help(code)
         return Stepped(
-            s.q.copy(), s.v.copy(), float(self._total[10]), self._total[:10].copy(), taken
+            s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
         )
 
     @property
     def drive(self) -> Array:
         """Forces of the drives of prescribed variables in the last step, (nv,) [N or N·m]."""
-        return self.s.drive / self.s.h
+        return self.s.drive[self.of_v] / self.s.h
 
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at a configuration, up to a gap of ``margin`` [m]."""
         m, f = self.mechanism, self.found
-        m.pose[1:] = term_kernel(self.tree, "terms").call(np.asarray(q, dtype=float))[0]
+        q = self._full(np.asarray(q, dtype=float))[0]
+        m.pose[1:] = term_kernel(self.tree, "terms").call(q)[0]
         place_shapes(self.tables.shapes, m.pose)
         self.pairs.motion[:] = 0.0
         while detect(
@@ -266,28 +276,29 @@ class Engine:
     @property
     def stiffness(self) -> Array:
         """Implicit stiffness of the variables, a copy."""
-        return self.mechanism.stiffness.copy()
+        return self.mechanism.stiffness[self.of_v]
 
     @property
     def damping(self) -> Array:
         """Implicit damping of the variables, a copy."""
-        return self.mechanism.damping.copy()
+        return self.mechanism.damping[self.of_v]
 
     def resist(self, own: tuple, more: tuple) -> None:
         """Take stiffness and damping that forces have beside those of the joints: implicitly."""
-        self.mechanism.stiffness[:] = own[0] + more[0]
-        self.mechanism.damping[:] = own[1] + more[1]
+        self.mechanism.stiffness[self.of_v] = own[0] + more[0]
+        self.mechanism.damping[self.of_v] = own[1] + more[1]
 
     def prescribe(self, qdd: ArrayLike, qd: ArrayLike) -> None:
-        """Accelerations and mean velocities of prescribed variables in the next step; zero else."""
-        self.s.given[:], self.s.given_v[:] = qdd, qd
+        """Accelerations, and velocities at the end, of prescribed variables in the next step."""
+        self.s.given[self.of_v], self.s.given_v[self.of_v] = qdd, qd
 
     def _load(self, memory, q, qd):
         """Have the impulses of a motion, and know whether its energy is that of the last step."""
         s, rows = self.s, self.rows
-        if not (np.array_equal(s.q, q) and np.array_equal(s.v, qd)):
+        if not (np.array_equal(s.q[self.of_q], q) and np.array_equal(s.v[self.of_v], qd)):
             s.known = rows.follows = 0
             s.change[:] = 0.0
+            s.q[:], s.v[:] = self._full(q, qd)
         if memory is None or memory is self._current:
             return
         if self._current is not None:
@@ -304,6 +315,13 @@ class Engine:
         rows.known = len(key)
         rows.follows = int(np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd])))
         known_again(rows)
+
+    def _full(self, q, qd=None):
+        """The state of all joints."""
+        if not self.model.couplings:
+            return q, qd
+        at = Gearing(self.model, q, qd)
+        return at.q, at.qd
 
     def saved(self) -> dict[str, Array]:
         """Impulses that the next step starts from, by name."""
@@ -406,10 +424,6 @@ def _random(model, rng):
     return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])
 
 
-def _springs(tree):
-    return np.concatenate([joint_values(tree, "stiffness"), joint_values(tree, "damping")])
-
-
 def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
     n, nv = tree.body_count + 1, tree.nv
     parent = np.array([0, *tree.parent[1:]], dtype=np.int64)
@@ -426,26 +440,26 @@ def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
     return Mechanism(
         bodies=n, nq=tree.nq, nv=nv, parent=parent, root=root, first=first, count=count, last=last,
         node=node.astype(np.int64), armature=np.array(tree.armature, dtype=float),
-        damping=np.array(joint_values(tree, "damping") + np.asarray(damping), dtype=float),
-        stiffness=np.array(joint_values(tree, "stiffness") + np.asarray(stiffness), dtype=float),
-        units=np.ones(nv), free=np.ones(nv) if free is None else np.array(free, dtype=float),
-        prescribed=int(free is not None and not np.all(np.asarray(free) == 1)),
+        damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
+        stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
+        units=np.ones(nv), free=free,
+        prescribed=int(not np.all(free == 1)),
         pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
     )  # fmt: skip
 
 
-def _rows(joints) -> Rows:
+def _rows(joints, of_q, of_v) -> Rows:
     stops, dry = joints.stops, joints.friction
 
     def column(values, kind: Any = float):
         return np.array(list(values), dtype=kind).reshape(-1)
 
     return Rows(
-        stops=len(stops), stop_q=column((s[0] for s in stops), np.int64),
-        stop_v=column((s[1] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
+        stops=len(stops), stop_q=column((of_q[s[0]] for s in stops), np.int64),
+        stop_v=column((of_v[s[1]] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
         stop_at=column(s[3] for s in stops), stop_kept=np.zeros(len(stops)),
         stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry),
-        dry_v=column((d[0] for d in dry), np.int64), dry_level=column(d[1] for d in dry),
+        dry_v=column((of_v[d[0]] for d in dry), np.int64), dry_level=column(d[1] for d in dry),
         dry_kept=np.zeros(len(dry)), loop_first=np.zeros(1, dtype=np.int64), slots=1,
     )  # fmt: skip
 

@@ -13,8 +13,8 @@ from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
     "FULL", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching", "known_again",
-    "missed", "normal_velocity", "relative_velocity", "remember", "shifts_wanted", "slips",
-    "targets",
+    "missed", "normal_velocity", "relative_velocity", "remember", "row_velocity", "shifts_wanted",
+    "slips", "targets",
 ]  # fmt: skip
 
 FULL = -2
@@ -606,7 +606,7 @@ def targets(
                 for r in range(1, min(p.dim[g], 3)):
                     p.target[row + r] += rows.scale[g, r] * rows.bend[g, r]
             if e > 0.0 and rows.before[g] < -rest:
-                w = row_velocity(p, g, free) + p.target[row]
+                w = row_velocity(p, rows, g, free)
                 if gap + h * min(w, rows.before[g]) <= 0.0:
                     add = e * rows.before[g]
             p.target[row] += add
@@ -615,14 +615,14 @@ def targets(
 
 
 @procedure
-def row_velocity(p: Problem, g: int, v: "float[:]") -> float:
-    """``J v`` of the first row of a group."""
+def row_velocity(p: Problem, rows: Rows, g: int, v: "float[:]") -> float:
+    """``J v`` of the first row of a group, with prescribed variables."""
     w = 0.0
     for n in range(p.entry_first[g], p.entry_first[g + 1]):
         a = p.entry_node[n]
         at = p.entry_at[n]
         for j in range(p.node_count[a]):
-            w += p.J[at + j] * v[p.node_first[a] + j]
+            w += (p.J[at + j] + rows.fixed[at + j]) * v[p.node_first[a] + j]
     return w
 
 
@@ -646,7 +646,7 @@ def shifts_wanted(
     worst = 0.0
     for g in range(p.groups):
         k = rows.contact[g]
-        end = rows.gap[g] + beta * row_velocity(p, g, moved)
+        end = rows.gap[g] + beta * row_velocity(p, rows, g, moved)
         p.kind[g] = BOUNDS
         p.dim[g] = 1
         p.row_first[g] = g

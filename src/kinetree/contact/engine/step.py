@@ -32,6 +32,7 @@ from kinetree.contact.engine.rows import (
     add_loops,
     missed,
     remember,
+    row_velocity,
     shifts_wanted,
     slips,
     targets,
@@ -116,7 +117,8 @@ class Step:
             the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
         change: of the velocities in the last step, by which the mean one is foreseen.
-        given: accelerations of prescribed variables, and zero;  given_v: their mean velocities.
+        given: accelerations of prescribed variables, and zero;  given_v: their velocities
+            at the end.
         bias, spring, x, y: joint forces, and auxiliary vectors.
         drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
@@ -216,13 +218,13 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 @procedure
 def unconstrained(s: Step, m: Mechanism, p: Problem):
-    """``free = v_m + M⁻¹ h (tau + springs - K h v_m - C)``; prescribed variables stay."""
+    """``free = v_m + M⁻¹ h (tau + springs - K h v_m - C)``, but for prescribed variables."""
     for k in range(m.nv):
         f = s.tau[k] + s.spring[k] - s.h * m.stiffness[k] * s.v_m[k] - s.bias[k]
         s.x[k] = s.h * f * m.free[k]
     divide(p, s.factors, s.x)
     for k in range(m.nv):
-        s.free[k] = s.v_m[k] + s.x[k]
+        s.free[k] = s.v_m[k] + s.x[k] if m.free[k] == 1.0 else s.given_v[k]
 
 
 @procedure
@@ -242,13 +244,13 @@ def rows_of_step(
     s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool
 ) -> int:
     """All groups of the step, with what they want; 0, or ``FULL``."""
-    code = add_contacts(m, p, rows, f, s.h, slack, s.v_m, s.before, s.unheld, again)
+    code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again)
     if code < 0:
         return code
     code = add_joint_rows(m, p, rows, s.q_m, s.v_m, s.free, s.h, again)
     if code < 0:
         return code
-    code = add_loops(m, p, rows, s.v_m, s.h)
+    code = add_loops(m, p, rows, s.given_v, s.h)
     if code < 0:
         return code
     targets(m, p, rows, f, s.h, s.rest, s.deep, s.free)
@@ -260,7 +262,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
     """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
     for k in range(m.nv):
         p.free[k] = s.free[k]
-        p.velocity[k] = s.v_m[k]
+        p.velocity[k] = s.v_m[k] if m.free[k] == 1.0 else s.free[k]
     if p.groups == 0:
         for k in range(m.nv):
             p.velocity[k] = s.free[k]
@@ -350,12 +352,7 @@ def deepest(s: Step, m: Mechanism, p: Problem, rows: Rows, beta: float) -> float
     """Penetration, or opening of a loop, at the end of the step; both go to ``residuals``."""
     for g in range(p.groups):
         k = rows.contact[g]
-        end = rows.gap[g]
-        for n in range(p.entry_first[g], p.entry_first[g + 1]):
-            a = p.entry_node[n]
-            at = p.entry_at[n]
-            for j in range(p.node_count[a]):
-                end += beta * p.J[at + j] * s.after[p.node_first[a] + j]
+        end = rows.gap[g] + beta * row_velocity(p, rows, g, s.after)
         if g < rows.contacts or k < rows.stops:
             s.residuals[3] = max(s.residuals[3], -end)
         elif k >= rows.stops + rows.dry:
@@ -430,10 +427,6 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
         run(k.to_middle)
         run(k.terms)
         place_shapes(shapes, m.pose)
-        if m.prescribed == 1:
-            for i in range(m.nv):
-                if m.free[i] == 0.0:
-                    s.v_m[i] = s.given_v[i]
         body_velocities(m, s.v_m, s.before)
         if s.alpha == 0.0 or not too_fast(m, shapes, s.before, s.alpha * s.h):
             break

@@ -119,21 +119,74 @@ def _made(model, name):
     )  # fmt: skip
 
 
-def loop_kernel_of(model, which):
-    """Rows ``K``, (m, nv), and errors, (m,), of some loops and constraints of a model at ``q``."""
+def _traced(model, name, text, inputs):
+    """A kernel of a text for one model, with as many results as it has."""
+    zeros = [np.zeros(i.shape) for i in inputs]
+    zeros[0] = model.uncoupled.neutral()
+    found = text(*zeros)
+    shapes = [np.shape(x) for x in (found if isinstance(found, tuple) else (found,))]
+    return kernel_for(
+        model, f"contact {name}", inputs, [Argument(f"out{k}", x) for k, x in enumerate(shapes)],
+        lambda: trace(text, inputs, name), reference=lambda arrays: text(*arrays),
+        validate=lambda arrays: None, key=("contact.engine", name),
+    )  # fmt: skip
+
+
+def constraint_kernel(model, which):
+    """Rows ``K``, (m, nv), and errors, (m,), of loops, constraints and couplings, or None.
+
+    Both are in the variables of all joints: those of ``model.uncoupled``.
+
+    Args:
+        model: the mechanism.
+        which: rows of loops and constraints that count.
+    """
+    if not (model.is_constrained or model.couplings):
+        return None
+    full, (of_q, of_v) = model.uncoupled, _independent(model)
 
     def text(q):
-        found = loop_constraints(model, q, model.zero_velocity, coordinates="loop")
-        return found.K[which], found.error[which]
+        parts, errors = [np.zeros((0, full.nv))], [np.zeros(0)]
+        if model.is_constrained:
+            found = loop_constraints(model, q[of_q], model.zero_velocity, coordinates="loop")
+            K = np.zeros((len(found.error[which]), full.nv), dtype=np.asarray(found.K).dtype)
+            K[:, of_v] = found.K[which]
+            parts, errors = [*parts, K], [*errors, found.error[which]]
+        for c in model.couplings_in_order:
+            x = [q[full.q_slice[i].start] for i in c.leaders]
+            first, _ = c.derivatives(x)
+            row = np.zeros((1, full.nv), dtype=np.asarray(q).dtype)
+            row[0, full.v_slice[c.joint].start] = 1
+            for i, d in zip(c.leaders, first, strict=True):
+                row[0, full.v_slice[i].start] = -d
+            parts.append(row)
+            errors.append(np.array([q[full.q_slice[c.joint].start] - c.position(x)]))
+        return np.concatenate(parts), np.concatenate(errors)
 
-    K, error = text(model.neutral())
-    inputs = [Argument("q", (model.nq,))]
-    outputs = [Argument("out0", K.shape), Argument("out1", error.shape)]
-    return kernel_for(
-        model, "contact loops", inputs, outputs, lambda: trace(text, inputs, "loops"),
-        reference=lambda arrays: text(*arrays), validate=lambda arrays: None,
-        key=("contact.engine", "loops"),
-    )  # fmt: skip
+    return _traced(model, "constraints", text, [Argument("q", (full.nq,))])
+
+
+def spring_kernel(model):
+    """Forces of springs and dampers in the variables of all joints, (nv,) of ``uncoupled``.
+
+    Those of joints that close loops, of tendons, and carried weight are among them.
+    """
+    full, (of_q, of_v) = model.uncoupled, _independent(model)
+    if not (model.couplings or model.loops or model.tendons or model.gravity_compensation):
+        return term_kernel(model.spanning_tree, "springs")
+
+    def text(q, qd):
+        tau = spring_and_damper_force(model, q[of_q], qd[of_v])
+        all_of_it = np.zeros(full.nv, dtype=np.asarray(tau).dtype)
+        all_of_it[of_v] = tau
+        return all_of_it
+
+    inputs = [Argument("q", (full.nq,)), Argument("qd", (full.nv,))]
+    return _traced(model, "springs of all", text, inputs)
+
+
+def _independent(model):
+    return model.independent_variables if model.couplings else (slice(None), slice(None))
 
 
 def _sizes(model, shape):

@@ -44,9 +44,8 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints)
     batch, tree = q.shape[:-1], model.spanning_tree
-    if compiled and not scene.is_large and not scene.open_pairs and (
-        is_short(constraints, settings.compiled_rows) or model.couplings
-    ):  # fmt: skip
+    fixed = not (scene.is_large or scene.open_pairs)
+    if compiled and fixed and is_short(constraints, settings.compiled_rows):
         step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch, compiled=True)
         found = _start_gaps(constraints, q)
