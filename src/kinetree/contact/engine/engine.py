@@ -12,6 +12,7 @@ from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import step as of_step
+from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.step import Code, Kernels, Step, take_steps
@@ -125,6 +126,7 @@ class Engine:
         self._make_room(64)
         self.work = workspace(self.problem)
         self.s = _step(tree, len(self.problem.M))
+        self.balance = _balance(self.mechanism, self.problem)
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
             "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
@@ -199,16 +201,16 @@ class Engine:
     # --- kernels ----------------------------------------------------------------------------------
 
     def _tie(self):
-        s, m = self.s, self.mechanism
-        h, one = s.part[:1], m.pose[1:]
+        s, m, b = self.s, self.mechanism, self.balance
+        h, one = s.part, m.pose[1:]
         tied = {
             "to_middle": ("moved", s.q, s.v, h, s.q_m, s.v_m),
             "to_end": ("moved", s.q_m, s.after, h, s.q_e, s.v_e),
             "to_shifted": ("moved", s.q_m, s.x, h, s.q_e, s.y),
             "terms": ("terms", s.q_m, one, m.S, m.F),
             "bias": ("bias", s.q_m, s.mean, s.given, s.bias),
-            "energy_before": ("energies", s.q, s.v, s.energy[:1], s.energy[1:]),
-            "energy_after": ("energies", s.q_e, s.v_e, s.part[1:2], s.part[2:3]),
+            "energy_before": ("energies", s.q, s.v, b.of_motion, b.of_place),
+            "energy_after": ("energies", s.q_e, s.v_e, b.of_motion, b.of_place),
         }
         self.kernels = Kernels(**{
             name: tied_code(term_kernel(self.tree, kernel), *arrays)
@@ -241,7 +243,8 @@ class Engine:
         while taken < count:
             more, code = take_steps(
                 s, self.mechanism, self.problem, self.work, self.rows, self.tables.shapes,
-                self.tables.special, self.pairs, self.touch, self.found, self.kernels, self._total,
+                self.tables.special, self.pairs, self.touch, self.found, self.balance,
+                self.kernels, self._total,
                 count - taken,
             )  # fmt: skip
             taken += more
@@ -296,7 +299,7 @@ class Engine:
         """Have the impulses of a motion, and know whether its energy is that of the last step."""
         s, rows = self.s, self.rows
         if not (np.array_equal(s.q[self.of_q], q) and np.array_equal(s.v[self.of_v], qd)):
-            s.known = rows.follows = 0
+            self.balance.known = rows.follows = 0
             s.change[:] = 0.0
             s.q[:], s.v[:] = self._full(q, qd)
         if memory is None or memory is self._current:
@@ -327,7 +330,7 @@ class Engine:
         """Impulses that the next step starts from, by name."""
         rows = self.rows
         found = {name: np.array(getattr(rows, name)) for name in _KEPT}
-        state = np.concatenate([self.s.q, self.s.v])
+        state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
         return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | {"state": state}
 
     def forces(self) -> "ContactForces":
@@ -448,6 +451,17 @@ def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
     )  # fmt: skip
 
 
+def _balance(m, p) -> Balance:
+    n, trees = m.bodies - 1, p.trees
+    of_trees = ("energy", "total", "kinetic", "joints", "rows", "excess", "size", "moving", "put")
+    tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
+    return Balance(
+        bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),
+        of_place=np.zeros((n, 1)), drifts=np.zeros(trees, dtype=np.int64),
+        **{name: np.zeros(trees) for name in (*of_trees, "factor")},
+    )  # fmt: skip
+
+
 def _rows(joints, of_q, of_v) -> Rows:
     stops, dry = joints.stops, joints.friction
 
@@ -470,7 +484,7 @@ def _step(tree, numbers) -> Step:
     vectors += ("change", "given", "given_v", "drive")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
-        part=np.zeros(3), factors=np.zeros(max(numbers, 1)), numbers=numbers,
-        before=np.zeros((n, 6)), unheld=np.zeros((n, 6)), energy=np.zeros(2),
+        part=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
+        before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),
         residuals=np.zeros(10),
     )  # fmt: skip

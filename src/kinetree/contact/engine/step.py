@@ -18,6 +18,7 @@ from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
+from kinetree.contact.engine.energy import Balance, balanced, energy_of_trees
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -50,8 +51,6 @@ of the solver, of contacts are too small, or nothing is near and flight was aske
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
 
-ROUNDING = 1e-14  # of the energies, below which a gain is none
-
 
 @record
 class Code:
@@ -81,7 +80,7 @@ class Kernels:
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``.
-        energy_before: ``energy`` at ``q, v``;  energy_after: ``part[1:]`` at ``q_e, v_e``.
+        energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
         loops: rows and errors at ``q_m``.
     """
 
@@ -123,7 +122,6 @@ class Step:
         drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
         before, unheld: velocities of the bodies before the step and without constraints.
-        energy: kinetic and potential, at the end of the last step;  known: whether they are.
         residuals: of the step, as ``history.Residuals``.
         work: of all forces [J].
         culprit: variable that moves no inertia.
@@ -165,8 +163,6 @@ class Step:
     numbers: int
     before: "float[:, 6]"
     unheld: "float[:, 6]"
-    energy: "float[:]"
-    known: int
     residuals: "float[:]"
     work: float
     culprit: int
@@ -304,7 +300,7 @@ def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
 
 
 @procedure
-def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
+def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernels):
     """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
     impulses_at_joints(p, rows.fixed, s.x)
     if m.prescribed == 1:
@@ -317,18 +313,26 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
             s.given[i] = s.y[i]
             f = s.h * (s.bias[i] - s.tau[i] - s.spring[i]) - s.x[i]
             s.drive[i] = f * (1.0 - m.free[i])
-    joints = 0.0
+    for t in range(p.trees):
+        b.joints[t] = 0.0
+        b.rows[t] = 0.0
     contact = 0.0
     mean = 0.0
+    s.work = 0.0
     beta = s.h - s.alpha * s.h
     for i in range(m.nv):
         dv = s.after[i] - s.v_m[i]
         stretch = s.alpha * s.h * s.v_m[i] + beta * s.after[i]
         f = s.tau[i] + s.spring[i]
         f -= m.free[i] * (m.stiffness[i] * stretch + m.damping[i] * dv)
-        joints += (s.h * f + s.drive[i]) * s.mean[i]
+        t = p.node_tree[p.dof_node[i]]
+        power = (s.h * f + s.drive[i]) * s.mean[i]
+        held = s.x[i] * s.mean[i]
+        b.joints[t] += power
+        b.rows[t] += held
+        s.work += power + held
+        mean += held
         contact += s.x[i] * s.after[i]
-        mean += s.x[i] * s.mean[i]
     for g in range(rows.contacts):
         for r in range(min(p.dim[g], 3)):
             contact += p.impulse[p.row_first[g] + r] * rows.scale[g, r] * rows.bend[g, r]
@@ -344,7 +348,6 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
     s.residuals[7] = 0.0
     s.residuals[8] = 0.0
     s.residuals[9] = touching
-    s.work = joints + mean
 
 
 @procedure
@@ -384,37 +387,6 @@ def shifted(s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, beta: flo
     return 0
 
 
-@procedure
-def balanced(s: Step, m: Mechanism, rows: Rows, f: Found, kinetic: float, potential: float):
-    """Velocities at the end that hold no more energy than was there or was put in.
-
-    Contacts put none in, unless a surface drifts.
-
-    What the variation of inertia and the curvature of surfaces add is an error of either sign.
-    Where it would be a gain, velocities are made smaller by a common factor, which leaves contacts
-    closed, friction against sliding, and loops closed as they are.
-    """
-    mean = s.residuals[5] - s.residuals[6]
-    drifts = False
-    for g in range(rows.contacts):
-        u = f.drift[rows.contact[g]]
-        drifts = drifts or u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0
-    given = s.work if drifts else s.work - max(mean, 0.0)
-    excess = kinetic + potential - s.energy[0] - s.energy[1] - given
-    size = kinetic + s.energy[0] + abs(potential) + abs(s.energy[1])
-    s.energy[0] = kinetic
-    s.energy[1] = potential
-    if excess > ROUNDING * size:
-        kept = max(kinetic - excess, 0.0)
-        factor = sqrt(kept / kinetic) if kinetic > 0.0 else 1.0
-        for k in range(m.nv):
-            s.v_e[k] *= factor
-        s.energy[0] = kept
-        s.residuals[7] = kinetic - kept
-        s.residuals[8] = max(excess - (kinetic - kept), 0.0)
-        s.work -= kinetic - kept
-
-
 # --- The whole step ------------------------------------------------------------------------------
 
 
@@ -445,12 +417,14 @@ def take_step(
     pairs: Pairs,
     touch: Touch,
     f: Found,
+    b: Balance,
     k: Kernels,
 ) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
-    if s.conserving == 1 and s.known == 0:
+    if s.conserving == 1 and b.known == 0:
         run(k.energy_before)
-        s.known = 1
+        energy_of_trees(b, p.trees, b.energy)
+        b.known = 1
     if s.springs == 1:
         run(k.springs)
     middle(s, m, shapes, k)
@@ -516,7 +490,7 @@ def take_step(
                 again = True
         if not again:
             break
-    account(s, m, p, rows, k)
+    account(s, m, p, rows, b, k)
     body_velocities(m, s.after, m.twist)
     slips(m, rows, f, m.twist)
     remember(p, rows, f, s.h, True)
@@ -531,7 +505,11 @@ def take_step(
         run(k.to_shifted)
     if s.conserving == 1:
         run(k.energy_after)
-        balanced(s, m, rows, f, s.part[1], s.part[2])
+        energy_of_trees(b, p.trees, b.total)
+        taken, left = balanced(b, p, work, rows, f, s.v_e)
+        s.residuals[7] = taken
+        s.residuals[8] = left
+        s.work -= taken
     for i in range(m.nq):
         s.q[i] = s.q_e[i]
     for i in range(m.nv):
@@ -553,6 +531,7 @@ def take_steps(
     pairs: Pairs,
     touch: Touch,
     f: Found,
+    b: Balance,
     k: Kernels,
     total: "float[:]",
     count: int,
@@ -562,7 +541,7 @@ def take_steps(
     Residuals of all are in ``total``: the worst, and sums of energies; the work is ``total[10]``.
     """
     for n in range(count):
-        code = take_step(s, m, p, work, rows, shapes, special, pairs, touch, f, k)
+        code = take_step(s, m, p, work, rows, shapes, special, pairs, touch, f, b, k)
         if code < 0:
             return n, code
         for i in range(10):

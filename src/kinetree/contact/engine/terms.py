@@ -9,8 +9,9 @@ recorded once for every robot; a model that general code does not serve has them
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.closed.constraints import loop_constraints
-from kinetree.algorithms.energy import kinetic_energy, potential_energy
+from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
@@ -76,15 +77,21 @@ def moved(model, q, qd, h):
 
 
 def energies(model, q, qd):
-    """Kinetic and potential energy [J]."""
-    return kinetic_energy(model, q, qd), potential_energy(model, q)
+    """Kinetic and potential energy of every body, (body_count, 1) each [J]: see ``energy``."""
+    X, v = body_velocities(model, q, qd)
+    X_0, T, V = base_transforms(model, X), model.table(), model.table()
+    for i in model.outward():
+        I = model.inertia[i]
+        T[i] = np.array([armature.power(model, i, v[i].dot(I @ v[i]), qd, qd) / 2])
+        V[i] = np.array([-(model.gravity @ (I.mass * X_0[i].r + X_0[i].E.T @ I.first_moment))])
+    return model.stacked(T, 1), model.stacked(V, 1)
 
 
 TEXTS = {
     "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
     "bias": (straight_bias, ("q", "qd", "qdd"), (("nv",),)),
     "moved": (moved, ("q", "qd", "h"), (("nq",), ("nv",))),
-    "energies": (energies, ("q", "qd"), ((), ())),
+    "energies": (energies, ("q", "qd"), (("body_count", 1), ("body_count", 1))),
     "springs": (spring_and_damper_force, ("q", "qd"), (("nv",),)),
 }
 """Name of a kernel: its text, its arguments and the shapes of its results."""

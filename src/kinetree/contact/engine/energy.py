@@ -1,0 +1,112 @@
+"""Energy balance of a step: what touches may gain no energy but by the work of forces.
+
+With constant inertia and forces the change of energy in a step is exactly the work of all forces at
+the mean velocity. What the variation of inertia and the curvature of surfaces add is an error of
+either sign. Where it would be a gain, velocities are made smaller by a common factor, which leaves
+contacts closed, friction against sliding, and loops closed as they are. That is done for every
+island by itself; trees that nothing touches keep what they have.
+"""
+
+from kinetree.codegen.procedures import procedure, record, sqrt
+from kinetree.contact.collision.tables import Found
+from kinetree.contact.engine.rows import Rows
+from kinetree.contact.newton.problem import Problem, Work
+
+__all__ = ["Balance", "balanced", "energy_of_trees"]
+
+ROUNDING = 1e-14  # of the energies, below which a gain is none
+
+
+@record
+class Balance:
+    """Energies [J] of bodies, of trees and of islands, of which there are no more than trees.
+
+    Attributes:
+        bodies: number of them, without the base;  tree: of each, -1 for none.
+        of_motion, of_place: kinetic and potential, of bodies.
+        energy: of trees at the end of the last step;  known: whether it is.
+        total, kinetic: of trees at the end of the step.
+        joints, rows: work of the joint forces and of the rows on trees, at the mean velocity.
+        drifts: of islands: 1 where a surface drifts.
+        excess, size, moving, put: of islands: gain, size of all energies, kinetic energy, and work
+            of the rows;  factor: of the velocities.
+    """
+
+    bodies: int
+    tree: "int[:]"
+    of_motion: "float[:, 1]"
+    of_place: "float[:, 1]"
+    known: int
+    energy: "float[:]"
+    total: "float[:]"
+    kinetic: "float[:]"
+    joints: "float[:]"
+    rows: "float[:]"
+    drifts: "int[:]"
+    excess: "float[:]"
+    size: "float[:]"
+    moving: "float[:]"
+    put: "float[:]"
+    factor: "float[:]"
+
+
+@procedure
+def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
+    """Energies of trees from those of their bodies: ``total``, and ``b.kinetic``."""
+    for t in range(trees):
+        total[t] = 0.0
+        b.kinetic[t] = 0.0
+    for i in range(b.bodies):
+        t = b.tree[i]
+        if t >= 0:
+            total[t] += b.of_motion[i, 0] + b.of_place[i, 0]
+            b.kinetic[t] += b.of_motion[i, 0]
+
+
+@procedure
+def balanced(
+    b: Balance, p: Problem, work: Work, rows: Rows, f: Found, v: "float[:]"
+) -> "(float, float)":
+    """Let islands have no more energy than they had or were given: what was taken, what is left.
+
+    Rows give none, unless a surface drifts.
+    """
+    for i in range(p.trees):
+        b.excess[i] = 0.0
+        b.size[i] = 0.0
+        b.moving[i] = 0.0
+        b.put[i] = 0.0
+        b.factor[i] = 1.0
+        b.drifts[i] = 0
+    for t in range(p.trees):
+        i = work.tree_island[t] if p.groups > 0 else -1
+        if i >= 0:
+            b.excess[i] += b.total[t] - b.energy[t] - b.joints[t]
+            b.size[i] += abs(b.total[t]) + abs(b.energy[t]) + b.kinetic[t]
+            b.moving[i] += b.kinetic[t]
+            b.put[i] += b.rows[t]
+    for g in range(rows.contacts):
+        u = f.drift[rows.contact[g]]
+        n = p.entry_first[g]
+        if n < p.entry_first[g + 1] and (u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0):
+            b.drifts[work.tree_island[p.node_tree[p.entry_node[n]]]] = 1
+    taken = 0.0
+    left = 0.0
+    for i in range(p.islands if p.groups > 0 else 0):
+        excess = b.excess[i] - (b.put[i] if b.drifts[i] == 1 else min(b.put[i], 0.0))
+        if excess > ROUNDING * b.size[i]:
+            kept = max(b.moving[i] - excess, 0.0)
+            b.factor[i] = sqrt(kept / b.moving[i]) if b.moving[i] > 0.0 else 1.0
+            taken += b.moving[i] - kept
+            left = max(left, excess - (b.moving[i] - kept))
+    for t in range(p.trees):
+        i = work.tree_island[t] if p.groups > 0 else -1
+        b.energy[t] = b.total[t]
+        if i >= 0:
+            b.energy[t] -= (1.0 - b.factor[i] * b.factor[i]) * b.kinetic[t]
+    if taken > 0.0:
+        for k in range(p.nv):
+            i = work.tree_island[p.node_tree[p.dof_node[k]]]
+            if i >= 0:
+                v[k] *= b.factor[i]
+    return taken, left
