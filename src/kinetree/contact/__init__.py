@@ -10,6 +10,8 @@ contact, ``impact`` of bodies that collide.
 """
 
 from kinetree.contact import complementarity
+from kinetree.contact.collision.distance import Distance, distance
+from kinetree.contact.collision.rays import RayHit, ray_cast
 from kinetree.contact.contacts import (
     Changes,
     Contacts,
@@ -48,10 +50,11 @@ from kinetree.contact.soft.patch import NonlinearPatch, Patch, SeriesSpring, Two
 
 __all__ = [
     "BodyContact", "Candidates", "Changes", "ContactMotion", "ContactResiduals", "Contacts", "Dahl",
-    "EventDriven", "HuntCrossley", "Impact", "ImpactResiduals", "Linear", "Nearest",
-    "NonlinearPatch", "NormalLaw", "Pair", "Patch", "Regularized", "Scene", "SeriesSpring",
-    "SoftContact", "Stiction", "TangentialLaw", "TimeStepping", "TwoSurfaces", "bias",
-    "body_contact", "capture", "complementarity", "contact_changes", "contact_states",
-    "convex_distance", "disc_corners", "forward_dynamics", "impact", "jacobian", "lumped",
-    "positive_dependence", "reduced", "spatial_normals", "velocity", "with_ground",
+    "Distance", "EventDriven", "HuntCrossley", "Impact", "ImpactResiduals", "Linear", "Nearest",
+    "NonlinearPatch", "NormalLaw", "Pair", "Patch", "RayHit", "Regularized", "Scene",
+    "SeriesSpring", "SoftContact", "Stiction", "TangentialLaw", "TimeStepping", "TwoSurfaces",
+    "bias", "body_contact", "capture", "complementarity", "contact_changes", "contact_states",
+    "convex_distance", "disc_corners", "distance", "forward_dynamics", "impact", "jacobian",
+    "lumped", "positive_dependence", "ray_cast", "reduced", "spatial_normals", "velocity",
+    "with_ground",
 ]  # fmt: skip

@@ -85,7 +85,9 @@ def nearest(
     status = APART
     gap = 0.0
     for _ in range(2):
-        m = gjk(shapes, i, j, corners, o, v, far + ra + rb, tolerance, W, A, B, at, weight)
+        m = gjk(
+            shapes, i, j, corners, o, v, max(far + ra + rb, 0.0), tolerance, W, A, B, at, weight
+        )
         if m == FAR:
             return BEYOND
         length = sqrt(v @ v)

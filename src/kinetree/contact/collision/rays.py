@@ -1,0 +1,537 @@
+"""Rays ``p + t d``, ``t >= 0``, in compiled code: the first surface that each meets.
+
+Solids are met from outside and from inside. Meshes are their triangles, from either side; height
+fields their smooth surface, within the rectangle of their heights; planes have no end.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
+from kinetree.contact.collision.bounds import place_shapes
+from kinetree.contact.collision.distance import chosen_shapes, placed_poses
+from kinetree.contact.collision.fields import height_at, spacing
+from kinetree.contact.collision.splines import field_surface
+from kinetree.contact.collision.support import into_shape
+from kinetree.contact.collision.tables import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    FIELD,
+    HULL,
+    PLANE,
+    SPHERE,
+    TRIANGLES,
+    Shapes,
+)
+from kinetree.errors import ShapeError
+from kinetree.model.model import Model
+
+NONE = 1e300
+"""Where nothing is met."""
+
+
+class RayHit(NamedTuple):
+    """Where rays meet the first surface.
+
+    Attributes:
+        distance: along the ray [m]; infinite where nothing is met.
+        shape: number of the shape in ``model.geometry``, -1 where nothing is met.
+        point: in the base [m], (..., 3); NaN where nothing is met.
+        normal: unit, outward, (..., 3); NaN where nothing is met.
+    """
+
+    distance: np.ndarray
+    shape: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+
+
+def ray_cast(
+    model: Model, q: ArrayLike, origin: ArrayLike, direction: ArrayLike, *,
+    ignore: tuple[str, ...] | list[str] = (),
+) -> RayHit:  # fmt: skip
+    """The first shape that each ray meets, from outside or from inside.
+
+    Meshes are met at their triangles, height fields at their smooth surface within the rectangle of
+    their heights. All of ``model.geometry`` counts.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        origin: where rays start, in the base [m]: (3,), (n, 3) for the same rays at every q, or
+            (..., n, 3).
+        direction: which way they go, of any length, likewise.
+        ignore: names of shapes, links or bodies that rays pass through.
+
+    Returns:
+        ``RayHit`` with arrays of shape (...) for one ray, (..., n) for several.
+    """
+    poses, batch = placed_poses(model, q)
+    start, way = (np.asarray(x, dtype=float) for x in (origin, direction))
+    single = start.ndim == 1 and way.ndim == 1
+    try:
+        start, way = np.broadcast_arrays(np.atleast_2d(start), np.atleast_2d(way))
+        shape = (*batch, start.shape[-2], 3)
+        start, way = (np.ascontiguousarray(np.broadcast_to(x, shape)) for x in (start, way))
+    except ValueError:
+        raise ShapeError(
+            f"origin and direction must be (3,), (n, 3) or {(*batch, 'n', 3)}, "
+            f"got {np.shape(origin)} and {np.shape(direction)}"
+        ) from None
+    length = np.linalg.norm(way, axis=-1, keepdims=True)
+    if not np.all(length > 0):
+        raise ShapeError("direction must not be zero or NaN: it says which way a ray goes")
+    way = way / length
+    shapes, numbers = chosen_shapes(model, ignore, triangles=True)
+    rays = start.shape[-2]
+    count = int(np.prod(batch, dtype=int)) * rays
+    out, which = np.empty((count, 4)), np.empty(count, dtype=np.int64)
+    cast(
+        shapes, poses, model.body_count + 1, rays, start.reshape(-1, 3), way.reshape(-1, 3), count,
+        out, which,
+    )  # fmt: skip
+    met = which >= 0
+    distance = np.where(met, out[:, 0], np.inf).reshape(shape[:-1])
+    names = np.where(met, numbers[which] if len(numbers) else -1, -1).reshape(shape[:-1])
+    normal = np.where(met[:, None], out[:, 1:], np.nan).reshape(shape)
+    way = np.where(np.isfinite(distance)[..., None], distance[..., None], np.nan) * way
+    hit = RayHit(distance, names, start + way, normal)
+    if single:
+        hit = RayHit(*(np.take(x, 0, axis=len(batch)) for x in hit))
+    return hit
+
+
+@procedure
+def cast(
+    shapes: Shapes,
+    poses: "float[:, 12]",
+    bodies: int,
+    rays: int,
+    start: "float[:, 3]",
+    way: "float[:, 3]",
+    count: int,
+    out: "float[:, 4]",
+    which: "int[:]",
+) -> None:
+    """The nearest hits of ``count`` rays, ``rays`` of them for each sample of the poses."""
+    normal = local("float", 3)
+    for k in range(count):
+        if k % rays == 0:
+            place_shapes(shapes, view(poses, (k // rays) * bodies))
+        out[k, 0] = NONE
+        which[k] = -1
+        for i in range(shapes.count):
+            if may_meet(shapes, i, start[k], way[k], out[k, 0]):
+                t = ray_shape(shapes, i, start[k], way[k], out[k, 0], normal)
+                if t < out[k, 0]:
+                    out[k, 0] = t
+                    which[k] = i
+                    for c in range(3):
+                        out[k, 1 + c] = normal[c]
+
+
+@procedure
+def may_meet(shapes: Shapes, i: int, p: "float[3]", d: "float[3]", far: float) -> bool:
+    """Whether a ray of unit direction meets the box of a shape before ``far``."""
+    low = 0.0
+    high = far
+    for c in range(3):
+        if d[c] == 0.0:
+            if p[c] < shapes.low[i, c] or p[c] > shapes.high[i, c]:
+                return False
+        else:
+            a = (shapes.low[i, c] - p[c]) / d[c]
+            b = (shapes.high[i, c] - p[c]) / d[c]
+            low = max(low, min(a, b))
+            high = min(high, max(a, b))
+    return low <= high * (1 + 1e-15) + 1e-15
+
+
+@procedure
+def ray_shape(
+    shapes: Shapes, i: int, p: "float[3]", d: "float[3]", far: float, normal: "float[3]"
+) -> float:
+    """The smallest ``t`` below ``far`` at which a ray meets a shape, and the outward normal."""
+    P = shapes.pose[i]
+    x = local("float", 3)
+    v = local("float", 3)
+    n = local("float", 3)
+    from_origin = local("float", 3)
+    for c in range(3):
+        from_origin[c] = p[c] - P[4 * c + 3]
+    into_shape(P, from_origin, x)
+    into_shape(P, d, v)
+    kind = shapes.kind[i]
+    size = shapes.size[i]
+    t = NONE
+    if kind == PLANE:
+        n[0] = 0.0
+        n[1] = 0.0
+        n[2] = 1.0
+        if v[2] != 0.0:
+            t = -x[2] / v[2]
+    elif kind == SPHERE:
+        t = ray_ellipsoid(size[0], size[0], size[0], x, v, n)
+    elif kind == ELLIPSOID:
+        t = ray_ellipsoid(size[0], size[1], size[2], x, v, n)
+    elif kind == BOX:
+        t = ray_box(size, x, v, n)
+    elif kind == CYLINDER:
+        t = ray_cylinder(size[0], size[1], x, v, n)
+    elif kind == CAPSULE:
+        t = ray_capsule(size[0], size[1], x, v, n)
+    elif kind == HULL:
+        t = ray_hull(shapes, i, x, v, n)
+    elif kind == FIELD:
+        t = ray_field(shapes, i, x, v, far, n)
+    elif kind == TRIANGLES:
+        t = ray_mesh(shapes, i, x, v, far, n)
+    if not (t >= 0 and t < far):
+        return NONE
+    for c in range(3):
+        normal[c] = P[4 * c] * n[0] + P[4 * c + 1] * n[1] + P[4 * c + 2] * n[2]
+    return t
+
+
+@procedure
+def entry(low: float, high: float) -> float:
+    """Where a ray meets a solid that its line is in from ``low`` to ``high``."""
+    if low > high or high < 0:
+        return NONE
+    return low if low >= 0 else high
+
+
+@procedure
+def ray_ellipsoid(
+    a: float, b: float, c: float, x: "float[3]", v: "float[3]", n: "float[3]"
+) -> float:
+    """A ray against an ellipsoid; a ball if the radii are equal."""
+    px, py, pz = x[0] / a, x[1] / b, x[2] / c
+    dx, dy, dz = v[0] / a, v[1] / b, v[2] / c
+    square = dx * dx + dy * dy + dz * dz
+    half = (px * dx + py * dy + pz * dz) / square
+    # from the point of the line nearest to the centre: nothing cancels far away
+    qx, qy, qz = px - half * dx, py - half * dy, pz - half * dz
+    rest = 1 - qx * qx - qy * qy - qz * qz
+    if rest < 0:
+        return NONE
+    root = sqrt(rest / square)
+    t = entry(-half - root, -half + root)
+    nx, ny, nz = (px + t * dx) / a, (py + t * dy) / b, (pz + t * dz) / c
+    length = sqrt(nx * nx + ny * ny + nz * nz)
+    n[0] = nx / length
+    n[1] = ny / length
+    n[2] = nz / length
+    return t
+
+
+@procedure
+def ray_box(half: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
+    """A ray against a box."""
+    low = -NONE
+    high = NONE
+    into = 0
+    out = 0
+    for c in range(3):
+        if v[c] == 0.0:
+            if abs(x[c]) > half[c]:
+                return NONE
+        else:
+            near = (-half[c] if v[c] > 0 else half[c]) - x[c]
+            last = (half[c] if v[c] > 0 else -half[c]) - x[c]
+            if near / v[c] > low:
+                low = near / v[c]
+                into = c
+            if last / v[c] < high:
+                high = last / v[c]
+                out = c
+    t = entry(low, high)
+    k = into if low >= 0 else out
+    for c in range(3):
+        n[c] = 0.0
+    n[k] = 1.0 if (v[k] > 0) == (low < 0) else -1.0
+    return t
+
+
+@procedure
+def ray_tube(r: float, x: "float[3]", v: "float[3]") -> "(float, float)":
+    """From where to where a line is within an endless cylinder."""
+    square = v[0] * v[0] + v[1] * v[1]
+    if square == 0.0:
+        if x[0] * x[0] + x[1] * x[1] <= r * r:
+            return -NONE, NONE
+        return NONE, -NONE
+    half = (x[0] * v[0] + x[1] * v[1]) / square
+    a = x[0] - half * v[0]
+    b = x[1] - half * v[1]
+    rest = r * r - a * a - b * b
+    if rest < 0:
+        return NONE, -NONE
+    root = sqrt(rest / square)
+    return -half - root, -half + root
+
+
+@procedure
+def ray_cylinder(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
+    """A ray against a cylinder."""
+    low, high = ray_tube(r, x, v)
+    into = False
+    out = False
+    if v[2] == 0.0:
+        if abs(x[2]) > h:
+            return NONE
+    else:
+        near = ((-h if v[2] > 0 else h) - x[2]) / v[2]
+        last = ((h if v[2] > 0 else -h) - x[2]) / v[2]
+        if near > low:
+            low = near
+            into = True
+        if last < high:
+            high = last
+            out = True
+    t = entry(low, high)
+    flat = into if low >= 0 else out
+    n[0] = 0.0 if flat else (x[0] + t * v[0]) / r
+    n[1] = 0.0 if flat else (x[1] + t * v[1]) / r
+    n[2] = 0.0
+    if flat:
+        n[2] = 1.0 if x[2] + t * v[2] > 0 else -1.0
+    return t
+
+
+@procedure
+def ray_capsule(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
+    """A ray against a capsule: the tube between the ends, and a ball at each."""
+    y = local("float", 3)
+    low, high = ray_tube(r, x, v)
+    if v[2] == 0.0:
+        if abs(x[2]) > h:
+            low = NONE
+            high = -NONE
+    else:
+        a = (-h - x[2]) / v[2]
+        b = (h - x[2]) / v[2]
+        low = max(low, min(a, b))
+        high = min(high, max(a, b))
+    if low > high:
+        low = NONE
+        high = -NONE
+    square = v @ v
+    for end in range(2):
+        y[0] = x[0]
+        y[1] = x[1]
+        y[2] = x[2] - (h if end == 0 else -h)
+        half = (y @ v) / square
+        q = y - half * v
+        rest = r * r - q @ q
+        if rest >= 0:
+            root = sqrt(rest / square)
+            low = min(low, -half - root)
+            high = max(high, -half + root)
+    t = entry(low, high)
+    z = x[2] + t * v[2]
+    n[0] = (x[0] + t * v[0]) / r
+    n[1] = (x[1] + t * v[1]) / r
+    n[2] = (z - min(max(z, -h), h)) / r
+    return t
+
+
+@procedure
+def ray_hull(shapes: Shapes, i: int, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
+    """A ray against a hull: what is left of its line behind every face."""
+    low = -NONE
+    high = NONE
+    into = shapes.data[i, 2]
+    out = into
+    for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
+        face = shapes.face_normal[f]
+        corner = shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]
+        height = (corner - x) @ face
+        speed = face @ v
+        if speed == 0.0:
+            if height < 0:
+                return NONE
+        elif speed < 0:
+            if height / speed > low:
+                low = height / speed
+                into = f
+        elif height / speed < high:
+            high = height / speed
+            out = f
+    t = entry(low, high)
+    k = into if low >= 0 else out
+    for c in range(3):
+        n[c] = shapes.face_normal[k, c]
+    return t
+
+
+@procedure
+def ray_node(node: "float[6]", x: "float[3]", inverse: "float[3]", far: float) -> float:
+    """Where a ray enters the box of a node; ``NONE`` if it does not before ``far``."""
+    low = 0.0
+    high = far
+    for c in range(3):
+        a = (node[c] - x[c]) * inverse[c]
+        b = (node[3 + c] - x[c]) * inverse[c]
+        low = max(low, min(a, b))
+        high = min(high, max(a, b))
+    return low if low <= high * (1 + 1e-14) + 1e-14 else NONE
+
+
+@procedure
+def ray_mesh(
+    shapes: Shapes, i: int, x: "float[3]", v: "float[3]", far: float, n: "float[3]"
+) -> float:
+    """A ray against triangles in a tree, the nearer child first.
+
+    T. Möller, B. Trumbore, "Fast, minimum storage ray/triangle intersection", 1997.
+    """
+    stack = local("int", 128)
+    enters = local("float", 128)
+    inverse = local("float", 3)
+    for c in range(3):  # of a direction within the box's planes a huge one, which is finite
+        inverse[c] = 1 / v[c] if abs(v[c]) > 1e-200 else 1e200
+    best = far
+    met = -1
+    stack[0] = shapes.data[i, 0]
+    enters[0] = ray_node(shapes.node[stack[0]], x, inverse, best)
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        if enters[depth] >= best:
+            continue
+        first = shapes.child[node, 0]
+        if first >= 0:
+            second = shapes.child[node, 1]
+            one = ray_node(shapes.node[first], x, inverse, best)
+            two = ray_node(shapes.node[second], x, inverse, best)
+            if two < one:
+                first, second = second, first
+                one, two = two, one
+            if two < best:
+                stack[depth] = second
+                enters[depth] = two
+                depth += 1
+            if one < best:
+                stack[depth] = first
+                enters[depth] = one
+                depth += 1
+            continue
+        for k in range(-1 - first, -1 - first + shapes.child[node, 1]):
+            a = shapes.vertex[shapes.triangle[k, 0]]
+            e = shapes.vertex[shapes.triangle[k, 1]] - a
+            f = shapes.vertex[shapes.triangle[k, 2]] - a
+            m = cross(v, f)
+            det = e @ m
+            if det == 0.0:
+                continue
+            s = x - a
+            y = (s @ m) / det
+            if y < -1e-12 or y > 1 + 1e-12:
+                continue
+            w = cross(s, e)
+            z = (w @ v) / det
+            t = (f @ w) / det
+            inside = z >= -1e-12 and y + z <= 1 + 1e-12
+            if inside and t >= 0 and t < best:
+                best = t
+                met = k
+    if met < 0:
+        return NONE
+    for c in range(3):
+        n[c] = shapes.triangle_normal[met, c]
+    return best
+
+
+@procedure
+def ray_field(
+    shapes: Shapes, i: int, x: "float[3]", v: "float[3]", far: float, n: "float[3]"
+) -> float:
+    """A ray against a height field: samples a quarter of the spacing apart, then secants."""
+    low = 0.0
+    high = far
+    box = shapes.box[i]
+    for c in range(3):
+        if v[c] == 0.0:
+            if abs(x[c] - box[c]) > box[3 + c] and c < 2:
+                return NONE
+        elif c < 2 or box[5] > 0:
+            reach = box[3 + c] * (1 + 1e-9)
+            a = (box[c] - reach - x[c]) / v[c]
+            b = (box[c] + reach - x[c]) / v[c]
+            low = max(low, min(a, b))
+            high = min(high, max(a, b))
+    if low > high:
+        return NONE
+    across = sqrt(v[0] * v[0] + v[1] * v[1])
+    start = low
+    before = x[2] + low * v[2] - height_at(shapes, i, x[0] + low * v[0], x[1] + low * v[1])
+    t = NONE
+    if across * (high - low) <= 1e-12 or high > 1e200:
+        # straight down, or a plain ground
+        if v[2] == 0.0:
+            return NONE
+        t = low - before / v[2]
+    else:
+        count = 1 + int(across * (high - low) / (spacing(shapes, i) / 4))
+        step = (high - low) / count
+        for k in range(1, count + 1):
+            end = low + k * step
+            after = x[2] + end * v[2] - height_at(shapes, i, x[0] + end * v[0], x[1] + end * v[1])
+            if before == 0.0 or before * after <= 0:
+                t = root_between(shapes, i, x, v, start, end, before, after)
+                break
+            before = after
+            start = end
+    if t >= NONE or t < 0:
+        return NONE
+    s = local("float", 6)
+    field_surface(shapes, i, x[0] + t * v[0], x[1] + t * v[1], s)
+    length = sqrt(1 + s[1] * s[1] + s[2] * s[2])
+    n[0] = -s[1] / length
+    n[1] = -s[2] / length
+    n[2] = 1 / length
+    return t
+
+
+@procedure
+def root_between(
+    shapes: Shapes,
+    i: int,
+    x: "float[3]",
+    v: "float[3]",
+    a: float,
+    b: float,
+    fa: float,
+    fb: float,
+) -> float:
+    """Where a ray crosses the ground between two places: the Illinois method."""
+    side = 0
+    t = a
+    for _ in range(100):
+        if fa == fb:
+            return a
+        t = (a * fb - b * fa) / (fb - fa)
+        if not (t > a and t < b):
+            t = (a + b) / 2
+        f = x[2] + t * v[2] - height_at(shapes, i, x[0] + t * v[0], x[1] + t * v[1])
+        if f == 0.0 or b - a <= 4e-16 * (abs(a) + abs(b)):
+            return t
+        if f * fb > 0:
+            b = t
+            fb = f
+            if side == -1:
+                fa = fa / 2
+            side = -1
+        else:
+            a = t
+            fa = f
+            if side == 1:
+                fb = fb / 2
+            side = 1
+    return t
