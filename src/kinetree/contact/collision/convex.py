@@ -84,7 +84,8 @@ def nearest(
     tolerance = _LOOSE if curved else _TIGHT
     status = APART
     gap = 0.0
-    for _ in range(2):
+    best = local("float", 9)
+    for attempt in range(2):
         m = gjk(
             shapes, i, j, corners, o, v, max(far + ra + rb, 0.0), tolerance, W, A, B, at, weight
         )
@@ -119,8 +120,8 @@ def nearest(
                 a[c] += weight[k] * A[k, c]
         for c in range(3):
             b[c] = a[c] + v[c]
-        gap = length
         if not curved:
+            gap = length
             if m < 3 and length <= _NEAR * scale:
                 first = a * 1.0
                 # A face there has a direction that is free of rounding errors, if it fits.
@@ -135,10 +136,21 @@ def nearest(
                         a[c] = first[c]
                         b[c] = a[c] + v[c]
             break
-        gap, _solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
-        if gap >= length - 1e-11 * scale:
+        wide, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
+        if wide > gap or attempt == 0:
+            gap = wide
+            for c in range(3):
+                best[c] = n[c]
+                best[3 + c] = a[c]
+                best[6 + c] = b[c]
+        if solved:
             break
         tolerance = _TIGHT
+    if curved and status == APART:
+        for c in range(3):
+            n[c] = best[c]
+            a[c] = best[3 + c]
+            b[c] = best[6 + c]
     gap -= ra + rb
     near[3] = gap
     for c in range(3):

@@ -21,7 +21,17 @@ from kinetree.contact.collision.support import (
     round_of,
     support,
 )
-from kinetree.contact.collision.tables import FIELD, PLANE, TRIANGLES, Shapes, Touch
+from kinetree.contact.collision.tables import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    FIELD,
+    PLANE,
+    TRIANGLES,
+    Shapes,
+    Touch,
+)
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.arrays import as_model
@@ -269,21 +279,97 @@ def pair_distance(
         status = to_mesh(shapes, i, j, corners, o, far, near)
     else:
         status = nearest(shapes, i, j, corners, o, far, way, near)
-        if status > APART and (is_curved(shapes, i) or is_curved(shapes, j)):
-            # Faces on faces: the middle of what they have in common.
-            n = patch(shapes, i, j, corners, o, near, near[3] + 1e-9, 8, touch, 0, 0)
-            if n > 1:
+        if status != BEYOND and (is_curved(shapes, i) or is_curved(shapes, j)):
+            # Faces or edges on each other: the middle of what they have in common.
+            reach = near[3] + 8e-16 * (shapes.radius[i] + shapes.radius[j])
+            n = patch(shapes, i, j, corners, o, near, reach, 8, touch, 0, 0)
+            if n > 0:
                 for c in range(3):
                     total = 0.0
                     for k in range(n):
                         total += touch.point[k, c] - o[c]
                     near[4 + c] = total / n - near[c] * near[3] / 2
                     near[7 + c] = total / n + near[c] * near[3] / 2
+            into_both(shapes, i, j, o, near)
     if status != BEYOND:
         for c in range(3):
             near[4 + c] += o[c]
             near[7 + c] += o[c]
     return status
+
+
+@procedure
+def into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[10]"):
+    """Nearest points moved into their shapes, where they missed them at the border of a face."""
+    a = local("float", 3)
+    b = local("float", 3)
+    n = local("float", 3)
+    for c in range(3):
+        n[c] = near[c]
+        a[c] = near[4 + c]
+    for _ in range(8):
+        one = move_into(shapes, i, o, n, a)
+        for c in range(3):
+            b[c] = a[c] + near[3] * n[c]
+            n[c] = -n[c]
+        two = move_into(shapes, j, o, n, b)
+        for c in range(3):
+            n[c] = -n[c]
+            near[4 + c] = a[c]
+            near[7 + c] = b[c]
+            a[c] = b[c] - near[3] * n[c]
+        if one + two == 0.0:
+            return
+
+
+@procedure
+def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]") -> float:
+    """A point near the surface moved into a shape, and how far; ``n`` is the way out there."""
+    P = shapes.pose[i]
+    size = shapes.size[i]
+    kind = shapes.kind[i]
+    x = local("float", 3)
+    d = local("float", 3)
+    r = round_of(shapes, i)
+    for c in range(3):
+        d[c] = p[c] - r * n[c] - (P[4 * c + 3] - o[c])
+    into_shape(P, d, x)
+    if r > 0:
+        half = size[1] if kind == CAPSULE else 0.0
+        x[0] = 0.0
+        x[1] = 0.0
+        x[2] = min(max(x[2], -half), half)
+    elif kind == BOX:
+        for c in range(3):
+            x[c] = min(max(x[c], -size[c]), size[c])
+    elif kind == CYLINDER:
+        across = sqrt(x[0] * x[0] + x[1] * x[1])
+        if across > size[0]:
+            x[0] = x[0] * size[0] / across
+            x[1] = x[1] * size[0] / across
+        x[2] = min(max(x[2], -size[1]), size[1])
+    elif kind == ELLIPSOID:
+        u = x[0] / size[0]
+        v = x[1] / size[1]
+        w = x[2] / size[2]
+        length = sqrt(u * u + v * v + w * w)
+        if length > 1:
+            for c in range(3):
+                x[c] = x[c] / length
+    else:
+        for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
+            past = (x - shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]) @ (
+                shapes.face_normal[f]
+            )
+            if past > 0:
+                for c in range(3):
+                    x[c] -= past * shapes.face_normal[f, c]
+    out_of_shape(P, o, x[0], x[1], x[2], d)
+    moved = 0.0
+    for c in range(3):
+        moved += abs(d[c] + r * n[c] - p[c])
+        p[c] = d[c] + r * n[c]
+    return moved if moved > 1e-16 * shapes.radius[i] else 0.0
 
 
 @procedure
