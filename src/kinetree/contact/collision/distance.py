@@ -13,7 +13,7 @@ from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
 from kinetree.contact.collision.fields import field_pair, height_at, put_foot
 from kinetree.contact.collision.meshes import box_in_shape, extent, load_triangle, node_in_shape
-from kinetree.contact.collision.shape_tables import shapes_of
+from kinetree.contact.collision.shapes import shapes_of
 from kinetree.contact.collision.support import (
     into_shape,
     is_curved,
@@ -136,16 +136,14 @@ def chosen_shapes(model, ignore, *, triangles=False):
 
 def _shapes(model, numbers, triangles=False):
     def make():
-        geometry = model.geometry
+        chosen = [model.geometry[k] for k in numbers]
         if triangles:
-            geometry = [
+            chosen = [
                 replace(g, shape=replace(g.shape, convex=False)) if isinstance(g.shape, Mesh) else g
-                for g in geometry
+                for g in chosen
             ]
-            bare = model.replace(geometry=geometry, contact_pairs=(), sensors=())
-        else:
-            bare = model
-        return shapes_of(bare, numbers, {"friction": None, "restitution": None})
+        nothing = [0] * (model.body_count + 1)  # nobody asks who may touch whom
+        return shapes_of(chosen, nothing, nothing, {"friction": None, "restitution": None})
 
     return kept(model, ("shapes in tables", numbers, triangles), make)
 

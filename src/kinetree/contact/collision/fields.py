@@ -22,7 +22,6 @@ from math import ceil, cos, sin
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.meshes import spread, turn, without_doubles
-from kinetree.contact.collision.splines import field_surface
 from kinetree.contact.collision.support import into_shape, out_of_shape
 from kinetree.contact.collision.tables import (
     BOX,
@@ -52,10 +51,68 @@ ROUND, FACE, BALL = 0, 1, 2
 
 
 @procedure
+def spline_weights(
+    x: float, half: float, count: int, w: "float[4]", d: "float[4]", dd: "float[4]"
+) -> int:
+    """Weights of four coefficients, of their first and second derivatives; number of the first."""
+    step = 2 * half / (count - 3)
+    place = min(max((x + half) / step, 0.0), count - 3.0)
+    first = min(int(place), count - 4)
+    f = place - first
+    g = 1 - f
+    w[0] = g * g * g / 6
+    w[1] = (4 - 6 * f * f + 3 * f * f * f) / 6
+    w[2] = (4 - 6 * g * g + 3 * g * g * g) / 6
+    w[3] = f * f * f / 6
+    slope = 0.0 if abs(x) > half else 1 / step  # beyond the rectangle the ground is level
+    d[0] = -g * g / 2 * slope
+    d[1] = (3 * f * f - 4 * f) / 2 * slope
+    d[2] = (4 * g - 3 * g * g) / 2 * slope
+    d[3] = f * f / 2 * slope
+    dd[0] = g * slope * slope
+    dd[1] = (3 * f - 2) * slope * slope
+    dd[2] = (3 * g - 2) * slope * slope
+    dd[3] = f * slope * slope
+    return first
+
+
+@procedure
+def ground(shapes: Shapes, j: int, x: float, y: float, s: "float[6]"):
+    """Height, and derivatives by x, y, xx, xy, yy."""
+    w = local("float", 4)
+    wx = local("float", 4)
+    wxx = local("float", 4)
+    v = local("float", 4)
+    vy = local("float", 4)
+    vyy = local("float", 4)
+    n = shapes.data[j, 2]
+    row = spline_weights(x, shapes.size[j, 0], shapes.data[j, 1], w, wx, wxx)
+    column = spline_weights(y, shapes.size[j, 1], n, v, vy, vyy)
+    for k in range(6):
+        s[k] = 0.0
+    for k in range(4):
+        at = shapes.data[j, 0] + (row + k) * n + column
+        a = 0.0
+        b = 0.0
+        c = 0.0
+        for e in range(4):
+            z = shapes.height[at + e]
+            a += v[e] * z
+            b += vy[e] * z
+            c += vyy[e] * z
+        s[0] += w[k] * a
+        s[1] += wx[k] * a
+        s[2] += w[k] * b
+        s[3] += wxx[k] * a
+        s[4] += wx[k] * b
+        s[5] += w[k] * c
+
+
+@procedure
 def height_at(shapes: Shapes, j: int, x: float, y: float) -> float:
     """Height of the ground."""
     s = local("float", 6)
-    field_surface(shapes, j, x, y, s)
+    ground(shapes, j, x, y, s)
     return s[0]
 
 
@@ -85,7 +142,7 @@ def put_foot(
     s = local("float", 6)
     d = local("float", 3)
     normal = local("float", 3)
-    field_surface(shapes, j, x, y, s)
+    ground(shapes, j, x, y, s)
     up = sqrt(1 + s[1] * s[1] + s[2] * s[2])
     d[0] = -s[1] / up
     d[1] = -s[2] / up
@@ -173,7 +230,7 @@ def conditions(
     """Two residuals, their matrix, and the point of the shape."""
     s = local("float", 6)
     g = local("float", 3)
-    field_surface(shapes, j, x, y, s)
+    ground(shapes, j, x, y, s)
     g[0] = x
     g[1] = y
     g[2] = s[0]
@@ -293,7 +350,7 @@ def settle(
         conditions(shapes, j, mode, par, u, v, p, J)
     if mode == FACE:
         s = local("float", 6)
-        field_surface(shapes, j, u, v, s)
+        ground(shapes, j, u, v, s)
         # a peak, unless the face lies on the ground as a whole
         if s[3] + s[5] >= 0 or s[3] * s[5] - s[4] * s[4] <= 1e-18 / (size * size):
             return n
@@ -402,7 +459,7 @@ def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: flo
     p = local("float", 3)
     g = local("float", 6)
     on_curve(rim, curve, s, p)
-    field_surface(shapes, j, p[0], p[1], g)
+    ground(shapes, j, p[0], p[1], g)
     return (p[2] - g[0]) / sqrt(1 + g[1] * g[1] + g[2] * g[2])
 
 
@@ -434,7 +491,7 @@ def settle_curve(
     met = False
     for _ in range(_STEPS):
         on_curve(rim, curve, s, p)
-        field_surface(shapes, j, x, y, g)
+        ground(shapes, j, x, y, g)
         if rim:
             on_curve(rim, curve, s + 1.5707963267948966, q)
         for c in range(3):

@@ -12,8 +12,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
 from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.distance import chosen_shapes, placed_poses
-from kinetree.contact.collision.fields import height_at, spacing
-from kinetree.contact.collision.splines import field_surface
+from kinetree.contact.collision.fields import ground, height_at, spacing
 from kinetree.contact.collision.support import into_shape
 from kinetree.contact.collision.tables import (
     BOX,
@@ -491,7 +490,7 @@ def ray_field(
     if t >= NONE or t < 0:
         return NONE
     s = local("float", 6)
-    field_surface(shapes, i, x[0] + t * v[0], x[1] + t * v[1], s)
+    ground(shapes, i, x[0] + t * v[0], x[1] + t * v[1], s)
     length = sqrt(1 + s[1] * s[1] + s[2] * s[2])
     n[0] = -s[1] / length
     n[1] = -s[2] / length
