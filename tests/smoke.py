@@ -115,7 +115,7 @@ def cluster():
 
 
 def contact():
-    """Ellipsoids have no closed form: coal finds them; SciPy and trimesh the hull of a mesh."""
+    """SciPy and trimesh find the hull of a mesh."""
     from support.contact_scenes import two_bodies, wedge_in
 
     from kinetree.model.geometry import Ellipsoid

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kinetree.contact.finding.height_fields import height_and_derivatives
+from kinetree.contact.finding.height_fields import surface_at_points
 from kinetree.model import geometry
 from kinetree.viewer.scenes.description import Surface
 
@@ -171,12 +171,13 @@ def _hills(field):
     count = np.array(np.shape(field.heights))
     count = (count - 1) * -(-_FINE // count) + 1
     x, y = (np.linspace(-s / 2, s / 2, n) for s, n in zip(field.size, count, strict=True))
-    vertices = [(a, b, float(height_and_derivatives(field, a, b).h)) for a in x for b in y]
+    at = np.stack(np.meshgrid(x, y, indexing="ij")).reshape(2, -1)
+    vertices = np.column_stack([*at, surface_at_points(field, *at).h])
     i, j = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1), indexing="ij")
     a = (i * len(y) + j).ravel()
     b = a + len(y)
     faces = np.concatenate([np.stack([a, b, b + 1], -1), np.stack([a, b + 1, a + 1], -1)])
-    return Surface(np.array(vertices), faces)
+    return Surface(vertices, faces)
 
 
 def _cuboid(size):
