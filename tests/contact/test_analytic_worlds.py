@@ -1,5 +1,7 @@
 """The engine of rigid contact against motions that textbooks solve, with the shapes themselves."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def turned(axis, angle):
     return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * np.array(axis, dtype=float))])
 
 
-def run(m, q, qd, h, duration, every=1, tau=0.0, **scene):
+def run(m, q, qd, h, duration, every=1, tau: Any = 0.0, **scene):
     """Configurations, velocities and energies; energy does not rise, nothing penetrates."""
     engine = Engine(m, Scene(m, **scene), tolerance=1e-10)
     steps = round(duration / h / every)
@@ -64,6 +66,7 @@ DOWN = np.array([np.cos(SLOPE), 0, -np.sin(SLOPE)])
 UP = np.array([np.sin(SLOPE), 0, np.cos(SLOPE)])
 
 
+@pytest.mark.covers("RBDA 11.3", "RBDA 11.5", by=Engine)
 @pytest.mark.parametrize(("friction", "share"), [(0.0, 1.0), (0.1, None), (0.32, 0.0)])
 def test_a_block_slides_down_a_slope(friction, share):
     m = body(Box((0.2, 0.2, 0.1)), kt.shapes.box(0.2, 0.2, 0.1, mass=1.5), normal=UP)
