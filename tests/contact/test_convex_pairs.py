@@ -167,7 +167,11 @@ def test_shapes_touch_planes_with_points_of_their_surface_the_lowest_among_them(
                     assert_close(away.min(), 0.1, scale=1.0)
             different = np.array([t.point for t in found])
             apart = np.linalg.norm(different[:, None] - different, axis=2)
-            assert np.sum(apart < 1e-9) in (count, count + 2, count + 4)  # a rim and its corner
+            same = int(np.sum(apart < 1e-9))
+            if name == "cylinder" and abs(n @ axes[:, 2]) < 0.99:  # five on either rim are one
+                assert same == 50
+            else:
+                assert same in (count, count + 2, count + 4)  # a rim and its corner
 
 
 def test_a_standing_cylinder_rests_on_a_square_of_its_rim(rng):

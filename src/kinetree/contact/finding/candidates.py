@@ -64,6 +64,17 @@ def point_velocities(model, q, qd, pairs):
     return np.concatenate(found)
 
 
+def origin_speeds(model, q, qd, shapes):
+    """Squares of the speeds of the origins of moving shapes, a list."""
+    X_0, v = _body_velocities(model, q, qd, [(g,) for g in shapes])
+    found = []
+    for g in shapes:
+        origin = _placed(g, X_0).origin
+        speed = v[g.body].linear + cross(v[g.body].angular, origin)
+        found.append(speed @ speed)
+    return found
+
+
 def _body_velocities(model, q, qd, pairs):
     """Transforms, and velocities in base coordinates, of the bodies that move pairs of shapes."""
     bodies = _carriers(model, pairs)

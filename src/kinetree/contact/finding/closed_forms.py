@@ -78,6 +78,7 @@ def _step(field, c, x, y):
 
 RIM_POINTS = 4
 _UPRIGHT = 1e-3  # sine of the tilt below which a cylinder stands on its rim as a whole
+_STANDING = 0.05  # sine of the tilt below which corners of its rim may arrive next
 
 
 def round_points(shape):
@@ -118,15 +119,19 @@ def plane_and_cylinder(a, b):
     """Ten points: the lowest of either rim, and corners of both for when the cylinder stands up.
 
     Rolling and tilting are exact. The disc that a standing cylinder rests on is approximated by a
-    square, RBDA Fig. 11.7, whose first corner also stands in for the lowest point there.
+    square, RBDA Fig. 11.7, whose first corner also stands in for the lowest point there. Of one
+    that is tilted, corners are where the lowest point is: they would hold back what rolls.
     """
     m = b.axes.T @ a.axes[:, 2]
     down = np.array([-m[0], -m[1]])
-    tilted = less(_UPRIGHT * _UPRIGHT, down @ down)
-    down = chosen(tilted, down, [1, 0])
-    x, y = down * (b.shape.radius / sqrt(down @ down))
-    lowest = [b.point([x, y, end * b.shape.length / 2]) for end in (1, -1)]
-    return [*(_above(a, p, 0) for p in lowest), *plane_and_points(a, b)]
+    lean = down @ down
+    down = chosen(less(_UPRIGHT * _UPRIGHT, lean), down, [1, 0])
+    lowest, stands = down * (b.shape.radius / sqrt(down @ down)), less(lean, _STANDING * _STANDING)
+    points = [[*lowest, end * b.shape.length / 2] for end in (1, -1)]
+    points += [
+        [*chosen(stands, corner[:2], lowest), corner[2]] for corner, _ in round_points(b.shape)
+    ]
+    return [_above(a, b.point(p), 0) for p in points]
 
 
 def _above(a, point, radius):

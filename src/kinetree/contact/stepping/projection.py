@@ -13,6 +13,7 @@ from kinetree.contact.settings import CLOSED
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
+GROWN, _SAME = 1e-12, 1e-15  # [m or rad] penetration where there was none, so that it stays small
 _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
@@ -27,6 +28,8 @@ def projected(constraints, model, q, rows, inertia, Y, A, farthest):
     if not constraints.compiled:
         return _with_new_rows(constraints, model, q, inertia, farthest)
     which = _positional(rows)
+    there = largest(-rows.gap, GROWN) + _SAME
+    most = select(there < CLOSED, there, CLOSED)
 
     def move(state):
         (q, gap, error, *_), left = state
@@ -36,7 +39,7 @@ def projected(constraints, model, q, rows, inertia, Y, A, farthest):
 
     def some(state):
         (found, left), many = state
-        open_ = ((found[3] > CLOSED) | (found[4] > CLOSED)) & (left > 0)
+        open_ = ((found[3] > most) | (found[4] > CLOSED)) & (left > 0)
         return repeat(move, (found, left), select(open_, many, 0)), 3 * many
 
     if not which:

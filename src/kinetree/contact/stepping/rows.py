@@ -15,6 +15,9 @@ from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.contact import contacts as of_contacts
+from kinetree.contact.complementarity.traced import largest
+from kinetree.contact.finding.candidates import origin_speeds
+from kinetree.contact.stepping.inertia import turning
 
 UNBOUNDED = np.inf
 
@@ -55,6 +58,7 @@ class Instant(NamedTuple):
         low: smallest force of each row that is not of a contact [N or N·m], (m - 3 c,).
         high: largest force, (m - 3 c,).
         error: how far loops and couplings are open [m or rad]; they are the last rows.
+        rate: of ``G qd`` in straight motion, see ``inertia.straight_motion``, (m,).
         names: of the contacts.
     """
 
@@ -66,6 +70,7 @@ class Instant(NamedTuple):
     low: Any
     high: Any
     error: Any
+    rate: Any
     names: tuple = ()
 
 
@@ -123,20 +128,21 @@ class StepConstraints:
 
     def at(self, model, q, qd) -> Instant:
         """The rows at a state, of any kind of number."""
-        gap, J, mu, e, names = self._contacts(model, q, qd)
+        gap, J, bias, mu, e, names = self._contacts(model, q, qd)
         stops, friction = self.joints.stops, self.joints.friction
         unit, c = np.eye(model.nv, dtype=int), len(mu)
         parts = [J.reshape(3 * c, model.nv)]
         parts += [(sign * unit[i])[None] for _, i, sign, _ in stops]
         parts += [unit[i][None] for i, _ in friction]
         limit = [self.joints.level(level, qd[i]) for i, level in friction]
-        error = np.zeros(0)
+        error, rates = np.zeros(0), [*np.reshape(bias, -1), *[0] * (len(stops) + len(friction))]
         if self.closes:
             closing = loop_constraints(model, q, qd, coordinates="loop")
             parts, error = [*parts, closing.K[self._counting]], closing.error[self._counting]
-        wide = [UNBOUNDED] * len(error)
+            rates = [*rates, *-closing.k[self._counting]]
+        wide, G = [UNBOUNDED] * len(error), np.concatenate(parts)
         return Instant(
-            np.concatenate(parts),
+            G,
             mu,
             _joined([*gap, *self._travel(q)]),
             np.concatenate([e, np.full(len(stops), self.joints.restitution)]),
@@ -144,8 +150,21 @@ class StepConstraints:
             _joined([0.0] * len(stops) + [-x for x in limit] + [-x for x in wide]),
             _joined([UNBOUNDED] * len(stops) + limit + wide),
             error,
+            _joined(rates) + G @ turning(model, qd),
             names,
         )
+
+    def is_fast(self, model, q, qd, time):
+        """Whether a shape moves farther than it is thin within some time [s]."""
+        if not self.compiled:
+            return False
+        tables = self.scene.detection.tables
+        moving = [int(k) for k in np.flatnonzero(tables.shapes.body > 0)]
+        geometry = [self.model.geometry[tables.numbers[k]] for k in moving]
+        squares = origin_speeds(model, q, qd, geometry)
+        thin = tables.shapes.thin[moving]
+        ways = [x * time * time - d * d for x, d in zip(squares, thin, strict=True)]
+        return largest(ways, 0.0) > 0 if ways else False
 
     def gaps(self, model, q):
         """Gaps of contacts and ends of travel, and errors of loops, at a configuration."""
@@ -160,12 +179,12 @@ class StepConstraints:
         if self.compiled:
             known = self.scene.candidates
             if not known.size:
-                return [], np.zeros((0, 3, model.nv), dtype=int), np.zeros(0), np.zeros(0), ()
-            gap, J, _ = self.scene.candidate_terms(model, q, qd)
-            return gap, J, known.friction, known.restitution, known.names
+                return [], np.zeros((0, 3, model.nv), dtype=int), [], np.zeros(0), np.zeros(0), ()
+            terms = self.scene.candidate_terms(model, q, qd)
+            return *terms, known.friction, known.restitution, known.names
         found = self.scene.contacts(q, margin=self.reach)
-        J = of_contacts.jacobian(model, q, found)
-        return found.gap, J, found.friction, found.restitution, found.names
+        J, bias = of_contacts.jacobian(model, q, found), of_contacts.bias(model, q, qd, found)
+        return found.gap, J, bias, found.friction, found.restitution, found.names
 
     def _travel(self, q):
         return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]

@@ -1,19 +1,24 @@
 """One step with contact: the text, for traced numbers and for floats.
 
-Velocities follow from the impulses of all rows ``w = G v``, in a linear complementarity problem
-with friction cones after Stewart and Trinkle, and Anitescu:
+Moreau's midpoint scheme: all terms are those of the middle of the step, where motion at constant
+velocity arrives, and velocities follow from the impulses of all rows ``w = G v`` there, in a linear
+complementarity problem with friction cones after Stewart and Trinkle, and Anitescu:
 
-    v⁺ = v + M⁻¹ (h (tau - C) + Gᵀ lam),    M = H + h D + h² K
+    q_m = q + h/2 v,    q⁺ = q_m + h/2 v⁺
+    v⁺ = v + M⁻¹ (h (tau - C) + Gᵀ lam),    M = H + h D + h²/2 K
     contact:   0 ≤ lam_n ⟂ w_n + gap/h ≥ 0,  |lam_t| ≤ mu lam_n,  lam_t against w_t
+    with ``w = G v⁺ + h/2 Ġ v``, velocities where the step ends
 
-and positions from ``q⁺ = integrate(q, h v⁺)``. Then, to first order, gaps end at zero and not
-below. What curvature leaves of penetration is taken out of the positions, see ``projection``. With
-constant ``H`` and forces the change of energy is exactly
+Where motion is smooth the order is two, and wheels roll without drag. From the middle of one step
+to that of the next bodies move at ``v⁺``: to first order, gaps end at zero there and not below.
+What curvature leaves of penetration is taken out of the positions, see ``projection``. With
+constant ``H`` and forces the change of energy is exactly the work of all forces at the mean
+velocity,
 
-    ΔE = h tau · v⁺ + lam · w⁺ - ½ (v⁺ - v)ᵀ H (v⁺ - v)
+    ΔE = h tau · (v + v⁺)/2 + lam · (w + w⁺)/2
 
-without velocity products, and its second term is never positive; see ``balanced`` for what the
-rest of the nonlinearity adds.
+see ``balanced`` for what the nonlinearity adds. Bodies that move farther in half a step than they
+are thin are looked at where the step begins, ``q_m = q``, so that they do not pass through others.
 
 Bouncing contacts have the velocity ``-e w⁻`` in place of ``-gap/h`` (Newton's law in the form of
 Moreau). Where no row exerts anything, the step is that of the integrator instead. Joints that move
@@ -40,6 +45,8 @@ from kinetree.spatial.ops import sqrt
 
 AIM = 0.02
 """Times the tolerance: where rounds end, so that errors of many steps do not add up to creep."""
+SMOOTH = 3.0
+"""Times the velocity that its rate gives a contact in half a step: with more it hits."""
 LOOSE = 1e10
 """Times the tolerance: what will do for the forces the first time."""
 
@@ -95,58 +102,62 @@ class ContactStep:
             tau: joint forces held during the step.
             force: forces of the rows to start from, those of the last step.
         """
-        rows = self.constraints.at(model, q, qd)
-        given = prescribed_over(self.prescription, model, t, h, q, qd)
+        fast = self.constraints.is_fast(model, q, qd, h / 2)
+        half = select(fast, 0.0, h / 2)
+        move, v = straight_motion(model, qd, half)
+        middle = model.integrate(q, move)
+        rows = self.constraints.at(model, middle, v)
+        given = prescribed_over(self.prescription, model, t, h, q, qd, v, half)
         K = _of_leaders(model, "stiffness") + self.settings.stiffness
         D = _of_leaders(model, "damping") + self.settings.damping
         if field.actuators is not None:
             servos = field.actuators.resistance(model, t, q, qd, tau)
             K, D = K + servos[0], D + servos[1]
-        inertia = Inertia(self.tree, q, h * D + h * h * K, given.free)
+        inertia = Inertia(self.tree, middle, h * D + h * (h - half) * K, given.free)
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
-        A, before, lag = inertia.mobility(Y), rows.G @ qd, rows.G @ given.lag
-        explicit, felt = tau_all - h * K * qd, inertia.H @ given.change
+        A, before = inertia.mobility(Y), rows.G @ v
+        warm = h * force if self.constraints.compiled else np.zeros(len(rows.G))
+        explicit, felt = tau_all - h * K * v, inertia.H @ given.change
+        ahead = self._ahead(rows, h - half, warm, before)
 
         def once(state):
             mean, lam, loose = state[:3]
-            bias = self._bias(inertia, q, mean)
+            bias = self._bias(inertia, middle, mean)
             unheld = (h * (explicit - bias) - felt) * given.free + given.change
-            free = qd + inertia.solve(unheld)
-            w = rows.G @ free + lag
-            targets = self._targets(rows, h, w, before)
+            free = v + inertia.solve(unheld)
+            w = rows.G @ free
+            targets = self._targets(rows, h, w, before) + ahead
             problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
             tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
             lam, error = self.solve(problem, lam, tolerance, self.settings.rounds, loose)
             after = free + inertia.response(Y, lam)
-            moved = (qd + after) / 2
+            moved = (v + after) / 2
             change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
             return moved, lam, 1.0, after, targets, error, change
 
         def if_needed(state):
             return repeat(once, state, select(state[-1] > SETTLED, 1, 0))
 
-        nothing = (qd, np.zeros(len(rows.G)), 0.0, 1.0)
-        warm = h * force if self.constraints.compiled else np.zeros(len(rows.G))
-        start = (qd, warm, LOOSE, *nothing)
+        nothing = (v, np.zeros(len(rows.G)), 0.0, 1.0)
+        start = (v, warm, LOOSE, *nothing)
         mean, lam, _, after, targets, error, _ = repeat(if_needed, start, PASSES)
-        w, held = rows.G @ after + lag, lam @ rows.G
-        pushes = h * (tau_all - h * K * after - D * (after - qd))  # of the joints
+        w, held = rows.G @ after, lam @ rows.G
+        stretch = half * v + (h - half) * after
+        pushes = h * (tau_all - K * stretch - D * (after - v))  # of the joints
         if self.prescription is not None:
-            taken = inertia.H @ (after - qd) + h * self._bias(inertia, q, mean) - held
+            taken = inertia.H @ (after - v) + h * self._bias(inertia, middle, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
-        weight = dynamics.gravity_force(self.tree, q)
-        total = pushes - h * weight + held
-        move, turned = straight_motion(model, after, h)
-        end = model.integrate(q, move)
+        move, turned = straight_motion(model, after, h - half)
+        end = model.integrate(middle, move)
         if self.prescription is not None:
             end, turned, _ = self.prescription.at(model, t + h, end, turned)
         farthest = h * self.settings.correction_speed
         end, deep, opened = projected(self.constraints, model, end, rows, inertia, Y, A, farthest)
-        work = pushes @ after + (h * weight - held) @ given.lag
-        balance = Balance(work, lam @ w, (after - qd) @ total / 2)
+        there = w + ahead
+        balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
         if self.settings.conserving and self.prescription is None:
-            turned, balance = balanced(self.tree, inertia, q, qd, end, turned, balance)
+            turned, balance = balanced(self.tree, q, qd, end, turned, balance)
         residuals = Residuals(
             error,
             _cone_error(rows.mu, lam),
@@ -161,6 +172,26 @@ class ContactStep:
     def _bias(self, inertia, q, qd):
         """``C`` without what comes from axes that turn."""
         return dynamics.bias_force(self.tree, q, qd) + inertia.H @ turning(self.tree, qd)
+
+    def _ahead(self, rows, time, force, before):
+        """What the rates of the rows add to their velocities in some time.
+
+        A contact that rolls or slides on arrives with the velocity that its rate gave it; where it
+        arrives much faster something hits, velocities change, and rates with them. Then only what
+        leads away counts: corners that a rolling body turns towards the ground are on their way up
+        again before they arrive.
+        """
+        ahead, hits = list(time * rows.rate), 0.0
+        others = ahead[3 * len(rows.mu) :]
+        for n in range(0, 3 * len(rows.mu), 3):
+            size, speed = np.abs(ahead[n]), np.abs(before[n])
+            goes_on = (force[n] > 0) & (speed <= SMOOTH * size)
+            arrives = (speed > SMOOTH * size) & (rows.gap[n // 3] + 2 * time * before[n] < 0)
+            hits = select(arrives, 1.0, hits)
+            away = select(ahead[n] > 0, ahead[n], 0.0)
+            for k, other in ((n, away), (n + 1, 0.0), (n + 2, 0.0)):
+                ahead[k] = select(goes_on, ahead[k], other)
+        return np.array([*ahead[: 3 * len(rows.mu)], *(select(hits > 0, 0.0, x) for x in others)])
 
     def _targets(self, rows, h, w, before):
         """What is added to the velocity of every row before it must not be negative, (m,)."""
@@ -224,8 +255,7 @@ def _of_leaders(model, name):
 
 # --- Prescribed joints over one step -------------------------------------------------------------
 # Their velocities change as prescribed, whatever acts on them, and the others feel that through
-# the inertia matrix. Gaps follow positions, which move at the mean velocity of a step, not at the
-# one at its end.
+# the inertia matrix.
 
 
 class PrescribedStep(NamedTuple):
@@ -234,16 +264,14 @@ class PrescribedStep(NamedTuple):
     Attributes:
         free: 1 for the variables of all other joints, 0 for theirs, (nv,).
         change: of their velocities, (nv,).
-        lag: of their mean velocity behind the one at the end, (nv,).
     """
 
     free: Any
     change: Any
-    lag: Any
 
 
-def prescribed_over(prescription, model, t, h, q, qd) -> PrescribedStep:
-    """Motion of prescribed joints in a step of ``h`` seconds, along the axes at its start.
+def prescribed_over(prescription, model, t, h, q, qd, v, half) -> PrescribedStep:
+    """Motion of prescribed joints in a step of ``h`` seconds, along the axes in its middle.
 
     Args:
         prescription: ``at(model, t, q, qd)`` gives the state with prescribed joints in place,
@@ -253,21 +281,21 @@ def prescribed_over(prescription, model, t, h, q, qd) -> PrescribedStep:
         h: length of the step [s].
         q: joint positions, (nq,).
         qd: joint velocities, (nv,).
+        v: the same along the axes in the middle.
+        half: time until then [s].
     """
     if prescription is None:
         nothing = np.zeros(model.nv, dtype=int)
-        return PrescribedStep(nothing + 1, nothing, nothing)
+        return PrescribedStep(nothing + 1, nothing)
     free = prescription.others(model)
-    mean, end = (
-        straight_motion(model, prescription.at(model, t + part, q, qd)[1], -part)[1]
-        for part in (h / 2, h)
-    )
-    return PrescribedStep(free, (end - qd) * (1 - free), (mean - end) * (1 - free))
+    there = prescription.at(model, t + h, q, qd)[1]
+    end = straight_motion(model, there, half - h)[1]
+    return PrescribedStep(free, (end - v) * (1 - free))
 
 
 # --- Energy balance of a step --------------------------------------------------------------------
 # The identity at the top of this file holds for constant inertia. What its variation, and the
-# curvature of surfaces, add to first-order steps is an error of either sign. Where it would be a
+# curvature of surfaces, add is an error of either sign. Where it would be a
 # gain, velocities are made smaller by a common factor, which leaves contacts closed, friction
 # against sliding, and loops closed as they are.
 
@@ -279,9 +307,9 @@ class Balance(NamedTuple):
 
     Attributes:
         joints: work of the joint forces.
-        contact: ``lam · w⁺`` of all rows, not above zero unless something bounces.
-        lost: half the impulse of all forces times the change of velocity, to impacts and to
-            first-order steps.
+        contact: ``lam · w`` of all rows at the end, not above zero unless something bounces.
+        lost: impulses times by how much the mean velocity of the rows differs from that: to
+            impacts.
         taken: what was taken from the velocities.
         gained: what is left of a gain.
     """
@@ -298,12 +326,12 @@ class Balance(NamedTuple):
         return self.joints + self.contact - self.lost - self.taken
 
 
-def balanced(model, inertia, q, qd, end, after, balance):
+def balanced(model, q, qd, end, after, balance):
     """Velocities at the end of a step that do not hold too much energy, and the new balance."""
-    kinetic = dynamics.kinetic_energy(model, end, after)
+    first, kinetic = (dynamics.kinetic_energy(model, *at) for at in ((q, qd), (end, after)))
     before, potential = (dynamics.potential_energy(model, x) for x in (q, end))
-    first = qd @ (inertia.H @ qd) / 2
-    given = balance.joints + select(balance.contact < 0, balance.contact, 0.0)
+    held = balance.contact - balance.lost
+    given = balance.joints + select(held < 0, held, 0.0)
     excess = kinetic - first + (potential - before) - given
     size = kinetic + first + _size(potential) + _size(before)
     gains = excess > _ROUNDING * size
