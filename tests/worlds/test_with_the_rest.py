@@ -28,7 +28,10 @@ def falling(height=0.1005) -> kt.World:
 
 
 def test_simulate_takes_a_world_and_leaves_it():
-    world = falling()
+    world = kt.World(timestep=1e-3, friction=0.3)
+    box = shapes.Box((0.2, 0.2, 0.2))
+    world.add(box, name="table")
+    world.add(box, mass=1.0, at=(0.02, 0.01, 0.2), velocity=(0.1, 0, 0))
     motion = kt.simulate(world, duration=0.02)
     assert world.time == 0
     np.testing.assert_array_equal(motion.q[0], world.q)

@@ -1,15 +1,20 @@
 """Steps of a world, with the memory of the solver, the table of contacts and the report."""
 
+import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.contact.contacts import contact_axes, velocity
 from kinetree.contact.history import Residuals, gathered
-from kinetree.errors import ShapeError, need
+from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.stepping.stepper import joint_rows
+from kinetree.errors import ShapeError, SimulationError, SimulationWarning, need
+from kinetree.integration.breakdown import NamingTime
 from kinetree.simulation.controllers import call_with_model
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import effects_of
 from kinetree.worlds.drives import Drives
 
 
@@ -134,98 +139,126 @@ class Steps:
         model: the whole world.
         contact: a ``TimeStepping``.
         joints: how limits and dry friction of joints are taken.
+        tolerance: of the engine, or None for its own.
 
     Attributes:
         report: of the last call.
     """
 
-    def __init__(self, model, contact, joints):
-        self.model, self.contact, self.joints = model, contact, joints
-        self.drives = Drives(model)
+    def __init__(self, model, contact, joints, tolerance=None):
+        self.model, self.scene, self.drives = model, contact.scene, Drives(model)
+        effects = effects_of(model, **joints)
+        passive = effects.passive
+        laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
+        self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
+        self.contact, self.tolerance, self.effects = contact, tolerance, effects
         self.forget()
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What takes the steps, compiled once for all worlds."""
+        names = ("rest_velocity", "correction_speed", "conserving")
+        settings = {name: getattr(self.contact, name) for name in names}
+        if self.tolerance is not None:
+            settings["tolerance"] = self.tolerance
+        rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
+        return Engine(self.model, self.scene, joints=rows, **settings)
+
+    @cached_property
+    def resistance(self) -> tuple[np.ndarray, np.ndarray]:
+        """Stiffness and damping of the joints, (nv,) each."""
+        own = self.engine.mechanism
+        return own.stiffness.copy(), own.damping.copy()
 
     def forget(self):
         """Start without memory."""
+        self.memory, self.end = Memory(), None
         self.report = Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0)
-        self._stepper, self._held, self._memory = None, None, None
-        self._before: Any = None
+        self.inputs: tuple = (np.zeros(self.model.nv), None, None)
 
     def saved(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
-        if self._stepper is None:
-            return {} if self._memory is None else self._memory
-        held = self._stepper.notes.force
-        if isinstance(held, np.ndarray) and held.dtype != object:
-            return {"force": held.copy()}
-        held = held.item() if isinstance(held, np.ndarray) else held
-        return {} if held is None else {"names": np.array(held[0], dtype=str), "force": held[1]}
+        if self.end is not None and self.engine._current is self.memory:
+            return {name: np.array(x) for name, x in self.engine.saved().items()}
+        return {name: np.array(x) for name, x in self.memory.arrays.items()}
 
     def restore(self, memory):
         """Go on with a memory that ``saved`` returned."""
         self.forget()
-        self._memory = memory or None
+        self.memory = Memory({name: np.array(x) for name, x in memory.items()})
 
     def advance(self, whole, t, h, n, control, tau, parts):
         """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows."""
-        read, _ = (None, True) if control is None else self.drives.reader(control, parts)
         push = _reader(tau, self.model)
-        self._held = None
-        residuals = None
-        for k in range(n):
-            now = t + k * h
+        read, held = (None, True) if control is None else self.drives.reader(control, parts)
+        together = held and not callable(tau) and not self.laws
+        together = together and (read is None or self.drives.holds)
+        total, done, first = None, 0, self.end is None
+        while done < n:
+            now = t + done * h
             force, K, D = push(now, whole.q, whole.qd), 0.0, 0.0
+            u = before = None
             if read is not None:
-                u = read(now, whole.q, whole.qd)
-                drive, K, D = self.drives(whole.q, whole.qd, u.copy(), whole.activation)
-                force, self._held = force + drive, (u, whole.activation)
-                whole.activation = self.drives.after(u, whole.activation, h)
-            self._before = whole.q, whole.qd, force
-            stepper = self._stepping(whole, h, K, D)
-            end = stepper.stepped(now, h, whole.q, whole.qd, force)
-            whole.q, whole.qd = end.q, end.qd
-            found = stepper.notes._steps[-1][1]
-            stepper.notes._steps.clear()
-            residuals = found if residuals is None else gathered([residuals, found])
-        if residuals is not None:
-            count = len(self.contacts(whole))
-            self.report = Report(n, Residuals(*residuals.tolist()), count, 0)
+                u, before = read(now, whole.q, whole.qd), whole.activation
+                drive, K, D = self.drives(whole.q, whole.qd, u.copy(), before)
+                force = force + drive
+                whole.activation = self.drives.after(u, before, h)
+            for law in self.laws:
+                force = force + law(self.model, now, whole.q, whole.qd)
+            own = self.engine.mechanism
+            own.stiffness[:], own.damping[:] = self.resistance[0] + K, self.resistance[1] + D
+            found = self._stepped(whole, now, h, force, n - done if together and not first else 1)
+            self.inputs, total = (force, u, before), _joined(total, found.residuals)
+            done += found.taken
+            if first:
+                self._warn_inside()
+                first = False
+        if total is not None:
+            counts = self.engine.rows.contacts, self.engine.problem.islands
+            self.report = Report(n, Residuals(*total.tolist()), *map(int, counts))
 
-    def _stepping(self, whole, h, K, D):
-        if self._stepper is None:
-            setup = composed("step", self.model, contact=self.contact, **self.joints)
-            self._stepper, _ = setup.stepper(whole.q, whole.qd, (), h)
-            if self._memory is not None:
-                m = self._memory
-                force: Any = m["force"]
-                if "names" in m:
-                    force = np.empty((), dtype=object)
-                    force[()] = (tuple(m["names"].tolist()), m["force"])
-                self._stepper.notes.force = force
-        return self._stepper
+    def _stepped(self, whole, t, h, force, count):
+        with NamingTime(self.model, t, whole.qd):
+            found = self.engine.step(whole.q, whole.qd, h, force, count=count, memory=self.memory)
+        if not (np.all(np.isfinite(found.q)) and np.all(np.isfinite(found.qd))):
+            raise SimulationError(
+                f"world {self.model.name!r} has no finite state after the step at t = {t:.6g} s: "
+                f"forces or velocities are too large for steps of {h:g} s"
+            )
+        whole.q, whole.qd, self.end = found.q, found.qd, found.q
+        return found
+
+    def _warn_inside(self):
+        """Name the pairs that start inside each other."""
+        found = self.engine.forces().contacts
+        deep = np.flatnonzero(np.asarray(found.gap) < -_DEEP)
+        pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
+        if pairs:
+            listed = ", ".join(map(repr, list(pairs)[:3])) + (", ..." if len(pairs) > 3 else "")
+            warnings.warn(
+                f"world {self.model.name!r} starts with bodies inside each other: {listed}, up to "
+                f"{-np.min(found.gap[deep]):.3g} m; they are pushed apart slowly. Place them "
+                f"apart, or let them pass through each other: world.exclude(a, b)",
+                SimulationWarning,
+                stacklevel=5,
+            )
 
     def _touching(self, whole):
-        """Contacts now, and their forces along normal and tangents, (n, 3)."""
-        scene = self.contact.scene
-        found = scene.contacts(whole.q, 1e-4)
-        forces = np.zeros((found.size, 3))
-        if self._stepper is not None:
-            held = self._stepper.notes.force
-            fixed = self._stepper.contact_step.constraints.compiled
-            if isinstance(held, np.ndarray) and held.dtype == object:
-                held = held.item()
-            names, force = (scene.candidates.names, held) if fixed else held or ((), ())
-            column = {name: j for j, name in enumerate(names)}
-            for k, name in enumerate(found.names):
-                if name in column:
-                    forces[k] = force[3 * column[name] : 3 * column[name] + 3]
-        return found, forces
+        """Contacts, their forces and relative velocities along normal and tangents, (n, 3)."""
+        if self.end is not None and self.end is whole.q:
+            found = self.engine.forces()
+            return found.contacts, found.force, found.velocity
+        found = self.scene.contacts(whole.q)
+        speed = np.zeros((0, 3))
+        if found.size:
+            speed = np.array(velocity(self.model, whole.q, whole.qd, found))
+        return found, np.zeros((found.size, 3)), speed
 
     def contacts(self, whole) -> Contacts:
-        """The contacts of the last step; without one, those at the state of ``whole``."""
-        found, forces = self._touching(whole)
+        """The contacts of the last step; after a change, those at the state of ``whole``."""
+        found, forces, slip = self._touching(whole)
         axes = contact_axes(found.normal) if found.size else np.zeros((0, 3, 3))
-        slip = np.array(velocity(self.model, whole.q, whole.qd, found)) if found.size else forces
-        slip[:, 0] = 0.0
+        slip = slip * np.array([0.0, 1.0, 1.0])
         names = self.model.body_names
         bodies = zip(found.predecessor, found.successor, strict=True)
         return Contacts(
@@ -235,14 +268,21 @@ class Steps:
 
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""
-        found, forces = self._touching(whole)
-        given: dict[str, Any] = {"t": np.asarray(t)}
-        if self._before is not None:
-            given["tau"] = self._before[2]
+        found, forces, _ = self._touching(whole)
+        tau, u, before = self.inputs
+        given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
         if self.drives.count:
-            u, act = self._held or (np.zeros(self.drives.count), whole.activation)
-            given |= {"controls": u, "activation": act if self.drives.states.size else None}
+            given["controls"] = np.zeros(self.drives.count) if u is None else u
+            if self.drives.states.size:
+                given["activation"] = whole.activation if before is None else before
         return sensors(whole.q, whole.qd, contacts=found, contact_forces=forces, **given)
+
+
+_DEEP = 1e-6  # [m] from which bodies count as inside each other
+
+
+def _joined(total, residuals):
+    return residuals if total is None else gathered([total, residuals])
 
 
 def _reader(tau, model):

@@ -613,12 +613,16 @@ class Whole:
     @cached_property
     def contact(self) -> TimeStepping:
         """The contact model."""
-        return TimeStepping(self.scene, **self._world.settings)
+        # The balance of energy is one of the whole: what moves by itself must not pay for others.
+        alone = {"conserving": len(self.model.children[0]) < 2}
+        return TimeStepping(self.scene, **alone | self._world.settings)
 
     @cached_property
     def steps(self) -> Steps:
         """What takes the steps."""
-        return Steps(self.model, self.contact, self._world.joints)
+        return Steps(
+            self.model, self.contact, self._world.joints, self._world.settings.get("tolerance")
+        )
 
     def set(self, q, qd, *, activation=None):
         """Set the state, checked; quaternions are made unit."""

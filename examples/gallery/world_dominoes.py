@@ -1,0 +1,48 @@
+"""Dominoes and a stack of boxes.
+
+Twenty slabs fall one after the other, and a ball runs into a pyramid of boxes. Everything is rigid:
+slabs that lie on each other do not sink in, and boxes that rest do not creep.
+"""
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.model.geometry import Box, Sphere
+
+world = kt.World("dominoes", timestep=2e-3)
+world.add_ground(friction=0.5)
+slab = Box((0.02, 0.1, 0.2))
+lean = kt.xlt([0, 0, 0.1]) @ kt.roty(np.radians(14)) @ kt.xlt([-0.025, 0, 0.0025])
+world.add(slab, density=1000, name="slab", at=lean)
+world.add(slab, density=1000, name="slab", at=[(0.06 * k, 0, 0.1) for k in range(1, 20)])
+
+
+def film(world, path, seconds, rate=20, **look):
+    """Step a world, and draw what it looks like."""
+    steps, positions = round(1 / (rate * world.timestep)), []
+    for _ in range(round(seconds * rate)):
+        positions.append(world.q)
+        world.step(steps)
+    t = np.arange(len(positions)) / rate
+    kt.viewer.record(world.model, path, np.array(positions), t=t, rate=rate, **look)
+
+
+film(world, "dominoes.gif", 1.6, size=(300, 170), direction=(0.3, -1, 0.35), zoom=1.6)
+print(world)
+print(world.report)
+
+# %%
+# A pyramid of 15 boxes, and a heavy ball at 8 m/s. Before it arrives nothing moves; afterwards
+# the heap comes to rest.
+
+world = kt.World("pyramid", timestep=2e-3)
+world.add_ground(friction=0.6)
+for row in range(5):
+    places = [(0, 0.21 * (k - (4 - row) / 2), 0.1 + 0.2 * row) for k in range(5 - row)]
+    world.add(Box((0.2, 0.2, 0.2)), density=300, name="box", at=places)
+start = world.q
+world.step(200)
+print(f"in 0.4 s the pyramid moved by {np.abs(world.q - start).max():.0e} m")
+world.add(Sphere(0.12), density=8000, name="ball", at=(-2.0, 0.03, 0.3), velocity=(8, 0, 2))
+film(world, "pyramid.gif", 1.6, size=(300, 190), direction=(-0.6, -1, 0.4), zoom=1.4)
+print(f"fastest at the end: {np.abs(world.qd).max():.2f} rad/s or m/s;", world.report)
