@@ -14,18 +14,17 @@ arm = world.add(
     "panda", name="arm"
 )  # a sample; or a Model, or the path of a URDF, MJCF or SDF file
 world.add(Box((0.1, 0.1, 0.1)), mass=0.5, at=[(0.5, 0, 0.05), (0.5, 0, 0.15), (0.5, 0, 0.25)])
-ball = world.add(Sphere(0.05), density=500, name="ball", at=(-0.2, 0.02, 0.3), velocity=(4, 0, 0))
+ball = world.add(Sphere(0.05), density=500, name="ball", at=(1, 0.02, 0.2), velocity=(-4, 0, 0.5))
 
 
 def hold(t, q, qd):
-    """Joint forces that hold the arm where it is."""
+    """Joint forces that carry the weight of the arm."""
     tau = 0 * qd
-    own = arm.v_indices
-    tau[own] = kt.bias_force(world.model, q, qd)[own] - 5 * qd[own]
+    tau[arm.v_indices] = kt.gravity_force(world.model, q)[arm.v_indices]
     return tau
 
 
-world.step(50, tau=hold)  # 0.1 s
+world.step(25, tau=hold)  # 0.05 s
 print(world)
 print(world.contacts())
 print(world.report)

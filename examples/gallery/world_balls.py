@@ -28,17 +28,18 @@ cue = world.add(Sphere(R), name="cue", at=(-0.3, 0.003, R), velocity=(5, 0, 0), 
                 color=(0.95, 0.95, 0.9, 1), **ball)  # fmt: skip
 
 
-def film(world, path, seconds, rate=20, speed=1.0, **look):
-    """Step a world, and draw what it looks like."""
-    steps, positions = round(speed / (rate * world.timestep)), []
+def film(world, name, seconds, rate=25, **look):
+    """Step a world; a page that plays it, and a picture from the middle."""
+    steps, positions = round(1 / (rate * world.timestep)), []
     for _ in range(round(seconds * rate)):
         positions.append(world.q)
         world.step(steps)
-    t = np.arange(len(positions)) / rate
-    kt.viewer.record(world.model, path, np.array(positions), t=t, rate=rate, show="bodies", **look)
+    q, t = np.array(positions), np.arange(len(positions)) / rate
+    kt.viewer.save_html(world.model, f"{name}.html", q, t=t, **look)
+    kt.viewer.picture(world.model, f"{name}.png", q, t=t, at=t[-1] / 2, size=(480, 300), **look)
 
 
-film(world, "billiards.gif", 2.0, speed=0.5, size=(300, 190), direction=(0.0, -0.6, 1), zoom=1.3)
+film(world, "billiards", 1.5, direction=(0.0, -0.6, 1), zoom=1.3)
 print("the white ball is at", cue.position.round(2), "m")
 
 # %%
@@ -59,7 +60,7 @@ places = [(0.11 * (i - 1), 0.11 * (j - 1), 0.1 + 0.12 * k)
           for k in range(6) for i in range(3) for j in range(3)]  # fmt: skip
 places = np.array(places)[:50] + rng.uniform(-0.004, 0.004, (50, 3))
 world.add(Sphere(0.05), density=800, name="ball", at=places)
-film(world, "balls.gif", 1.5, size=(180, 260), direction=(0.5, -1, 0.5), zoom=1.2)
+film(world, "balls", 1.2, direction=(0.5, -1, 0.5), zoom=1.2)
 table = world.contacts()
 carried = -table.force_on("world")[2] / (world.model.total_mass * 9.81)
 print(f"{len(table)} contacts carry {carried:.3f} of the weight; {world.report}")

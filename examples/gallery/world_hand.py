@@ -52,8 +52,9 @@ for _ in range(75):
     height.append(cube.position[2])
     world.step(20, control=grip)
 t = 0.04 * np.arange(len(positions))
-look = {"size": (260, 240), "direction": (0.9, -1, 0.7), "zoom": 1.2}
-kt.viewer.record(world.model, "hand.gif", np.array(positions), t=t, rate=25, **look)
+look = {"direction": (0.9, -1, 0.7), "zoom": 1.2}
+kt.viewer.save_html(world.model, "hand.html", np.array(positions), t=t, **look)
+kt.viewer.picture(world.model, "hand.png", positions[32], size=(420, 360), **look)
 print(f"the cube was lifted to {1000 * max(height):.0f} mm and turned by {min(turned):.0f}° to "
       f"{max(turned):.0f}°")  # fmt: skip
 print(world.contacts().of("cube"))

@@ -125,3 +125,14 @@ def test_bodies_without_shapes_are_seen():
     world.add(robot.build(), at=(1, 0, 0))
     scene = scene_of(world)
     assert {part.node for part in scene.parts if part.layer == "bodies"} == {1, 2}
+
+
+def test_a_start_inside_another_body_is_named_and_resolved():
+    world = falling(0.08)
+    with pytest.warns(
+        kt.SimulationWarning, match=r"inside each other: 'ground/ball', up to 0.02 m"
+    ):
+        world.step()
+    world.step(200)
+    assert world["ball"].position[2] == pytest.approx(0.1, abs=1e-9)
+    assert abs(world["ball"].velocity[2]) < 1e-9

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.contacts import contact_axes, velocity
-from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning, need
 from kinetree.integration.breakdown import NamingTime
@@ -110,7 +110,7 @@ class Report(NamedTuple):
     Attributes:
         steps: how many were taken.
         residuals: of all of them, the worst, and sums of energies.
-        contacts: active at the end.
+        contacts: that exert forces at the end.
         islands: groups of bodies that touch, at the end.
     """
 
@@ -139,13 +139,13 @@ class Steps:
         model: the whole world.
         contact: a ``TimeStepping``.
         joints: how limits and dry friction of joints are taken.
-        tolerance: of the engine, or None for its own.
+        tolerance: of impulses, relative to the largest of an island.
 
     Attributes:
         report: of the last call.
     """
 
-    def __init__(self, model, contact, joints, tolerance=None):
+    def __init__(self, model, contact, joints, tolerance):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         effects = effects_of(model, **joints)
         passive = effects.passive
@@ -159,20 +159,17 @@ class Steps:
         """What takes the steps, compiled once for all worlds."""
         names = ("rest_velocity", "correction_speed", "conserving")
         settings = {name: getattr(self.contact, name) for name in names}
-        if self.tolerance is not None:
-            settings["tolerance"] = self.tolerance
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
-        return Engine(self.model, self.scene, joints=rows, **settings)
+        return Engine(self.model, self.scene, joints=rows, tolerance=self.tolerance, **settings)
 
     @cached_property
     def resistance(self) -> tuple[np.ndarray, np.ndarray]:
         """Stiffness and damping of the joints, (nv,) each."""
-        own = self.engine.mechanism
-        return own.stiffness.copy(), own.damping.copy()
+        return self.engine.stiffness, self.engine.damping
 
     def forget(self):
         """Start without memory."""
-        self.memory, self.end = Memory(), None
+        self.memory, self.end, self.checked = Memory(), None, False
         self.report = Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0)
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
 
@@ -185,6 +182,7 @@ class Steps:
     def restore(self, memory):
         """Go on with a memory that ``saved`` returned."""
         self.forget()
+        self.checked = True
         self.memory = Memory({name: np.array(x) for name, x in memory.items()})
 
     def advance(self, whole, t, h, n, control, tau, parts):
@@ -193,7 +191,9 @@ class Steps:
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
         together = held and not callable(tau) and not self.laws
         together = together and (read is None or self.drives.holds)
-        total, done, first = None, 0, self.end is None
+        total, done = None, 0
+        if n and not self.checked:
+            self._warn_inside(whole.q)
         while done < n:
             now = t + done * h
             force, K, D = push(now, whole.q, whole.qd), 0.0, 0.0
@@ -205,17 +205,15 @@ class Steps:
                 whole.activation = self.drives.after(u, before, h)
             for law in self.laws:
                 force = force + law(self.model, now, whole.q, whole.qd)
-            own = self.engine.mechanism
-            own.stiffness[:], own.damping[:] = self.resistance[0] + K, self.resistance[1] + D
-            found = self._stepped(whole, now, h, force, n - done if together and not first else 1)
+            self.engine.resist(self.resistance, (K, D))
+            found = self._stepped(whole, now, h, force, n - done if together else 1)
             self.inputs, total = (force, u, before), _joined(total, found.residuals)
             done += found.taken
-            if first:
-                self._warn_inside()
-                first = False
         if total is not None:
-            counts = self.engine.rows.contacts, self.engine.problem.islands
-            self.report = Report(n, Residuals(*total.tolist()), *map(int, counts))
+            rows, count = self.engine.rows, self.engine.rows.contacts
+            active = int(np.count_nonzero(rows.force[:count, 0]))
+            islands = int(self.engine.problem.islands)
+            self.report = Report(n, Residuals(*total.tolist()), active, islands)
 
     def _stepped(self, whole, t, h, force, count):
         with NamingTime(self.model, t, whole.qd):
@@ -228,10 +226,10 @@ class Steps:
         whole.q, whole.qd, self.end = found.q, found.qd, found.q
         return found
 
-    def _warn_inside(self):
+    def _warn_inside(self, q):
         """Name the pairs that start inside each other."""
-        found = self.engine.forces().contacts
-        deep = np.flatnonzero(np.asarray(found.gap) < -_DEEP)
+        self.checked, found = True, self.engine.contacts(q)
+        deep = np.flatnonzero(np.asarray(found.gap) < -_DEEP * self.engine.size)
         pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
         if pairs:
             listed = ", ".join(map(repr, list(pairs)[:3])) + (", ..." if len(pairs) > 3 else "")
@@ -240,15 +238,16 @@ class Steps:
                 f"{-np.min(found.gap[deep]):.3g} m; they are pushed apart slowly. Place them "
                 f"apart, or let them pass through each other: world.exclude(a, b)",
                 SimulationWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _touching(self, whole):
         """Contacts, their forces and relative velocities along normal and tangents, (n, 3)."""
         if self.end is not None and self.end is whole.q:
             found = self.engine.forces()
-            return found.contacts, found.force, found.velocity
-        found = self.scene.contacts(whole.q)
+            near = (found.contacts.gap <= _NEAR) | np.any(found.force, axis=1)
+            return found.contacts.chosen(near), found.force[near], found.velocity[near]
+        found = self.engine.contacts(whole.q)
         speed = np.zeros((0, 3))
         if found.size:
             speed = np.array(velocity(self.model, whole.q, whole.qd, found))
@@ -268,17 +267,19 @@ class Steps:
 
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""
-        found, forces, _ = self._touching(whole)
         tau, u, before = self.inputs
         given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
+        if any(s.kind in ("touch", "force", "torque") for s in sensors.values()):
+            given["contacts"], given["contact_forces"], _ = self._touching(whole)
         if self.drives.count:
             given["controls"] = np.zeros(self.drives.count) if u is None else u
             if self.drives.states.size:
                 given["activation"] = whole.activation if before is None else before
-        return sensors(whole.q, whole.qd, contacts=found, contact_forces=forces, **given)
+        return sensors(whole.q, whole.qd, **given)
 
 
-_DEEP = 1e-6  # [m] from which bodies count as inside each other
+_NEAR = 1e-6  # [m] up to which a contact without force is listed
+_DEEP = 1e-3  # of the largest shape, from which on bodies count as inside each other
 
 
 def _joined(total, residuals):

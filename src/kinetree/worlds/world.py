@@ -73,7 +73,8 @@ class World:
         timestep: length of a step [s].
         friction: coefficient of friction where neither shape has one; 0.8 by default.
         restitution: coefficient of restitution where neither shape has one; 0 by default.
-        tolerance: of the contact problem, see ``kinetree.contact.TimeStepping``.
+        tolerance: error of the impulses of ``step``, relative to the largest among bodies that
+            touch; ``kinetree.simulate`` goes on to that of ``TimeStepping``.
         limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
         joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None.
         **options: further settings of ``kinetree.contact.TimeStepping``, such as
@@ -83,13 +84,13 @@ class World:
     def __init__(
         self, name: str = "world", *, gravity: ArrayLike = STANDARD_GRAVITY,
         timestep: float = 2e-3, friction: float | None = None, restitution: float | None = None,
-        tolerance: float | None = None, limits: Any = "rigid", joint_friction: Any = "exact",
+        tolerance: float = 1e-6, limits: Any = "rigid", joint_friction: Any = "exact",
         **options: Any,
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
         self.timestep = as_seconds(timestep, "timestep", least=0.0)
         self.coefficients = {"friction": friction, "restitution": restitution}
-        self.settings = options | ({} if tolerance is None else {"tolerance": tolerance})
+        self.settings, self.tolerance = options, tolerance
         self.joints = {"limits": limits, "friction": joint_friction}
         self._pieces: list[Piece] = []
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
@@ -489,7 +490,7 @@ class World:
                 f"{model.name!r} has other bodies or joints"
             )
         options = {"limits": self.joints["limits"], "joint_friction": self.joints["friction"]}
-        options |= self.coefficients | self.settings
+        options |= self.coefficients | self.settings | {"tolerance": self.tolerance}
         new = World(self.name, gravity=model.gravity, timestep=self.timestep, **options)
         parts = {name: self[name].numbers for name in self}
         fill(new, model, self.start, parts)
@@ -614,15 +615,13 @@ class Whole:
     def contact(self) -> TimeStepping:
         """The contact model."""
         # The balance of energy is one of the whole: what moves by itself must not pay for others.
-        alone = {"conserving": len(self.model.children[0]) < 2}
-        return TimeStepping(self.scene, **alone | self._world.settings)
+        usual = {"conserving": len(self.model.children[0]) < 2}
+        return TimeStepping(self.scene, **usual | self._world.settings)
 
     @cached_property
     def steps(self) -> Steps:
         """What takes the steps."""
-        return Steps(
-            self.model, self.contact, self._world.joints, self._world.settings.get("tolerance")
-        )
+        return Steps(self.model, self.contact, self._world.joints, self._world.tolerance)
 
     def set(self, q, qd, *, activation=None):
         """Set the state, checked; quaternions are made unit."""

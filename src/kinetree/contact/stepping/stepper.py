@@ -39,7 +39,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     model, scene = effects.model, settings.scene
     prescription = field.prescription
     free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    joints = _joint_rows(model, effects, free)
+    joints = joint_rows(model, effects, free)
     if prescription is not None:
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints)
@@ -99,7 +99,7 @@ def _start_gaps(constraints, q):
     return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 
-def _joint_rows(model, effects, free) -> JointRows:
+def joint_rows(model, effects, free) -> JointRows:
     """Rigid limits and exact friction of the variables that are free, as rows."""
     stops, restitution, friction, level = (), 0.0, (), JointRows().level
     if effects.limits is not None:
