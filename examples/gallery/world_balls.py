@@ -39,7 +39,7 @@ def film(world, name, seconds, rate=25, **look):
     kt.viewer.picture(world.model, f"{name}.png", q, t=t, at=t[-1] / 2, size=(480, 300), **look)
 
 
-film(world, "billiards", 1.5, direction=(0.0, -0.6, 1), zoom=1.3)
+film(world, "billiards", 1.2, direction=(0.0, -0.6, 1), zoom=1.3)
 print("the white ball is at", cue.position.round(2), "m")
 
 # %%
@@ -60,7 +60,7 @@ places = [(0.11 * (i - 1), 0.11 * (j - 1), 0.1 + 0.12 * k)
           for k in range(6) for i in range(3) for j in range(3)]  # fmt: skip
 places = np.array(places)[:50] + rng.uniform(-0.004, 0.004, (50, 3))
 world.add(Sphere(0.05), density=800, name="ball", at=places)
-film(world, "balls", 1.2, direction=(0.5, -1, 0.5), zoom=1.2)
+film(world, "balls", 0.9, direction=(0.5, -1, 0.5), zoom=1.2)
 table = world.contacts()
 carried = -table.force_on("world")[2] / (world.model.total_mass * 9.81)
 print(f"{len(table)} contacts carry {carried:.3f} of the weight; {world.report}")

@@ -116,7 +116,7 @@ SMALLEST_DISTANCE = 1e-3
 TOLERATED_PENETRATION = 1e-9
 """Penetration at the end of a step [m or rad] above which we warn."""
 TOLERATED_SLIP = 1e-9
-"""Error of a velocity at a contact [m/s or rad/s] above which we warn."""
+"""Error of a velocity at a contact above which we warn, relative to 1 plus the fastest joint."""
 _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
 _SAMPLES = 64  # instants at which the inertia matrix is looked at
 
@@ -301,7 +301,8 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside):
     if too_strong:
         yield f"{name}: {too_strong}"
     if report.contact is not None:
-        yield from _warnings_of_contact(name, report.contact, smaller)
+        fastest = float(np.abs(arrays["qd"]).max(initial=0.0))
+        yield from _warnings_of_contact(name, report.contact, smaller, fastest)
 
 
 def _distances(model, q):
@@ -344,14 +345,14 @@ def _warnings_of_inertia(model, report, t, distances):
         )
 
 
-def _warnings_of_contact(name, residuals, advice):
+def _warnings_of_contact(name, residuals, advice, fastest):
     worst = max(residuals.penetration, residuals.opening)
     if not worst <= TOLERATED_PENETRATION:
         yield (
             f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "
             f"or rad; {advice}"
         )
-    if not residuals.velocity <= TOLERATED_SLIP:
+    if not residuals.velocity <= TOLERATED_SLIP * (1 + fastest):
         yield (
             f"{name} did not solve for all contact forces: velocities miss their laws by up to "
             f"{residuals.velocity:.2g} m/s or rad/s; {advice}"
