@@ -555,7 +555,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     merit += momentum_along(problem, work, island)
     size = max(size, forces)
     error = max(gradient, worst)
-    if error > AIM * problem.tolerance * size:  # what acted acts, what slid slides
+    if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
         acting, some = guess(problem, work, island)
         if acting > 0:
             steps += 1
