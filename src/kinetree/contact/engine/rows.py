@@ -649,8 +649,8 @@ def shifts_wanted(
         end = rows.gap[g] + beta * row_velocity(p, rows, g, moved)
         p.kind[g] = BOUNDS
         p.dim[g] = 1
+        p.impulse[g] = p.impulse[p.row_first[g]]  # what is pressed together stays together
         p.row_first[g] = g
-        p.impulse[g] = 0.0
         p.target[g] = 0.0
         if g < rows.contacts or k < rows.stops:
             worst = max(worst, -end)
