@@ -4,7 +4,7 @@ Velocities ``v`` and impulses ``lam`` are sought together, such that
 
     M (v - free) = J' lam    and    lam = P(lam - r (J v + target))
 
-with Coulomb's laws ``P`` of ``cones`` and ``r = 1 / d``, ``d`` a diagonal of ``J M^-1 J'``. The
+with Coulomb's laws ``P`` of ``cones``; ``r`` is about 1 / d, ``d`` a diagonal of ``J M^-1 J'``. The
 second equation, made linear and solved for the change of ``lam``, leaves a matrix for the change of
 the velocities, ``M + J' A J``, which has the sparsity of trees and contacts; it is symmetric unless
 contacts slide. Contacts that stick get a stiff penalty, so redundant ones do no harm, and what it
@@ -14,7 +14,7 @@ Where these steps do not lower the error, some iterations of the alternating dir
 multipliers in the velocities, with De Saxcé's correction, lead on: their matrix stays the same.
 
 Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
-momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - r w)| sqrt(d)``.
+momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - w / d)| sqrt(d)``.
 They are relative to the largest ``|lam| sqrt(d)`` of the island, or to ``sqrt(M_ii)`` times the
 change of velocity by the forces of the step.
 """
@@ -36,6 +36,9 @@ MOVING = 0.03
 
 SOFT = 1e-5
 """Inverse penalty of contacts that stick, in units of d."""
+
+STRESS = 5.0
+"""``r`` in units of 1 / d; five times more or less where steps fail, which asks other questions."""
 
 SHORTEST = 0.03
 """Part of a step below which it is given up."""
@@ -227,6 +230,12 @@ def laws(problem: Problem, work: Work, island: int) -> "(float, float, float, in
         for r in range(dim):
             y[r] = lam[r] - work.w[first + r] / d
             length += lam[r] * lam[r]
+        law(problem, g, y, p)
+        error = 0.0
+        for r in range(dim):
+            error += (lam[r] - p[r]) * (lam[r] - p[r])
+            y[r] = lam[r] - work.stress * work.w[first + r] / d
+        most = max(most, d * error)
         state = law(problem, g, y, p)
         work.state[g] = state
         if state == SLIDING:
@@ -234,7 +243,6 @@ def laws(problem: Problem, work: Work, island: int) -> "(float, float, float, in
         error = 0.0
         for r in range(dim):
             error += (lam[r] - p[r]) * (lam[r] - p[r])
-        most = max(most, d * error)
         total += d * error
         size = max(size, d * length)
     return sqrt(most), total, sqrt(size), sliding
@@ -253,7 +261,7 @@ def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
         d = work.delassus[g]
         for r in range(dim):
             i = first + r
-            y[r] = work.lam[i] + t * work.dlam[i] - (work.w[i] + t * work.dw[i]) / d
+            y[r] = work.lam[i] + t * work.dlam[i] - work.stress * (work.w[i] + t * work.dw[i]) / d
         law(problem, g, y, p)
         for r in range(dim):
             i = first + r
@@ -361,9 +369,9 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
     for k in range(first_group, last_group):
         g = work.island_group[k]
         first = problem.row_first[g]
-        linear(problem.dim[g], problem.mu[g], work.state[g], 1.0 / work.delassus[g], SOFT,
-               view(work.lam, first), view(work.w, first), view(work.y, first),
-               view(work.p, first), B, c)  # fmt: skip
+        linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
+               work.stress * SOFT, view(work.lam, first), view(work.w, first),
+               view(work.y, first), view(work.p, first), B, c)  # fmt: skip
         for r in range(problem.dim[g]):
             work.dlam[first + r] = c[r]
         give(problem, g, c, work.dv)
@@ -550,6 +558,8 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     steps = 0
     rounds = 0
     length = AT_FIRST
+    work.stress = STRESS
+    tried = 0
     gradient = evaluate(problem, work, island)
     worst, merit, size, sliding = laws(problem, work, island)
     merit += momentum_along(problem, work, island)
@@ -603,13 +613,24 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                     break
             if stuck == 0:
                 move(problem, work, island, t)
+        if stuck != 0 and again != 0:  # with a new matrix
+            factored = -1
+            fast = False
+            continue
         if stuck != 0:
             if error <= problem.tolerance * size or rounds >= problem.most_rounds:
                 break
-            rounds += 1
             factored = -1
-            alternate(problem, work, island, length, ALTERNATING)
-            length = min(2 * length, 500)
+            tried += 1
+            if tried % 3 == 0:
+                rounds += 1
+                alternate(problem, work, island, length, ALTERNATING)
+                length = min(2 * length, 500)
+            work.stress = STRESS
+            if tried % 3 == 1:
+                work.stress = 5.0 * STRESS
+            if tried % 3 == 2:
+                work.stress = 0.2 * STRESS
         gradient = evaluate(problem, work, island)
         worst, merit, size, sliding = laws(problem, work, island)
         merit += momentum_along(problem, work, island)

@@ -131,6 +131,7 @@ class Work:
     groups_room: int
     rows_room: int
     numbers_room: int
+    stress: float  # r in units of 1 / d
     # islands
     tree_up: "int[:]"  # trees: union-find
     tree_island: "int[:]"  # trees: island, -1 without groups
