@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.geometry import (
     Box,
     Capsule,
     Cylinder,
     Ellipsoid,
+    HeightField,
     Mesh,
+    Plane,
     Sphere,
 )
 
@@ -236,3 +239,103 @@ def test_distances_are_proved_and_depths_are_least(one, other, rock, rng):
         for part in np.array_split(chosen, max(len(chosen) // 200, 1)):
             if len(part):
                 assert np.all(least_by_ascent(two, part, rng) <= gap[part] + 1e-9)
+
+
+# --- planes, meshes, height fields, bodies with several shapes -----------------------------------
+
+
+def test_planes_and_meshes_and_fields(rng, tmp_path):
+    import trimesh
+
+    surface = trimesh.creation.torus(0.5, 0.2, major_sections=24, minor_sections=12)
+    surface.export(tmp_path / "ring.stl")
+    field = HeightField(tuple(map(tuple, rng.uniform(0, 0.2, (6, 6)))), (3.0, 3.0))
+    b = kt.ModelBuilder("several")
+    for name, shape in (("ball", Sphere(0.1)), ("box", Box((0.2, 0.3, 0.4)))):
+        b.body(name, joint=kt.Free(), inertia=INERTIA)
+        b.geometry(shape, on=name)
+    b.geometry(Plane(), name="ground")
+    b.geometry(Mesh(str(tmp_path / "ring.stl"), convex=False), name="ring")
+    b.geometry(field, name="hills", at=(0, 0, -1.0))
+    m = b.build()
+    q = configurations(rng, 60)
+    poses = kt.poses(m, q)
+    centre = poses[:, 0, :3, 3]
+    down = kt.contact.distance(m, q, "ground", "ball")
+    np.testing.assert_allclose(down.gap, centre[:, 2] - 0.1, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(down.normal, [[0, 0, 1]] * 60)
+    corners = corners_of(Box((0.2, 0.3, 0.4)))[0]
+    lowest = np.min((corners @ poses[:, 1, :3, :3].transpose(0, 2, 1))[..., 2], axis=1)
+    found = kt.contact.distance(m, q, "box", "ground")
+    np.testing.assert_allclose(found.gap, poses[:, 1, 2, 3] + lowest, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(found.normal, [[0, 0, -1]] * 60)
+    # the ring is concave: a ball in its hole touches nothing
+    corners = trimesh.load(tmp_path / "ring.stl").triangles
+    feet = [trimesh.triangles.closest_point(corners, np.tile(p, (len(corners), 1))) for p in centre]
+    far = np.linalg.norm(np.array(feet) - centre[:, None], axis=2)
+    away, nearest = far.min(axis=1), np.array(feet)[np.arange(60), far.argmin(axis=1)]
+    found = kt.contact.distance(m, q, "ball", "ring")
+    clear = away > 1e-6
+    np.testing.assert_allclose(found.gap[clear], away[clear] - 0.1, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.points[clear, 1], nearest[clear], rtol=0, atol=1e-10)
+    # the surface of the field is nowhere nearer
+    found = kt.contact.distance(m, q, "ball", "hills")
+    x, y = np.meshgrid(*2 * [np.linspace(-1.5, 1.5, 51)], indexing="ij")
+    s = height_and_derivatives_on(field, x.ravel(), y.ravel())
+    near = np.min(np.linalg.norm(s - centre[:, None], axis=2), axis=1)
+    above = np.abs(centre[:, :2]).max(axis=1) < 1.2
+    assert np.all(found.gap[above] <= near[above] - 0.1 + 1e-12)
+    assert np.all(found.gap[above] >= near[above] - 0.1 - 0.05)
+
+
+def height_and_derivatives_on(field, x, y):
+    from kinetree.contact.finding.height_fields import height_and_derivatives
+
+    h = [height_and_derivatives(field, a, b).h for a, b in zip(x, y, strict=True)]
+    return np.column_stack([x, y, np.array(h) - 1.0])
+
+
+def test_bodies_count_with_the_nearest_of_their_shapes():
+    m = kt.contact.with_ground(kt.samples.quadruped())
+    q = np.stack([m.posture("home").q] * 2)
+    q[1, 2] += 0.3
+    legs = ["front_left_shank", "rear_right_shank"]
+    found = kt.contact.distance(m, q, "ground", legs)
+    assert found.points.shape == (2, 2, 2, 3)
+    np.testing.assert_allclose(found.gap, [[0, 0], [0.3, 0.3]], rtol=0, atol=1e-12)
+    assert {m.geometry[k].body for k in found.shapes[..., 1].ravel()} == {
+        m.body_index(name) for name in legs
+    }
+    for k, name in enumerate(legs):
+        one = kt.contact.distance(m, q[1], name, "ground")
+        assert one.gap == found.gap[1, k]
+        np.testing.assert_array_equal(one.points, found.points[1, k, ::-1])
+        np.testing.assert_array_equal(one.normal, -found.normal[1, k])
+
+
+def test_far_from_the_origin_nothing_is_lost(rng):
+    m = two_free(Cylinder(0.3, 0.8), Ellipsoid((0.2, 0.3, 0.5)))
+    q = configurations(rng, 40)
+    there = q.copy()
+    there[:, [0, 7]] += 2.0**20
+    near, far = (kt.contact.distance(m, x, "first", "second") for x in (q, there))
+    np.testing.assert_allclose(far.gap, near.gap, rtol=0, atol=2.0**21 * EPS)
+
+
+def test_mistakes_with_distances_are_named():
+    m = kt.contact.with_ground(two_free(Sphere(0.1), Sphere(0.2)))
+    q = m.neutral()
+    with pytest.raises(
+        UnknownNameError, match=r"no shape, link, frame or body .* 'frist'.*'first'"
+    ):
+        kt.contact.distance(m, q, "frist", "second")
+    with pytest.raises(ModelError, match="'first' and 'first shape' are the same shape"):
+        kt.contact.distance(m, q, "first", "first shape")
+    with pytest.raises(ModelError, match="as many, or one of them a single name, got 2 and 3"):
+        kt.contact.distance(m, q, ["first"] * 2, ["second"] * 3)
+    b = kt.ModelBuilder("grounds")
+    b.body("a", joint=kt.Free(), inertia=INERTIA)
+    b.geometry(Plane(), name="one")
+    b.geometry(Plane(), on="a", name="two")
+    with pytest.raises(ModelError, match="no distance between 'one' and 'two', Plane and Plane"):
+        kt.contact.distance(b.build(), np.array([0, 0, 0, 1.0, 0, 0, 0]), "one", "two")

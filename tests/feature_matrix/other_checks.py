@@ -12,6 +12,7 @@ from feature_matrix.walk import check, not_of_a_model, numbers
 import kinetree as kt
 from kinetree.contact import Contacts, contact_states
 from kinetree.identification.base import allowed_states
+from kinetree.model.geometry import Geometry, Sphere
 from kinetree.spatial import Inertia
 
 # --- contact -------------------------------------------------------------------------------------
@@ -150,6 +151,36 @@ def _(f, c):
     found = f(c.model, point=(0, 0, -50.0))
     f.holds(found.geometry[-1].name == "ground", "a plane")
     f.holds(found.replace(geometry=c.model.geometry) == c.model, "all else is as it was")
+
+
+def ball_and_target(c):
+    """The model with a ball at a moving body's origin and one far away, and where they are."""
+    body, (_, p), lever = c.ref.frame(c.name)
+    shapes = [
+        Geometry(body, Sphere(0.1), name="ball"),
+        Geometry(0, Sphere(0.2), kt.xlt((30.0, 0.0, 0.0)), name="target"),
+    ]
+    return c.model.replace(geometry=shapes), p - lever, np.array([30.0, 0, 0])
+
+
+@check("contact.distance")
+def _(f, c):
+    model, ball, target = ball_and_target(c)
+    found, way = f(model, c.q, "ball", "target"), target - ball
+    length = np.linalg.norm(way)
+    f.same(found.gap, length - 0.3, scale=30)
+    f.same(found.normal, way / length)
+    f.same(found.points, [ball + 0.1 * way / length, target - 0.2 * way / length], scale=30)
+
+
+@check("contact.ray_cast")
+def _(f, c):
+    model, ball, target = ball_and_target(c)
+    found, way = f(model, c.q, target, ball - target, ignore=["target"]), ball - target
+    length = np.linalg.norm(way)
+    f.same(found.distance, length - 0.1, scale=30)
+    f.same(found.normal, -way / length)
+    f.holds(found.shape == 0, f"{found}")
 
 
 # --- control -------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ import numpy as np
 
 from kinetree.algorithms.jacobians import frame_pose
 from kinetree.contact import Contacts, Scene
+from kinetree.contact.collision.rays import first_hits
 from kinetree.contact.contacts import contact_axes
 from kinetree.contact.finding.pairs import names_of
-from kinetree.contact.finding.rays import first_hit, interval, is_solid
+from kinetree.contact.finding.rays import interval, is_solid
 from kinetree.errors import ContactError, ShapeError
 from kinetree.model.define import kept
 from kinetree.model.parts import Frame
-from kinetree.quantities.kinematics import poses
 
 # --- contact forces ------------------------------------------------------------------------------
 
@@ -164,13 +164,11 @@ def range_along(model, sensor, q) -> float:
     transparent.
     """
     own, T = model.frame(sensor.of).body, _pose(model, sensor, q)
-    place = {0: np.eye(4)} | dict(enumerate(poses(model, q), start=1))
-    found = np.inf
-    for g in model.geometry:
-        if g.body == own or (g.color is not None and g.color[3] == 0):
-            continue
-        to_shape = g.placement.E @ place[g.body][:3, :3].T
-        origin = place[g.body][:3, 3] + place[g.body][:3, :3] @ g.placement.r
-        found = min(found, first_hit(g.shape, to_shape @ (T[:3, 3] - origin), to_shape @ T[:3, 2]))
-    found = -1.0 if np.isinf(found) else found
+    hidden = {
+        k
+        for k, g in enumerate(model.geometry)
+        if g.body == own or (g.color is not None and g.color[3] == 0)
+    }
+    met = float(first_hits(model, q, T[:3, 3], T[:3, 2], hidden).distance)
+    found = -1.0 if np.isinf(met) else met
     return float(np.clip(found, -sensor.cutoff, sensor.cutoff)) if sensor.cutoff else found

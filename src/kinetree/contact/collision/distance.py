@@ -124,14 +124,11 @@ def numbers_of(model, name) -> list[int]:
     return found
 
 
-def chosen_shapes(model, ignore, *, triangles=False):
-    """Tables of all shapes but those to ignore, and their numbers in ``model.geometry``.
-
-    Poses are the caller's own; with ``triangles`` all meshes are their triangles.
-    """
-    left_out = {k for name in ignore for k in numbers_of(model, name)}
+def chosen_shapes(model, left_out):
+    """Tables of all shapes less those numbers, meshes as triangles, and their numbers."""
     numbers = tuple(k for k in range(len(model.geometry)) if k not in left_out)
-    return own_poses(_shapes(model, numbers, triangles)), np.array(numbers, dtype=np.int64)
+    shapes = _shapes(model, numbers, triangles=True)
+    return own_poses(shapes), np.array(numbers, dtype=np.int64)
 
 
 def _shapes(model, numbers, triangles=False):

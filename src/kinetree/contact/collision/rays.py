@@ -11,7 +11,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
 from kinetree.contact.collision.bounds import place_shapes
-from kinetree.contact.collision.distance import chosen_shapes, placed_poses
+from kinetree.contact.collision.distance import chosen_shapes, numbers_of, placed_poses
 from kinetree.contact.collision.fields import ground, height_at, spacing
 from kinetree.contact.collision.support import into_shape
 from kinetree.contact.collision.tables import (
@@ -69,6 +69,13 @@ def ray_cast(
     Returns:
         ``RayHit`` with arrays of shape (...) for one ray, (..., n) for several.
     """
+    return first_hits(
+        model, q, origin, direction, {k for x in ignore for k in numbers_of(model, x)}
+    )
+
+
+def first_hits(model, q, origin, direction, left_out) -> RayHit:
+    """The same, less the shapes of these numbers."""
     poses, batch = placed_poses(model, q)
     start, way = (np.asarray(x, dtype=float) for x in (origin, direction))
     single = start.ndim == 1 and way.ndim == 1
@@ -85,7 +92,7 @@ def ray_cast(
     if not np.all(length > 0):
         raise ShapeError("direction must not be zero or NaN: it says which way a ray goes")
     way = way / length
-    shapes, numbers = chosen_shapes(model, ignore, triangles=True)
+    shapes, numbers = chosen_shapes(model, left_out)
     rays = start.shape[-2]
     count = int(np.prod(batch, dtype=int)) * rays
     out, which = np.empty((count, 4)), np.empty(count, dtype=np.int64)
