@@ -3,20 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.runtime.threads import threads
+from kinetree.contact.engine.engine import Memory
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model import Model
+from kinetree.model.arrays import check_finite
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Geometry, Sphere, Surface
 from kinetree.spatial import Inertia, Plucker
-from kinetree.worlds.stepping import Contacts, Report
+from kinetree.worlds.drives import Drives
+from kinetree.worlds.stepping import Contacts, Report, Steps
 
 if TYPE_CHECKING:
-    from kinetree.worlds.world import World
+    from kinetree.worlds.world import State, World
 
 _ALL = Surface(contype=-1, conaffinity=-1)
 _LENGTHS = {
@@ -28,64 +32,71 @@ _LENGTHS = {
 class Worlds:
     """Copies of a world that are stepped together, on all threads.
 
-    Attributes:
-        samples: the copies, each a ``World`` of its own.
+    All share one model and the code of its steps; what differs are numbers in tables, the state,
+    and the memory of the solver. ``worlds[k]`` is one of them as a ``World`` of its own.
     """
 
-    def __init__(self, samples: "Sequence[World]"):
-        self.samples = tuple(samples)
+    def __init__(self, world: "World", n: int, columns: Mapping[str, Mapping[str, np.ndarray]]):
+        self.world, self.columns, self.model = world, columns, world.model
+        self._start = world.state
+        self._samples = [_Sample(self, k) for k in range(n)]
+        self._team: list[Steps] = []
+        self.set_state([self._start] * n)
 
     def __len__(self):
-        return len(self.samples)
+        return len(self._samples)
 
     def __getitem__(self, k: int) -> "World":
-        return self.samples[k]
+        range(len(self))[k]
+        world = self.world.with_model(_changed(self.world, self.columns, k))
+        for what in ("friction", "restitution"):
+            if "" in self.columns.get(what, ()):
+                world.coefficients[what] = None
+        world.set_state(self.state[k])
+        return world
 
     def __repr__(self):
-        return f"<{len(self)} worlds {self.samples[0].name!r}; t = {self.time:.6g} s>"
-
-    @property
-    def model(self) -> Model:
-        """The model of the first one."""
-        return self.samples[0].model
+        return f"<{len(self)} worlds {self.world.name!r}; t = {self.time:.6g} s>"
 
     @property
     def time(self) -> float:
-        """[s]."""
-        return self.samples[0].time
+        """Of the first world [s]."""
+        return self._samples[0].time
 
     @property
     def q(self) -> np.ndarray:
         """Positions, (n, nq): a copy."""
-        return np.array([world._whole.q for world in self.samples])
+        return np.array([sample.q for sample in self._samples])
 
     @q.setter
     def q(self, q: ArrayLike):
-        for world, x in zip(self.samples, self._rows("q", q, self.model.nq), strict=True):
-            world.q = x
+        for sample, x in zip(self._samples, self._rows("q", q, self.model.nq), strict=True):
+            sample.q = np.array(x)
 
     @property
     def qd(self) -> np.ndarray:
         """Velocities, (n, nv): a copy."""
-        return np.array([world._whole.qd for world in self.samples])
+        return np.array([sample.qd for sample in self._samples])
 
     @qd.setter
     def qd(self, qd: ArrayLike):
-        for world, x in zip(self.samples, self._rows("qd", qd, self.model.nv), strict=True):
-            world.qd = x
+        for sample, x in zip(self._samples, self._rows("qd", qd, self.model.nv), strict=True):
+            sample.qd = np.array(x)
 
     def _rows(self, what, values, size):
         try:
-            return np.broadcast_to(np.asarray(values, dtype=float), (len(self), size))
+            rows = np.broadcast_to(np.asarray(values, dtype=float), (len(self), size))
         except ValueError:
             raise ShapeError(
                 f"{what} of {len(self)} worlds must be ({len(self)}, {size}) or ({size},), got "
                 f"{np.shape(values)}"
             ) from None
+        return check_finite(rows, what)
 
     def step(
-        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None
-    ) -> None:
+        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None,
+        contacts: bool = False,
+    ) -> None:  # fmt: skip
         """Take ``n`` steps in all worlds.
 
         Args:
@@ -94,57 +105,170 @@ class Worlds:
                 part, ``{"left": u}``; or a function ``(t, q, qd)`` of the states of all worlds,
                 called before every step.
             tau: joint forces, in the same ways.
+            contacts: whether to keep the tables of contacts of the last step, for ``contacts()``.
         """
         if callable(control) or callable(tau):
-            for _ in range(n):
+            for k in range(n):
                 state = self.time, self.q, self.qd
                 u = control(*state) if callable(control) else control
-                self._together(1, u, tau(*state) if callable(tau) else tau)
+                force = tau(*state) if callable(tau) else tau
+                self._together(1, u, force, contacts and k == n - 1)
         else:
-            self._together(n, control, tau)
+            self._together(n, control, tau, contacts)
 
-    def _together(self, n, control, tau):
-        count = len(self)
-        if isinstance(control, Mapping):
-            rows = [{name: _row(u, k, count) for name, u in control.items()} for k in range(count)]
-        else:
-            rows = [_row(control, k, count) for k in range(count)]
-        forces = [_row(tau, k, count) for k in range(count)]
+    def _together(self, n, control, tau, contacts):
+        count, many = len(self), min(threads(), len(self))
+        while len(self._team) < many:
+            whole = self.world._whole
+            parts = self.model, whole.contact, self.world.joints, self.world.tolerance
+            self._team.append(Steps(*parts))
+        h = self.world.timestep
 
-        def run(numbers):
-            for k in numbers:
-                self.samples[k].step(n, rows[k], tau=forces[k])
+        def run(first):
+            for k in range(first, count, many):
+                u = control
+                if isinstance(control, Mapping):
+                    u = {name: _row(x, k, count) for name, x in control.items()}
+                elif control is not None:
+                    u = _row(control, k, count)
+                inputs = u, _row(tau, k, count)
+                self._samples[k].advance(self._team[first], h, n, *inputs, keep=contacts)
 
-        many = min(threads(), count)
         if many < 2:
-            return run(range(count))
+            return run(0)
         with ThreadPoolExecutor(many) as pool:
-            list(pool.map(run, [range(k, count, many) for k in range(many)]))
+            list(pool.map(run, range(many)))
 
-    def reset(self, which: ArrayLike | None = None, posture: Any = None) -> None:
-        """Bring all worlds, or those of some numbers or a mask, back to their start."""
+    def reset(self, which: ArrayLike | None = None) -> None:
+        """Bring all worlds, or those of some numbers or a mask, back to where the batch began."""
         numbers = np.arange(len(self)) if which is None else np.arange(len(self))[np.asarray(which)]
         for k in np.atleast_1d(numbers):
-            self.samples[k].reset(posture)
+            self._samples[k].set(self._start)
 
     @property
-    def state(self) -> tuple:
+    def state(self) -> "tuple[State, ...]":
         """The states of all worlds."""
-        return tuple(world.state for world in self.samples)
+        return tuple(
+            self._start._replace(
+                time=x.time, q=x.q.copy(), qd=x.qd.copy(), activation=x.activation.copy(),
+                memory=x.saved(),
+            )
+            for x in self._samples
+        )  # fmt: skip
 
-    def set_state(self, states: Sequence) -> None:
+    def set_state(self, states: "Sequence[State]") -> None:
         """Go back to states of these worlds."""
-        for world, state in zip(self.samples, states, strict=True):
-            world.set_state(state)
+        for sample, state in zip(self._samples, states, strict=True):
+            sample.set(state)
 
     def contacts(self) -> tuple[Contacts, ...]:
-        """The tables of contacts of all worlds."""
-        return tuple(world.contacts() for world in self.samples)
+        """The tables of contacts of all worlds, after ``step(..., contacts=True)``."""
+        found = tuple(sample.contacts for sample in self._samples)
+        if any(table is None for table in found):
+            raise ShapeError("tables of contacts are kept by step(..., contacts=True)")
+        return found  # type: ignore[return-value]
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """Of the last call of ``step``, of all worlds."""
-        return tuple(world.report for world in self.samples)
+        return tuple(sample.report for sample in self._samples)
+
+
+class _Sample:
+    """State and numbers of one world of a batch."""
+
+    def __init__(self, worlds, k):
+        self.worlds, self.k = worlds, k
+        self.kernels: dict[int, Any] = {}
+        self.report, self.contacts, self.steps = None, None, None
+
+    def set(self, state):
+        """Take a state."""
+        self.time, self.steps, self.contacts = state.time, None, None
+        self.q, self.qd = np.array(state.q), np.array(state.qd)
+        self.activation = np.array(state.activation)
+        self.memory = Memory({name: np.array(x) for name, x in state.memory.items()})
+
+    def saved(self):
+        """Memory of the solver, for a ``State``."""
+        engine = None if self.steps is None else self.steps.engine
+        arrays = engine.saved() if engine and engine._current is self.memory else self.memory.arrays
+        return {name: np.array(x) for name, x in arrays.items()}
+
+    def advance(self, steps, h, n, control, tau, *, keep):
+        """Take steps with an engine that others use as well."""
+        engine, self.steps = steps.engine, steps
+        for name, array in self._tables(engine).items():
+            setattr(engine.tables.shapes, name, array)
+        if "mass" in self.worlds.columns or "size" in self.worlds.columns:
+            engine.kernels = self._kernels(engine)
+        engine.s.known = 0  # the energies of another world
+        steps.memory, steps.checked, steps.drives = self.memory, True, self._drives
+        steps.advance(self, self.time, h, n, control, tau, self.worlds.world._actuators)
+        self.report, self.time = steps.report, self.time + n * h
+        self.contacts = steps.contacts(self) if keep else None
+
+    @cached_property
+    def _model(self):
+        return _changed(self.worlds.world, self.worlds.columns, self.k)
+
+    def _kernels(self, engine):
+        """The code of the terms, tied to the inertias of this world."""
+        if id(engine) not in self.kernels:
+            engine.tree = self._model.spanning_tree
+            engine._tie()
+            self.kernels[id(engine)] = engine.kernels
+        return self.kernels[id(engine)]
+
+    @cached_property
+    def _drives(self):
+        own, gains = Drives(self.worlds.model), self.worlds.columns.get("gains", {})
+        for name, values in gains.items():
+            at = self.worlds.world[name].actuators if name else slice(None)
+            own.laws[:6, at] *= values[self.k]
+        return own
+
+    def _tables(self, engine):
+        """Arrays of ``Shapes`` that differ from those of the world, by name."""
+        if "_arrays" not in vars(self):
+            self._arrays = _shape_arrays(self.worlds, engine, self.k)
+        return self._arrays
+
+
+def _shape_arrays(worlds, engine, k):
+    """Friction, restitution and sizes of sample ``k`` in the tables of an engine."""
+    tables = engine.tables
+    original = worlds.__dict__.setdefault("_original", {})
+    names = {
+        "friction": ("friction",), "restitution": ("restitution",),
+        "size": ("size", "radius", "box", "thin", "place"),
+    }  # fmt: skip
+    found = {}
+    for what, fields in names.items():
+        for field in fields if what in worlds.columns else ():
+            first = original.setdefault(field, np.array(getattr(tables.shapes, field)))
+            array = found[field] = np.array(first)
+            for part, values in worlds.columns[what].items():
+                own = _shapes_of(worlds, part)
+                at = np.flatnonzero(np.isin(tables.numbers, own)) if part else slice(None)
+                if what == "friction":
+                    array[at, 0] = values[k]
+                elif what == "restitution":
+                    array[at] = values[k]
+                elif field == "place":
+                    array[at, 3::4] *= values[k]
+                else:
+                    array[at] *= values[k]
+    return found
+
+
+def _shapes_of(worlds, part):
+    """Numbers of the shapes of a part in the model."""
+    model = worlds.model
+    bodies = {*worlds.world[part].numbers} if part else {*range(model.body_count + 1)}
+    return [
+        i for i, g in enumerate(model.geometry) if g.body in bodies or (part and g.name == part)
+    ]
 
 
 def _row(values, k, count):
@@ -167,9 +291,9 @@ def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapeError(f"a batch needs a whole number of worlds, got {n!r}")
     columns = {what: _columns(world, what, x, n) for what, x in given.items() if x is not None}
-    if not columns:
-        return Worlds([world.copy() for _ in range(n)])
-    return Worlds([world.with_model(_changed(world, columns, k)) for k in range(n)])
+    world = world.copy()  # the original may go its own way
+    _changed(world, columns, 0)  # names what cannot be changed
+    return Worlds(world, n, columns)
 
 
 def _columns(world, what, given, n):

@@ -71,8 +71,9 @@ class World:
         name: what to call the world.
         gravity: [m/s²], (3,); it holds for all parts, whatever their own models say.
         timestep: length of a step [s].
-        friction: coefficient of friction where neither shape has one; 0.8 by default.
-        restitution: coefficient of restitution where neither shape has one; 0 by default.
+        friction: coefficient of friction of all contacts; by default that of the surfaces, 0.8
+            where these have none.
+        restitution: coefficient of restitution, in the same way; 0 where surfaces have none.
         tolerance: error of the impulses of ``step``, relative to the largest among bodies that
             touch; ``kinetree.simulate`` goes on to that of ``TimeStepping``.
         limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
