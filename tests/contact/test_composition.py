@@ -21,6 +21,10 @@ from kinetree.contact import (
 )
 from kinetree.contact.finding.candidates import terms
 from kinetree.contact.mobility import drive_forces, free_acceleration, mobility
+from kinetree.contact.scene import Scene
+from kinetree.contact.soft.laws import Linear
+from kinetree.contact.soft.patch import Patch
+from kinetree.simulation.forces.stateful import StatefulStepper
 
 MODELS = [(), *((feature,) for feature in FEATURES[1:]), FEATURES]
 MOTION = {"hip": lambda t: (BEND + 0.1 * np.sin(5 * t), 0.5 * np.cos(5 * t), -2.5 * np.sin(5 * t))}
@@ -183,19 +187,90 @@ def patches(scene):
     return SoftContact(scene, stiffness=5e3, damping=50.0, law="patch")
 
 
-REFUSED = [
-    ("prescribed on patches", (), patches, {"prescribed": MOTION}, kt.errors.JointError,
-     "memory cannot be combined with prescribed joints .'hip'"),
-    ("loops on patches", ("loop",), patches, {}, kt.LoopError,
-     "memory cannot be combined with the loops.*crossley"),
-]  # fmt: skip
+@pytest.mark.covers("RBDA 11.8", by=(SoftContact, StatefulStepper))
+@pytest.mark.parametrize("features", [(), ("loop",), FEATURES], ids=["tree", "loop", "all"])
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
+def test_patches_that_stay_in_touch_are_springs_and_dampers(features, prescribed):
+    """A patch follows the body while it is pressed: the law without a memory, stepped elsewhere."""
+    scene = hopper(*features)
+    laws = Patch(5e3, 50.0), Linear(5e3, 50.0)
+    found, known = (
+        moved(
+            SoftContact(scene, law=law, friction=0.0), features=features, prescribed=prescribed,
+            dt=1e-3,
+        )
+        for law in laws
+    )  # fmt: skip
+    assert found.contact is None
+    np.testing.assert_allclose(found.q, known.q, atol=1e-9)
+    np.testing.assert_allclose(found.tau, known.tau, atol=1e-5)
+    if found.model.loops:
+        assert found.loop_error.max() < 1e-12
+    if prescribed:
+        follows_prescription(found)
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=[row[0] for row in REFUSED])
-def test_what_does_not_go_together_says_why(row):
-    _, features, kind, options, error, words = row
-    with pytest.raises(error, match=words):
-        moved(kind(hopper(*features)), prescribed="prescribed" in options, dt=1e-3)
+@pytest.mark.parametrize("features", [("loop",), ("gears",)], ids=["loop", "gears"])
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
+def test_rollouts_move_the_memory_as_simulations_do(features, prescribed):
+    scene = hopper(*features)
+    motion = moved(patches(scene), features=features, prescribed=prescribed, dt=1e-3)
+    given = {"prescribed": {"hip": kt.kernel(MOTION["hip"])}} if prescribed else {}
+    n = len(motion.t) - 1
+    starts = np.stack([motion.q[0]] * 2), np.stack([motion.qd[0]] * 2)
+    many = kt.rollout(
+        scene.model, *starts, steps=n, dt=1e-3, contact=patches(scene), store_every=20, **given
+    )
+    np.testing.assert_allclose(many.q[-1], np.stack([motion.q[-1]] * 2), atol=1e-9)
+    np.testing.assert_allclose(many.work[-1, 0], motion.work[-1], atol=1e-9)
+    np.testing.assert_allclose(many.tau[-1, 1], motion.tau[-1], atol=1e-6)
+
+
+def test_ball_on_a_patch_that_is_shaken():
+    """A table moves as prescribed; the ball on its surface is an oscillator: closed form."""
+    mass, K, D, A, w = 1.0, 1e4, 80.0, 1e-3, 30.0
+    builder = kt.ModelBuilder("shaker")
+    inertia = kt.shapes.sphere(0.1, mass=mass)
+    for name in ("table", "ball"):
+        builder.body(name, on="base", joint=kt.Prismatic("z"), inertia=inertia, joint_name=name)
+    builder.geometry(kt.geometry.Plane(), on="table", name="table")
+    builder.geometry(kt.geometry.Sphere(0.1), on="ball", name="ball")
+    m = builder.build()
+    soft = SoftContact(Scene(m), stiffness=K, damping=D, law="patch")
+
+    def shaken(t):
+        return A * np.sin(w * t), A * w * np.cos(w * t), -A * w * w * np.sin(w * t)
+
+    g, p0 = 9.81, -mass * 9.81 / K
+    found = kt.simulate(
+        m, [0.0, 0.1 + p0], [A * w, A * w], duration=0.2, dt=2e-4, contact=soft,
+        prescribed={"table": kt.kernel(shaken)},
+    )  # fmt: skip
+    steady = mass * A * w * w / (K - mass * w * w + 1j * D * w)  # of the depth, times exp(iwt)
+    roots = np.roots([mass, D, K])
+    start = np.linalg.solve([[1, 1], roots], [-steady.imag, -(1j * w * steady).imag])
+    t = found.t
+    p = p0 + (steady * np.exp(1j * w * t)).imag + (np.exp(np.outer(t, roots)) @ start).real
+    gap = found.q[:, 1] - found.q[:, 0] - 0.1
+    assert np.max(p) < 0
+    np.testing.assert_allclose(gap, p, atol=1e-10)
+    force = -K * p - D * np.gradient(p, t)
+    np.testing.assert_allclose(
+        found.tau[5:-5, 0], (mass * (g + shaken(t)[2]) + force)[5:-5], rtol=0, atol=2e-3
+    )
+
+
+def test_steps_that_do_not_end_on_the_loops_are_named():
+    scene = hopper("loop")
+    with pytest.raises(
+        kt.LoopError, match="memory cannot be combined with constraints='baumgarte'"
+    ):
+        moved(patches(scene), features=("loop",), dt=1e-3, constraints="baumgarte")
+    q = crouching(scene)
+    with pytest.raises(kt.errors.TraceError, match=r"rollout_gradient.*states jump where bodies"):
+        kt.rollout_gradient(
+            scene.model, q, steps=3, contact=patches(scene), terminal=kt.kernel(lambda q: q[0])
+        )
 
 
 def test_free_joints_are_not_prescribed():

@@ -331,8 +331,8 @@ def test_named_errors(resting):
     with pytest.raises(kt.ModelError, match=r"drag must not be negative"):
         SoftContact(scene, stiffness=1.0, damping=1.0, drag=-1.0)
     patch = SoftContact(scene, stiffness=1e4, damping=50.0, law="patch")
-    with pytest.raises(kt.errors.TraceError, match=r"only kinetree.simulate has states"):
-        kt.rollout(resting, [0.2], steps=3, contact=patch)
+    with pytest.raises(kt.errors.TraceError, match=r"remember what happened before"):
+        patch(resting, 0.0, np.array([0.2]), np.zeros(1))
     for rigid in (kt.contact.TimeStepping(scene), kt.contact.EventDriven(scene)):
         words = rf"{type(rigid).__name__}: it takes steps itself.*kinetree.simulate.*SoftContact"
         with pytest.raises(kt.errors.TraceError, match=words):
@@ -351,11 +351,6 @@ def test_named_errors(resting):
             stopped, [0.2], duration=0.1, limits="rigid",
             forces=SoftContact(Scene(stopped), stiffness=1e4, damping=50.0, law="patch"),
         )  # fmt: skip
-    looped = kt.samples.four_bar()
-    q = np.array(looped.posture("home").q) if looped.postures else looped.neutral()
-    none = SoftContact(Scene(looped, []), stiffness=1e4, damping=50.0, law="patch")
-    with pytest.raises(kt.LoopError, match=r"with a memory cannot be combined with the loops"):
-        kt.simulate(looped, q, duration=0.01, forces=none)
 
 
 def test_a_scene_of_another_mechanism_is_refused(resting):

@@ -218,6 +218,10 @@ ROLLOUT = Feature(
     "`rollout`, `rollout_gradient`, `final_state_derivatives`",
     lambda s: s.function if s.function != "simulate" else "",
 )
+GRADIENT = Feature(
+    "`rollout_gradient`, `final_state_derivatives`",
+    lambda s: s.function if s.function not in ("simulate", "rollout") else "",
+)
 IMPLICIT = Feature(f"integrators {_integrators(_is_implicit)}", _integrator(_is_implicit))
 VARIATIONAL = Feature("integrator `'variational'`", _integrator(lambda m: m.by_action))
 WITHOUT_ERRORS = Feature(
@@ -262,6 +266,10 @@ ALPHA = Feature("`constraints='generalized_alpha'`", _constraint(_called("genera
 MOVES_ALL = Feature(
     "`constraints='projection+energy'`, `'charts'`, `'generalized_alpha'`",
     _constraint(lambda constraint: not _leaves_prescribed(constraint)),
+)
+NOT_PROJECTED = Feature(
+    "`constraints=` other than `'projection'`",
+    _constraint(lambda constraint: constraint.name != "projection"),
 )
 TIME_STEPPING = Feature("`contact=TimeStepping(...)`", _contact(lambda a: a.equal_steps))
 EVENT_DRIVEN = Feature("`contact=EventDriven(...)`", _contact(_is_event_driven))
@@ -317,7 +325,7 @@ CONFLICTS = tuple(
             "`SoftContact`, which derivatives go through", TraceError,
         ),
         (
-            ROLLOUT, STATEFUL, "only `kinetree.simulate` has states of forces", _LAWS, TraceError,
+            GRADIENT, STATEFUL, "its states jump where bodies arrive and slip", _LAWS, TraceError,
         ),
         (
             ROLLOUT, PYTHON_FORCE, "forces become part of a compiled loop",
@@ -392,11 +400,8 @@ CONFLICTS = tuple(
             "not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
         ),
         (
-            STATEFUL, LOOPS, "its states are moved by steps of a tree", _LAWS, LoopError,
-        ),
-        (
-            STATEFUL, PRESCRIBED, "its states are not moved by steps with prescribed joints", _LAWS,
-            JointError,
+            STATEFUL, NOT_PROJECTED, "its states are moved by steps that are projected",
+            "use `'projection'`", LoopError,
         ),
         (
             STATEFUL, STATELESS, "its states are not moved by implicit steps",

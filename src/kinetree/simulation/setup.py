@@ -42,7 +42,7 @@ from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_forces_of
 from kinetree.simulation.forces.modes import Modes
-from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces
+from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unlooped
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,7 @@ class Setup:
             modes.check_start(q)
             return modes.stepper(*given, groups, compiled=self.compiled)
         if stateful_forces(self.forces):
+            given = self.rollout_step(q, qd)
             stepper: Stepper = StatefulStepper(model, *given, q, compiled=self.compiled)
         elif model.is_constrained:
             stepper = constrained_stepper(
@@ -140,7 +141,8 @@ class Setup:
         """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
         if not self.model.is_constrained:
             return self.steps, self.field
-        return projected(self.model, self.steps, self.field, q, qd, self.t0)
+        method, field = projected(self.model, self.steps, self.field, q, qd, self.t0)
+        return unlooped(method) if stateful_forces(self.forces) else method, field
 
 
 def composed(

@@ -46,8 +46,8 @@ class SoftContact:
         damping: [N·s/m], or the dissipation [s/m] of ``"hunt_crossley"``.
         friction: coefficient, a number or one per candidate; by default those of the scene.
         law: of normal forces: ``"hunt_crossley"`` and ``"linear"`` have no memory; ``"patch"`` is a
-            surface that recovers in its own time, for ``simulate`` only. Or a ``NormalLaw``, then
-            without stiffness and damping.
+            surface that recovers in its own time. Or a ``NormalLaw``, then without stiffness and
+            damping.
         tangential: law of friction: a ``TangentialLaw`` or any function like one. By default
             ``Regularized()``, and with ``"patch"`` ``Stiction`` of the same stiffness and damping.
         drag: viscous resistance to moving the indentation over the surface [s/m]: the power
@@ -98,7 +98,7 @@ class SoftContact:
         if self.state_size:
             raise TraceError(
                 f"{type(self.normal).__name__} and {type(self.tangential).__name__} remember what "
-                f"happened before, which only kinetree.simulate integrates: in rollouts use "
+                f"happened before, so that their forces need states: use force_and_rate, or "
                 f"law='hunt_crossley' or 'linear', with Regularized friction"
             )
         gap, J, _ = self.scene.candidate_terms(model, q, qd)

@@ -15,9 +15,8 @@ import numpy as np
 from kinetree.errors import SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.explicit import combined
-from kinetree.integration.field import Field
 from kinetree.integration.step import Stepper, _step
-from kinetree.quantities import dynamics
+from kinetree.loops.stepping.projected import DOUBTFUL
 
 _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
 
@@ -32,20 +31,39 @@ class StatefulField:
     """A field without its stateful forces, and these.
 
     Attributes:
-        field: all other forces.
+        field: all other forces; with prescribed joints and constraints, if there are any.
         forces: the stateful ones.
     """
 
-    field: Field
+    field: Any
     forces: tuple
+
+    @classmethod
+    def of(cls, field) -> "StatefulField":
+        """The parts of a field that has some."""
+        forces = tuple(stateful_forces(field.forces))
+        return cls(_with_forces(field, tuple(f for f in field.forces if f not in forces)), forces)
+
+    def acting(self, force):
+        """The field with ``force`` in place of the stateful ones."""
+        return _with_forces(self.field, (*self.field.forces, force))
+
+    def at(self, s):
+        """The field at an instant, with states that are known."""
+        return self.acting(lambda model, t, q, qd: self(model, t, q, qd, s, 0.0)[0])
+
+    @property
+    def size(self) -> int:
+        """Number of all states."""
+        return sum(f.scene.candidates.size * f.state_size for f in self.forces)
 
     def start(self, model, q):
         """States at the start, (..., n), of all forces in a row."""
         return self._joined([f.start(model, q) for f in self.forces], q.shape[:-1])
 
-    def __call__(self, model, t, q, qd, tau, s, elapsed):
-        """Joint forces, and rates of the states."""
-        total, rates = self.field.joint_force(model, t, q, qd, tau), []
+    def __call__(self, model, t, q, qd, s, elapsed):
+        """Joint forces of the stateful ones, and rates of their states."""
+        total, rates = 0 * qd, []
         for force, state in zip(self.forces, self._split(s), strict=True):
             joint_force, rate = force.force_and_rate(model, t, q, qd, state, elapsed)
             total = total + joint_force
@@ -69,22 +87,45 @@ class StatefulField:
         return np.concatenate([part.reshape((*batch, -1)) for part in parts], axis=-1)
 
 
-class _Stages:
-    """A field for one step: counts the stages, and moves the states from one to the next."""
+def _with_forces(field, forces):
+    """A field under other forces; that of a mechanism with loops has one within."""
+    inner = getattr(field, "field", None)
+    if inner is not None:
+        return replace(field, field=replace(inner, forces=forces))
+    return replace(field, forces=forces)
+
+
+class Stages:
+    """A force for one step: counts the stages, and moves the states from one to the next.
+
+    Args:
+        stateful: ``StatefulField``.
+        method: the integrator, an explicit one; prescribed joints and projection may wrap it.
+        h: length of the step [s].
+        s: states at its start.
+    """
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  it holds traced numbers: see ``OneCopy``
 
     def __init__(self, stateful, method, h, s):
         self.stateful, self.h, self.s, self.rates = stateful, h, s, []
+        while hasattr(method, "inner"):
+            method = method.inner
         table = getattr(method, "tableau", None)
         self.a, self.b, self.c = (((),), (1.0,), (0.0,)) if table is None else _table(table)
 
-    def __call__(self, model, t, q, qd, tau):
+    @property
+    def field(self):
+        """All forces of the step."""
+        return self.stateful.acting(self)
+
+    def __call__(self, model, t, q, qd):
+        """Joint forces at the next stage."""
         i = len(self.rates)
         s = self.s + self.h * combined(self.a[i], self.rates) if self.a[i] else self.s
-        total, rate = self.stateful(model, t, q, qd, tau, s, self.c[i] * self.h)
+        total, rate = self.stateful(model, t, q, qd, s, self.c[i] * self.h)
         self.rates.append(rate)
-        return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+        return total
 
     def after(self, model, q):
         """States at the end of the step."""
@@ -96,17 +137,25 @@ def _table(table):
     return table.a, table.b, table.c
 
 
+def unlooped(method):
+    """The method with its stages one by one, as states need it."""
+    if hasattr(method, "inner"):
+        return replace(method, inner=unlooped(method.inner))
+    return replace(method, looped=False) if getattr(method, "looped", False) else method
+
+
 @kernel
 def _stateful_step(model, t, h, q, qd, inputs, s, *, method, stateful, full=False):
-    field = _Stages(stateful, method, h, s)
-    results = _step.function(model, t, h, q, qd, inputs, method=method, field=field, full=full)
-    return (*results, field.after(model, results[0]))
+    stages = Stages(stateful, method, h, s)
+    results = _step.function(
+        model, t, h, q, qd, inputs, method=method, field=stages.field, full=full
+    )
+    return (*results, stages.after(model, results[0]))
 
 
 @kernel
 def _stateful_accelerations(model, t, q, qd, inputs, s, *, stateful):
-    total, _ = stateful(model, t, q, qd, inputs, s, 0.0)
-    return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+    return stateful.at(s)(model, t, q, qd, inputs)
 
 
 class StatefulStepper(Stepper):
@@ -116,21 +165,23 @@ class StatefulStepper(Stepper):
     where it began: the states at both are kept.
 
     Args:
-        model: the mechanism, a tree.
-        method: the integrator, an explicit one.
+        model: the mechanism.
+        method: the integrator, an explicit one; projected, where there are loops.
         field: all forces, stateful ones among them.
         q: positions at the start, (..., nq).
         compiled: as for ``Stepper``.
     """
 
     def __init__(self, model, method, field, q, *, compiled):
-        forces = stateful_forces(field.forces)
-        others = tuple(f for f in field.forces if f not in forces)
-        super().__init__(model, method, field, compiled=compiled)
-        self.stateful = StatefulField(replace(field, forces=others), tuple(forces))
-        self.fastest = max(f.rate for f in forces)
-        self._start = np.nan, self.stateful.start(model, q)  # when the step began, and states
+        super().__init__(model, unlooped(method), field, compiled=compiled)
+        self.stateful = StatefulField.of(field)
+        self.fastest = max(f.rate for f in self.stateful.forces)
+        self.constraints = "projection" if method.closes else None
+        self._first = self.stateful.start(model, q)
+        self._start = np.nan, self._first  # when the step began, and states
         self._ends: list = []  # of steps from there
+        self._history: dict = {}  # states at the times at which steps ended
+        self._sorted = np.zeros(0)
         self._kernels: dict = {}
 
     def state(self, t):
@@ -144,6 +195,7 @@ class StatefulStepper(Stepper):
         """The same for one sample of the batch."""
         other = copy.copy(self)
         other._start, other._ends = (self._start[0], self._start[1][index]), []
+        other._history = {}
         return other
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
@@ -156,16 +208,36 @@ class StatefulStepper(Stepper):
             )
         s = self.state(t)
         if not self.compiled:
-            field = _Stages(self.stateful, self.method, h, s)
-            after = self.method.step(field, self.model, t, h, q, qd, tau)
-            s = field.after(self.model, after.q)
+            stages = Stages(self.stateful, self.method, h, s)
+            after = self.method.step(stages.field, self.model, t, h, q, qd, tau)
+            s = stages.after(self.model, after.q)
         else:
             *results, s = self._compiled(_stateful_step, method=self.method, full=full).call(
                 *(np.array(x, dtype=float) for x in (t, h)), q, qd, tau, s
             )
             after = self._unpacked(t, h, results)
+        self._check_loops(t, h, after)
+        self._history[float(t + h)] = s
         self._ends.append((t + h, s))
         return after
+
+    def _check_loops(self, t, h, after):
+        worst = np.max(after.checks[..., 0], initial=0.0) if self.method.closes else 0.0
+        if not worst <= DOUBTFUL:
+            raise SimulationError(
+                f"a step of {h:.3g} s from t = {t:.6g} s leaves the loops of model "
+                f"{self.model.name!r} open by {worst:.2g}, and soft contact with a memory does not "
+                f"take such steps in parts: take a smaller dt, or a law without a memory"
+            )
+
+    def field_at(self, t):
+        """The field at a time at which a step ended, with the states of then."""
+        if len(self._sorted) != len(self._history):
+            self._sorted = np.sort(list(self._history))
+        k = np.searchsorted(self._sorted, t - 1e-9 * max(abs(t), 1.0))
+        if k == len(self._sorted) or self._sorted[k] > t + 1e-9 * max(abs(t), 1.0):
+            return self.stateful.at(self._first)  # the start
+        return self.stateful.at(self._history[float(self._sorted[k])])
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps."""
@@ -179,8 +251,7 @@ class StatefulStepper(Stepper):
         """Accelerations and power at an end of the present step, or at its start."""
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
-            total, _ = self.stateful(self.model, t, q, qd, tau, s, 0.0)
-            return dynamics.forward_dynamics(self.model, q, qd, total), (total * qd).sum(-1)
+            return self.stateful.at(s)(self.model, t, q, qd, tau)
         return self._compiled(_stateful_accelerations).call(np.array(t, dtype=float), q, qd, tau, s)
 
     def _compiled(self, kernel, **options):

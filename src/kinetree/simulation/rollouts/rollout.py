@@ -80,7 +80,7 @@ def rollout(
         store_every: store every so many steps, and the last.
         t0: time at the start [s].
         prescribed: motions of prescribed joints, see ``simulate``; all are kernels.
-        contact: soft contact, ``kinetree.contact.SoftContact`` with laws that need no memory.
+        contact: soft contact, ``kinetree.contact.SoftContact``.
             Rigid contact of batches is ``simulate(..., contact=TimeStepping(scene))``.
         out: a ``Rollout`` of the same shape whose arrays are used again.
         policy: deprecated, the former name of ``controller``.
@@ -94,6 +94,12 @@ def rollout(
     """
     controller = _renamed(controller, policy)
     foreign = foreign_arrays(q0, qd0, tau, controls, (inputs, arguments, parameters))
+    if foreign and getattr(contact, "state_size", 0):
+        raise TraceError(
+            f"rollout takes soft contact with a memory with NumPy arrays only, unlike "
+            f"{', '.join(foreign)}: use law='hunt_crossley' or 'linear' with Regularized friction, "
+            f"which need no memory"
+        )
     if foreign:
         return rollout_of(
             rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,

@@ -5,6 +5,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -90,9 +91,10 @@ class Rollout:
             return self._shaped(np.zeros((*q.shape[:2], *kernel.outputs[0].shape), q.dtype))
         last = max(run.steps - 1, 0)
         results = []
-        for mark, t, q_k, qd_k in zip(self._marks, self.t, q, qd, strict=True):
+        for k, (mark, t, q_k, qd_k) in enumerate(zip(self._marks, self.t, q, qd, strict=True)):
             held = [g.at(min(int(mark), last)) for g in run.arrays.given]
-            results.append(kernel.full(np.array(t, q.dtype), q_k, qd_k, *held))
+            memory = [] if run.memory is None else [run.memory[k]]
+            results.append(kernel.full(np.array(t, q.dtype), q_k, qd_k, *memory, *held))
         return self._shaped(np.array(results))
 
     def _shaped(self, array):
@@ -112,6 +114,7 @@ class Run:
         arrays: what goes in, with one batch axis.
         steps, dt, t0: times.
         whole: the run that this one is a part of, or None.
+        memory: states of forces at the stored times, (times, samples, n), or None.
         tier: of the code that took the steps.
     """
 
@@ -120,6 +123,7 @@ class Run:
     def __init__(self, transition, arrays, steps, dt, t0, whole=None):
         self.transition, self.arrays, self.whole = transition, arrays, whole
         self.steps, self.dt, self.t0 = steps, dt, t0
+        self.memory: Any = None
         self.warned: list = [] if whole is None else whole.warned
 
     @property
@@ -150,6 +154,7 @@ class Run:
         q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
         if not self.arrays.size or len(marks) < 2:
             return
+        self._remember(len(marks))
         kernel = self.transition.steps()
         if kernel.is_empty:  # nothing moves
             q[1:], qd[1:], work[1:] = q[0], qd[0], 0
@@ -169,14 +174,26 @@ class Run:
         if variant.status.value != before:
             self._carefully(marks, q, qd, work)
 
+    def _remember(self, count):
+        """Room for the states of forces at ``count`` times, the first at the start."""
+        stateful = self.transition.stateful
+        if stateful is not None:
+            start = stateful.start(self.model, np.asarray(self.arrays.q0, dtype=float))
+            self.memory = np.empty((count, *start.shape), self.arrays.dtype)
+            self.memory[0] = start
+
     def _advance(self, call, marks, q, qd, work, part, *, one_by_one=False):
         """All steps of a piece of the batch; ``call`` is the compiled function."""
         one_by_one = one_by_one or self.arrays.timed
         state = q[0, part], qd[0, part], work[0, part]
+        if self.memory is not None:
+            state += (self.memory[0, part],)
         h, given = _number(self.dt, q.dtype), self.arrays.given
         doubts = self.transition.doubts
         for m, (first, end) in enumerate(pairwise(marks), start=1):
             stored = q[m, part], qd[m, part], work[m, part]
+            if self.memory is not None:
+                stored += (self.memory[m, part],)
             k = int(first)
             while k < end:
                 count = 1 if one_by_one else int(end) - k
@@ -195,6 +212,7 @@ class Run:
         """Once more after a check has failed, for the error to say what, when and where."""
         if self.whole is not None:  # whose samples have the numbers that the caller knows
             ends = np.array([0, self.steps])
+            self.whole._remember(len(ends))
             self.whole._carefully(ends, *_states(self.whole, ends))
         _require_inertia(self.model)
         kernel, model = self.transition.steps(), self.model

@@ -5,6 +5,7 @@ forces, the controller, and which arrays go in. Its kernels are kept with the mo
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +28,7 @@ from kinetree.integration.step import OneCopy
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.define import kept, kernel_for
+from kinetree.simulation.forces.stateful import Stages, StatefulField, stateful_forces
 from kinetree.simulation.rollouts.inputs import ACTIVATION, apply, number
 
 _LARGE = 30  # velocity variables of a mechanism whose gradients take less time by calls
@@ -59,6 +61,11 @@ class Transition:
         """Whether steps have an estimated defect."""
         return self.method.solves or self.method.closes
 
+    @cached_property
+    def stateful(self) -> StatefulField | None:
+        """Forces with states of their own, and the rest of the field; None where there are none."""
+        return StatefulField.of(self.field) if stateful_forces(self.field.forces) else None
+
     # --- texts, for numbers of any kind ------------------------------------------------------
 
     def changed(self, rest) -> tuple[Model, dict]:
@@ -89,21 +96,29 @@ class Transition:
         return np.concatenate([controls, *state])
 
     def advanced(self, t, h, count, q, qd, work, *rest):
-        """``q, qd, work`` after ``count`` steps, and the largest defect, if there is one."""
+        """``q, qd, work`` after ``count`` steps, and the largest defect, if there is one.
+
+        States of forces, if there are any, come after ``work``, in and out.
+        """
+        memory, rest = (rest[0], rest[1:]) if self.stateful else (0 * t, rest)
         model, arrays = self.changed(rest)
 
         def body(state):
-            t, q, qd, work, worst = state
+            t, q, qd, work, memory, worst = state
             q, qd = settled(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
-            after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
+            stages = Stages(self.stateful, self.method, h, memory) if self.stateful else None
+            field = OneCopy(self.field) if stages is None else stages.field
+            after = self.method.step(field, model, t, h, q, qd, tau)
             if self.doubts:
                 doubt = self.method.doubt(after)
                 worst = select(worst < doubt, doubt, worst)
-            return t + h, after.q, after.qd, work + after.work, worst
+            memory = memory if stages is None else stages.after(model, after.q)
+            return t + h, after.q, after.qd, work + after.work, memory, worst
 
-        _, *results, worst = repeat(body, (t, q, qd, work, 0 * t), count)
-        return (*results, worst) if self.doubts else tuple(results)
+        _, *results, memory, worst = repeat(body, (t, q, qd, work, memory, 0 * t), count)
+        results += [memory] * bool(self.stateful) + [worst] * self.doubts
+        return tuple(results)
 
     def stepped(self, t, h, q, qd, work, *rest):
         """``q, qd, work`` after one step; derivatives go back through it without a history."""
@@ -115,17 +130,20 @@ class Transition:
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
+        field = self.field
+        if self.stateful:
+            field, rest = self.stateful.at(rest[0]), rest[1:]
         model, arrays = self.changed(rest)
         held = self.held(model, arrays, t, q, qd)
-        prescribed = self.field.prescription is not None
-        return (
-            (self.field.drive_force if prescribed else self.field.driven)(model, t, q, qd, held),
-        )
+        prescribed = field.prescription is not None
+        return ((field.drive_force if prescribed else field.driven)(model, t, q, qd, held),)
 
     # --- compiled ----------------------------------------------------------------------------
 
     def _arguments(self, *names):
         shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
+        if self.stateful:
+            shapes["memory"], names = (self.stateful.size,), (*names, "memory")
         own = [parameter(self.model, name) for name in self.parameters]
         return [
             *(Argument(name, shapes.get(name, ())) for name in names),
@@ -153,7 +171,7 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            return text(*self.changed(rest), t, q, qd)
+            return text(*self.changed(rest[1:] if self.stateful else rest), t, q, qd)
 
         return self._kept((name, text), lambda: self._compiled(name, inputs, function))
 
