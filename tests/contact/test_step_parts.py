@@ -14,7 +14,7 @@ from kinetree.contact.stepping.projection import CLOSED, projected
 from kinetree.contact.stepping.rows import coupled_rows
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import Balance, balanced
-from kinetree.contact.stepping.stepper import ContactStepper, _joint_rows
+from kinetree.contact.stepping.stepper import ContactStepper, joint_rows
 from kinetree.errors import SimulationWarning
 from kinetree.model import geometry
 
@@ -109,7 +109,7 @@ def test_rows_of_joints_with_little_friction():
     effects = SimpleNamespace(
         limits=None, friction=SimpleNamespace(level=None, levels=np.array([0.3, 0.0, 2.0, 0.5]))
     )
-    rows = _joint_rows(None, effects, np.array([1, 1, 1, 0]))
+    rows = joint_rows(None, effects, np.array([1, 1, 1, 0]))
     assert rows.friction == ((0, 0.3), (2, 2.0))
 
 

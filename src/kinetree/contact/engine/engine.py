@@ -99,13 +99,17 @@ class Engine:
         springs: whether springs and dampers of the joints act; otherwise they are in ``tau``.
         flying: whether steps in which nothing is near are left to the caller.
         free: 0 for variables that move prescribed, 1 for others, (nv,).
+        forces: kernel of ``t, q, qd, inputs`` to joint forces, or None: ``tau`` of ``step`` are
+            then its inputs. Not for models with couplings.
+        resistance: kernel of the same to stiffness and damping of these forces, or None.
     """
 
     def __init__(
         self, model: Model, scene: Any, *, joints: Any = NO_JOINT_ROWS, tolerance: float = 1e-6,
         rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
-        flying: bool = False, free: ArrayLike | None = None,
+        flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
+        resistance: Any = None,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = self.tree = model.uncoupled.spanning_tree
@@ -130,11 +134,14 @@ class Engine:
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
             "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
-            "flying": int(flying),
+            "flying": int(flying), "forced": int(forces is not None),
+            "resists": int(resistance is not None),
             "springs": int(springs and has_passive_forces(model, "stiffness", "damping")),
         }.items():  # fmt: skip
             setattr(self.s, name, value)
-        self._tie()
+        self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
+        self.s.own_K, self.s.own_D = self.stiffness, self.damping
+        self._tie(forces, resistance)
         self._current: Memory | None = None
         self._names: dict[tuple[int, int], str] = {}
         self._total = np.zeros(11)
@@ -200,7 +207,7 @@ class Engine:
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    def _tie(self):
+    def _tie(self, forces, resistance):
         s, m, b = self.s, self.mechanism, self.balance
         h, one = s.part, m.pose[1:]
         tied = {
@@ -212,10 +219,12 @@ class Engine:
             "energy_before": ("energies", s.q, s.v, b.of_motion, b.of_place),
             "energy_after": ("energies", s.q_e, s.v_e, b.of_motion, b.of_place),
         }
-        self.kernels = Kernels(**{
+        now = s.time, s.q, s.v, s.inputs
+        self.kernels = Kernels(forces=tied_code(forces, *now, s.tau), **{
             name: tied_code(term_kernel(self.tree, kernel), *arrays)
             for name, (kernel, *arrays) in tied.items()
         }, springs=tied_code(spring_kernel(self.model) if s.springs else None, s.q, s.v, s.spring),
+           resistance=tied_code(resistance, *now, s.more_K, s.more_D),
            loops=tied_code(self._constraints, s.q_m, self.rows.loop_K, self.rows.loop_error),
         )  # fmt: skip
 
@@ -223,7 +232,7 @@ class Engine:
 
     def step(
         self, q: ArrayLike, qd: ArrayLike, h: float, tau: ArrayLike = 0.0, *, count: int = 1,
-        memory: Memory | None = None,
+        memory: Memory | None = None, t: float = 0.0,
     ) -> Stepped:  # fmt: skip
         """The state after so many steps of ``h`` seconds under the same joint forces.
 
@@ -234,10 +243,15 @@ class Engine:
             tau: joint forces held, (nv,).
             count: number of steps.
             memory: of the motion; by default that of the last call.
+            t: time at the start [s].
         """
         s = self.s
         self._load(memory, np.asarray(q), np.asarray(qd))
-        s.tau[self.of_v], s.h = tau, h
+        s.h, s.time[0] = h, t
+        if s.forced:
+            s.inputs[:] = tau
+        else:
+            s.tau[self.of_v] = tau
         self._total[:] = 0.0
         taken = 0
         while taken < count:
@@ -481,10 +495,10 @@ def _rows(joints, of_q, of_v) -> Rows:
 def _step(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("change", "given", "given_v", "drive")
+    vectors += ("change", "given", "given_v", "drive", "more_K", "more_D")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
-        part=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
+        part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
         before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),
         residuals=np.zeros(10),
     )  # fmt: skip

@@ -80,6 +80,7 @@ class Kernels:
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``.
+        forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
         loops: rows and errors at ``q_m``.
     """
@@ -90,6 +91,8 @@ class Kernels:
     terms: Code
     bias: Code
     springs: Code
+    forces: Code
+    resistance: Code
     energy_before: Code
     energy_after: Code
     loops: Code
@@ -111,6 +114,9 @@ class Step:
             ``correction_speed`` in velocity units, and the constants of ``settings``.
         conserving: whether velocities give way where energy would be gained.
         flying: whether a step with no row at all is left to an integrator.
+        springs, forced, resists: whether there are such kernels.
+        time: [s];  inputs: of forces, held;  own_K, own_D, more_K, more_D: stiffness and damping of
+            joints, and of forces.
         margin: least gap up to which contacts are found [m].
         q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
             the end.
@@ -140,6 +146,14 @@ class Step:
     conserving: int
     flying: int
     springs: int
+    forced: int
+    resists: int
+    time: "float[:]"
+    inputs: "float[:]"
+    own_K: "float[:]"
+    own_D: "float[:]"
+    more_K: "float[:]"
+    more_D: "float[:]"
     q: "float[:]"
     v: "float[:]"
     tau: "float[:]"
@@ -427,6 +441,13 @@ def take_step(
         b.known = 1
     if s.springs == 1:
         run(k.springs)
+    if s.forced == 1:
+        run(k.forces)
+    if s.resists == 1:
+        run(k.resistance)
+        for i in range(m.nv):
+            m.stiffness[i] = s.own_K[i] + s.more_K[i]
+            m.damping[i] = s.own_D[i] + s.more_D[i]
     middle(s, m, shapes, k)
     if s.alpha == 0.0:
         rows.follows = 0
@@ -515,6 +536,7 @@ def take_step(
     for i in range(m.nv):
         s.v[i] = s.v_e[i]
         s.change[i] = s.after[i] - s.v_m[i]
+    s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
     return 0
 

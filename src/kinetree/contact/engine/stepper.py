@@ -69,12 +69,19 @@ class EngineStepper(Stepper):
         self.is_plain = _is_plain(field)
         self._has_levels = joints.friction and joints.level is not JointRows().level
         free = None if self.prescription is None else self.prescription.others(model)
+        native = {}
+        if compiled and not self.is_plain and not model.couplings:
+            start = 0.0, model.neutral(), np.zeros(model.nv), field.inputs(model)
+            native["forces"] = _forces.compiled(model, *start, field=field)
+            if field.actuators is not None:
+                native["resistance"] = _resistance.compiled(model, *start, field=field)
+        self.is_native = self.is_plain or bool(native)
         self.engine = Engine(
             model, settings.scene, joints=joints, tolerance=engine_tolerance(settings.tolerance),
             rest_velocity=settings.rest_velocity, correction_speed=settings.correction_speed,
             conserving=settings.conserving and self.prescription is None,
             stiffness=settings.stiffness, damping=settings.damping, springs=self.is_plain,
-            flying=self.flies, free=free,
+            flying=self.flies, free=free, **native,
         )  # fmt: skip
         self._resists = self.engine.stiffness, self.engine.damping
         self.memories = np.empty(batch, dtype=object)
@@ -84,7 +91,7 @@ class EngineStepper(Stepper):
     @property
     def _is_steady(self):
         """Whether forces of a step need nothing but what is held."""
-        return self.is_plain and self.prescription is None and not self._has_levels
+        return self.is_native and self.prescription is None and not self._has_levels
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
@@ -119,7 +126,7 @@ class EngineStepper(Stepper):
             many = count if self._is_steady else 1
             with NamingTime(self.model, t, qd, h, "contact"):
                 applied = self._applied(t, h, q, qd, tau)
-                end = self.engine.step(q, qd, h, applied, count=many, memory=memory)
+                end = self.engine.step(q, qd, h, applied, count=many, memory=memory, t=t)
             q, qd, work = end.q, end.qd, work + end.work
             t, count = t + end.taken * h, count - end.taken
             if end.taken:
@@ -164,7 +171,7 @@ class EngineStepper(Stepper):
             engine.rows.dry_level[:] = [
                 self.joints.level(c, qd[i]) for i, c in self.joints.friction
             ]
-        if self.is_plain:
+        if self.is_native:
             return tau
         if not self.compiled:
             if field.actuators is not None:

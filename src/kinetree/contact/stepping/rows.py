@@ -204,6 +204,8 @@ _EACH = 500  # as much code for each row as the equations of so many pairs of ro
 
 def is_short(constraints: StepConstraints, most) -> bool:
     """Whether a step has no more code than one with ``most`` rows in one group."""
+    if 3 * _EACH * len(constraints.scene.pairs) > _length(most):  # a contact each, at least
+        return False
     return sum(map(_length, coupled_rows(constraints))) <= _length(most)
 
 
