@@ -107,7 +107,7 @@ def _kind(name, formats, path):
 
 def _parsed(load, name, kind, path, **options):
     trimesh = _trimesh()
-    data = _content(name, path)
+    data = content_of(name, path)
     try:
         data = _CHECKS[kind](data)
         return getattr(trimesh, load)(
@@ -120,7 +120,8 @@ def _parsed(load, name, kind, path, **options):
         raise LoadError(f"{path}: this is no {kind[1:].upper()} mesh: {why[:300]}") from None
 
 
-def _content(name, path):
+def content_of(name, path):
+    """The bytes of a file, unless it is too large or not a file."""
     try:
         status = os.stat(name)
         if not stat.S_ISREG(status.st_mode):

@@ -217,46 +217,40 @@ def polyhedron(hull):
     Returns vertices (n, 3), numbers of neighbours (n,), neighbours, numbers of corners of the faces
     (m,), corners counter-clockwise from outside, and normals (m, 3).
     """
-    triangles, n = hull.triangles, len(hull.vertices)
-    ends = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    owner = np.tile(np.arange(len(triangles)), 3)
-    ways = np.unique(np.concatenate([ends, ends[:, ::-1]]), axis=0)
-    counts = np.bincount(ways[:, 0], minlength=n)
-    across = {(a, b): t for (a, b), t in zip(ends.tolist(), owner.tolist(), strict=True)}
-    normals = hull.normals
-    group = list(range(len(triangles)))
-
-    def root(t):
-        while group[t] != t:
-            t = group[t]
-        return t
-
-    for (a, b), t in across.items():
-        other = across.get((b, a))
-        if other is not None and other > t and _is_flat(normals[t], normals[other]):
-            group[root(other)] = root(t)
-    faces: dict[int, dict[int, int]] = {}
-    for (a, b), t in across.items():
-        other = across.get((b, a))
-        if other is None or root(other) != root(t):
-            faces.setdefault(root(t), {})[a] = b
-    corners, numbers, outward = [], [], []
-    for t, following in faces.items():
-        start = at = next(iter(following))
+    triangles, n = np.asarray(hull.triangles, dtype=np.int64), len(hull.vertices)
+    ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
+    ways = np.unique(np.concatenate([ends @ [n, 1], ends @ [1, n]]))  # from, times n, plus to
+    counts = np.bincount(ways // n, minlength=n)
+    beyond = _beyond(triangles)
+    turned = np.cross(hull.normals[:, None], hull.normals[beyond])
+    flat = np.sum(turned**2, axis=2) < _FLAT**2
+    flat &= (beyond >= 0) & (np.einsum("ik,ijk->ij", hull.normals, hull.normals[beyond]) > 0)
+    group = np.arange(len(triangles))
+    while True:  # the least number among all triangles of a face spreads over it
+        least = np.minimum(group, np.min(np.where(flat, group[beyond], group[:, None]), axis=1))
+        if np.array_equal(least, group):
+            break
+        group = least
+    lone = np.flatnonzero(~np.any(flat, axis=1))
+    corners, numbers, faces = triangles[lone].reshape(-1).tolist(), [3] * len(lone), lone.tolist()
+    border = ~flat & np.any(flat, axis=1)[:, None]
+    following: dict[int, dict[int, int]] = {}
+    sides = ends.reshape(-1, 3, 2)[border]
+    face = np.broadcast_to(group[:, None], border.shape)[border]
+    for f, a, b in zip(face.tolist(), *sides.T.tolist(), strict=True):
+        following.setdefault(f, {})[a] = b
+    for f, after in following.items():
+        start = at = next(iter(after))
         polygon = [at]
-        while (at := following.get(at, start)) != start and len(polygon) <= len(following):
+        while (at := after.get(at, start)) != start and len(polygon) <= len(after):
             polygon.append(at)
         corners += polygon
         numbers.append(len(polygon))
-        outward.append(normals[t])
+        faces.append(f)
     return (
-        np.array(hull.vertices, dtype=float), counts, ways[:, 1], np.array(numbers),
-        np.array(corners), np.array(outward),
+        np.array(hull.vertices, dtype=float), counts, ways % n, np.array(numbers),
+        np.array(corners), np.array(hull.normals)[faces],
     )  # fmt: skip
-
-
-def _is_flat(a, b):
-    return np.sum(np.cross(a, b) ** 2) < _FLAT**2 and a @ b > 0
 
 
 # --- Triangles in a tree -------------------------------------------------------------------------
@@ -318,9 +312,12 @@ def triangle_tree(corners):
 def _beyond(triangles):
     """Across the edges 0-1, 1-2 and 2-0 of every triangle the next one, or -1, (m, 3)."""
     ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
-    known = {(a, b): k for k, (a, b) in enumerate(ends.tolist())}
-    found = [known.get((b, a), -3) // 3 for a, b in ends.tolist()]
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    size = int(triangles.max(initial=0)) + 1
+    there, back = ends[:, 0] * size + ends[:, 1], ends[:, 1] * size + ends[:, 0]
+    order = np.argsort(there, kind="stable")
+    at = np.minimum(np.searchsorted(there[order], back), len(order) - 1)
+    found = np.where(there[order][at] == back, order[at] // 3, -1)
+    return found.reshape(-1, 3)
 
 
 def masks(shapes):

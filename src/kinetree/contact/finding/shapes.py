@@ -1,13 +1,16 @@
 """Shapes in their place, points where they touch, and vectors that can be traced."""
 
+import hashlib
+import io
 import os
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.codegen.cache import open_store
 from kinetree.errors import need
-from kinetree.model.triangles import convex_hull, read_triangles
+from kinetree.model.triangles import content_of, convex_hull, read_triangles
 from kinetree.quantities import kinematics
 from kinetree.spatial.ops import less, select, sqrt
 
@@ -117,6 +120,17 @@ def hull_of(mesh) -> Hull:
 @lru_cache(maxsize=256)
 def _hull(path, scale, changed):
     del changed  # a file that has changed is read again
+    kind = os.path.splitext(path)[1].lower()
+    digest = hashlib.sha256(content_of(path, path)).hexdigest()
+    key = "\n".join(["hull 1", kind, digest, repr(scale)])
+    kept = open_store().get(key)
+    if kept is not None:
+        with np.load(io.BytesIO(kept)) as arrays:
+            return Hull(*(arrays[name] for name in Hull._fields))
     need("scipy", f"the convex hull of {path!r}", "contact")
-    hull = convex_hull(read_triangles(path, scale), path)
-    return Hull(np.array(hull.vertices), np.array(hull.faces), np.array(hull.face_normals))
+    found = convex_hull(read_triangles(path, scale), path)
+    hull = Hull(*map(np.array, (found.vertices, found.faces, found.face_normals)))
+    file = io.BytesIO()
+    np.savez(file, **hull._asdict())
+    open_store().put(key, file.getvalue())
+    return hull
