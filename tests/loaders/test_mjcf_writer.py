@@ -142,6 +142,18 @@ def test_shapes_actuators_and_postures_come_back(tmp_path):
         np.testing.assert_allclose(other.placement.E, g.placement.E, atol=1e-7)
 
 
+def test_conveyors_and_concave_meshes_are_told(rng):
+    belt = geometry.Surface(velocity=(1.0, 0.0, 0.0))
+    shapes = (
+        geometry.Geometry(0, geometry.Box((1, 1, 1)), surface=belt),
+        geometry.Geometry(0, geometry.Mesh("part.stl", convex=False)),
+    )
+    model = arm(kt.Revolute("y"), rng).replace(geometry=shapes)
+    message = r"velocity of the surface of shape 0.*convex=False of mesh 'part.stl': MuJoCo takes"
+    with pytest.warns(ModelWarning, match=message):
+        to_mjcf(model)
+
+
 def test_what_mjcf_cannot_hold_is_told(rng):
     limits = kt.Limits(velocity=3.0)
     with pytest.warns(ModelWarning, match=r"not in the MJCF: velocity limits of joints 'j'"):

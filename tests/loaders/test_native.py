@@ -11,7 +11,7 @@ from kinetree.joints import REPRESENTATIVES, check_joint
 from kinetree.loaders import load, loads, read
 from kinetree.model import JointDynamics, geometry
 from kinetree.spatial.rotation import euler_rotation
-from kinetree.writers.native import value
+from kinetree.writers.native import to_toml, value
 from kinetree.writers.native_parts import joint_table
 
 ARM = """\
@@ -400,6 +400,9 @@ def test_meshes_are_found_beside_the_file_and_nowhere_else(tmp_path):
     m, notices, _ = read(path)
     assert m.geometry[0].shape == geometry.Mesh(str(tmp_path.resolve() / "a.stl"), (1, 1, 2))
     assert not notices
+    concave = geometry.Mesh(m.geometry[0].shape.path, (1, 1, 2), convex=False)
+    path.write_text(to_toml(m.replace(geometry=(geometry.Geometry(1, concave),))))
+    assert read(path)[0].geometry[0].shape == concave
     path.write_text(body(more="[[geometry]]\nmesh = '/etc/passwd'"))
     m, (notice,), _ = read(path)
     assert not m.geometry

@@ -36,7 +36,11 @@ def write_geometry(model, elements, root, left_out):
     links, names, masked = _Links(model, elements), geom_names(model), _masked(model)
     for k, g in enumerate(model.geometry):
         shape, (parent, X) = g.shape, links.place(g)
+        if g.surface is not None and any(g.surface.velocity):
+            left_out.append(f"velocity of the surface of shape {k}, which MJCF has no word for")
         if isinstance(shape, Mesh):
+            if g.collision and not shape.convex:
+                left_out.append(f"convex=False of mesh {shape.path!r}: MuJoCo takes its hull")
             if os.path.splitext(shape.path)[1].lower() not in _MESHES:
                 left_out.append(f"mesh {shape.path!r}, which MuJoCo cannot read")
                 continue
