@@ -220,11 +220,11 @@ class Procedure:
         return f"{self.symbol} from Python"
 
     @cached_property
-    def interface(self) -> tuple:
-        """What those who call it depend on."""
+    def interface(self) -> str:
+        """A digest of what those who call it depend on."""
         kinds = [(n, _layout(kind)) for n, kind in self.arguments]
         returns, defaults = spelled(self.returns), sorted(self.defaults.items())
-        return self.symbol, self.inline, self.is_large, kinds, returns, defaults
+        return _digest((self.symbol, self.inline, self.is_large, kinds, returns, defaults))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -243,7 +243,7 @@ class Procedure:
                 value = value.interface if is_called else builtin(value)
             constants.append((name, value))
         words = code.co_code, code.co_consts, code.co_varnames
-        return repr((*words, constants, self.interface))
+        return _digest((*words, constants, self.interface))
 
     # --- machine code ---------------------------------------------------------------------------
 
@@ -344,10 +344,16 @@ def _memory_of(e) -> set[str]:
 
 @cache
 def _layout(kind):
-    """A type with all that code depends on."""
+    """A type with all that code depends on, as text."""
     if not is_record(kind):
         return spelled(kind)
-    return kind.__name__, [(n, _layout(k), kind.offsets[n]) for n, k in kind.types.items()]
+    fields = [(n, _layout(k), kind.offsets[n]) for n, k in kind.types.items()]
+    return f"{kind.__name__} {_digest(fields)}"
+
+
+def _digest(parts):
+    """A digest of what ``repr`` says."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def procedure(function: Any = None, *, inline: bool | None = None) -> Any:

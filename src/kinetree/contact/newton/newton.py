@@ -89,6 +89,13 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
     return size
 
 
+@procedure(inline=True)
+def times_six(a: "float[6]", b: "float[6]") -> float:
+    """The scalar product, of pairs of numbers at once."""
+    s = a[0:2] * b[0:2] + a[2:4] * b[2:4] + a[4:6] * b[4:6]
+    return s[0] + s[1]
+
+
 @procedure
 def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
     """``w = J v`` of a group."""
@@ -102,6 +109,11 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
             count = problem.node_count[node]
             J = view(problem.J, problem.entry_at[e])
             x = view(v, problem.node_first[node])
+            if count == 6:  # a free body
+                w0 += times_six(view(J, 0, 6), view(x, 0, 6))
+                w1 += times_six(view(J, 6, 6), view(x, 0, 6))
+                w2 += times_six(view(J, 12, 6), view(x, 0, 6))
+                continue
             for c in range(count):
                 w0 += J[c] * x[c]
                 w1 += J[count + c] * x[c]
@@ -133,7 +145,10 @@ def give(problem: Problem, g: int, p: "float[:]", out: "float[:]") -> None:
         count = problem.node_count[node]
         J = view(problem.J, problem.entry_at[e])
         x = view(out, problem.node_first[node])
-        if dim == 3:
+        if dim == 3 and count == 6:  # a free body
+            six = view(x, 0, 6)
+            six -= view(J, 0, 6) * p[0] + view(J, 6, 6) * p[1] + view(J, 12, 6) * p[2]
+        elif dim == 3:
             for c in range(count):
                 x[c] -= J[c] * p[0] + J[count + c] * p[1] + J[2 * count + c] * p[2]
         else:
@@ -170,6 +185,9 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
             y = view(e, fb)
             other = view(g, fb)
             for i in range(ca):
+                if cb == 6:
+                    own[i] += times_six(view(block, 6 * i, 6), view(y, 0, 6))
+                    continue
                 s = 0.0
                 for j in range(cb):
                     s += block[i * cb + j] * y[j]
