@@ -119,16 +119,13 @@ def simulate(
             start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
             the integrator is not stable, because springs, dampers or servos are too stiff.
     """
-    if hasattr(model, "simulated"):
-        own = model.simulated()
+    of_world = getattr(model, "simulated", None)
+    if of_world is not None:
+        own: Any = of_world()
         model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
         dt, contact = own.timestep if dt is None else dt, contact or own.contact
-        friction, limits = (
-            mine if given == usual else given
-            for given, usual, mine in zip(
-                (friction, limits), ("smooth", "stiff"), own.joints, strict=True
-            )
-        )
+        friction = own.joints[0] if friction == "smooth" else friction
+        limits = own.joints[1] if limits == "stiff" else limits
     elif q0 is None:
         raise TypeError("simulate needs the positions at the start, q0, such as model.neutral()")
     dt = 1e-3 if dt is None else dt

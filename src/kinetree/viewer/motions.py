@@ -58,8 +58,11 @@ class Motion:
 
     def at(self, which) -> "Motion":
         """Some of its states."""
-        parts = [None if x is None else x[which] for x in (self.qd, self.tau, self.source)]
-        return Motion(self.model, self.t[which], self.q[which], *parts, self.touching)
+        qd, tau, source = (
+            None if x is None else x[which] for x in (self.qd, self.tau, self.source)
+        )
+        parts = (qd, tau, source, self.touching)
+        return Motion(self.model, self.t[which], self.q[which], *parts)
 
     def reactions(self, part: Part) -> np.ndarray:
         """Of the joints, along the axes of the base, (T, joints, 6); at rest, without a motion."""

@@ -180,7 +180,9 @@ class _Sample:
     def __init__(self, worlds, k):
         self.worlds, self.k = worlds, k
         self.kernels: dict[int, Any] = {}
-        self.report, self.contacts, self.steps = None, None, None
+        self.report: Any = None
+        self.contacts: Contacts | None = None
+        self.steps: Any = None
 
     def set(self, state):
         """Take a state."""

@@ -123,9 +123,8 @@ def give_velocity(piece: Piece, velocity: Any, spin: Any) -> None:
     """Let a piece on a free joint start with a velocity along the axes of the world, (3,) each."""
     if piece.model is not None and (roots := free_roots(piece.model)):
         i = min(roots)
-        joint, at_q, at_v = (
-            x[i] for x in (piece.model.joint, piece.model.q_slice, piece.model.v_slice)
-        )
+        model = piece.model
+        joint, at_q, at_v = model.joint[i], model.q_slice[i], model.v_slice[i]
     elif piece.body is not None and isinstance(piece.body.joint, Free):
         joint, at_q, at_v = piece.body.joint, slice(0, 7), slice(0, 6)
     else:
@@ -223,8 +222,10 @@ _TERRAIN = (Plane, HeightField)
 
 def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] | None:
     """Shapes of an object: one, or several with their places on it; None where it is not one."""
-    several = what if isinstance(what, (list, tuple)) and what else [what]
-    pairs = [x if isinstance(x, (list, tuple)) and len(x) == 2 else (x, None) for x in several]
+    several: Any = what if isinstance(what, (list, tuple)) and what else [what]
+    pairs: list[Any] = [
+        x if isinstance(x, (list, tuple)) and len(x) == 2 else (x, None) for x in several
+    ]
     if not all(isinstance(shape, Shape) for shape, _ in pairs):
         return None
     color = None if color is None else tuple(map(float, color))

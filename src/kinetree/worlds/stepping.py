@@ -13,6 +13,7 @@ from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning, need
 from kinetree.integration.breakdown import NamingTime
+from kinetree.quantities.actuators import needs_of
 from kinetree.simulation.controllers import call_with_model
 from kinetree.simulation.setup import effects_of
 from kinetree.worlds.drives import Drives
@@ -152,6 +153,7 @@ class Steps:
         laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
         self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
         self.contact, self.tolerance, self.effects = contact, tolerance, effects
+        self.accelerates = "qdd" in needs_of(model.sensors)
         self.forget()
 
     @cached_property
@@ -172,6 +174,7 @@ class Steps:
         self.memory, self.end, self.checked = Memory(), None, False
         self.report = Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0)
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
+        self.rate: Any = None
 
     def saved(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
@@ -206,8 +209,13 @@ class Steps:
             for law in self.laws:
                 force = force + law(self.model, now, whole.q, whole.qd)
             self.engine.resist(self.resistance, (K, D))
-            found = self._stepped(whole, now, h, force, n - done if together else 1)
+            count = n - done if together else 1
+            if self.accelerates and count > 1:  # sensors need the change of the last step alone
+                count -= 1
+            speed = whole.qd
+            found = self._stepped(whole, now, h, force, count)
             self.inputs, total = (force, u, before), _joined(total, found.residuals)
+            self.rate = (whole.qd - speed) / h if count == 1 else self.rate
             done += found.taken
         if total is not None:
             rows, count = self.engine.rows, self.engine.rows.contacts
@@ -268,7 +276,10 @@ class Steps:
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""
         tau, u, before = self.inputs
-        given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
+        moved = self.rate is not None and self.end is whole.q
+        given: dict[str, Any] = {"t": np.asarray(t), "qdd" if moved else "tau": tau}
+        if moved:
+            given["qdd"] = self.rate
         if any(s.kind in ("touch", "force", "torque") for s in sensors.values()):
             given["contacts"], given["contact_forces"], _ = self._touching(whole)
         if self.drives.count:

@@ -90,7 +90,7 @@ class World:
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
         self.timestep = as_seconds(timestep, "timestep", least=0.0)
-        self.coefficients = {"friction": friction, "restitution": restitution}
+        self.coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
         self.settings, self.tolerance = options, tolerance
         self.joints = {"limits": limits, "friction": joint_friction}
         self._pieces: list[Piece] = []

@@ -84,7 +84,7 @@ def sweep(
     if grid is not None and count is not None:
         raise SweepError("count= is for samples that a function draws; a grid has its own count")
     plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
-    if hasattr(model, "with_model"):
+    if not isinstance(model, Model) and hasattr(model, "with_model"):
         model, run = model.model, _in_world(model, run)
     work = replace(_work(model, run, tuple(plan.values), batched), count=plan.count)
     size = _chunk_size(chunk, plan.count, work.batched)

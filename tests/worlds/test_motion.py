@@ -1,0 +1,125 @@
+"""Steps of worlds: laws of contact, sensors, servos, and MuJoCo beside them."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import geometry as shapes
+
+GRAVITY = 9.81
+
+
+def test_forces_of_a_stack_are_its_weights():
+    world = kt.World()
+    world.add_ground()
+    world.add(shapes.Box((0.2, 0.2, 0.2)), mass=2.0, at=[(0, 0, 0.1), (0, 0, 0.3), (0, 0, 0.5)])
+    start = world.q
+    world.step(100)
+    np.testing.assert_allclose(world.q, start, atol=1e-9)
+    table = world.contacts()
+    for below, above, boxes in (("world", "box", 3), ("box", "box_2", 2), ("box_2", "box_3", 1)):
+        between = table.between(above, below)
+        assert between.normal_force.sum() == pytest.approx(boxes * 2 * GRAVITY, rel=1e-5)
+        assert np.all(between.normal_force >= 0)
+    np.testing.assert_allclose(table.force_on("box_3"), (0, 0, 2 * GRAVITY), atol=1e-4)
+    np.testing.assert_allclose(table.force_on("world"), (0, 0, -6 * GRAVITY), atol=1e-4)
+    report = world.report
+    assert report.contacts == len(table) == 12
+    assert report.islands == 1
+    assert report.penetration < 1e-9
+    assert report.residuals.velocity < 1e-6
+    assert str(report).startswith("100 steps, 12 contacts in 1 islands; velocity error")
+    assert "box/box_2" in repr(table)
+    assert table.to_pandas().shape == (12, 15)
+
+
+def test_a_block_slides_and_stops_where_it_should():
+    world = kt.World(timestep=1e-3)
+    world.add_ground(friction=0.5)
+    world.add(
+        shapes.Box((0.2, 0.2, 0.1)), mass=1.0, at=(0, 0, 0.05), velocity=(1, 0, 0), friction=0.5
+    )
+    world.step(50)
+    slip = world.contacts().slip
+    v = 1 - 0.5 * GRAVITY * 0.05
+    np.testing.assert_allclose(slip, np.tile((v, 0, 0), (4, 1)), atol=1e-6)
+    world.step(350)
+    assert np.abs(world.qd).max() < 1e-9
+    assert world["box"].position[0] == pytest.approx(1 / (2 * 0.5 * GRAVITY), rel=1e-2)
+
+
+def test_sensors_of_a_world():
+    builder = kt.ModelBuilder("probe").body(
+        "block", joint=kt.Free(), inertia=kt.shapes.box(0.2, 0.2, 0.2, mass=3.0)
+    )
+    builder.geometry(shapes.Box((0.2, 0.2, 0.2)), on="block").frame(
+        "imu", on="block", at=(0.1, 0, 0)
+    )
+    builder.sensor("acceleration", "accelerometer", of="imu").sensor("feel", "touch", of="block")
+    builder.sensor("time", "clock")
+    world = kt.World(gravity=(0, 0, -GRAVITY))
+    world.add_ground()
+    world.add(builder.build(), name="a", at=(0, 0, 0.1))
+    world.add(builder.build(), name="b", at=(3, 0, 2))  # falls
+    world.step(10)
+    read = world.read_sensors()
+    np.testing.assert_allclose(read["a.acceleration"], (0, 0, GRAVITY), atol=1e-6)
+    np.testing.assert_allclose(read["b.acceleration"], (0, 0, 0), atol=1e-6)
+    assert read["a.feel"].item() == pytest.approx(3 * GRAVITY, rel=1e-5)
+    assert read["b.feel"].item() == 0
+    assert read["a.time"].item() == pytest.approx(0.02)
+
+
+def test_stiff_servos_do_not_chatter():
+    builder = kt.ModelBuilder("arm").body(
+        "link", joint=kt.Revolute("y"), inertia=kt.shapes.sphere(0.05, mass=0.1, at=(0, 0, -0.2))
+    )
+    builder.actuator("servo", joint="link_joint", kp=500.0, kv=50.0)
+    world = kt.World(timestep=5e-3)  # a spring of 1.7 kHz, a damper of 0.1 ms
+    arm = world.add(builder.build())
+    world.step(800, control=[0.7])
+    assert arm.q[0] == pytest.approx(0.7, abs=1e-3)
+    assert abs(arm.qd[0]) < 1e-9
+
+
+def test_limits_of_joints_hold():
+    limits = kt.Limits(lower=-0.3, upper=0.4)
+    builder = kt.ModelBuilder("arm").body(
+        "link", joint=kt.Revolute("y"), limits=limits,
+        inertia=kt.shapes.sphere(0.05, mass=1.0, at=(0.3, 0, 0)),
+    )  # fmt: skip
+    world = kt.World()
+    arm = world.add(builder.build())
+    world.step(300)
+    assert arm.q[0] == pytest.approx(0.4, abs=1e-9)
+    assert abs(arm.qd[0]) < 1e-9
+
+
+def test_a_world_of_mjcf_moves_as_in_mujoco(tmp_path):
+    text = """<mujoco><option timestep="0.001" integrator="implicitfast"/><worldbody>
+    <geom type="plane" size="5 5 .1"/>
+    <body name="ball" pos="0 0 1"><freejoint/><geom type="sphere" size=".1"/></body>
+    <body name="top" pos="1 0 1"><freejoint/><geom type="box" size=".1 .2 .3"/></body>
+    <body name="arm" pos="0 2 1"><joint name="a" axis="0 1 0" damping=".1"/>
+      <geom type="capsule" size=".03" fromto="0 0 0 .4 0 0" contype="0"/>
+      <body name="fore" pos=".4 0 0"><joint name="b" axis="0 1 0" damping=".1"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" contype="0"/></body></body>
+    </worldbody><actuator><motor joint="a" gear="2"/></actuator></mujoco>"""
+    path = tmp_path / "scene.xml"
+    path.write_text(text)
+    world = kt.World.from_file(path)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    top = world["top"]
+    top.set_velocity(velocity=(0.1, 0.2, 0.3), spin=(1, 2, 3))
+    data.qvel[6:9], data.qvel[9:12], data.ctrl[0] = (0.1, 0.2, 0.3), (1, 2, 3), 0.7
+    for _ in range(200):
+        mujoco.mj_step(model, data)
+    world.step(200, control=[0.7])
+    for name in ("ball", "top"):
+        np.testing.assert_allclose(
+            world[name].position, data.body(name).xpos, atol=5e-3
+        )  # 1 ms of first order there, second here
+    np.testing.assert_allclose(top.pose[:3, :3].ravel(), data.body("top").xmat, atol=5e-3)
+    np.testing.assert_allclose(world["arm"].q, data.qpos[14:], atol=5e-3)
