@@ -27,8 +27,9 @@ class TimeStepping:
 
     In every step velocities, impulses of contacts, stops, dry joint friction and loops are found
     together, so that at its end nothing penetrates, nothing pulls, and friction is within its
-    cone. The order in time is one while something touches, and always with loops or exact
-    friction; it is that of the integrator in flight.
+    cone. The order in time is one where something begins to touch or to slide, two while it goes
+    on; in flight it is that of the integrator, or two where forces are Python code, the model has
+    more than 64 velocity variables, loops or exact friction.
 
     Args:
         scene: what can touch, a ``Scene``.

@@ -349,19 +349,31 @@ class Engine:
 
     def forces(self) -> "ContactForces":
         """Contacts that had rows in the last step."""
+        rows, n, force = self.rows, self.rows.contacts, self._forces()
+        found = self._contacts(rows.contact[:n])
+        return ContactForces(found, force[:, :3], force[:, 3:], rows.slip[:n].copy())
+
+    def _forces(self):
+        """Forces and moments of the contacts of the last step, (n, 6)."""
         rows, n = self.rows, self.rows.contacts
-        which = rows.contact[:n]
-        scale = np.where(np.arange(6) < rows.dim[:n, None], rows.scale[:n] * rows.force[:n], 0.0)
-        return ContactForces(
-            self._contacts(which), scale[:, :3], scale[:, 3:], rows.slip[:n].copy()
-        )
+        return np.where(np.arange(6) < rows.dim[:n, None], rows.scale[:n] * rows.force[:n], 0.0)
+
+    def keys_and_forces(self) -> tuple[Array, Array, Array]:
+        """Shapes and features (n, 3) of the last step's contacts, their forces, those of joints."""
+        f, which = self.found, self.rows.contact[: self.rows.contacts]
+        keys = np.stack([f.first[which], f.second[which], f.feature[which]], axis=1)
+        return keys, self._forces()[:, :3], self.joint_forces
+
+    def name_of(self, first: int, second: int, feature: int) -> str:
+        """Name of a contact of two shapes."""
+        return f"{self._pair_name(first, second)}:{feature}"
 
     def _contacts(self, which):
         """Some of those that were found last."""
         f = self.found
         first, second, bodies = f.first[which], f.second[which], f.bodies[which]
         keys = zip(first.tolist(), second.tolist(), f.feature[which].tolist(), strict=True)
-        names = tuple(f"{self._pair_name(i, j)}:{k}" for i, j, k in keys)
+        names = tuple(self.name_of(*key) for key in keys)
         return Contacts(
             bodies[:, 0], bodies[:, 1], f.point[which], f.normal[which], f.gap[which], names,
             f.friction[which, 0], f.restitution[which],

@@ -1,7 +1,7 @@
 """Steps of ``simulate`` by the engine: single motions, and batches one motion after the other."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,39 @@ def _resistance(model, t, q, qd, inputs, *, field):
     return field.actuators.resistance(model, t, q, qd, inputs)
 
 
-class _Held(tuple):
-    """Names of contacts and forces of rows; ``drive`` are forces of prescribed joints' drives."""
+class _Held(NamedTuple):
+    """Forces of a step: of contacts with their shapes and features, of other rows, of drives."""
 
-    drive: Any = 0.0
+    keys: Any
+    force: Any
+    joints: Any
+    drive: Any
+
+
+class EngineNotes(Notes):
+    """Recorder of forces and residuals; contacts get their names when the motion has ended."""
+
+    engine: Engine
+
+    def _gathered(self):
+        """Forces of contacts that came and went, in columns by name, and of other rows."""
+        found = [
+            (k, *index, f[index])
+            for k, (f, _) in enumerate(self.stored)
+            for index in np.ndindex(*self.batch)
+            if isinstance(f[index], _Held)
+        ]
+        keys = [list(map(tuple, held.keys.tolist())) for *_, held in found]
+        names = {key: self.engine.name_of(*key) for of_step in keys for key in of_step}
+        order = sorted(names, key=lambda key: names[key])
+        column = {key: k for k, key in enumerate(order)}
+        contacts = np.zeros((len(self.stored), *self.batch, len(order), 3))
+        others = np.zeros((len(self.stored), *self.batch, len(self.engine.joint_forces)))
+        for (*at, held), of_step in zip(found, keys, strict=True):
+            contacts[(*at, [column[key] for key in of_step])] = held.force
+            others[tuple(at)] = held.joints
+        flat = contacts.reshape(*contacts.shape[:-2], -1)
+        return tuple(names[key] for key in order), np.concatenate([flat, others], axis=-1)
 
 
 class EngineStepper(Stepper):
@@ -61,7 +90,7 @@ class EngineStepper(Stepper):
         constraints = StepConstraints(model, settings.scene, joints, compiled=False)
         self.contact_step = SimpleNamespace(constraints=constraints, settings=settings)
         self.constraints = "contact" if constraints.closes else None
-        self.notes = Notes(self.contact_step, batch)
+        self.notes = EngineNotes(self.contact_step, batch)
         self.notes.force = np.empty(batch, dtype=object)
         self.prescription = field.prescription
         rigid = constraints.closes or joints.friction
@@ -83,6 +112,7 @@ class EngineStepper(Stepper):
             stiffness=settings.stiffness, damping=settings.damping, springs=self.is_plain,
             flying=self.flies, free=free, **native,
         )  # fmt: skip
+        self.notes.engine = self.engine
         self._resists = self.engine.stiffness, self.engine.damping
         self.memories = np.empty(batch, dtype=object)
         for index in np.ndindex(*batch):
@@ -131,22 +161,14 @@ class EngineStepper(Stepper):
             t, count = t + end.taken * h, count - end.taken
             if end.taken:
                 all_residuals.append(end.residuals)
-                held = self._held()
+                held = _Held(*self.engine.keys_and_forces(), self.engine.drive)
                 if self.prescription is not None:
                     q, qd, _ = self.prescription.at(self.model, t, q, qd)
             if end.taken < many:
                 q, qd, done = super().stepped(t, h, q, qd, tau)[:3]
                 t, count, work, held = t + h, count - 1, work + done, None
         residuals = gathered(all_residuals) if all_residuals else np.zeros(len(Residuals._fields))
-        others = np.zeros(len(self.engine.joint_forces))
-        return (q, qd, work, residuals), ((), others) if held is None else held
-
-    def _held(self):
-        """Names of the contacts of the last step, and forces of all rows."""
-        found, joints = self.engine.forces(), self.engine.joint_forces
-        held = _Held((found.contacts.names, np.concatenate([found.force.ravel(), joints])))
-        held.drive = self.engine.drive
-        return held
+        return (q, qd, work, residuals), held
 
     def drive_forces(self, arrays):
         """Joint forces of the controller, and of the drives of prescribed joints, (T, ..., nv).
@@ -158,7 +180,7 @@ class EngineStepper(Stepper):
         for at in np.ndindex(found.shape[:-1]):
             t, q, qd, tau = arrays["t"][at[0]], *(arrays[n][at] for n in ("q", "qd", "tau"))
             held = self.notes.stored[at[0]][0][at[1:]]
-            own = getattr(held, "drive", 0.0)
+            own = held.drive if isinstance(held, _Held) else 0.0
             found[at] = self.field.driven(self.model, t, q, qd, tau) + own
         return found
 
