@@ -282,7 +282,8 @@ class Features:
         ]
         kinds = {k: [type(g.shape) for g in scene.pairs[k][:2]] for k in self.numbers}
         for k, both in kinds.items():
-            if not all(issubclass(kind, (Box, Mesh, Plane)) for kind in both):
+            convex = all(getattr(g.shape, "convex", True) for g in scene.pairs[k][:2])
+            if not (convex and all(issubclass(kind, (Box, Mesh, Plane)) for kind in both)):
                 names = " and ".join(kind.__name__ for kind in both)
                 raise ModelError(
                     f"event-driven contact takes shapes with closed forms and polyhedra (Box, Mesh "

@@ -17,6 +17,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.contacts import Contacts, body_motions, contact_axes
 from kinetree.contact.finding.pairs import coefficients_of
 from kinetree.contact.impacts.collision import Collision, Impact, finished
+from kinetree.contact.impacts.patches import patch_impacts
 from kinetree.contact.impacts.several import islands, sequential_impacts, simultaneous_impacts
 from kinetree.contact.impacts.single import require_law
 from kinetree.contact.scene import Scene
@@ -44,18 +45,16 @@ def impact(
         q: joint positions [m, rad], (nq,).
         qd: joint velocities before [m/s, rad/s], (nv,).
         contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.
-        law: of restitution: ``"newton"``, ``"poisson"`` or ``"energetic"``. ``arrested`` and the
-            tangential and torsional options are equations for the velocities after the impact, and
-            so go with Newton's law only.
+        law: of restitution: ``"newton"``, ``"poisson"`` or ``"energetic"``.
         restitution: coefficients from 0 to 1, a number or (n,); by default those of the contacts,
             or zero.
         friction: coefficients, a number or (n,); by default those of the contacts, or zero.
         order: ``"simultaneous"``, or ``"sequential"``: one contact after the other, but for
-            ``arrested`` and the tangential and torsional options.
+            ``arrested``, which is about all contacts at once.
         arrested: whether friction stops all sliding, as RBDA (11.72) assumes; an error where it
             would take more friction than there is.
         tangential_restitution: how much of the sliding comes back, reversed, where friction can
-            reverse it; from 0 to 1. Like the next two, for single points.
+            reverse it; from 0 to 1. It and the next two: see ``patches``.
         torsional_friction: couple about the normal per normal impulse, at most [m].
         torsional_restitution: how much of the spin about the normal comes back, reversed.
         given: names of prescribed joints, whose velocities no impulse changes.
@@ -72,7 +71,7 @@ def impact(
         "torsional_restitution": torsional_restitution,
         "torsional_friction": torsional_friction,
     }
-    _require_consistent(law, order, arrested, [name for name, value in patch.items() if value])
+    _require_consistent(order, arrested, [name for name, value in patch.items() if value])
     collision = _collision(model, q, qd, contacts, tolerance, given)
     n = collision.contacts.size
     e = coefficients_of(restitution, collision.contacts.restitution, n, "restitution", most=1)
@@ -80,9 +79,9 @@ def impact(
         friction = np.inf
     mu = coefficients_of(friction, collision.contacts.friction, n, "friction")
     if any(patch.values()):
-        return _patch(collision, e, mu, tuple(patch.values()))
+        return _patch(collision, e, mu, tuple(patch.values()), law, order)
     if arrested:
-        return _arrested(collision, e, mu)
+        return _arrested(collision, e, mu, law)
     impulse, error, rows = np.zeros((n, 3)), 0.0, (collision.J, collision.zeta)
     for group in islands(collision.W):
         zeta = collision.zeta[group]
@@ -121,40 +120,37 @@ def capture(
     return finished(collision, (J, zeta), lam[:, :3], None, couple=couple, law="capture")
 
 
-def _require_consistent(law, order, arrested, patch):
+def _require_consistent(order, arrested, patch):
     """Raise ImpactError for options that would leave another without effect.
 
     Args:
-        law: of restitution.
         order: of the contacts.
         arrested: whether sliding stops.
         patch: names of the tangential and torsional options that are not zero.
     """
-    options = ["arrested=True"] * bool(arrested) + patch
-    if not options:
-        return
     if arrested and patch:
         raise ImpactError(
             f"impact(arrested=True) stops all sliding, and {', '.join(patch)} would bring some of "
             f"it back or limit it: leave out one of them"
         )
-    for name, value, needed in (("law", law, "newton"), ("order", order, "simultaneous")):
-        if value != needed:
-            raise ImpactError(
-                f"impact({', '.join(options)}) gives the velocities after the impact, as in RBDA "
-                f"(11.71), (11.72), and so goes with {name}={needed!r} only; got {value!r}: leave "
-                f"out {name}=, or {', '.join(options)}"
-            )
+    if arrested and order != "simultaneous":
+        raise ImpactError(
+            f"impact(arrested=True) stops the sliding at all contacts at once, RBDA (11.72), and "
+            f"so goes with order='simultaneous' only, got {order!r}: leave out one of them"
+        )
 
 
-def _arrested(collision, e, mu):
-    """RBDA (11.72), at all contacts at once."""
+def _arrested(collision, e, mu, law):
+    """RBDA (11.72), at all contacts at once; restitution by the law, sliding stopped meanwhile."""
     n = collision.contacts.size
     hit = np.flatnonzero(collision.zeta[:, 0] < 0)
     impulse, E = np.zeros((n, 3)), np.zeros((len(hit), 3))
     E[:, 0] = e[hit]
     W, size = collision.W[hit][:, :, hit], 3 * len(hit)
-    W, right = W.reshape(size, size), -((1 + E) * collision.zeta[hit]).ravel()
+    W, before = W.reshape(size, size), collision.zeta[hit].ravel()
+    right = -(1 + E.ravel()) * before
+    if law != "newton":
+        right = _restored(W, before, e[hit], law) - before
     impulse[hit] = np.linalg.lstsq(W, right, rcond=1e-12)[0].reshape(-1, 3)
     names = collision.contacts.names or [str(k) for k in range(n)]
     for k in hit:
@@ -165,28 +161,44 @@ def _arrested(collision, e, mu):
                 f"arresting the sliding at contact {names[k]!r} takes {needed}, and friction has "
                 f"{mu[k]:.6g}: it slides on; leave out arrested=True"
             )
-    return finished(collision, (collision.J, collision.zeta), impulse, mu, law="newton")
+    return finished(collision, (collision.J, collision.zeta), impulse, mu, law=law)
 
 
-def _patch(collision, e, mu, patch):
-    """One contact with tangential and torsional effects."""
+def _restored(W, before, e, law):
+    """Velocities (3n,) after an impact that arrests, by the impulses or the work of restitution."""
+    normal = np.arange(len(e)) * 3
+    pressed = np.linalg.lstsq(W, -before, rcond=1e-12)[0]
+    share = e * pressed[normal]
+    response = np.linalg.pinv(np.linalg.pinv(W, rcond=1e-12)[np.ix_(normal, normal)], rcond=1e-12)
+    if law == "energetic":
+        target = np.sum(e**2 * np.maximum(-pressed[normal] * before[normal] / 2, 0.0))
+        work = share @ response @ share / 2
+        share = share * np.sqrt(min(target, -pressed @ before / 2) / work) if work > 0 else share
+    after = np.zeros(len(before))
+    after[normal] = response @ share
+    return after
+
+
+def _patch(collision, e, mu, patch, law, order):
+    """Contacts with tangential and torsional effects."""
     e_t, e_r, mu_r = (float(x) for x in patch)
     if not (0 <= e_t <= 1 and 0 <= e_r <= 1 and mu_r >= 0):
         raise ShapeError(
             f"tangential and torsional restitution must be from 0 to 1, and torsional friction not "
             f"negative; got {e_t}, {e_r}, {mu_r}"
         )
-    if len(islands(collision.W)) < collision.contacts.size:
-        raise ImpactError(
-            "tangential and torsional restitution, and torsional friction, are for contacts that "
-            "do not feel one another; these are hit together: leave the options out"
-        )
     J, zeta = with_spin(collision, axes=1)
-    lam = np.zeros(zeta.shape)
-    for k in np.flatnonzero(zeta[:, 0] < 0):
-        W = J[k] @ collision.A @ J[k].T
-        lam[k] = patch_impact(W, zeta[k], (e[k], e_t, e_r), (mu[k], mu_r))
-    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law="newton")
+    lam, error, n = np.zeros(zeta.shape), 0.0, len(zeta)
+    E, limits = np.tile([0.0, e_t, e_t, e_r], (n, 1)), np.column_stack([mu, np.full(n, mu_r)])
+    E[:, 0] = e
+    W = np.einsum("nav,vw,mbw->namb", J, collision.A, J)
+    for group in islands(W):
+        if np.any(zeta[group, 0] < 0):
+            lam[group], missed = patch_impacts(
+                W[group][:, :, group], zeta[group], E[group], limits[group], law, order
+            )
+            error = max(error, missed)
+    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law=law, solver=error)
 
 
 # --- Inputs --------------------------------------------------------------------------------------
@@ -205,54 +217,6 @@ def _collision(model, q, qd, contacts, tolerance, given):
     collision = Collision(model, q, qd, chosen, given)
     collision.require_yielding()
     return collision
-
-
-# --- Tangential and torsional restitution, torsional friction ------------------------------------
-# Softer bodies touch in a patch: it resists spin about the normal with a couple, up to ``μ_r
-# λ_n``, and gives back some of what it stored in the tangential and the torsional direction. The
-# model is algebraic (Brach): sliding and spinning are reversed, ``ζ' = -E ζ`` as in RBDA (11.71),
-# if that takes no more than friction has; otherwise friction is at its limit, against the sliding
-# or spinning at the start. Rows are (normal, tangent 1, tangent 2, spin).
-
-
-def patch_impact(W, zeta, restitution, limits):
-    """Impulse at a patch, (4,); the last is a couple about the normal [N·m·s].
-
-    Args:
-        W: velocity change per impulse, (4, 4).
-        zeta: relative velocity before, the last an angular velocity about the normal, (4,).
-        restitution: along the normal, the tangents and about the normal, (3,).
-        limits: coefficients of friction: of sliding, and of spin [m].
-    """
-    e_n, e_t, e_r = restitution
-    target = -np.array([e_n, e_t, e_t, e_r]) * zeta
-    parts = (slice(1, 3), slice(3, 4))
-    at_limit = [mu == 0 for mu in limits]
-    for _ in range(3):
-        lam = _impulse(W, zeta, target, parts, limits, at_limit)
-        beyond = [
-            not limited and np.linalg.norm(lam[part]) > mu * lam[0]
-            for part, mu, limited in zip(parts, limits, at_limit, strict=True)
-        ]
-        if not any(beyond):
-            break
-        at_limit = [a or b for a, b in zip(at_limit, beyond, strict=True)]
-    return lam
-
-
-def _impulse(W, zeta, target, parts, limits, at_limit):
-    """Impulse with some parts at their limits: ``λ = B y``, ``y`` free, the normal among it."""
-    normal, free = np.array([1.0, 0, 0, 0]), [0]
-    for part, mu, limited in zip(parts, limits, at_limit, strict=True):
-        size = np.linalg.norm(zeta[part])
-        if not limited:
-            free += range(4)[part]
-        elif size > 0:
-            normal[part] = -mu * zeta[part] / size
-    B = np.eye(4)[:, free]
-    B[:, 0] = normal
-    A = W[free] @ B
-    return B @ np.linalg.lstsq(A, (target - zeta)[free], rcond=1e-13)[0]
 
 
 # --- Jacobian rows for rotation ------------------------------------------------------------------

@@ -67,6 +67,23 @@ def simultaneous_impacts(W, zeta, e, mu, law):
 
 def sequential_impacts(W, zeta, e, mu, law):
     """Impulses (n, 3) of impacts one after the other, and the error of the solver."""
+
+    def single(k, now):
+        return single_impact(W[k, :, k], now, e[k], mu[k], law)
+
+    return one_after_the_other(W, zeta, single, lambda now: _solved(W, now, mu))
+
+
+def one_after_the_other(W, zeta, single, plastic):
+    """Impulses of contacts (n, ...) in turn, the fastest approach first, and the solver's error.
+
+    Args:
+        W: velocity changes per impulse, (n, m, n, m).
+        zeta: velocities before, (n, m), the first along the normal.
+        single: function of the number of a contact and its velocity to its impulse, (m,).
+        plastic: function of all velocities to impulses (n, m) without restitution, for what is
+            left in the end, and an error.
+    """
     impulse, now = np.zeros_like(zeta), zeta.copy()
     fastest = -np.min(zeta[:, 0])
     for _ in range(_ROUNDS):
@@ -74,12 +91,12 @@ def sequential_impacts(W, zeta, e, mu, law):
         if now[k, 0] >= 0:
             return impulse, 0.0
         if now[k, 0] > -_REST * fastest:
-            last, error = _solved(W, now, mu)
+            last, error = plastic(now)
             return impulse + last, error
-        step = single_impact(W[k, :, k], now[k], e[k], mu[k], law)
+        step = single(k, now[k])
         impulse[k] += step
         now = now + np.einsum("nab,b->na", W[:, :, k], step)
-    _solved(W, zeta, mu)  # raises if there is no solution
+    plastic(zeta)  # raises if there is no solution
     raise ImpactError(
         f"{_ROUNDS} impacts one after the other at {len(zeta)} contacts, and bodies still approach "
         f"at {-np.min(now[:, 0]):.3g} m/s; use order='simultaneous'"
