@@ -1,5 +1,8 @@
 """Contacts of all shapes: near pairs, their narrow phases, and the materials of each contact."""
 
+# Types of procedures: see kinetree.codegen.procedures.
+# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
+
 import threading
 
 import numpy as np
@@ -26,22 +29,18 @@ FOUND_FULL = -2
 
 def found_tables(capacity) -> Found:
     """An empty ``Found``."""
-    numbers, vectors = {"dtype": np.int64}, (capacity, 3)
-    return Found(
-        count=0, capacity=capacity, pairs=0, first=np.zeros(capacity, **numbers),
-        second=np.zeros(capacity, **numbers), bodies=np.zeros((capacity, 2), **numbers),
-        feature=np.zeros(capacity, **numbers), point=np.zeros(vectors), normal=np.zeros(vectors),
-        gap=np.zeros(capacity), apart=np.zeros(capacity), friction=np.zeros(vectors),
-        restitution=np.zeros(capacity), dim=np.zeros(capacity, **numbers), drift=np.zeros(vectors),
-    )  # fmt: skip
+    return Found(capacity=capacity, **_rows(Found, capacity))
 
 
 def touch_table() -> Touch:
     """A ``Touch`` of ``TOUCHES`` rows."""
-    return Touch(
-        point=np.zeros((TOUCHES, 3)), normal=np.zeros((TOUCHES, 3)), gap=np.zeros(TOUCHES),
-        feature=np.zeros(TOUCHES, dtype=np.int64),
-    )  # fmt: skip
+    return Touch(**_rows(Touch, TOUCHES))
+
+
+def _rows(record, count):
+    """Arrays of zeros for the fields of a record that are arrays."""
+    arrays = {name: kind for name, kind in record.types.items() if hasattr(kind, "dims")}
+    return {name: np.zeros((count, *kind.dims[1:]), kind.dtype) for name, kind in arrays.items()}
 
 
 class Detection:

@@ -137,6 +137,6 @@ def _left_out(model):
     groups = [(weld[loop.predecessor], weld[loop.successor]) for loop in model.loops]
     groups = [(by_weld.get(i, ()), by_weld.get(j, ())) for i, j in groups if i and j]
     apart = [p for p in model.contact_pairs if not p.touch]
-    names = names_of(model) if apart else None
-    groups += [(names.of_link(p.first), names.of_link(p.second)) for p in apart]
+    of_link = names_of(model).of_link if apart else None
+    groups += [(of_link(p.first), of_link(p.second)) for p in apart if of_link is not None]
     return {_key(i, j) for ones, others in groups for i in ones for j in others if i != j}
