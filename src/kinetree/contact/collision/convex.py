@@ -4,7 +4,7 @@ from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.clipping import clip_faces, put_between
 from kinetree.contact.collision.epa import DONE, FLAT, FULL, epa
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
-from kinetree.contact.collision.refine import refine
+from kinetree.contact.collision.refine import refine, width
 from kinetree.contact.collision.support import is_curved, round_of, support_face
 from kinetree.contact.collision.tables import BOX, HULL, Shapes, Touch
 
@@ -85,6 +85,9 @@ def nearest(
     status = APART
     gap = 0.0
     best = local("float", 9)
+    first = local("float", 3)
+    second = local("float", 3)
+    hint = local("int", 2)
     for attempt in range(2):
         m = gjk(
             shapes, i, j, corners, o, v, max(far + ra + rb, 0.0), tolerance, W, A, B, at, weight
@@ -122,8 +125,29 @@ def nearest(
             b[c] = a[c] + v[c]
         if not curved:
             gap = length
+            hint[0] = at[0, 0]
+            hint[1] = at[0, 1]
+            narrow = width(shapes, i, j, corners, o, n, first, second, hint)
+            if narrow < length - 4e-16 * scale:
+                # Rounding hid which edges and faces it is: those with the farthest corners, too.
+                if m < 4:
+                    A[m] = first
+                    B[m] = second
+                    at[m] = hint
+                    m += 1
+                for c in range(3):
+                    best[c] = n[c]
+                    best[3 + c] = a[c]
+                    best[6 + c] = b[c]
+                wide, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
+                if not solved or wide < narrow or wide < length - 1e-13 * scale:
+                    for c in range(3):
+                        n[c] = best[c]
+                        a[c] = best[3 + c]
+                        b[c] = best[6 + c]
+                break
             if m < 3 and length <= _NEAR * scale:
-                first = a * 1.0
+                start = a * 1.0
                 # A face there has a direction that is free of rounding errors, if it fits.
                 found, upper, lower = epa(
                     shapes, i, j, corners, o, m, curved, scale, W, A, B, at, n, a, b
@@ -133,7 +157,7 @@ def nearest(
                 else:
                     for c in range(3):
                         n[c] = v[c] / length
-                        a[c] = first[c]
+                        a[c] = start[c]
                         b[c] = a[c] + v[c]
             break
         wide, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)

@@ -20,6 +20,7 @@ _FACES = 1024
 _RIM = 256
 _EVEN = 1e-13  # of the size: what is in one plane
 _CLOSE = 3e-3  # of the depth: how near to a curved surface a face is for Newton's method
+_SHUT = 1e-8  # likewise where Newton's method finds nothing
 _NEAR = 1e-4  # of the size: likewise where they hardly overlap
 _THICK = 1e-11  # of the size: what is thinner is flat
 
@@ -83,6 +84,18 @@ def thicken(
         if size == 0.0:
             return 1
         m = 2
+    if m == 3:  # corners on one line are two of them
+        off = cross(W[1] - W[0], W[2] - W[0])
+        one = W[1] - W[0]
+        two = W[2] - W[0]
+        longest = max(one @ one, two @ two)
+        if off @ off <= thin * thin * longest:
+            if two @ two > one @ one:
+                W[1] = W[2]
+                A[1] = A[2]
+                B[1] = B[2]
+                at[1] = at[2]
+            m = 2
     if m == 2:
         t = W[1] - W[0]
         length = sqrt(t @ t)
@@ -108,6 +121,8 @@ def thicken(
                 break
             side = side * 0.5 + cross(t, side) * 0.8660254037844386
         if m == 2:
+            side = side - t * (side @ t)
+            side = side / sqrt(side @ side)
             n[0] = side[0]
             n[1] = side[1]
             n[2] = side[2]
@@ -136,12 +151,17 @@ def set_face(
     p: int,
     q: int,
     r: int,
+    centre: "float[3]",
     k: int,
     face: "int[1024, 3]",
     normal: "float[1024, 3]",
     offset: "float[1024]",
 ):
-    """Face ``k`` through three corners; one without an area is never the nearest."""
+    """Face ``k`` through three corners.
+
+    One without an area is never the nearest, nor one that rounding turned inside out, which has the
+    ``centre`` of the polytope in front of it.
+    """
     face[k, 0] = p
     face[k, 1] = q
     face[k, 2] = r
@@ -149,7 +169,7 @@ def set_face(
     b = W[r] - W[p]
     n = cross(a, b)
     area = n @ n
-    if area > 1e-28 * (a @ a) * (b @ b) and area > 0:
+    if area > 1e-28 * (a @ a) * (b @ b) and (W[p] - centre) @ n > 0:
         n = n / sqrt(area)
         normal[k] = n
         offset[k] = n @ W[p]
@@ -209,6 +229,7 @@ def epa(
     offset = local("float", 1024)
     rim = local("int", 256, 2)
     f = local("float", 3)
+    centre = local("float", 3)
     pa = local("float", 3)
     pb = local("float", 3)
     for k in range(m):
@@ -229,10 +250,12 @@ def epa(
     turn = 0
     if cross(W[1] - W[0], W[2] - W[0]) @ (W[3] - W[0]) > 0:
         turn = 1
-    set_face(W, 0, 1 + turn, 2 - turn, 0, face, normal, offset)
-    set_face(W, 0, 3 - 2 * turn, 1 + 2 * turn, 1, face, normal, offset)
-    set_face(W, 1, 3 - turn, 2 + turn, 2, face, normal, offset)
-    set_face(W, 2, 3 - 3 * turn, 3 * turn, 3, face, normal, offset)
+    for c in range(3):
+        centre[c] = (W[0, c] + W[1, c] + W[2, c] + W[3, c]) / 4
+    set_face(W, 0, 1 + turn, 2 - turn, centre, 0, face, normal, offset)
+    set_face(W, 0, 3 - 2 * turn, 1 + 2 * turn, centre, 1, face, normal, offset)
+    set_face(W, 1, 3 - turn, 2 + turn, centre, 2, face, normal, offset)
+    set_face(W, 2, 3 - 3 * turn, 3 * turn, centre, 3, face, normal, offset)
     faces = 4
     best = 1e300  # upper bound
     status = FULL
@@ -283,7 +306,7 @@ def epa(
                     n[c] = f[c]
                     a[c] = pa[c]
                     b[c] = pb[c]
-            if solved or old or height - lower <= 0.1 * (_CLOSE * abs(height) + _NEAR * size):
+            if solved or old or height - lower <= _SHUT * (abs(height) + size):
                 offset[near] = -wide
                 continue
             for c in range(3):
@@ -337,7 +360,7 @@ def epa(
         if faces + rims > _FACES:
             break
         for e in range(rims):
-            set_face(W, rim[e, 0], rim[e, 1], count, faces, face, normal, offset)
+            set_face(W, rim[e, 0], rim[e, 1], count, centre, faces, face, normal, offset)
             faces += 1
         count += 1
     if not polished:

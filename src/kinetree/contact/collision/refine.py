@@ -10,11 +10,18 @@ edges, corners.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
-from kinetree.contact.collision.support import into_shape, is_curved, out_of_shape, support
-from kinetree.contact.collision.tables import CYLINDER, Shapes
+from kinetree.contact.collision.support import (
+    best_face,
+    into_shape,
+    is_curved,
+    out_of_shape,
+    support,
+)
+from kinetree.contact.collision.tables import BOX, CYLINDER, HULL, Shapes
 
 _TILT = 2e-2  # [rad] by which the direction may be wrong
 _STEPS = 12
+_PARALLEL = 1e-9  # [rad]
 _SAME = 1e-12  # of the depth: as good in any direction, like the middle of a ball
 
 # What a mode of a shape is: its point is single, or anywhere on an edge or face.
@@ -63,8 +70,8 @@ def modes(shapes: Shapes, i: int, count: int) -> int:
     if is_curved(shapes, i):
         return 3 if shapes.kind[i] == CYLINDER else 1
     if count == 3:
-        return 7
-    return 3 if count == 2 else 1
+        return 8
+    return 4 if count == 2 else 2
 
 
 @procedure
@@ -85,6 +92,9 @@ def stand(
         for c in range(3):
             bend[k, c] = 0.0
     if not is_curved(shapes, i):
+        if mode == 0:
+            return nearest_face(shapes, i, o, n, p, e)
+        mode -= 1
         if count == 3 and mode == 0:
             f = cross(C[1] - C[0], C[2] - C[0])
             length = sqrt(f @ f)
@@ -163,6 +173,36 @@ def stand(
 
 
 @procedure
+def nearest_face(
+    shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]", e: "float[3]"
+) -> int:
+    """A point of the face of a box or hull whose normal is nearest to ``n``, and that normal."""
+    if i < 0 or (shapes.kind[i] != BOX and shapes.kind[i] != HULL):
+        return _NONE
+    P = shapes.pose[i]
+    d = local("float", 3)
+    into_shape(P, n, d)
+    if shapes.kind[i] == BOX:
+        k = 0
+        if abs(d[1]) > abs(d[k]):
+            k = 1
+        if abs(d[2]) > abs(d[k]):
+            k = 2
+        sign = 1.0 if d[k] > 0 else -1.0
+        for c in range(3):
+            e[c] = sign * P[4 * c + k]
+            p[c] = e[c] * shapes.size[i, k] + (P[4 * c + 3] - o[c])
+    else:
+        face = best_face(shapes, i, d)
+        f = shapes.face_normal[face]
+        x = shapes.vertex[shapes.face_vertex[shapes.face_first[face]]]
+        out_of_shape(P, o, x[0], x[1], x[2], p)
+        for c in range(3):
+            e[c] = P[4 * c] * f[0] + P[4 * c + 1] * f[1] + P[4 * c + 2] * f[2]
+    return _FACE if e @ n > 1 - _TILT else _NONE
+
+
+@procedure
 def solve_normal(
     shapes: Shapes,
     i: int,
@@ -199,6 +239,15 @@ def solve_normal(
         if sa == _NONE or sb == _NONE:
             return 0
         if sa == _FACE or sb == _FACE:
+            # what is not parallel to the face touches it with a corner, edge or rim instead
+            lean = 0.0
+            if sa == _FACE and sb == _FACE:
+                off = cross(ea, eb)
+                lean = off @ off
+            elif sa == _EDGE or sb == _EDGE:
+                lean = (ea @ eb) * (ea @ eb)
+            if lean > _PARALLEL * _PARALLEL:
+                return 0
             for c in range(3):
                 n[c] = ea[c] if sa == _FACE else -eb[c]
             if step > 0:
@@ -209,7 +258,7 @@ def solve_normal(
         if sa == _EDGE and sb == _EDGE:
             over = cross(ea, eb)
             length = sqrt(over @ over)
-            if length > 1e-6:
+            if length > _PARALLEL:
                 if over @ n < 0:
                     length = -length
                 for c in range(3):
@@ -304,6 +353,9 @@ def within(
         if mode == 1:
             return abs(s[2]) <= shapes.size[i, 1] + slack
         return sqrt(s[0] * s[0] + s[1] * s[1]) <= shapes.size[i, 0] + slack
+    if mode == 0:
+        return within_polyhedron(shapes, i, o, p, slack)
+    mode -= 1
     if count == 3 and mode == 0:
         f = cross(C[1] - C[0], C[2] - C[0])
         for k in range(3):
@@ -316,6 +368,26 @@ def within(
     past = (p - C[first]) @ way
     length = sqrt(way @ way)
     return past >= -slack * length and past <= (length + slack) * length
+
+
+@procedure
+def within_polyhedron(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", slack: float) -> bool:
+    """Whether a point is within a box or hull."""
+    P = shapes.pose[i]
+    d = local("float", 3)
+    x = local("float", 3)
+    for c in range(3):
+        d[c] = p[c] - (P[4 * c + 3] - o[c])
+    into_shape(P, d, x)
+    if shapes.kind[i] == BOX:
+        past = abs(x[0]) - shapes.size[i, 0]
+        past = max(past, abs(x[1]) - shapes.size[i, 1])
+        return max(past, abs(x[2]) - shapes.size[i, 2]) <= slack
+    for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
+        corner = shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]
+        if (x - corner) @ shapes.face_normal[f] > slack:
+            return False
+    return True
 
 
 @procedure
