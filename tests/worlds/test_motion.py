@@ -123,3 +123,34 @@ def test_a_world_of_mjcf_moves_as_in_mujoco(tmp_path):
         )  # 1 ms of first order there, second here
     np.testing.assert_allclose(top.pose[:3, :3].ravel(), data.body("top").xmat, atol=5e-3)
     np.testing.assert_allclose(world["arm"].q, data.qpos[14:], atol=5e-3)
+
+
+def test_a_conveyor_carries_a_box():
+    world = kt.World()
+    belt = shapes.Surface(velocity=(0.5, 0, 0), friction=0.8)
+    world.add(shapes.Box((4, 1, 0.1)), name="belt", at=(0, 0, -0.05), surface=belt)
+    box = world.add(shapes.Box((0.2, 0.2, 0.2)), mass=1.0, at=(0, 0, 0.1))
+    world.step(200)
+    np.testing.assert_allclose(box.velocity, (0.5, 0, 0), atol=1e-9)
+    np.testing.assert_allclose(world.contacts().slip, 0, atol=1e-9)
+
+
+def test_energy_of_objects_never_rises():
+    world = kt.World()
+    world.add_ground(friction=0.4)
+    rng = np.random.default_rng(0)
+    for k in range(3):
+        spin, velocity = 5 * rng.normal(size=3), rng.normal(size=3)
+        world.add(
+            shapes.Box((0.1, 0.15, 0.2)),
+            mass=1.0,
+            at=(0.5 * k, 0, 0.3),
+            velocity=velocity,
+            spin=spin,
+        )
+    energy = []
+    for _ in range(200):
+        world.step()
+        now = world.model, world.q, world.qd
+        energy.append(kt.kinetic_energy(*now) + kt.potential_energy(*now[:2]))
+    assert np.diff(energy).max() < 1e-13 * energy[0]

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +31,7 @@ from kinetree.worlds.stepping import Contacts, Report, Steps
 if TYPE_CHECKING:
     from kinetree.worlds.batch import Worlds
 
-_SURFACE = ("friction", "torsion", "rolling", "restitution", "condim", "margin", "priority",
-            "contype", "conaffinity")  # fmt: skip
+_SURFACE = tuple(f.name for f in fields(Surface))
 
 
 class State(NamedTuple):
@@ -134,7 +133,8 @@ class World:
             color: of an object: red, green, blue and opacity.
             surface: friction and so on of all its shapes.
             **coefficients: single fields of ``kinetree.geometry.Surface`` for all its shapes:
-                ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on.
+                ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on. The
+                velocity of a conveyor's surface is in ``surface``.
         """
         places = pieces.placements(at)
         options = {
@@ -216,9 +216,8 @@ class World:
         """
         point = (0.0, 0.0, height) if point is None else point
         plane = with_ground(self._base, normal, point).geometry[-1]
-        return self.add(
-            Plane(), name=name, at=plane.placement, surface=surface, color=color, **coefficients
-        )
+        surface = _surface(surface, coefficients)
+        return self.add(Plane(), name=name, at=plane.placement, surface=surface, color=color)
 
     def exclude(self, first: str, second: str) -> None:
         """Let shapes pass through each other: those of two parts, bodies, links or shapes."""
@@ -615,8 +614,9 @@ class Whole:
     @cached_property
     def contact(self) -> TimeStepping:
         """The contact model."""
-        # The balance of energy is one of the whole: what moves by itself must not pay for others.
-        usual = {"conserving": len(self.model.children[0]) < 2}
+        # Energy is balanced for the whole, so that objects would pay for the errors of a robot.
+        trees = len(self.model.children[0])
+        usual = {"conserving": trees < 2 or trees == self.model.body_count}
         return TimeStepping(self.scene, **usual | self._world.settings)
 
     @cached_property
