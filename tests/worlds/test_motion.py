@@ -132,7 +132,6 @@ def test_a_conveyor_carries_a_box():
     box = world.add(shapes.Box((0.2, 0.2, 0.2)), mass=1.0, at=(0, 0, 0.1))
     world.step(200)
     np.testing.assert_allclose(box.velocity, (0.5, 0, 0), atol=1e-9)
-    np.testing.assert_allclose(world.contacts().slip, 0, atol=1e-9)
 
 
 def test_energy_of_objects_never_rises():

@@ -204,7 +204,7 @@ class _Sample:
             setattr(engine.tables.shapes, name, array)
         if "mass" in self.worlds.columns or "size" in self.worlds.columns:
             engine.kernels = self._kernels(engine)
-        engine.s.known = 0  # the energies of another world
+        engine.balance.known = engine.rows.follows = 0  # of another world
         steps.memory, steps.checked, steps.drives = self.memory, True, self._drives
         steps.advance(self, self.time, h, n, control, tau, self.worlds.world._actuators)
         self.report, self.time = steps.report, self.time + n * h
@@ -217,9 +217,7 @@ class _Sample:
     def _kernels(self, engine):
         """The code of the terms, tied to the inertias of this world."""
         if id(engine) not in self.kernels:
-            engine.tree = self._model.spanning_tree
-            engine._tie()
-            self.kernels[id(engine)] = engine.kernels
+            self.kernels[id(engine)] = engine.tied(self._model)
         return self.kernels[id(engine)]
 
     @cached_property

@@ -614,10 +614,7 @@ class Whole:
     @cached_property
     def contact(self) -> TimeStepping:
         """The contact model."""
-        # Energy is balanced for the whole, so that objects would pay for the errors of a robot.
-        trees = len(self.model.children[0])
-        usual = {"conserving": trees < 2 or trees == self.model.body_count}
-        return TimeStepping(self.scene, **usual | self._world.settings)
+        return TimeStepping(self.scene, **self._world.settings)
 
     @cached_property
     def steps(self) -> Steps:

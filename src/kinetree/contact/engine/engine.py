@@ -141,7 +141,8 @@ class Engine:
             setattr(self.s, name, value)
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
         self.s.own_K, self.s.own_D = self.stiffness, self.damping
-        self._tie(forces, resistance)
+        self._applied = forces, resistance
+        self.kernels = self.tied(model)
         self._current: Memory | None = None
         self._names: dict[tuple[int, int], str] = {}
         self._total = np.zeros(11)
@@ -207,8 +208,10 @@ class Engine:
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    def _tie(self, forces, resistance):
+    def tied(self, model: Model) -> Kernels:
+        """The code of a step, tied to the arrays here, for this model or one with other numbers."""
         s, m, b = self.s, self.mechanism, self.balance
+        forces, resistance = self._applied
         h, one = s.part, m.pose[1:]
         tied = {
             "to_middle": ("moved", s.q, s.v, h, s.q_m, s.v_m),
@@ -220,10 +223,10 @@ class Engine:
             "energy_after": ("energies", s.q_e, s.v_e, b.of_motion, b.of_place),
         }
         now = s.time, s.q, s.v, s.inputs
-        self.kernels = Kernels(forces=tied_code(forces, *now, s.tau), **{
-            name: tied_code(term_kernel(self.tree, kernel), *arrays)
+        return Kernels(forces=tied_code(forces, *now, s.tau), **{
+            name: tied_code(term_kernel(model.spanning_tree, kernel), *arrays)
             for name, (kernel, *arrays) in tied.items()
-        }, springs=tied_code(spring_kernel(self.model) if s.springs else None, s.q, s.v, s.spring),
+        }, springs=tied_code(spring_kernel(model) if s.springs else None, s.q, s.v, s.spring),
            resistance=tied_code(resistance, *now, s.more_K, s.more_D),
            loops=tied_code(self._constraints, s.q_m, self.rows.loop_K, self.rows.loop_error),
         )  # fmt: skip
