@@ -1,7 +1,11 @@
 """Collision in compiled code: near pairs, who may touch, materials, motion within the step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import trimesh
+from support.contact_scenes import wedge_in
 
 import kinetree as kt
 from kinetree.contact import Pair, Scene, with_ground
@@ -12,6 +16,7 @@ from kinetree.contact.collision.shapes import polyhedron, triangle_tree
 from kinetree.contact.collision.sweep import may_touch as may_touch_in_tables
 from kinetree.contact.collision.sweep import near_pairs, pair_tables
 from kinetree.contact.collision.tables import ALL, LISTED, WITH_BASE
+from kinetree.contact.contacts import bias
 from kinetree.contact.finding.pairs import FRICTION, RESTITUTION, ROLLING, TORSION, may_touch
 from kinetree.contact.finding.shapes import Hull
 from kinetree.model.geometry import (
@@ -22,6 +27,7 @@ from kinetree.model.geometry import (
     Ellipsoid,
     Geometry,
     HeightField,
+    Mesh,
     Plane,
     Sphere,
     Surface,
@@ -322,6 +328,46 @@ def test_fields_and_planes_are_seen_by_everything_below_their_top():
     pairs = pair_tables(shapes, 3)
     assert near_pairs(shapes, special, pairs, 0.0) == 1
     assert pairs.near[0].tolist() == [0, 2]
+
+
+def test_a_concave_mesh_touches_with_its_triangles(tmp_path):
+    dented = wedge_in(tmp_path)
+    concave = replace(dented, convex=False)
+    poses = np.eye(4)[None].copy()
+    poses[0, :3, 3] = 0.29, 0.17, 0.15  # beside the dent at (0.2, 0.1), which the hull fills
+    gaps = []
+    for mesh in (dented, concave):
+        b = kt.ModelBuilder("dent").body("ball", joint=kt.Free(), inertia=INERTIA)
+        b.geometry(Sphere(0.02), on="ball").geometry(mesh, name="mesh")
+        found = Detection(Scene(b.build())).find(poses, 1.0)
+        gaps.append(found.gap[: found.count].min())
+    side = np.array([0.4, 0.0]) - [0.2, 0.1]
+    away = np.array([0.29, 0.17]) - [0.2, 0.1]
+    along = np.clip(away @ side / (side @ side), 0, 1)
+    beside = np.array([0.2, 0.5]) - [0.2, 0.1]
+    upward = np.clip(away @ beside / (beside @ beside), 0, 1)
+    nearest = min(np.linalg.norm(away - along * side), np.linalg.norm(away - upward * beside))
+    np.testing.assert_allclose(gaps[1], nearest - 0.02, atol=1e-12)
+    assert gaps[0] < 0 < gaps[1]
+
+
+def test_rates_of_gaps_on_triangles_are_those_on_a_plane(tmp_path, rng):
+    path = tmp_path / "ground.off"
+    x = np.array([[-2.0, -2, 0], [2, -2, 0], [2, 2, 0], [-2, 2, 0]])
+    trimesh.Trimesh(x, [[0, 1, 2], [0, 2, 3]], process=False).export(path)
+    for shape in (Sphere(0.2), Box((0.3, 0.2, 0.1)), Ellipsoid((0.1, 0.2, 0.3))):
+        found = []
+        for ground in (Mesh(str(path), convex=False), Plane()):
+            b = kt.ModelBuilder("m").body("body", joint=kt.Free(), inertia=INERTIA)
+            model = b.geometry(shape, on="body").geometry(ground, name="ground").build()
+            state = np.random.default_rng(5)
+            q = model.integrate(model.neutral(), state.normal(size=6))
+            qd = state.normal(size=6)
+            q[:3] = 0.1, 0.3, 0.4
+            contacts = Scene(model).contacts(q, margin=1.0)
+            k = int(np.argmin(contacts.gap))
+            found.append((contacts.gap[k], *bias(model, q, qd, contacts)[k]))
+        np.testing.assert_allclose(*found, atol=1e-9)
 
 
 def test_faces_of_a_hull_are_polygons_around_their_normals():
