@@ -212,6 +212,7 @@ class Engine:
         """The code of a step, tied to the arrays here, for this model or one with other numbers."""
         s, m, b = self.s, self.mechanism, self.balance
         forces, resistance = self._applied
+        tree = model.uncoupled.spanning_tree
         h, one = s.part, m.pose[1:]
         tied = {
             "to_middle": ("moved", s.q, s.v, h, s.q_m, s.v_m),
@@ -224,7 +225,7 @@ class Engine:
         }
         now = s.time, s.q, s.v, s.inputs
         return Kernels(forces=tied_code(forces, *now, s.tau), **{
-            name: tied_code(term_kernel(model.spanning_tree, kernel), *arrays)
+            name: tied_code(term_kernel(tree, kernel), *arrays)
             for name, (kernel, *arrays) in tied.items()
         }, springs=tied_code(spring_kernel(model) if s.springs else None, s.q, s.v, s.spring),
            resistance=tied_code(resistance, *now, s.more_K, s.more_D),
