@@ -351,8 +351,10 @@ def settle(
     if mode == FACE:
         s = local("float", 6)
         ground(shapes, j, u, v, s)
-        # a peak, unless the face lies on the ground as a whole
-        if s[3] + s[5] >= 0 or s[3] * s[5] - s[4] * s[4] <= 1e-18 / (size * size):
+        # a peak: curved down both ways, unlike a ridge, which the edges of the face touch
+        half = (s[3] + s[5]) / 2
+        away = sqrt((s[3] - s[5]) * (s[3] - s[5]) / 4 + s[4] * s[4])
+        if half + away >= -1e-9 / size:
             return n
         if not within_shape(shapes, i, L, p):
             return n
