@@ -10,7 +10,7 @@ island by itself; trees that nothing touches keep what they have.
 from kinetree.codegen.procedures import procedure, record, sqrt
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.rows import Rows
-from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.problem import Problem
 
 __all__ = ["Balance", "balanced", "energy_of_trees"]
 
@@ -27,6 +27,7 @@ class Balance:
         energy: of trees at the end of the last step;  known: whether it is.
         total, kinetic: of trees at the end of the step.
         joints, rows: work of the joint forces and of the rows on trees, at the mean velocity.
+        island: of trees, -1 for none;  deep: of islands: 1 where penetration is left.
         drifts: of islands: 1 where a surface drifts.
         excess, size, moving, put: of islands: gain, size of all energies, kinetic energy, and work
             of the rows;  factor: of the velocities.
@@ -42,6 +43,8 @@ class Balance:
     kinetic: "float[:]"
     joints: "float[:]"
     rows: "float[:]"
+    island: "int[:]"
+    deep: "int[:]"
     drifts: "int[:]"
     excess: "float[:]"
     size: "float[:]"
@@ -64,9 +67,7 @@ def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
 
 
 @procedure
-def balanced(
-    b: Balance, p: Problem, work: Work, rows: Rows, f: Found, v: "float[:]"
-) -> "(float, float)":
+def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(float, float)":
     """Let islands have no more energy than they had or were given: what was taken, what is left.
 
     Rows give none, unless a surface drifts.
@@ -79,20 +80,23 @@ def balanced(
         b.factor[i] = 1.0
         b.drifts[i] = 0
     for t in range(p.trees):
-        i = work.tree_island[t] if p.groups > 0 else -1
+        i = b.island[t]
         if i >= 0:
             b.excess[i] += b.total[t] - b.energy[t] - b.joints[t]
             b.size[i] += abs(b.total[t]) + abs(b.energy[t]) + b.kinetic[t]
             b.moving[i] += b.kinetic[t]
             b.put[i] += b.rows[t]
     for g in range(rows.contacts):
-        u = f.drift[rows.contact[g]]
-        n = p.entry_first[g]
-        if n < p.entry_first[g + 1] and (u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0):
-            b.drifts[work.tree_island[p.node_tree[p.entry_node[n]]]] = 1
+        c = rows.contact[g]
+        u = f.drift[c]
+        if u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0:
+            for side in range(2):
+                t = b.tree[f.bodies[c, side] - 1] if f.bodies[c, side] > 0 else -1
+                if t >= 0 and b.island[t] >= 0:
+                    b.drifts[b.island[t]] = 1
     taken = 0.0
     left = 0.0
-    for i in range(p.islands if p.groups > 0 else 0):
+    for i in range(p.trees):
         excess = b.excess[i] - (b.put[i] if b.drifts[i] == 1 else min(b.put[i], 0.0))
         if excess > ROUNDING * b.size[i]:
             kept = max(b.moving[i] - excess, 0.0)
@@ -100,13 +104,13 @@ def balanced(
             taken += b.moving[i] - kept
             left = max(left, excess - (b.moving[i] - kept))
     for t in range(p.trees):
-        i = work.tree_island[t] if p.groups > 0 else -1
+        i = b.island[t]
         b.energy[t] = b.total[t]
         if i >= 0:
             b.energy[t] -= (1.0 - b.factor[i] * b.factor[i]) * b.kinetic[t]
     if taken > 0.0:
         for k in range(p.nv):
-            i = work.tree_island[p.node_tree[p.dof_node[k]]]
+            i = b.island[p.node_tree[p.dof_node[k]]]
             if i >= 0:
                 v[k] *= b.factor[i]
     return taken, left

@@ -487,7 +487,8 @@ def _balance(m, p) -> Balance:
     tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
     return Balance(
         bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),
-        of_place=np.zeros((n, 1)), drifts=np.zeros(trees, dtype=np.int64),
+        of_place=np.zeros((n, 1)),
+        **{name: np.zeros(trees, dtype=np.int64) for name in ("drifts", "island", "deep")},
         **{name: np.zeros(trees) for name in (*of_trees, "factor")},
     )  # fmt: skip
 

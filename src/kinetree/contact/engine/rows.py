@@ -12,8 +12,8 @@ from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
-    "FULL", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching", "known_again",
-    "missed", "normal_velocity", "relative_velocity", "remember", "row_velocity", "shifts_wanted",
+    "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
+    "known_again", "missed", "normal_velocity", "relative_velocity", "remember", "row_velocity",
     "slips", "targets",
 ]  # fmt: skip
 
@@ -624,42 +624,3 @@ def row_velocity(p: Problem, rows: Rows, g: int, v: "float[:]") -> float:
         for j in range(p.node_count[a]):
             w += (p.J[at + j] + rows.fixed[at + j]) * v[p.node_first[a] + j]
     return w
-
-
-@procedure
-def shifts_wanted(
-    m: Mechanism,
-    p: Problem,
-    rows: Rows,
-    h: float,
-    beta: float,
-    closed: float,
-    most: float,
-    moved: "float[:]",
-) -> float:
-    """Make the problem that of a shift of positions, and say how deep the deepest group is.
-
-    Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
-    the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
-    asks for more than ``most`` [m/s or rad/s].
-    """
-    worst = 0.0
-    for g in range(p.groups):
-        k = rows.contact[g]
-        end = rows.gap[g] + beta * row_velocity(p, rows, g, moved)
-        p.kind[g] = BOUNDS
-        p.dim[g] = 1
-        p.impulse[g] = p.impulse[p.row_first[g]]  # what is pressed together stays together
-        p.row_first[g] = g
-        p.target[g] = 0.0
-        if g < rows.contacts or k < rows.stops:
-            worst = max(worst, -end)
-            p.target[g] = max(end, -most * h) / h
-        elif k < rows.stops + rows.dry:
-            p.low[g] = 0.0
-            p.high[g] = 0.0
-        else:
-            worst = max(worst, abs(end))
-            p.target[g] = min(max(end, -most * h), most * h) / h
-    p.row_first[p.groups] = p.groups
-    return worst

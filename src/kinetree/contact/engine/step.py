@@ -27,6 +27,7 @@ from kinetree.contact.engine.mechanism import (
     inertia_blocks,
 )
 from kinetree.contact.engine.rows import (
+    UNBOUNDED,
     Rows,
     add_contacts,
     add_joint_rows,
@@ -34,12 +35,11 @@ from kinetree.contact.engine.rows import (
     missed,
     remember,
     row_velocity,
-    shifts_wanted,
     slips,
     targets,
 )
 from kinetree.contact.newton.newton import solve
-from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import PASSES
 
 __all__ = ["Code", "Kernels", "Step", "take_step", "take_steps"]
@@ -47,6 +47,9 @@ __all__ = ["Code", "Kernels", "Step", "take_step", "take_steps"]
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, or nothing is near and flight was asked for."""
+
+SHIFTED = 1e-3
+"""Error of a shift of positions, relative to what holds it: the next step takes out the rest."""
 
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
@@ -365,29 +368,94 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
 
 
 @procedure
-def deepest(s: Step, m: Mechanism, p: Problem, rows: Rows, beta: float) -> float:
-    """Penetration, or opening of a loop, at the end of the step; both go to ``residuals``."""
+def deepest(
+    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
+) -> float:
+    """Penetration, or opening of a loop, at the end of the step; both go to ``residuals``.
+
+    ``b.island`` are the islands of the trees, and ``b.deep`` those in which some is left.
+    """
+    for t in range(p.trees):
+        b.island[t] = work.tree_island[t] if p.groups > 0 else -1
+        b.deep[t] = 0
     for g in range(p.groups):
         k = rows.contact[g]
         end = rows.gap[g] + beta * row_velocity(p, rows, g, s.after)
         if g < rows.contacts or k < rows.stops:
             s.residuals[3] = max(s.residuals[3], -end)
         elif k >= rows.stops + rows.dry:
-            s.residuals[4] = max(s.residuals[4], abs(end))
+            end = -abs(end)
+            s.residuals[4] = max(s.residuals[4], -end)
+        else:
+            end = 0.0
+        if end < -s.closed and p.entry_first[g + 1] > p.entry_first[g]:
+            b.deep[b.island[p.node_tree[p.entry_node[p.entry_first[g]]]]] = 1
     return max(s.residuals[3], s.residuals[4])
 
 
 @procedure
-def shifted(s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, beta: float) -> int:
+def shifts_wanted(
+    m: Mechanism,
+    p: Problem,
+    rows: Rows,
+    b: Balance,
+    h: float,
+    beta: float,
+    most: float,
+    moved: "float[:]",
+):
+    """Make the problem that of a shift of positions, in the islands that are ``b.deep``.
+
+    Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
+    the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
+    asks for more than ``most`` [m/s or rad/s].
+    """
+    n = 0
+    entry = 0
+    for g in range(p.groups):
+        first = p.entry_first[g]
+        last = p.entry_first[g + 1]
+        k = rows.contact[g]
+        is_dry = g >= rows.contacts and k >= rows.stops and k < rows.stops + rows.dry
+        if first == last or is_dry or b.deep[b.island[p.node_tree[p.entry_node[first]]]] == 0:
+            continue
+        end = rows.gap[g] + beta * row_velocity(p, rows, g, moved)
+        bilateral = g >= rows.contacts and k >= rows.stops
+        p.kind[n] = BOUNDS
+        p.dim[n] = 1
+        p.row_first[n] = n
+        p.impulse[n] = 0.0
+        p.low[n] = -UNBOUNDED if bilateral else 0.0
+        p.high[n] = UNBOUNDED
+        p.target[n] = (min(max(end, -most * h), most * h) if bilateral else max(end, -most * h)) / h
+        p.entry_first[n] = entry
+        for j in range(first, last):
+            p.entry_node[entry] = p.entry_node[j]
+            p.entry_at[entry] = p.entry_at[j]
+            entry += 1
+        n += 1
+        p.entry_first[n] = entry
+    p.row_first[n] = n
+    p.groups = n
+
+
+@procedure
+def shifted(
+    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
+) -> int:
     """Velocities of the positions alone in ``x``: those after the step, and a shift; 0, or a code.
 
-    The impulses are those of the shift afterwards.
+    The problem is that of the shift afterwards.
     """
-    shifts_wanted(m, p, rows, s.h, beta, s.closed, s.correction, s.after)
+    shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.after)
     for k in range(m.nv):
         p.free[k] = 0.0
         p.velocity[k] = 0.0
-    if solve(p, work) < 0:
+    tolerance = p.tolerance
+    p.tolerance = max(SHIFTED, tolerance)
+    code = solve(p, work)
+    p.tolerance = tolerance
+    if code < 0:
         return WORK_FULL
     way = 0.0
     for k in range(m.nv):
@@ -519,15 +587,15 @@ def take_step(
     run(k.to_end)
     s.residuals[3] = 0.0
     s.residuals[4] = 0.0
-    if deepest(s, m, p, rows, beta) > s.closed:
-        code = shifted(s, m, p, work, rows, beta)
+    if deepest(s, m, p, work, rows, b, beta) > s.closed:
+        code = shifted(s, m, p, work, rows, b, beta)
         if code < 0:
             return code
         run(k.to_shifted)
     if s.conserving == 1:
         run(k.energy_after)
         energy_of_trees(b, p.trees, b.total)
-        taken, left = balanced(b, p, work, rows, f, s.v_e)
+        taken, left = balanced(b, p, rows, f, s.v_e)
         s.residuals[7] = taken
         s.residuals[8] = left
         s.work -= taken
