@@ -19,7 +19,7 @@ from kinetree.contact.contacts import bias, jacobian
 from kinetree.contact.event_driven.features import Features, polyhedron
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import EventDriven
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, PainleveError
 from kinetree.model.geometry import Box, Cylinder, Geometry
 from kinetree.spatial import Plucker
 
@@ -210,6 +210,60 @@ def test_hull_of_a_mesh_lands_on_a_box(tmp_path):
     assert abs(found.q[-1, 2] - 0.25) < 1e-11
     assert abs(found.contact.force[-1, :, 0].sum() - G) < 1e-9
     assert abs(found.events[0].t - np.sqrt(2 * 0.25 / G)) < 1e-11
+
+
+@pytest.mark.parametrize("floor", ["plane", "box"])
+def test_rocking_block_loses_what_housner_says(floor):
+    """Onto the other edge: the rate falls by 1 - 3/2 sin² a, with a between side and diagonal."""
+    width, height = 0.2, 0.4
+    inertia = kt.shapes.box(width, 0.3, height, mass=1.0)
+    m = kt.ModelBuilder("block").body("block", joint=kt.Planar("y"), inertia=inertia).build()
+    m = m.replace(geometry=(Geometry(1, Box((width, 0.3, height)), name="block"),))
+    m = with_ground(m) if floor == "plane" else on_box(m)
+    radius, slope, tilt = np.hypot(width, height) / 2, np.arctan2(width, height), 0.05
+    up = 0.0 if floor == "plane" else TOP
+    at = kt.poses(m, m.neutral())[0, :3, 3]
+    q = m.neutral()
+    angle = next(k for k in range(3) if abs(kt.poses(m, np.eye(3)[k])[0, 0, 0] - 1) > 0.1)
+    q[angle] = tilt
+    R = kt.poses(m, q)[0, :3, :3]
+    lowest = min((R @ [x * width / 2, 0, z * height / 2])[2] for x in (1, -1) for z in (1, -1))
+    rise = next(k for k in range(3) if abs(kt.poses(m, np.eye(3)[k])[0, 2, 3] - at[2]) > 0.5)
+    q[rise] += up - lowest
+    found = run(m, q, friction=1.0, duration=0.25, dt=0.01, error=1e-5)
+    event = next(event for event in found.events if "lands" in event.name)
+    ratio = 1 - 1.5 * np.sin(slope) ** 2
+    assert abs(event.qd_after[angle] / event.qd[angle] - ratio) < 1e-9
+    fall = 9.81 * radius * (np.cos(slope - tilt) - np.cos(slope))  # of the mass centre
+    rate = np.sqrt(2 * fall / (4 / 3 * radius**2))
+    assert abs(abs(event.qd[angle]) - rate) < 1e-5
+    kinetic = [kt.kinetic_energy(m, event.q, v) for v in (event.qd, event.qd_after)]
+    assert abs(kinetic[1] / kinetic[0] - ratio**2) < 1e-9
+
+
+def test_beam_pushed_like_chalk_over_a_box_is_painleves_paradox():
+    """Too much friction at an edge that slides ahead of the mass centre: named, not a crash."""
+    builder = kt.ModelBuilder("beam")
+    builder.body("x", joint=kt.Prismatic("x"), inertia=kt.Inertia.zero())
+    builder.body("z", on="x", joint=kt.Prismatic("z"), inertia=kt.Inertia.zero())
+    inertia = kt.shapes.box(0.02, 0.3, 1.0, mass=1.0)
+    builder.body("beam", on="z", joint=kt.Revolute("y"), inertia=inertia)
+    builder.geometry(Box((0.02, 0.3, 1.0)), on="beam", name="beam")
+    m = on_box(builder.build(), edge=2.0)
+    lean, caught = np.pi / 2 - np.arctan(2), []
+    foot = np.sin(lean) * 0.01 + np.cos(lean) * 0.5
+    contact = EventDriven(Scene(m, [("table", "beam")], friction=2.0))
+    for speed in (1.0, -1.0):
+        try:
+            kt.simulate(
+                m, [0, TOP + foot, lean], [speed, 0, 0], duration=0.01, dt=0.005, contact=contact
+            )
+        except PainleveError as error:
+            caught.append(error)
+    assert len(caught) == 1  # pushed, not dragged
+    assert caught[0].kind in ("inconsistent", "indeterminate")
+    assert caught[0].resistance < 0
+    assert caught[0].friction > caught[0].critical_friction
 
 
 def test_shapes_that_are_no_polyhedra_are_named():

@@ -27,6 +27,7 @@ from kinetree.errors import ImpactError
 
 _ROUNDS = 20_000
 _NOISE = 1e-9  # of the work of restitution, from the solver
+_GOOD = 1e-9  # error of the solver, relative, with which impulses of redundant contacts are taken
 _REST = 1e-9  # of the fastest approach: what is left of a sequence ends without restitution
 
 
@@ -134,7 +135,7 @@ def _solved(W, b, mu, count=None):
             f"no impulses part the bodies at {count} contacts that are hit together: they are "
             f"wedged between others that close in on them whatever acts; let these give way"
         )
-    if not found.converged:
+    if found.residuals.scaled > _GOOD:
         raise ImpactError(
             f"no impulses were found for {count} contacts that are hit together, the error is "
             f"{found.residuals.scaled:.3g}; use order='sequential', or fewer contacts"

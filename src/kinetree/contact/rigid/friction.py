@@ -19,6 +19,7 @@ from kinetree.errors import InfeasibleContactError, PainleveError, UnknownNameEr
 from kinetree.spelling import did_you_mean
 
 _TOLERANCE, _STEPS, _ROUNDS = 1e-12, 60, 30
+_GOOD = 1e-9  # error, of the motion without forces, with which the best forces are taken
 
 
 class Reduced(NamedTuple):
@@ -117,7 +118,7 @@ def _mixed(M, d, problem, of):
     symmetric = of.Q @ problem.M @ of.Q.T
     A, b, rows, units = scaled(M, d, Rows(mu, bounds["low"], bounds["high"]))
     whole = Equations(A, b, rows)
-    x = np.zeros(len(d))
+    x = best = np.zeros(len(d))
     for _ in range(_ROUNDS):
         friction = (M - symmetric)[:, k:] @ x[k:]
         start = cones.solve(symmetric, d + friction, mu, warm=x, **bounds)
@@ -125,6 +126,9 @@ def _mixed(M, d, problem, of):
         better, _ = cones.newton_steps(whole, x / units, _TOLERANCE, _STEPS)
         if whole.error(better) <= 100 * _TOLERANCE:
             return units * (better - whole.missing(better))
+        best = min(best, better, key=whole.error)
+    if whole.error(best) <= _GOOD:  # redundant contacts may keep Newton's method from its end
+        return units * best
     raise InfeasibleContactError(
         f"no contact forces were found with {int(np.sum(of.sliding))} contacts sliding and "
         f"{len(of.resting)} at rest: the best miss the laws by {whole.error(x / units):.3g} of the "
