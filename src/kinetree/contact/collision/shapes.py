@@ -230,7 +230,7 @@ def polyhedron(hull):
         least = np.minimum(group, np.min(np.where(flat, group[beyond], group[:, None]), axis=1))
         if np.array_equal(least, group):
             break
-        group = least
+        group = least[least]  # and over as far as it has come already
     lone = np.flatnonzero(~np.any(flat, axis=1))
     corners, numbers, faces = triangles[lone].reshape(-1).tolist(), [3] * len(lone), lone.tolist()
     border = ~flat & np.any(flat, axis=1)[:, None]
