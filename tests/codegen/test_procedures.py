@@ -1,7 +1,9 @@
 """Procedures: machine code against the meaning that Python gives the same text."""
 
+import copy
 import ctypes
 import math
+import pickle
 from fractions import Fraction
 from math import atan2, floor, sin
 
@@ -369,11 +371,22 @@ def test_large_procedures_are_compiled_by_themselves(monkeypatch):
     """Several results and conditions pass from one module to another."""
     for p in (_largest, _records):
         monkeypatch.setattr(p, "inline", False)
+        p.__class__ = Procedure
         for name in ("is_large", "members", "interface", "fingerprint", "request", "code", "_call"):
             p.__dict__.pop(name, None)
     assert _records.members == [_length, _records]
     assert 'declare { i64, double } @"' in _records.ir()
     _same(_records, lambda r: (_points(r), 0), seeds=5)
+
+
+def test_records_and_procedures_are_copied():
+    p = _points(np.random.default_rng(3))
+    q = pickle.loads(pickle.dumps(p))
+    _same_memory(p, q)
+    q.x[0] = 7.0
+    assert not np.any(p.x == 7.0)
+    assert _length(copy.copy(q).x[0]) == sqrt(3 * 49.0)
+    assert pickle.loads(pickle.dumps(_length)) is _length
 
 
 def test_recursion_is_refused():

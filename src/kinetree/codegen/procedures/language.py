@@ -138,6 +138,7 @@ class Record(ctypes.Structure):
     def __init__(self, **values):
         super().__init__()
         self.address = ctypes.addressof(self)
+        self.pointer = ctypes.c_void_p(self.address)  # ready to be given to machine code
         unknown = [name for name in values if name not in self.types]
         if unknown:
             raise TypeError(
@@ -152,9 +153,17 @@ class Record(ctypes.Structure):
             elif isinstance(kind, ArrayType):
                 setattr(self, name, np.zeros([d or 0 for d in kind.dims], kind.dtype))
 
+    def __reduce__(self):
+        return _made_again, (type(self), {name: getattr(self, name) for name in self.types})
+
     def __repr__(self):
         found = (f"{name}={getattr(self, name, None)!r}" for name in self.types)
         return f"{type(self).__name__}({', '.join(found)})"
+
+
+def _made_again(kind, values):
+    """A record, from its class and fields."""
+    return kind(**values)
 
 
 def record(definition: type) -> Any:
@@ -190,14 +199,21 @@ def _field(made, name, kind):
         convert = {FLOAT: float, INT: operator.index, BOOL: bool}[kind]
         return property(raw.__get__, lambda self, value: raw.__set__(self, convert(value)))
     label = f"{made.__name__}.{name}"
+    if isinstance(kind, ArrayType):
+        test = kind.test.replace("dtype:", "dtype")
+        scope = {"kind": kind, "dtype": kind.dtype, "ndarray": np.ndarray, "put": raw.__set__}
+        scope |= {"address": address_of}
+        exec(
+            f"def put_array(self, x):\n  if {test}: kind.checked(x, {label!r})\n"
+            f"  put(self, address(x))\n  self.__dict__[{name!r}] = x",
+            scope,
+        )
+        return property(lambda self: self.__dict__[name], scope["put_array"])
 
     def put(self, value):
-        if isinstance(kind, ArrayType):
-            raw.__set__(self, address_of(kind.checked(value, label)))
-        elif type(value) is not kind:
+        if type(value) is not kind:
             raise TypeError(f"{label} must be a {kind.__name__}, got {type(value).__name__}")
-        else:
-            raw.__set__(self, value.address)
+        raw.__set__(self, value.address)
         self.__dict__[name] = value
 
     return property(lambda self: self.__dict__[name], put)
@@ -214,11 +230,9 @@ def has_usual_arrays() -> bool:
     return usual and ctypes.c_size_t.from_address(id(array) + DATA).value == array.ctypes.data
 
 
-def address_of(array: np.ndarray) -> int:
+def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int:
     """Address of the numbers of an array; ``array.ctypes`` takes microseconds."""
-    if has_usual_arrays():
-        return ctypes.c_size_t.from_address(id(array) + DATA).value
-    return array.ctypes.data
+    return at(id(array) + DATA).value if has_usual_arrays() else array.ctypes.data
 
 
 # --- Functions of procedures, as Python runs them ------------------------------------------------

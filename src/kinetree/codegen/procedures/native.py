@@ -299,7 +299,7 @@ class Procedure:
                 given.append(f"id({name})" if has_usual_arrays() else f"word(address({name}))")
             elif is_record(kind):
                 scope[f"kind_{n}"], scope["refuse"] = kind, self._refuse
-                given.append(f"{name}.address")
+                given.append(f"{name}.pointer")
                 checks.append(
                     f"if type({name}) is not kind_{n}: refuse({name!r}, {name}, kind_{n})"
                 )
@@ -326,7 +326,13 @@ class Procedure:
 
     def __call__(self, *arguments, **named) -> Any:
         """Run the machine code."""
-        return self._call(*arguments, **named)
+        call = self._call
+        # From now on it is called without a detour, which would take as long as the call.
+        self.__class__ = type("Procedure", (Procedure,), {"__call__": staticmethod(call)})
+        return call(*arguments, **named)
+
+    def __reduce__(self):
+        return self.__qualname__
 
 
 def _memory_of(e) -> set[str]:
