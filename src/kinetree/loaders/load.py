@@ -52,12 +52,19 @@ class Options:
     srdf: Any = None
 
 
-class Loaded(NamedTuple):
-    """A model with what its file says beyond it: notices, and settings such as ``timestep``."""
-
+class _Loaded(NamedTuple):
     model: Model
     notices: tuple[Notice, ...]
     path: str
+
+
+class Loaded(_Loaded):
+    """A model with what its file says beyond it: model, notices, path.
+
+    Attributes:
+        settings: of a simulation, such as ``timestep``.
+    """
+
     settings: Mapping[str, Any] = {}
 
 
@@ -251,7 +258,9 @@ def _read(source, path, folders, format, options) -> Loaded:
     notices = report.in_order()
     if options.strict and notices:
         raise LoadError(_listed(notices, f"{path}: strict=True, and {_counted(notices)}"))
-    return Loaded(model, notices, path, report.settings)
+    loaded = Loaded(model, notices, path)
+    loaded.settings = report.settings
+    return loaded
 
 
 def _note_srdf_beside(path, report):
