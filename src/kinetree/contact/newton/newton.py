@@ -40,14 +40,17 @@ SOFT = 1e-5
 STRESS = 5.0
 """``r`` in units of 1 / d; five times more or less where steps fail, which asks other questions."""
 
+SHORT = 0.3
+"""Part of a step below which it counts as short; too many of those in a row are a failure."""
+
 SHORTEST = 0.03
 """Part of a step below which it is given up."""
 
 ALTERNATING = 100.0
-"""Penalty of the alternating direction method, in units of 1 / d, at first."""
+"""Penalty of the alternating direction method, in units of 1 / d."""
 
-AT_FIRST = 20
-"""Iterations of it, at first; then twice as many, up to 500."""
+AT_FIRST = 16
+"""Iterations of it, at first; half as many more every time, up to 500."""
 
 
 @procedure
@@ -164,13 +167,10 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
     e = work.temp
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
-    for n in range(first, last):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            e[i] = v[i] - problem.free[i]
-            g[i] = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        e[i] = v[i] - problem.free[i]
+        g[i] = 0.0
     for n in range(first, last):
         a = work.order[work.island_node[n]]
         ca = problem.node_count[a]
@@ -202,12 +202,9 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
 def gradient_size(problem: Problem, work: Work, island: int) -> float:
     """Largest scaled number of the gradient."""
     most = 0.0
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            most = max(most, abs(work.g[i]) * work.metric[i])
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        most = max(most, abs(work.g[i]) * work.metric[i])
     return most
 
 
@@ -227,14 +224,36 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
-def laws(problem: Problem, work: Work, island: int) -> "(float, float, float, int)":
-    """Errors of the laws at ``lam`` and ``w``: the largest, and the sum of squares.
-
-    Also the largest impulse, and how many groups slide. What the laws ask for is in ``p``.
-    """
+def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
+    """Largest scaled error of the laws at ``lam`` and ``w``, and the largest scaled impulse."""
     most = 0.0
-    total = 0.0
     size = 0.0
+    y = local("float", 6)
+    p = local("float", 6)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        d = work.delassus[g]
+        length = 0.0
+        for r in range(dim):
+            x = work.lam[first + r]
+            y[r] = x - work.w[first + r] / d
+            length += x * x
+        law(problem, g, y, p)
+        error = 0.0
+        for r in range(dim):
+            x = work.lam[first + r] - p[r]
+            error += x * x
+        most = max(most, d * error)
+        size = max(size, d * length)
+    return sqrt(most), sqrt(size)
+
+
+@procedure
+def states(problem: Problem, work: Work, island: int) -> "(float, int)":
+    """Sum of all squared errors, and how many groups slide; ``y`` and ``p = P(y)`` for the step."""
+    total = momentum_along(work, island)
     sliding = 0
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
@@ -243,27 +262,16 @@ def laws(problem: Problem, work: Work, island: int) -> "(float, float, float, in
         d = work.delassus[g]
         y = view(work.y, first)
         p = view(work.p, first)
-        lam = view(work.lam, first)
-        length = 0.0
         for r in range(dim):
-            y[r] = lam[r] - work.w[first + r] / d
-            length += lam[r] * lam[r]
-        law(problem, g, y, p)
-        error = 0.0
-        for r in range(dim):
-            error += (lam[r] - p[r]) * (lam[r] - p[r])
-            y[r] = lam[r] - work.stress * work.w[first + r] / d
-        most = max(most, d * error)
+            y[r] = work.lam[first + r] - work.stress * work.w[first + r] / d
         state = law(problem, g, y, p)
         work.state[g] = state
         if state == SLIDING:
             sliding += 1
-        error = 0.0
         for r in range(dim):
-            error += (lam[r] - p[r]) * (lam[r] - p[r])
-        total += d * error
-        size = max(size, d * length)
-    return sqrt(most), total, sqrt(size), sliding
+            x = work.lam[first + r] - p[r]
+            total += d * x * x
+    return total, sliding
 
 
 @procedure
@@ -475,27 +483,21 @@ def unchanged(work: Work, island: int) -> bool:
 
 
 @procedure
-def momentum_along(problem: Problem, work: Work, island: int) -> float:
+def momentum_along(work: Work, island: int) -> float:
     """Sum of the squared errors of momentum, scaled."""
     total = 0.0
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            total += work.g[i] * work.g[i] * work.inverse[i]
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        total += work.g[i] * work.g[i] * work.inverse[i]
     return total
 
 
 @procedure
 def move(problem: Problem, work: Work, island: int, t: float) -> None:
     """Take a part of the step."""
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            work.v[i] += t * work.dv[i]
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.v[i] += t * work.dv[i]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         first = problem.row_first[g]
@@ -504,7 +506,7 @@ def move(problem: Problem, work: Work, island: int, t: float) -> None:
 
 
 @procedure
-def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> None:
+def alternate(problem: Problem, work: Work, island: int, iterations: int) -> None:
     """Iterations of the alternating direction method."""
     A = local("float", 36)
     y = local("float", 6)
@@ -518,7 +520,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
         for i in range(dim * dim):
             A[i] = 0.0
         for r in range(dim):
-            A[r * dim + r] = penalty / work.delassus[g]
+            A[r * dim + r] = ALTERNATING / work.delassus[g]
         add_group(problem, work, g, A, 0)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:
@@ -529,7 +531,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
             g = work.island_group[k]
             dim = problem.dim[g]
             first = problem.row_first[g]
-            rho = penalty / work.delassus[g]
+            rho = ALTERNATING / work.delassus[g]
             w = view(work.w, first)
             lam = view(work.lam, first)
             row_velocity(problem, g, work.v, w)
@@ -544,19 +546,13 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 lam[r] = p[r]
                 p[r] += change
             give(problem, g, p, work.g)
-        for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-            node = work.order[work.island_node[n]]
-            for i in range(
-                problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-            ):
-                work.dv[i] = -work.g[i]
+        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[n]
+            work.dv[i] = -work.g[i]
         solve_factored(problem, work, island, 0, work.dv)
-        for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-            node = work.order[work.island_node[n]]
-            for i in range(
-                problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-            ):
-                work.v[i] += work.dv[i]
+        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[n]
+            work.v[i] += work.dv[i]
 
 
 @procedure
@@ -577,39 +573,35 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     rounds = 0
     length = AT_FIRST
     work.stress = STRESS
-    tried = 0
     gradient = evaluate(problem, work, island)
-    worst, merit, size, sliding = laws(problem, work, island)
-    merit += momentum_along(problem, work, island)
+    worst, size = laws(problem, work, island)
     size = max(size, forces)
     error = max(gradient, worst)
     if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
-        acting, some = guess(problem, work, island)
+        merit, sliding = states(problem, work, island)
+        acting, sliding = guess(problem, work, island)
         if acting > 0:
             steps += 1
-            if newton_step(problem, work, island, min(some, 1), 0) == 0:
+            if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
                 move(problem, work, island, 1.0)
             gradient = evaluate(problem, work, island)
-            worst, new, size, sliding = laws(problem, work, island)
-            new += momentum_along(problem, work, island)
-            if new > merit:
-                forces = prepare(problem, work, island)
+            new, sliding = states(problem, work, island)
+            if not new <= merit:
+                prepare(problem, work, island)
                 gradient = evaluate(problem, work, island)
-                worst, new, size, sliding = laws(problem, work, island)
-                new += momentum_along(problem, work, island)
-            merit = new
+            worst, size = laws(problem, work, island)
             size = max(size, forces)
             error = max(gradient, worst)
-        else:
-            worst, new, size, sliding = laws(problem, work, island)
-            size = max(size, forces)
-    factored = -1
-    fast = False
-    slow = 0
+    tried = 0  # failures
+    factored = -1  # kind of the last matrix
+    fast = False  # whether the last step was one of quick convergence
+    slow = 0  # steps in a row that were not
+    short = 0  # steps in a row that had to be cut
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
         small = MOVING * problem.tolerance * size
         if error <= small and not at_rest(work, island, forces):
             break
+        merit, sliding = states(problem, work, island)
         steps += 1
         both = min(sliding, 1)
         again = 0
@@ -620,7 +612,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         before = error
         if stuck == 0:
             t = 1.0
-            rest = momentum_along(problem, work, island)
+            rest = momentum_along(work, island)
             while True:
                 new = laws_along(problem, work, island, t) + (1.0 - t) * (1.0 - t) * rest
                 if new <= (1.0 - 0.1 * t) * merit:
@@ -631,34 +623,32 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                     break
             if stuck == 0:
                 move(problem, work, island, t)
-        if stuck != 0 and again != 0:  # with a new matrix
+                short = short + 1 if t < SHORT else 0
+        if stuck != 0 and again != 0:  # once more, with a new matrix
             factored = -1
             fast = False
             continue
-        if stuck != 0:
+        if stuck != 0 or short > 3:
             if error <= problem.tolerance * size or rounds >= problem.most_rounds:
                 break
+            short = 0
             factored = -1
             tried += 1
-            if tried % 3 == 0:
-                rounds += 1
-                alternate(problem, work, island, length, ALTERNATING)
-                length = min(2 * length, 500)
             work.stress = STRESS
             if tried % 3 == 1:
                 work.stress = 5.0 * STRESS
-            if tried % 3 == 2:
+            elif tried % 3 == 2:
                 work.stress = 0.2 * STRESS
+            else:
+                rounds += 1
+                alternate(problem, work, island, length)
+                length = min(length + length // 2, 500)
         gradient = evaluate(problem, work, island)
-        worst, merit, size, sliding = laws(problem, work, island)
-        merit += momentum_along(problem, work, island)
+        worst, size = laws(problem, work, island)
         size = max(size, forces)
         error = max(gradient, worst)
         fast = error < 0.1 * before
-        if fast:
-            slow = 0
-        else:
-            slow += 1
+        slow = 0 if fast else slow + 1
         if error <= problem.tolerance * size and slow >= 2:
             break
     return finish(problem, work, island, error, size, steps, rounds)
@@ -669,13 +659,10 @@ def finish(
     problem: Problem, work: Work, island: int, error: float, size: float, steps: int, rounds: int
 ) -> int:
     """Write velocities, impulses and residuals of an island: 0, or 1 when it is not solved."""
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        node = work.order[work.island_node[n]]
-        for i in range(
-            problem.node_first[node], problem.node_first[node] + problem.node_count[node]
-        ):
-            problem.velocity[i] = work.v[i]
-            problem.momentum_error = max(problem.momentum_error, abs(work.g[i]))
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        problem.velocity[i] = work.v[i]
+        problem.momentum_error = max(problem.momentum_error, abs(work.g[i]))
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
