@@ -27,7 +27,7 @@ def hold(t, q, qd):
 world.step(25, tau=hold)  # 0.05 s
 print(world)
 print(world.contacts())
-print(world.report)
+print(world.report())
 print("the ball is at", ball.position.round(3), "m and moves at", ball.velocity.round(3), "m/s")
 
 motion = kt.simulate(world, duration=0.4, controller=hold)  # from here on; the world stays

@@ -30,7 +30,7 @@ def film(world, name, seconds, rate=25, **look):
 
 film(world, "dominoes", 1.6, direction=(0.3, -1, 0.35), zoom=1.6)
 print(world)
-print(world.report)
+print(world.report())
 
 # %%
 # A pyramid of 15 boxes, and a heavy ball at 6 m/s. Before it arrives nothing moves; afterwards
@@ -46,4 +46,4 @@ world.step(200)
 print(f"in 0.4 s the pyramid moved by {np.abs(world.q - start).max():.0e} m")
 world.add(Sphere(0.12), density=3000, name="ball", at=(-2.0, 0.03, 0.3), velocity=(6, 0, 1.5))
 film(world, "pyramid", 1.6, direction=(-0.6, -1, 0.4), zoom=1.4)
-print(f"fastest at the end: {np.abs(world.qd).max():.2f} rad/s or m/s;", world.report)
+print(f"fastest at the end: {np.abs(world.qd).max():.2f} rad/s or m/s;", world.report())

@@ -28,7 +28,7 @@ for _ in range(50):
 t = 0.04 * np.arange(len(positions))
 kt.viewer.save_html(world.model, "fall.html", np.array(positions), t=t)
 kt.viewer.picture(world.model, "fall.png", positions[15], size=(480, 360))
-print(world.report)
+print(world.report())
 print(f"kinetic energy: at most {max(energy):.0f} J, at the end {energy[-1]:.1e} J")
 table = world.contacts()
 weight = world.model.total_mass * 9.81

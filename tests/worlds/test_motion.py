@@ -15,21 +15,23 @@ def test_forces_of_a_stack_are_its_weights():
     world.add_ground()
     world.add(shapes.Box((0.2, 0.2, 0.2)), mass=2.0, at=[(0, 0, 0.1), (0, 0, 0.3), (0, 0, 0.5)])
     start = world.q
-    world.step(100)
-    np.testing.assert_allclose(world.q, start, atol=1e-9)
+    world.step(50)
+    world.step(50)
     table = world.contacts()
+    np.testing.assert_allclose(world.q, start, atol=1e-9)
     for below, above, boxes in (("world", "box", 3), ("box", "box_2", 2), ("box_2", "box_3", 1)):
         between = table.between(above, below)
         assert between.normal_force.sum() == pytest.approx(boxes * 2 * GRAVITY, rel=1e-5)
         assert np.all(between.normal_force >= 0)
     np.testing.assert_allclose(table.force_on("box_3"), (0, 0, 2 * GRAVITY), atol=1e-4)
     np.testing.assert_allclose(table.force_on("world"), (0, 0, -6 * GRAVITY), atol=1e-4)
-    report = world.report
+    report = world.report()
     assert report.contacts == len(table) == 12
     assert report.islands == 1
     assert report.penetration < 1e-9
     assert report.residuals.velocity < 1e-6
-    assert str(report).startswith("100 steps, 12 contacts in 1 islands; velocity error")
+    assert report.residual <= 1e-6
+    assert str(report).startswith("50 steps, 12 contacts in 1 islands; velocity error")
     assert "box/box_2" in repr(table)
     assert table.to_pandas().shape == (12, 15)
 
@@ -153,3 +155,28 @@ def test_energy_of_objects_never_rises():
         now = world.model, world.q, world.qd
         energy.append(kt.kinetic_energy(*now) + kt.potential_energy(*now[:2]))
     assert np.diff(energy).max() < 1e-13 * energy[0]
+
+
+def test_steps_one_by_one_are_the_same():
+    def world():
+        made = kt.World()
+        made.add_ground()
+        made.add(shapes.Box((0.1, 0.2, 0.3)), mass=1.0, at=(0, 0, 0.2), spin=(3, 1, 2))
+        return made
+
+    one, all_at_once, looked_at = world(), world(), world()
+    for _ in range(60):
+        one.step()
+        looked_at.step()
+        looked_at.q, looked_at["box"].velocity, looked_at.contacts(), looked_at.report()
+    all_at_once.step(60)
+    np.testing.assert_array_equal(one.q, all_at_once.q)
+    np.testing.assert_array_equal(one.qd, looked_at.qd)
+    assert one.time == pytest.approx(all_at_once.time)
+
+
+def test_a_state_that_is_not_finite_is_named():
+    world = kt.World()
+    world.add(shapes.Sphere(0.1), mass=1.0, name="ball")
+    with pytest.raises(kt.SimulationError, match=r"does not stay finite: .* at joint 'ball_joint'"):
+        world.step(5, tau=[0, 0, 0, 1e200, 0, 0])

@@ -207,7 +207,7 @@ class _Sample:
         engine.balance.known = engine.rows.follows = 0  # of another world
         steps.memory, steps.checked, steps.drives = self.memory, True, self._drives
         steps.advance(self, self.time, h, n, control, tau, self.worlds.world._actuators)
-        self.report, self.time = steps.report, self.time + n * h
+        self.report, self.time = steps.report(), self.time + n * h
         self.contacts = steps.contacts(self) if keep else None
 
     @cached_property

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,12 +114,14 @@ class Report(NamedTuple):
         residuals: of all of them, the worst, and sums of energies.
         contacts: that exert forces at the end.
         islands: groups of bodies that touch, at the end.
+        residual: of the equations and laws of the last step, relative to the largest impulse.
     """
 
     steps: int
     residuals: Residuals
     contacts: int
     islands: int
+    residual: float
 
     @property
     def penetration(self) -> float:
@@ -142,8 +145,6 @@ class Steps:
         joints: how limits and dry friction of joints are taken.
         tolerance: of impulses, relative to the largest of an island.
 
-    Attributes:
-        report: of the last call.
     """
 
     def __init__(self, model, contact, joints, tolerance):
@@ -172,7 +173,7 @@ class Steps:
     def forget(self):
         """Start without memory."""
         self.memory, self.end, self.checked = Memory(), None, False
-        self.report = Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0)
+        self.taken, self.total, self.plain = 0, None, None
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
         self.rate: Any = None
 
@@ -217,22 +218,51 @@ class Steps:
             self.inputs, total = (force, u, before), _joined(total, found.residuals)
             self.rate = (whole.qd - speed) / h if count == 1 else self.rate
             done += found.taken
-        if total is not None:
-            rows, count = self.engine.rows, self.engine.rows.contacts
-            active = int(np.count_nonzero(rows.force[:count, 0]))
-            islands = int(self.engine.problem.islands)
-            self.report = Report(n, Residuals(*total.tolist()), active, islands)
+        self.taken, self.total = n, total
+        self.plain = h if control is None and tau is None and not self.laws else None
+
+    def go_on(self, whole, h, n) -> bool:
+        """Take ``n`` more steps like the last ones, in one call, if that is what is wanted."""
+        if h != self.plain or not (whole.is_ahead or whole.q is self.end) or self.accelerates:
+            return False
+        engine = self.engine
+        engine.go_on(n)
+        self.taken, self.total, whole.is_ahead = n, None, True
+        if not isfinite(engine.s.v.dot(engine.s.v)):
+            self._refuse(whole.qd, h)
+        return True
+
+    def current(self) -> tuple[np.ndarray, np.ndarray]:
+        """The state that the engine has reached."""
+        s = self.engine.s
+        self.end = s.q[self.engine.of_q]
+        return self.end, s.v[self.engine.of_v]
+
+    def report(self) -> Report:
+        """Of the last call."""
+        if not self.taken:
+            return Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
+        rows, problem = self.engine.rows, self.engine.problem
+        total = self.engine._total[:10] if self.total is None else self.total
+        active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
+        counts = active, int(problem.islands), float(problem.error)
+        return Report(self.taken, Residuals(*total.tolist()), *counts)
 
     def _stepped(self, whole, t, h, force, count):
         with NamingTime(self.model, t, whole.qd):
             found = self.engine.step(whole.q, whole.qd, h, force, count=count, memory=self.memory)
-        if not (np.all(np.isfinite(found.q)) and np.all(np.isfinite(found.qd))):
-            raise SimulationError(
-                f"world {self.model.name!r} has no finite state after the step at t = {t:.6g} s: "
-                f"forces or velocities are too large for steps of {h:g} s"
-            )
+        if not (isfinite(found.q.dot(found.q)) and isfinite(found.qd.dot(found.qd))):
+            self._refuse(found.qd, h)
         whole.q, whole.qd, self.end = found.q, found.qd, found.q
         return found
+
+    def _refuse(self, qd, h):
+        fastest = int(np.argmax(np.where(np.isfinite(qd), np.abs(qd), np.inf)))
+        at = next(i for i, x in enumerate(self.model.v_slice) if x.start <= fastest < x.stop)
+        raise SimulationError(
+            f"world {self.model.name!r} does not stay finite: forces or velocities are too large "
+            f"for steps of {h:g} s, first at joint {self.model.joint_names[at - 1]!r}"
+        )
 
     def _warn_inside(self, q):
         """Name the pairs that start inside each other."""
@@ -251,7 +281,7 @@ class Steps:
 
     def _touching(self, whole):
         """Contacts, their forces and relative velocities along normal and tangents, (n, 3)."""
-        if self.end is not None and self.end is whole.q:
+        if whole.q is self.end:  # which reading q brings up to date
             found = self.engine.forces()
             near = (found.contacts.gap <= _NEAR) | np.any(found.force, axis=1)
             return found.contacts.chosen(near), found.force[near], found.velocity[near]
@@ -276,7 +306,7 @@ class Steps:
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""
         tau, u, before = self.inputs
-        moved = self.rate is not None and self.end is whole.q
+        moved = whole.q is self.end and self.rate is not None
         given: dict[str, Any] = {"t": np.asarray(t), "qdd" if moved else "tau": tau}
         if moved:
             given["qdd"] = self.rate

@@ -438,7 +438,10 @@ class World:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be a whole number of steps, got {n!r}")
-        whole = self._whole
+        whole, h = self._whole, self.timestep
+        if control is None and tau is None and n and whole.steps.go_on(whole, h, n):
+            self._time += n * h
+            return
         whole.steps.advance(whole, self._time, self.timestep, int(n), control, tau, self._actuators)
         self._time += int(n) * self.timestep
 
@@ -449,10 +452,9 @@ class World:
         """The contacts of the last step as a table, with their forces; or those that there are."""
         return self._whole.steps.contacts(self._whole)
 
-    @property
     def report(self) -> Report:
         """Residuals and penetration of the last call of ``step``, contacts and islands."""
-        return self._whole.steps.report
+        return self._whole.steps.report()
 
     # --- sensors -----------------------------------------------------------------------------
 
@@ -596,12 +598,39 @@ class Whole:
         starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
                   for r in self.numbers for x in slices]  # fmt: skip
         self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
-        self.q = np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
-        self.qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
+        self.is_ahead = False  # the engine has a later state
+        self._q = np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
+        self._qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
         self.activation = np.zeros(sum(bool(a.activation) for a in self.model.actuators))
         self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
         self.ranges = dict(zip((id(p) for p in world._pieces), self.numbers, strict=True))
         self._world = world
+
+    def _state(self):
+        if self.is_ahead:
+            self.is_ahead = False
+            self._q, self._qd = self.steps.current()
+        return self._q, self._qd
+
+    @property
+    def q(self) -> np.ndarray:
+        """Positions."""
+        return self._state()[0]
+
+    @q.setter
+    def q(self, q: np.ndarray):
+        self._state()
+        self._q = q
+
+    @property
+    def qd(self) -> np.ndarray:
+        """Velocities."""
+        return self._state()[1]
+
+    @qd.setter
+    def qd(self, qd: np.ndarray):
+        self._state()
+        self._qd = qd
 
     @cached_property
     def scene(self) -> Scene:
@@ -630,7 +659,8 @@ class Whole:
                     f"{what} of world {self.model.name!r} must be {size} finite numbers, got shape "
                     f"{x.shape}"
                 )
-        self.q, self.qd = np.array(q, dtype=float), np.array(qd, dtype=float)
+        self._q, self._qd = np.array(q, dtype=float), np.array(qd, dtype=float)
+        self.is_ahead = False
         if activation is not None:
             self.activation = np.array(activation, dtype=float)
 

@@ -256,6 +256,14 @@ class Engine:
             s.inputs[:] = tau
         else:
             s.tau[self.of_v] = tau
+        taken = self.go_on(count)
+        return Stepped(
+            s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
+        )
+
+    def go_on(self, count: int) -> int:
+        """Take more steps from where the last one ended, as it was taken; how many were."""
+        s = self.s
         self._total[:] = 0.0
         taken = 0
         while taken < count:
@@ -270,9 +278,7 @@ class Engine:
                 break
             if code < 0:
                 self._help(code)
-        return Stepped(
-            s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
-        )
+        return taken
 
     @property
     def drive(self) -> Array:
