@@ -1,5 +1,7 @@
 """Events: found, located, acted upon; none missed."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from support.mechanisms import assert_balanced, ball, block
@@ -235,3 +237,26 @@ def test_root_is_beyond_the_crossing_and_close():
         x = root(counted, 0.0, function(0.0), 2.0, function(2.0), 1e-13)
         assert len(calls) < 90
         assert function(x) <= 0 < function(x - 1.01e-13)
+
+
+def test_events_that_have_ended_do_not_count_as_ever_faster():
+    """Sliding whose direction spins up as it comes to rest ends there; what goes on is an error."""
+    model = kt.samples.pendulum()
+    watch = SimpleNamespace(
+        name="rest", act=lambda t, q, qd: (q, qd), terminal=False, tolerance=1e-12, remedy="wait",
+        ended=True,
+    )  # fmt: skip
+    watcher = Watcher(model, [SimpleNamespace(watches=[watch])], ())
+    step = SimpleNamespace(
+        t1=0.0, q1=np.zeros(1), qd1=np.zeros(1), tau=np.zeros(1), work=np.zeros(()), events=[]
+    )
+
+    def happens(times):
+        for k in range(times):
+            step.t1 += 1e-9
+            watcher._happen(step, (), [0])
+
+    happens(8)
+    watch.ended = False
+    with pytest.raises(kt.SimulationError, match="'rest' happens faster and faster.*wait"):
+        happens(8)

@@ -114,7 +114,10 @@ class Watcher:
             )
             step.work[index] += energy
             q, qd = q1, qd1
-            self._check_zeno(step.t1, index, k)
+            if getattr(watch, "ended", False):  # such as sliding that has come to rest
+                self._last.pop((index, k), None)
+            else:
+                self._check_zeno(step.t1, index, k)
             if watch.terminal:
                 self.stopped[index] = True
         step.q1[index], step.qd1[index] = q, qd

@@ -164,7 +164,7 @@ class _Watch:
 
     def __init__(self, group, contact, kind):
         self.group, self.contact, self.kind = group, contact, kind
-        self.meets = kind == "arrive"
+        self.meets, self.ended = kind == "arrive", False
         self.name = f"{group.transitions.of.names[contact]}: {kind}"
 
     def values(self, t, q, qd, tau, stepper):
@@ -176,7 +176,9 @@ class _Watch:
 
     def act(self, t, q, qd):
         """State after the event; sets ``name`` to what happened."""
-        q, qd, self.name = getattr(self.group.transitions, self.kind)(self.contact, t, q, qd)
+        transitions = self.group.transitions
+        q, qd, self.name = getattr(transitions, self.kind)(self.contact, t, q, qd)
+        self.ended = self.kind == "stop" and transitions.mode.kind[self.contact] == STICKS
         return q, qd
 
 
