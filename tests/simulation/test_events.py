@@ -252,11 +252,11 @@ def test_events_that_have_ended_do_not_count_as_ever_faster():
     )
 
     def happens(times):
-        for k in range(times):
+        for _ in range(times):
             step.t1 += 1e-9
             watcher._happen(step, (), [0])
 
     happens(8)
     watch.ended = False
-    with pytest.raises(kt.SimulationError, match="'rest' happens faster and faster.*wait"):
+    with pytest.raises(kt.SimulationError, match=r"'rest' happens faster and faster.*wait"):
         happens(8)
