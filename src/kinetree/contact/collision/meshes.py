@@ -22,6 +22,7 @@ _TILT = 0.2  # [rad] up to which the whole of a face is looked at
 _FLAT = 1e-3  # [rad] between normals of one patch
 _SAME = 1e-7  # of the size: points that are one
 _MOST = 16  # points of a pair
+_LEVEL = 1e-7  # of the size of a patch: depths that are the same
 
 
 @procedure
@@ -242,8 +243,8 @@ def swap_touch(touch: Touch, one: int, two: int):
 def spread(touch: Touch, start: int, n: int, most: int) -> int:
     """Of the points from ``start`` on those that span their patches, one patch for every normal.
 
-    Of every patch the deepest point stays, and those farthest along eight directions; the patches
-    with the deepest points come first where there are more than ``most`` in all.
+    Of every patch those stay that are farthest along eight directions, and the deepest one if it is
+    deeper; patches with the deepest points come first where there are more than ``most`` in all.
     """
     u = local("float", 3)
     w = local("float", 3)
@@ -262,10 +263,12 @@ def spread(touch: Touch, start: int, n: int, most: int) -> int:
                 last += 1
         # of these, rows done .. last
         kept = done + 1
-        if last - done > 8:
+        if last - done > 4:
             axes_across(touch.normal[done], u, w)
             x = 0.9238795325112867
             y = 0.3826834323650898
+            outermost = False
+            span = 0.0
             for _ in range(8):
                 x, y = (x - y) * 0.7071067811865476, (x + y) * 0.7071067811865476
                 best = done
@@ -276,9 +279,17 @@ def spread(touch: Touch, start: int, n: int, most: int) -> int:
                     if reach > high + 1e-9 * abs(high):
                         high = reach
                         best = k
+                outermost = outermost or best == done
+                span = max(span, high)
                 if best >= kept:
                     swap_touch(touch, kept, best)
                     kept += 1
+            lowest = 1e300
+            for k in range(done + 1, kept):
+                lowest = min(lowest, touch.gap[k])
+            if not outermost and lowest <= touch.gap[done] + _LEVEL * span:
+                kept -= 1  # the others are as deep
+                swap_touch(touch, done, kept)
         else:
             kept = last
         # what is left of the patch goes
