@@ -679,7 +679,9 @@ def finish(
                 speed = tangential(w, dim)
                 force = tangential(p, dim)
                 problem.cone_error = max(problem.cone_error, force - mu * p[0])
-                if force < (1.0 - 1e-6) * mu * p[0]:
+                # within the cone it sticks, unless it carries nothing to speak of
+                spare = mu * p[0] - force
+                if spare > 1e-6 * mu * p[0] and spare > problem.tolerance * size:
                     bad = max(bad, speed)
             product = p[0] * (w[0] + mu * speed)
             for r in range(1, dim):
