@@ -1,0 +1,292 @@
+"""Worlds in rigid contact beside MuJoCo: the same MJCF, the same steps of 2 ms, one thread, one run.
+
+    python benchmarks/worlds.py                 all scenes, as a table
+    python benchmarks/worlds.py --only stack    those whose name contains a word
+    python benchmarks/worlds.py --picture P     time against the number of separate piles, as an image
+
+Columns: mean time of a step [µs] of both and their ratio; the median of our steps; the first step
+[ms]; contacts at the end; of ours the largest residual of a step, relative to the impulse of the
+weight in a step, of both the largest penetration and the speed at the end.
+
+MuJoCo has its default solver (Newton, pyramidal cones, soft constraints) unless ``--elliptic``.
+"""
+
+import argparse
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import mujoco
+import numpy as np
+
+import kinetree as kt
+from kinetree.contact.finding.shapes import hull_of
+from kinetree.model.geometry import Mesh
+
+STEP = 2e-3
+HEAD = f'<option timestep="{STEP}"/><size memory="800M"/>'
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scene of the benchmark.
+
+    Attributes:
+        mjcf: makes the text of the file, or its path.
+        steps: how many are timed.
+        most: how many times ``mj_step``'s time ours may take.
+        rests: whether everything lies still at the end.
+    """
+
+    mjcf: Callable[[], str]
+    steps: int
+    most: float = 2.0
+    rests: bool = True
+
+
+# --- scenes ----------------------------------------------------------------------------------------
+
+
+def world(bodies, extra="", friction=0.8, option="") -> str:
+    """An MJCF of bodies on a plane."""
+    return f"""<mujoco>{HEAD}{option}<default><geom friction="{friction} 0.005 0.0001"/></default>
+<worldbody><geom name="ground" type="plane" size="20 20 1"/>{"".join(bodies)}</worldbody>{extra}</mujoco>"""
+
+
+def body(name, geom, at, turn="", velocity="") -> str:
+    """A free body with one shape of unit density of water."""
+    del velocity
+    x, y, z = at
+    return (
+        f'<body name="{name}" pos="{x:.9g} {y:.9g} {z:.9g}" {turn}><freejoint name="{name}"/>'
+        f'<geom {geom}/></body>'
+    )
+
+
+def box(half) -> str:
+    return f'type="box" size="{half[0]} {half[1]} {half[2]}" density="1000"'
+
+
+def stack(n) -> str:
+    """Boxes with edges of 0.2 m on top of each other."""
+    return world(
+        body(f"box{k}", box((0.1, 0.1, 0.1)), (0, 0, 0.1 + 0.2 * k)) for k in range(n)
+    )
+
+
+def pyramid(rows=5) -> str:
+    """Boxes in rows, each one shorter than the one below."""
+    places = [
+        (0.21 * (i - (rows - 1 - r) / 2), 0.0, 0.1 + 0.2 * r)
+        for r in range(rows)
+        for i in range(rows - r)
+    ]
+    return world(body(f"box{k}", box((0.1, 0.1, 0.1)), p) for k, p in enumerate(places))
+
+
+def dominoes(n=20) -> str:
+    """A row of standing slabs, the first leaning far enough to fall."""
+    slab = box((0.01, 0.05, 0.1))
+    first = body("slab0", slab, (-0.013, 0, 0.1013), 'euler="0 14 0"')
+    rest = [body(f"slab{k}", slab, (0.06 * k, 0, 0.1)) for k in range(1, n)]
+    return world([first, *rest], friction=0.5)
+
+
+def billiard() -> str:
+    """Fifteen balls in a triangle and one that runs into them at 5 m/s, between cushions."""
+    r = 0.0286
+    ball = f'type="sphere" size="{r}" density="1700"'
+    places = [
+        (0.5 + 2 * r * 0.8661 * i, 2.0002 * r * (j - i / 2), r) for i in range(5) for j in range(i + 1)
+    ]
+    walls = [
+        f'<geom type="box" size="{a} {b} 0.05" pos="{x} {y} 0.05"/>'
+        for x, y, a, b in ((1.3, 0, 0.05, 0.8), (-0.8, 0, 0.05, 0.8), (0.25, 0.7, 1.2, 0.05), (0.25, -0.7, 1.2, 0.05))
+    ]
+    bodies = [body(f"ball{k}", ball, p) for k, p in enumerate([(-0.2, 0.004, r), *places])]
+    speed = " ".join(["5 0 0 0 174.8 0"] + ["0"] * 90)
+    key = " ".join(
+        f"{x:.9g} {y:.9g} {z:.9g} 1 0 0 0" for x, y, z in [(-0.2, 0.004, r), *places]
+    )
+    extra = f'<keyframe><key name="home" qpos="{key}" qvel="{speed}"/></keyframe>'
+    return world([*walls, *bodies], extra, friction=0.2)
+
+
+def balls(n) -> str:
+    """Balls that fall into an open box."""
+    side = max(2, round((n / 2) ** (1 / 3)))
+    half = 0.055 * side + 0.03
+    walls = [
+        f'<geom type="box" size="{a} {b} 0.25" pos="{x} {y} 0.25"/>'
+        for x, y, a, b in (
+            (half + 0.02, 0, 0.02, half + 0.04), (-half - 0.02, 0, 0.02, half + 0.04),
+            (0, half + 0.02, half, 0.02), (0, -half - 0.02, half, 0.02),
+        )
+    ]  # fmt: skip
+    rng = np.random.default_rng(0)
+    places = []
+    for k in range(n):
+        i, j, level = k % side, k // side % side, k // side**2
+        shift = rng.uniform(-0.004, 0.004, 2)
+        places.append(
+            (0.11 * (i - (side - 1) / 2) + shift[0], 0.11 * (j - (side - 1) / 2) + shift[1], 0.06 + 0.115 * level)
+        )
+    ball = 'type="sphere" size="0.05" density="1000"'
+    return world([*walls, *(body(f"ball{k}", ball, p) for k, p in enumerate(places))], friction=0.5)
+
+
+def heap(n=1000) -> str:
+    """Boxes that fall onto a heap between low walls."""
+    rng = np.random.default_rng(1)
+    side = 10
+    bodies = []
+    for k in range(n):
+        i, j, level = k % side, k // side % side, k // side**2
+        x, y = 0.26 * (i - 4.5) + rng.uniform(-0.02, 0.02), 0.26 * (j - 4.5) + rng.uniform(-0.02, 0.02)
+        angles = rng.uniform(-20, 20, 3)
+        turn = f'euler="{angles[0]:.6g} {angles[1]:.6g} {angles[2]:.6g}"'
+        bodies.append(body(f"box{k}", box((0.08, 0.08, 0.08)), (x, y, 0.15 + 0.26 * level), turn))
+    walls = [
+        f'<geom type="box" size="{a} {b} 0.6" pos="{x} {y} 0.6"/>'
+        for x, y, a, b in ((1.6, 0, 0.1, 1.7), (-1.6, 0, 0.1, 1.7), (0, 1.6, 1.5, 0.1), (0, -1.6, 1.5, 0.1))
+    ]
+    return world([*walls, *bodies], friction=0.6)
+
+
+def piles(n) -> str:
+    """Separate piles of three boxes: islands."""
+    side = int(np.ceil(np.sqrt(n)))
+    return world(
+        body(f"box{k}_{level}", box((0.1, 0.1, 0.1)), (k % side, k // side, 0.1 + 0.2 * level))
+        for k in range(n)
+        for level in range(3)
+    )
+
+
+# --- robots ----------------------------------------------------------------------------------------
+
+ROBOTS = {
+    "G1 (Unitree)": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "Go2 (Unitree)": "go2_description/urdf/go2.urdf",
+    "ANYmal C (ANYbotics)": "anymal_c_simple_description/urdf/anymal.urdf",
+    "Talos (PAL)": "talos_data/robots/talos_reduced.urdf",
+    "Centauro (IIT)": "centauro_description/urdf/centauro.urdf",
+    "Bolt (ODRI)": "bolt_description/robots/bolt.urdf",
+    "Solo (ODRI)": "solo_description/robots/solo12.urdf",
+    "Alex (IHMC)": "alex_description/urdf/alex_nub_hands.urdf",
+    "Laikago (Unitree)": "laikago_description/urdf/laikago.urdf",
+    "SO-101 (LeRobot)": "so_arm_description/urdf/so101.urdf",
+    "PR2 (Willow Garage)": "pr2_description/urdf/pr2.urdf",
+}
+"""Robots of different makers in the package example-robot-data, with all their collision shapes."""
+
+
+def robot_folder() -> Path:
+    """Where the package example-robot-data has its robots."""
+    import coal  # of the same installation
+
+    return Path(coal.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+
+
+def saved(model, file):
+    """The MJCF of a model with its solid shapes, meshes as their convex hulls, as a tree."""
+    import trimesh
+
+    shapes = []
+    for k, g in enumerate(x for x in model.geometry if x.collision):
+        if isinstance(g.shape, Mesh):
+            hull, at = hull_of(g.shape), file.parent / f"hull{k}.stl"
+            trimesh.Trimesh(hull.vertices, hull.triangles, process=False).export(at)
+            g = replace(g, shape=Mesh(str(at)))
+        shapes.append(g)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kt.save(model.replace(geometry=tuple(shapes)), file)
+    tree = ElementTree.parse(file)
+    root = tree.getroot()
+    for old in root.findall("option"):
+        root.remove(old)
+    return tree
+
+
+def with_exclusions(tree, file) -> str:
+    """The file, with bodies that overlap at the start excluded from contact, as its maker would."""
+    tree.write(file)
+    model = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    pairs = {
+        tuple(sorted(int(model.geom_bodyid[g]) for g in c.geom))
+        for c in data.contact if c.dist < 1e-3
+    }  # fmt: skip
+    contact = ElementTree.SubElement(tree.getroot(), "contact")
+    for a, b in sorted(pairs):
+        names = {f"body{k + 1}": model.body(i).name for k, i in enumerate((a, b))}
+        ElementTree.SubElement(contact, "exclude", names)
+    tree.write(file)
+    return str(file)
+
+
+def on_ground(model, folder, stiffness=0.8, damping=0.05, lift=0.005) -> str:
+    """A robot a little above the ground; springs hold its joints, in units of weight times 1 m."""
+    file = Path(folder) / "robot.xml"
+    tree = saved(model, file)
+    root = tree.getroot()
+    compiled = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    weight = 9.81 * compiled.body_subtreemass[0]
+    for joint in root.find("worldbody").iter("joint"):
+        joint.set("stiffness", f"{stiffness * weight:.6g}")
+        joint.set("damping", f"{damping * weight:.6g}")
+    root.insert(0, ElementTree.Element("option", timestep=str(STEP)))
+    plane = ElementTree.SubElement(
+        root.find("worldbody"), "geom", name="ground", type="plane", size="20 20 1", pos="0 0 -5"
+    )
+    tree.write(file)
+    compiled = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    ground, others = compiled.geom("ground").id, range(compiled.ngeom)
+    low = min(
+        mujoco.mj_geomDistance(compiled, data, ground, g, 100.0, None) for g in others if g != ground
+    )
+    plane.set("pos", f"0 0 {low - 5 - lift:.9g}")
+    return with_exclusions(tree, file)
+
+
+def loaded(path, **options):
+    """A robot of the package example-robot-data."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kt.load(robot_folder() / path, **options)
+
+
+def hand(folder) -> str:
+    """An Allegro hand, palm up, with a cube on it, its joints under position control."""
+    file = Path(folder) / "hand.xml"
+    tree = saved(loaded("allegro_hand_description/urdf/allegro_right_hand.urdf"), file)
+    root = tree.getroot()
+    root.insert(0, ElementTree.Element("option", timestep=str(STEP), gravity="-9.81 0 0"))
+    actuators = ElementTree.SubElement(root, "actuator")
+    for joint in root.find("worldbody").iter("joint"):
+        joint.attrib.update(damping="0.01", armature="1e-4")
+        name = joint.get("name")
+        ElementTree.SubElement(actuators, "position", name=name, joint=name, kp="2", kv="0.05")
+    cube = """<body name="cube" pos="0.045 0 0.02"><freejoint name="cube"/>
+      <inertial pos="0 0 0" mass="0.09" diaginertia="4.7e-5 4.7e-5 4.7e-5"/>
+      <geom type="box" size="0.028 0.028 0.028" friction="1 0.005 0.0001"/></body>"""
+    root.find("worldbody").append(ElementTree.fromstring(cube))
+    return with_exclusions(tree, file)
+
+
+def grasp(t) -> np.ndarray:
+    """Positions that the hand's joints are sent to: closed, its fingers swinging to turn the cube."""
+    swing = 0.2 * np.sin(2 * np.pi * t)
+    finger = [swing, 1.3, 1.0, 0.8]
+    return np.array([*finger, *finger, *finger, 1.3, 0.3 + swing, 0.5, 0.7])
