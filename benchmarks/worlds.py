@@ -290,3 +290,113 @@ def grasp(t) -> np.ndarray:
     swing = 0.2 * np.sin(2 * np.pi * t)
     finger = [swing, 1.3, 1.0, 0.8]
     return np.array([*finger, *finger, *finger, 1.3, 0.3 + swing, 0.5, 0.7])
+
+
+# --- running ---------------------------------------------------------------------------------------
+
+
+def cases(folder) -> dict[str, Case]:
+    """All scenes by name."""
+    humanoid = kt.samples.humanoid()
+    found = {
+        "2 boxes stacked": Case(lambda: stack(2), 2000),
+        "10 boxes stacked": Case(lambda: stack(10), 1000),
+        "pyramid of 15 boxes": Case(pyramid, 1000),
+        "20 dominoes that fall": Case(dominoes, 1000),
+        "billiard break": Case(billiard, 1000, rests=False),
+        "50 balls into a box": Case(lambda: balls(50), 1000),
+        "200 balls into a box": Case(lambda: balls(200), 500),
+        "humanoid falls, 30 s": Case(
+            lambda: on_ground(humanoid, folder / "humanoid", 0.0, 0.002, lift=0.05), 15000
+        ),
+        "hand turns a cube": Case(lambda: hand(folder / "hand"), 1500, rests=False),
+        "heap of 1,000 boxes": Case(heap, 300, 3.0, rests=False),
+    }
+    for name, path in ROBOTS.items():
+        where = folder / path.partition("/")[0]
+        found[name] = Case(
+            lambda path=path, where=where: on_ground(loaded(path, floating_base=True), where), 1000
+        )
+    return found
+
+
+def theirs(text, case, control, elliptic=False) -> dict:
+    """Times and quality of MuJoCo's steps."""
+    read = mujoco.MjModel.from_xml_string if text.lstrip()[0] == "<" else mujoco.MjModel.from_xml_path
+    model = read(text)
+    if elliptic:
+        model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    data, deep = mujoco.MjData(model), 0.0
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    spent = 0.0
+    for _ in range(case.steps):
+        if control is not None:
+            data.ctrl[:] = control(data.time)
+        start = time.thread_time()
+        mujoco.mj_step(model, data)
+        spent += time.thread_time() - start
+        deep = max(deep, -data.contact.dist.min(initial=0.0))
+    return {
+        "time": spent / case.steps, "contacts": data.ncon, "deep": deep,
+        "speed": float(np.abs(data.qvel).max()),
+    }  # fmt: skip
+
+
+def ours(text, case, control) -> dict:
+    """Times and quality of kinetree's steps."""
+    if text.lstrip()[0] == "<":
+        file = Path(tempfile.mkdtemp()) / "scene.xml"
+        file.write_text(text)
+        text = str(file)
+    start = time.thread_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        world = kt.World.from_file(text)
+        made = time.thread_time() - start
+        if "home" in [p.name for p in world.model.postures]:
+            world.reset("home")
+    times, deep, residual = [], 0.0, 0.0
+    for _ in range(case.steps):
+        command = None if control is None else control(world.time)
+        start = time.thread_time()
+        world.step(control=command)
+        times.append(time.thread_time() - start)
+        report = world.report()
+        deep, residual = max(deep, report.penetration), max(residual, report.residual)
+    times = np.array(times)
+    return {
+        "made": made, "first": times[0], "time": times[1:].mean(), "median": np.median(times),
+        "most": times[1:].max(), "contacts": report.contacts, "deep": deep, "residual": residual,
+        "speed": float(np.abs(world.qd).max()),
+    }  # fmt: skip
+
+
+def main():
+    """Run the scenes that were asked for and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="", help="scenes whose name contains this")
+    parser.add_argument("--elliptic", action="store_true", help="MuJoCo with elliptic cones")
+    parser.add_argument("--folder", default=None, help="where files of robots are kept")
+    args = parser.parse_args()
+    folder = Path(args.folder or tempfile.mkdtemp())
+    head = ("scene", "ours", "median", "mj_step", "ratio", "at most", "load", "first", "contacts", "theirs",
+            "residual", "depth", "theirs", "speed", "theirs")  # fmt: skip
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    for name, case in cases(folder).items():
+        if args.only.lower() not in name.lower():
+            continue
+        text = str(case.mjcf())
+        control = grasp if name.startswith("hand") else None
+        a, b = ours(text, case, control), theirs(text, case, control, args.elliptic)
+        numbers = (
+            f"{1e6 * a['time']:.1f}", f"{1e6 * a['median']:.1f}", f"{1e6 * b['time']:.1f}",
+            f"{a['time'] / b['time']:.2f}", f"{case.most:g}", f"{a['made']:.2f}", f"{a['first']:.2f}",
+            a["contacts"], b["contacts"], f"{a['residual']:.1e}", f"{a['deep']:.1e}",
+            f"{b['deep']:.1e}", f"{a['speed']:.1e}", f"{b['speed']:.1e}",
+        )  # fmt: skip
+        print("| " + " | ".join([name, *map(str, numbers)]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
