@@ -197,13 +197,13 @@ def saved(model, file):
     import trimesh
 
     shapes = []
+    file.parent.mkdir(parents=True, exist_ok=True)
     for k, g in enumerate(x for x in model.geometry if x.collision):
         if isinstance(g.shape, Mesh):
             hull, at = hull_of(g.shape), file.parent / f"hull{k}.stl"
             trimesh.Trimesh(hull.vertices, hull.triangles, process=False).export(at)
             g = replace(g, shape=Mesh(str(at)))
         shapes.append(g)
-    file.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kt.save(model.replace(geometry=tuple(shapes)), file)
