@@ -242,6 +242,8 @@ def on_ground(model, folder, stiffness=0.8, damping=0.05, lift=0.005) -> str:
     mujoco.mj_forward(compiled, data)
     weight = 9.81 * compiled.body_subtreemass[0]
     for joint in root.find("worldbody").iter("joint"):
+        if joint.get("type") == "free":
+            continue
         joint.set("stiffness", f"{stiffness * weight:.6g}")
         joint.set("damping", f"{damping * weight:.6g}")
     root.insert(0, ElementTree.Element("option", timestep=str(STEP)))
