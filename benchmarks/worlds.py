@@ -1,8 +1,8 @@
-"""Worlds in rigid contact beside MuJoCo: the same MJCF, the same steps of 2 ms, one thread, one run.
+"""Worlds in rigid contact beside MuJoCo: the same MJCF, the same steps of 2 ms, one thread.
 
     python benchmarks/worlds.py                 all scenes, as a table
     python benchmarks/worlds.py --only stack    those whose name contains a word
-    python benchmarks/worlds.py --picture P     time against the number of separate piles, as an image
+    python benchmarks/worlds.py --picture P     time against the number of piles, as an image
 
 Columns: mean time of a step [µs] of both and their ratio; the median of our steps; the first step
 [ms]; contacts at the end; of ours the largest residual of a step, relative to the impulse of the
@@ -48,22 +48,22 @@ class Case:
     rests: bool = True
 
 
-# --- scenes ----------------------------------------------------------------------------------------
+# --- scenes --------------------------------------------------------------------------------------
 
 
-def world(bodies, extra="", friction=0.8, option="") -> str:
+def world(bodies, extra="", friction=0.8) -> str:
     """An MJCF of bodies on a plane."""
-    return f"""<mujoco>{HEAD}{option}<default><geom friction="{friction} 0.005 0.0001"/></default>
-<worldbody><geom name="ground" type="plane" size="20 20 1"/>{"".join(bodies)}</worldbody>{extra}</mujoco>"""
+    return f"""<mujoco>{HEAD}<default><geom friction="{friction} 0.005 0.0001"/></default>
+<worldbody><geom name="ground" type="plane" size="20 20 1"/>{"".join(bodies)}</worldbody>
+{extra}</mujoco>"""
 
 
-def body(name, geom, at, turn="", velocity="") -> str:
-    """A free body with one shape of unit density of water."""
-    del velocity
+def body(name, geom, at, turn="") -> str:
+    """A free body with one shape."""
     x, y, z = at
     return (
         f'<body name="{name}" pos="{x:.9g} {y:.9g} {z:.9g}" {turn}><freejoint name="{name}"/>'
-        f'<geom {geom}/></body>'
+        f"<geom {geom}/></body>"
     )
 
 
@@ -73,9 +73,7 @@ def box(half) -> str:
 
 def stack(n) -> str:
     """Boxes with edges of 0.2 m on top of each other."""
-    return world(
-        body(f"box{k}", box((0.1, 0.1, 0.1)), (0, 0, 0.1 + 0.2 * k)) for k in range(n)
-    )
+    return world(body(f"box{k}", box((0.1, 0.1, 0.1)), (0, 0, 0.1 + 0.2 * k)) for k in range(n))
 
 
 def pyramid(rows=5) -> str:
@@ -101,17 +99,22 @@ def billiard() -> str:
     r = 0.0286
     ball = f'type="sphere" size="{r}" density="1700"'
     places = [
-        (0.5 + 2 * r * 0.8661 * i, 2.0002 * r * (j - i / 2), r) for i in range(5) for j in range(i + 1)
+        (0.5 + 2 * r * 0.8661 * i, 2.0002 * r * (j - i / 2), r)
+        for i in range(5)
+        for j in range(i + 1)
     ]
     walls = [
         f'<geom type="box" size="{a} {b} 0.05" pos="{x} {y} 0.05"/>'
-        for x, y, a, b in ((1.3, 0, 0.05, 0.8), (-0.8, 0, 0.05, 0.8), (0.25, 0.7, 1.2, 0.05), (0.25, -0.7, 1.2, 0.05))
+        for x, y, a, b in (
+            (1.3, 0, 0.05, 0.8),
+            (-0.8, 0, 0.05, 0.8),
+            (0.25, 0.7, 1.2, 0.05),
+            (0.25, -0.7, 1.2, 0.05),
+        )
     ]
     bodies = [body(f"ball{k}", ball, p) for k, p in enumerate([(-0.2, 0.004, r), *places])]
     speed = " ".join(["5 0 0 0 174.8 0"] + ["0"] * 90)
-    key = " ".join(
-        f"{x:.9g} {y:.9g} {z:.9g} 1 0 0 0" for x, y, z in [(-0.2, 0.004, r), *places]
-    )
+    key = " ".join(f"{x:.9g} {y:.9g} {z:.9g} 1 0 0 0" for x, y, z in [(-0.2, 0.004, r), *places])
     extra = f'<keyframe><key name="home" qpos="{key}" qvel="{speed}"/></keyframe>'
     return world([*walls, *bodies], extra, friction=0.2)
 
@@ -133,7 +136,11 @@ def balls(n) -> str:
         i, j, level = k % side, k // side % side, k // side**2
         shift = rng.uniform(-0.004, 0.004, 2)
         places.append(
-            (0.11 * (i - (side - 1) / 2) + shift[0], 0.11 * (j - (side - 1) / 2) + shift[1], 0.06 + 0.115 * level)
+            (
+                0.11 * (i - (side - 1) / 2) + shift[0],
+                0.11 * (j - (side - 1) / 2) + shift[1],
+                0.06 + 0.115 * level,
+            )
         )
     ball = 'type="sphere" size="0.05" density="1000"'
     return world([*walls, *(body(f"ball{k}", ball, p) for k, p in enumerate(places))], friction=0.5)
@@ -146,13 +153,21 @@ def heap(n=1000) -> str:
     bodies = []
     for k in range(n):
         i, j, level = k % side, k // side % side, k // side**2
-        x, y = 0.26 * (i - 4.5) + rng.uniform(-0.02, 0.02), 0.26 * (j - 4.5) + rng.uniform(-0.02, 0.02)
+        x, y = (
+            0.26 * (i - 4.5) + rng.uniform(-0.02, 0.02),
+            0.26 * (j - 4.5) + rng.uniform(-0.02, 0.02),
+        )
         angles = rng.uniform(-20, 20, 3)
         turn = f'euler="{angles[0]:.6g} {angles[1]:.6g} {angles[2]:.6g}"'
         bodies.append(body(f"box{k}", box((0.08, 0.08, 0.08)), (x, y, 0.15 + 0.26 * level), turn))
     walls = [
         f'<geom type="box" size="{a} {b} 0.6" pos="{x} {y} 0.6"/>'
-        for x, y, a, b in ((1.6, 0, 0.1, 1.7), (-1.6, 0, 0.1, 1.7), (0, 1.6, 1.5, 0.1), (0, -1.6, 1.5, 0.1))
+        for x, y, a, b in (
+            (1.6, 0, 0.1, 1.7),
+            (-1.6, 0, 0.1, 1.7),
+            (0, 1.6, 1.5, 0.1),
+            (0, -1.6, 1.5, 0.1),
+        )
     ]
     return world([*walls, *bodies], friction=0.6)
 
@@ -167,7 +182,7 @@ def piles(n) -> str:
     )
 
 
-# --- robots ----------------------------------------------------------------------------------------
+# --- robots --------------------------------------------------------------------------------------
 
 ROBOTS = {
     "G1 (Unitree)": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
@@ -256,7 +271,9 @@ def on_ground(model, folder, stiffness=0.8, damping=0.05, lift=0.005) -> str:
     mujoco.mj_forward(compiled, data)
     ground, others = compiled.geom("ground").id, range(compiled.ngeom)
     low = min(
-        mujoco.mj_geomDistance(compiled, data, ground, g, 100.0, None) for g in others if g != ground
+        mujoco.mj_geomDistance(compiled, data, ground, g, 100.0, None)
+        for g in others
+        if g != ground
     )
     plane.set("pos", f"0 0 {low - 5 - lift:.9g}")
     return with_exclusions(tree, file)
@@ -288,13 +305,13 @@ def hand(folder) -> str:
 
 
 def grasp(t) -> np.ndarray:
-    """Positions that the hand's joints are sent to: closed, its fingers swinging to turn the cube."""
+    """Positions that the hand's joints are sent to: closed, fingers swinging to turn the cube."""
     swing = 0.2 * np.sin(2 * np.pi * t)
     finger = [swing, 1.3, 1.0, 0.8]
     return np.array([*finger, *finger, *finger, 1.3, 0.3 + swing, 0.5, 0.7])
 
 
-# --- running ---------------------------------------------------------------------------------------
+# --- running -------------------------------------------------------------------------------------
 
 
 def cases(folder) -> dict[str, Case]:
@@ -324,7 +341,9 @@ def cases(folder) -> dict[str, Case]:
 
 def theirs(text, case, control, elliptic=False) -> dict:
     """Times and quality of MuJoCo's steps."""
-    read = mujoco.MjModel.from_xml_string if text.lstrip()[0] == "<" else mujoco.MjModel.from_xml_path
+    read = (
+        mujoco.MjModel.from_xml_string if text.lstrip()[0] == "<" else mujoco.MjModel.from_xml_path
+    )
     model = read(text)
     if elliptic:
         model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
@@ -364,7 +383,7 @@ def ours(text, case, control) -> dict:
         start = time.thread_time()
         world.step(control=command)
         times.append(time.thread_time() - start)
-        report = world.report()
+        report = world.report
         deep, residual = max(deep, report.penetration), max(residual, report.residual)
     times = np.array(times)
     return {
@@ -382,8 +401,8 @@ def main():
     parser.add_argument("--folder", default=None, help="where files of robots are kept")
     args = parser.parse_args()
     folder = Path(args.folder or tempfile.mkdtemp())
-    head = ("scene", "ours", "median", "mj_step", "ratio", "at most", "load", "first", "contacts", "theirs",
-            "residual", "depth", "theirs", "speed", "theirs")  # fmt: skip
+    head = ("scene", "ours", "median", "mj_step", "ratio", "at most", "load", "first", "contacts",
+            "theirs", "residual", "depth", "theirs", "speed", "theirs")  # fmt: skip
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     for name, case in cases(folder).items():
         if args.only.lower() not in name.lower():
@@ -393,8 +412,8 @@ def main():
         a, b = ours(text, case, control), theirs(text, case, control, args.elliptic)
         numbers = (
             f"{1e6 * a['time']:.1f}", f"{1e6 * a['median']:.1f}", f"{1e6 * b['time']:.1f}",
-            f"{a['time'] / b['time']:.2f}", f"{case.most:g}", f"{a['made']:.2f}", f"{a['first']:.2f}",
-            a["contacts"], b["contacts"], f"{a['residual']:.1e}", f"{a['deep']:.1e}",
+            f"{a['time'] / b['time']:.2f}", f"{case.most:g}", f"{a['made']:.2f}",
+            f"{a['first']:.2f}", a["contacts"], b["contacts"], f"{a['residual']:.1e}", f"{a['deep']:.1e}",
             f"{b['deep']:.1e}", f"{a['speed']:.1e}", f"{b['speed']:.1e}",
         )  # fmt: skip
         print("| " + " | ".join([name, *map(str, numbers)]) + " |", flush=True)

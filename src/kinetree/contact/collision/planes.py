@@ -12,7 +12,7 @@ from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.tables import Shapes, Touch
 
 _UPRIGHT = 1e-8  # sine of the tilt below which the lowest point of a rim is left to rounding
-_STEEP = 1e3  # one over the tilt [rad] up to which a patch of corners counts as level
+_STEEP, _STEEPER = 1e3, 5e3  # one over tilts [rad] after which corners may be the lowest
 
 
 @procedure
@@ -189,9 +189,10 @@ def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Corners within the margin: of more than eight, those that are lowest after small tilts.
 
-    One is the lowest as it stands (of nearly equal ones the foremost), three are after a tilt by a
-    thousandth of a radian, which finds the face or edge that the hull stands on, and four after a
-    tilt by half a right angle.
+    Four are the lowest after a tilt by a thousandth of a radian: those may arrive next. Four are
+    after a tilt that is five times smaller, in the directions between: what the hull stands on,
+    such as the sole of a foot with many corners that are nearly level. If one of those were left
+    out, the hull would tilt onto it, and back in the next step.
     """
     first, count = shapes.data[j, 0], shapes.data[j, 1]
     up = local("float", 3)
@@ -248,13 +249,10 @@ def spread_corners(
             a, b = 0.9 * x + 0.43 * y, 0.9 * y - 0.43 * x
             c, d = 0.7071 * (a + b), 0.7071 * (b - a)
             for e in range(8):
-                value = b if e == 1 else -c if e == 2 else -d  # half a right angle apart
-                if e == 0:
-                    value = a - _STEEP * _STEEP * z
-                elif e < 4:
-                    value -= _STEEP * z
-                else:
-                    value = (c if e == 4 else d if e == 5 else -a if e == 6 else -b) - z
+                k = e % 4
+                value = (a if k == 0 else b if k == 1 else -a if k == 2 else -b) - _STEEP * z
+                if e > 3:
+                    value = (c if k == 0 else d if k == 1 else -c if k == 2 else -d) - _STEEPER * z
                 if value > best[e]:
                     best[e] = value
                     chosen[e] = v
