@@ -413,8 +413,8 @@ def main():
         numbers = (
             f"{1e6 * a['time']:.1f}", f"{1e6 * a['median']:.1f}", f"{1e6 * b['time']:.1f}",
             f"{a['time'] / b['time']:.2f}", f"{case.most:g}", f"{a['made']:.2f}",
-            f"{a['first']:.2f}", a["contacts"], b["contacts"], f"{a['residual']:.1e}", f"{a['deep']:.1e}",
-            f"{b['deep']:.1e}", f"{a['speed']:.1e}", f"{b['speed']:.1e}",
+            f"{a['first']:.2f}", a["contacts"], b["contacts"], f"{a['residual']:.1e}",
+            f"{a['deep']:.1e}", f"{b['deep']:.1e}", f"{a['speed']:.1e}", f"{b['speed']:.1e}",
         )  # fmt: skip
         print("| " + " | ".join([name, *map(str, numbers)]) + " |", flush=True)
 
