@@ -1,6 +1,7 @@
 """Faces on faces, meshes, hills, and shapes that slide off them."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from support.contact_scenes import on_table, two_bodies, wedge_in
 
 import kinetree as kt
 from kinetree.contact.collision.clipping import clip_faces
+from kinetree.contact.finding import shapes
 from kinetree.contact.finding.height_fields import height_and_derivatives
 from kinetree.contact.finding.shapes import hull_of
 from kinetree.contact.scene import Scene
@@ -155,6 +157,18 @@ def test_mesh_with_many_corners_on_a_plane(tmp_path):
     below = swapped.neutral()
     below[2] = -0.4
     assert_close(np.sort(Scene(swapped).contacts(below).gap), np.sort(contacts.gap), scale=1.0)
+
+
+def test_hulls_are_kept_on_disk(wedge, tmp_path, monkeypatch):
+    hull = hull_of(Mesh(wedge.path, (1.0, 2.0, 3.0)))
+    shapes._hull.cache_clear()
+    monkeypatch.setattr(shapes, "convex_hull", None)  # not needed again, for the same content
+    copy = tmp_path / "copy.off"
+    copy.write_bytes(Path(wedge.path).read_bytes())
+    for a, b in zip(hull_of(Mesh(str(copy), (1.0, 2.0, 3.0))), hull, strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(TypeError, match="not callable"):
+        hull_of(Mesh(str(copy), (1.0, 2.0, 3.5)))
 
 
 def test_hull_needs_scipy(wedge, monkeypatch):
