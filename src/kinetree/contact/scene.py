@@ -151,6 +151,17 @@ class Scene:
         return f"<Scene of {self.model.name!r}: {what}>"
 
     @cached_property
+    def moving_surfaces(self) -> tuple[int, ...]:
+        """Numbers of the pairs with a surface that moves by itself, as of a conveyor belt."""
+        return tuple(k for k, p in enumerate(self.pairs) if any(map(_moves, p[:2])))
+
+    @cached_property
+    def resisting_pairs(self) -> tuple[int, ...]:
+        """Numbers of the pairs with friction against spinning or rolling: ``condim`` 4 or 6."""
+        found = ((k, p.surface) for k, p in enumerate(self.pairs))
+        return tuple(k for k, s in found if s is not None and s.condim > 3)
+
+    @cached_property
     def shapes(self) -> tuple:
         """The ``Geometry`` that take part, in the order of the model."""
         used = {id(g) for pair in self.pairs for g in pair[:2]}
@@ -276,6 +287,29 @@ class Scene:
             if k not in self.open_pairs
         ]
         return Scene(self.model, kept)
+
+
+def _moves(geometry):
+    return geometry.surface is not None and any(geometry.surface.velocity)
+
+
+def require_plain_friction(scene, what):
+    """Raise ModelError for surfaces that move, and warn of friction that ``what`` does not have."""
+    if scene.moving_surfaces:
+        raise ModelError(
+            f"{what} takes surfaces that rest on their shapes, and one of "
+            f"{scene.pair_names[scene.moving_surfaces[0]]!r} moves (Surface.velocity): use "
+            f"kinetree.contact.TimeStepping or kinetree.World, or move the body itself with "
+            f"prescribed="
+        )
+    if scene.resisting_pairs:
+        warnings.warn(
+            f"{what} has sliding friction alone: torsion and rolling of "
+            f"{scene.pair_names[scene.resisting_pairs[0]]!r} (condim > 3) do not act; "
+            f"kinetree.contact.TimeStepping and kinetree.World have them",
+            ModelWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of_nothing(model):

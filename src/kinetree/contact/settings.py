@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.contact.impacts.single import require_law
-from kinetree.contact.scene import Scene, as_scene
+from kinetree.contact.scene import Scene, as_scene, require_plain_friction
 from kinetree.errors import ModelError
 
 DEEP = 1e-13
@@ -124,7 +124,7 @@ class EventDriven:
     acceleration_tolerance: float = 1e-8
 
     def __post_init__(self):
-        as_scene(self.scene, "EventDriven")
+        require_plain_friction(as_scene(self.scene, "EventDriven"), "EventDriven")
         require_law(self.law)
         if self.order not in ("simultaneous", "sequential"):
             raise ModelError(f"order must be 'simultaneous' or 'sequential', got {self.order!r}")

@@ -17,7 +17,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.contacts import body_motions
 from kinetree.contact.finding.candidates import point_velocities
-from kinetree.contact.scene import Scene, as_scene
+from kinetree.contact.scene import Scene, as_scene, require_plain_friction
 from kinetree.contact.soft.laws import (
     HuntCrossley,
     Linear,
@@ -72,6 +72,7 @@ class SoftContact:
         self.drag = float(drag)
         with calling("SoftContact"):
             n = scene.candidates.size
+        require_plain_friction(scene, "SoftContact")
         given = np.asarray(scene.candidates.friction if friction is None else friction, dtype=float)
         if given.shape not in ((), (n,)) or not np.all((given >= 0) & np.isfinite(given)):
             raise ModelError(

@@ -45,6 +45,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     constraints = StepConstraints(model, scene, joints)
     batch, tree = q.shape[:-1], model.spanning_tree
     fixed = not (scene.is_large or scene.open_pairs)
+    fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
     if compiled and fixed and is_short(constraints, settings.compiled_rows):
         step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch, compiled=True)
