@@ -5,7 +5,7 @@ import ctypes
 import math
 import pickle
 from fractions import Fraction
-from math import atan2, floor, sin
+from math import atan2, ceil, copysign, exp, floor, hypot, isfinite, isnan, sin
 
 import numpy as np
 import pytest
@@ -235,6 +235,45 @@ def _first_is_set(x: "float[3]"):
     y[0] = 2.0
 
 
+@procedure
+def _scaled(x: "float[:]", n: int, by: float = 2.0, start: int = 0) -> float:
+    total = 0.0
+    for k in range(start, n):
+        x[k] *= by
+        total += x[k]
+    return total
+
+
+@procedure
+def _rest(p: Points, x: float, i: int) -> float:
+    """What the other procedures leave out."""
+    y: float = 1
+    a = b = i
+    rows = view(p.pool, 6, a + 2, 3)
+    rows[1, -1] = exp(-x) + hypot(x, 1.0)
+    picked = local("int", 2, 3)
+    picked[:] = 0
+    picked[1, b % 3] = 4
+    p.pool[0:4] = abs(-p.pool[2:6])
+    p.pool[4] = copysign(2.0, x)
+    if not isfinite(1.0 / (x - x + 1e-300 * y)) or isnan(x):
+        return -1.0
+    M = view(p.pool, 10, 3, 3)
+    N = M.T @ M
+    N -= M
+    far = N[0] if x > 0 else N[2]
+    low, high = (far[0], far[2]) if far[0] < far[2] else (far[2], far[0])
+    flag = low > 0 and high < 1 and p.inner.scale > 1
+    return (
+        _scaled(p.pool, 5, start=2) + _scaled(p.pool, 8, x) + picked[1, 1] + low + 2 * high + flag
+        + ceil(x) + x**3 + (a - b) + math.pi
+    )  # fmt: skip
+
+
+def test_everything_else():
+    _same(_rest, lambda r: (_points(r), r.standard_normal(), int(r.integers(5))))
+
+
 def _refused(f, message):
     with pytest.raises(TraceError, match=message):
         procedure(f)._call  # noqa: B018
@@ -289,6 +328,42 @@ def test_errors_name_procedure_line_and_what():
         return p.number
 
     _refused(field, "record Points has no field number")
+
+    def strided(M: "float[3, 3]") -> float:
+        return _length(M[:, 1])
+
+    _refused(strided, r"argument x of _length must be contiguous: copy it into a local array")
+
+    def wrong_kind(p: Points) -> float:
+        return _length(p.kind)
+
+    _refused(wrong_kind, r"argument x of _length is float\[3\], got int\[:\]")
+
+    def two_types(n: int, x: "float[:]") -> float:
+        for e in range(n):
+            x[e] = 1.0
+        e = 0.5
+        return e
+
+    _refused(two_types, r"e must be an int, is a float, as line \d+ assigns one: use two names")
+
+    def over_list(x: "float[3]") -> float:
+        total = 0.0
+        for y in x:
+            total += y
+        return total
+
+    _refused(over_list, r"for goes over range\(...\)")
+
+    def beyond(x: "float[3]") -> float:
+        return x[3]
+
+    _refused(beyond, "index 3 of an axis of length 3")
+
+    def reassigned(p: Points, x: "float[:]"):
+        p.pool = x
+
+    _refused(reassigned, r"pool is float\[:\]: only Python assigns it")
 
     def untyped(n) -> int:
         return n
