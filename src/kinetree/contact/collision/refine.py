@@ -21,6 +21,7 @@ from kinetree.contact.collision.tables import BOX, CYLINDER, HULL, Shapes
 
 _TILT = 2e-2  # [rad] by which the direction may be wrong
 _STEPS = 12
+_CERTAIN = 2e-5  # one minus the cosine between directions that lead to the same maximum
 _PARALLEL = 1e-9  # [rad]
 _SAME = 1e-12  # of the depth: as good in any direction, like the middle of a ball
 
@@ -479,8 +480,10 @@ def refine(
                 n[c] = d[c]
                 a[c] = pa[c]
                 b[c] = pb[c]
-            if optimal or best >= most - 1e-2 * slack:
+            # Apart there is one maximum; of overlapping shapes there may be several nearby.
+            certain = optimal and (found >= 0 or d @ start > 1 - _CERTAIN)
+            if certain or best >= most - 1e-2 * slack:
                 return best, True
-            if extended:
+            if extended or optimal:
                 solved_any = True
     return best, solved_any
