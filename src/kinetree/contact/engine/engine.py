@@ -230,6 +230,7 @@ class Engine:
         }, springs=tied_code(spring_kernel(model) if s.springs else None, s.q, s.v, s.spring),
            resistance=tied_code(resistance, *now, s.more_K, s.more_D),
            loops=tied_code(self._constraints, s.q_m, self.rows.loop_K, self.rows.loop_error),
+           loops_end=tied_code(self._constraints, s.q_e, self.rows.loop_K, self.rows.loop_error),
         )  # fmt: skip
 
     # --- steps ------------------------------------------------------------------------------------
@@ -315,9 +316,16 @@ class Engine:
         self.mechanism.stiffness[self.of_v] = own[0] + more[0]
         self.mechanism.damping[self.of_v] = own[1] + more[1]
 
-    def prescribe(self, qdd: ArrayLike, qd: ArrayLike) -> None:
-        """Accelerations, and velocities at the end, of prescribed variables in the next step."""
-        self.s.given[self.of_v], self.s.given_v[self.of_v] = qdd, qd
+    def prescribe(self, qdd: ArrayLike, qd: ArrayLike, move: ArrayLike) -> None:
+        """Motion of prescribed variables in the next step; zero for others.
+
+        Args:
+            qdd: accelerations.
+            qd: velocities at the end.
+            move: velocities with which they come to their places from the middle on.
+        """
+        for name, values in (("given", qdd), ("given_v", qd), ("given_x", move)):
+            getattr(self.s, name)[self.of_v] = values
 
     def _load(self, memory, q, qd):
         """Have the impulses of a motion, and know whether its energy is that of the last step."""
@@ -435,7 +443,7 @@ class Engine:
 
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
-    "kept": (6,), "force": (6,), "slip": (3,), "dim": (),
+    "kept": (6,), "force": (6,), "slip": (3,), "dim": (), "loop_of": (),
     "ended": (3,), "prior": (3,), "bend": (3,),
 }  # fmt: skip
 
@@ -518,7 +526,7 @@ def _rows(joints, of_q, of_v) -> Rows:
 def _step(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("change", "given", "given_v", "drive", "more_K", "more_D")
+    vectors += ("change", "given", "given_v", "given_x", "drive", "more_K", "more_D")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,

@@ -48,6 +48,9 @@ NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, or nothing is near and flight was asked for."""
 
+SHIFTS = 4
+"""Of positions in a step, at most: more than one where loops are curved."""
+
 SHIFTED = 1e-3
 """Error of a shift of positions, relative to what holds it: the next step takes out the rest."""
 
@@ -85,7 +88,7 @@ class Kernels:
         springs: at ``q, v``.
         forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
-        loops: rows and errors at ``q_m``.
+        loops: rows and errors at ``q_m``;  loops_end: at ``q_e``.
     """
 
     to_middle: Code
@@ -99,6 +102,7 @@ class Kernels:
     energy_before: Code
     energy_after: Code
     loops: Code
+    loops_end: Code
 
 
 @procedure
@@ -126,7 +130,7 @@ class Step:
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
         change: of the velocities in the last step, by which the mean one is foreseen.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
-            at the end.
+            at the end;  given_x: those with which they come to their places from the middle on.
         bias, spring, x, y: joint forces, and auxiliary vectors.
         drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
@@ -172,6 +176,7 @@ class Step:
     change: "float[:]"
     given: "float[:]"
     given_v: "float[:]"
+    given_x: "float[:]"
     drive: "float[:]"
     x: "float[:]"
     y: "float[:]"
@@ -380,11 +385,11 @@ def deepest(
         b.deep[t] = 0
     for g in range(p.groups):
         k = rows.contact[g]
-        end = rows.gap[g] + beta * row_velocity(p, rows, g, s.after)
+        end = rows.gap[g] + beta * row_velocity(p, rows, g, s.x)
         if g < rows.contacts or k < rows.stops:
             s.residuals[3] = max(s.residuals[3], -end)
         elif k >= rows.stops + rows.dry:
-            end = -abs(end)
+            end = -abs(rows.loop_error[k - rows.stops - rows.dry])
             s.residuals[4] = max(s.residuals[4], -end)
         else:
             end = 0.0
@@ -421,6 +426,10 @@ def shifts_wanted(
             continue
         end = rows.gap[g] + beta * row_velocity(p, rows, g, moved)
         bilateral = g >= rows.contacts and k >= rows.stops
+        rows.loop_of[n] = -1
+        if bilateral:
+            rows.loop_of[n] = k - rows.stops - rows.dry
+            end = rows.loop_error[rows.loop_of[n]]
         p.kind[n] = BOUNDS
         p.dim[n] = 1
         p.row_first[n] = n
@@ -441,32 +450,57 @@ def shifts_wanted(
 
 @procedure
 def shifted(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
+    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, k: Kernels, beta: float
 ) -> int:
-    """Velocities of the positions alone in ``x``: those after the step, and a shift; 0, or a code.
+    """Take penetration and errors of loops out of the positions at the end; 0, or a code.
 
-    The problem is that of the shift afterwards.
+    ``x`` are velocities with which positions come from the middle to the end. Errors of loops are
+    looked at again after each of a few shifts. The problem is that of the shift afterwards.
     """
-    shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.after)
-    for k in range(m.nv):
-        p.free[k] = 0.0
-        p.velocity[k] = 0.0
-    tolerance = p.tolerance
-    p.tolerance = max(SHIFTED, tolerance)
-    code = solve(p, work)
-    p.tolerance = tolerance
-    if code < 0:
-        return WORK_FULL
-    way = 0.0
-    for k in range(m.nv):
-        way = max(way, abs(p.velocity[k]) / m.units[k])
-    part = 1.0 if way <= s.correction else s.correction / way
-    for k in range(m.nv):
-        s.x[k] = s.after[k] + part * p.velocity[k] * s.h / beta
-    left = 1.0 - part
-    s.residuals[3] *= left
-    s.residuals[4] *= left
+    shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
+    left = s.correction
+    for _ in range(SHIFTS):
+        for i in range(m.nv):
+            p.free[i] = 0.0
+            p.velocity[i] = 0.0
+        tolerance = p.tolerance
+        p.tolerance = max(SHIFTED, tolerance)
+        code = solve(p, work)
+        p.tolerance = tolerance
+        if code < 0:
+            return WORK_FULL
+        way = 0.0
+        for i in range(m.nv):
+            way = max(way, abs(p.velocity[i]) / m.units[i])
+        part = 1.0 if way <= left else left / way
+        left -= part * way
+        for i in range(m.nv):
+            s.x[i] += part * p.velocity[i] * s.h / beta
+        run(k.to_shifted)
+        s.residuals[3] *= 1.0 - part
+        if rows.loops == 0 or left <= 0.0:
+            break
+        run(k.loops_end)
+        s.residuals[4] = loops_open(rows)
+        if s.residuals[4] <= s.closed:
+            break
+        for g in range(p.groups):
+            n = rows.loop_of[g]
+            if n >= 0:
+                p.target[g] = rows.loop_error[n] / s.h
+            else:
+                p.target[g] += row_velocity(p, rows, g, p.velocity)
+            p.impulse[g] = 0.0
     return 0
+
+
+@procedure
+def loops_open(rows: Rows) -> float:
+    """Largest error of a loop or coupling [m or rad]."""
+    worst = 0.0
+    for n in range(rows.loops):
+        worst = max(worst, abs(rows.loop_error[n]))
+    return worst
 
 
 # --- The whole step ------------------------------------------------------------------------------
@@ -587,11 +621,16 @@ def take_step(
     run(k.to_end)
     s.residuals[3] = 0.0
     s.residuals[4] = 0.0
+    for i in range(m.nv):
+        s.x[i] = s.after[i] if m.free[i] == 1.0 or s.alpha == 0.0 else s.given_x[i]
+    if m.prescribed == 1:
+        run(k.to_shifted)
+    if rows.loops > 0:
+        run(k.loops_end)
     if deepest(s, m, p, work, rows, b, beta) > s.closed:
-        code = shifted(s, m, p, work, rows, b, beta)
+        code = shifted(s, m, p, work, rows, b, k, beta)
         if code < 0:
             return code
-        run(k.to_shifted)
     if s.conserving == 1:
         run(k.energy_after)
         energy_of_trees(b, p.trees, b.total)

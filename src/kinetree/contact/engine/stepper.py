@@ -222,13 +222,12 @@ def _is_plain(field):
 
 
 def _prescribed(prescription, model, t, h, q, qd):
-    """Accelerations of prescribed variables over a step and velocities at its end, zero for others.
-
-    Along the axes at the middle of the step.
-    """
+    """What ``Engine.prescribe`` takes, for a step of ``h`` seconds from time ``t`` on."""
     fixed = 1 - prescription.others(model)
-    first, end = (
-        straight_motion(model, prescription.at(model, t + part, q, qd)[1], h / 2 - part)[1]
-        for part in (0.0, h)
+    places, speeds = zip(
+        *(prescription.at(model, t + part, q, qd)[:2] for part in (0.0, h)), strict=True
     )
-    return (end - first) / h * fixed, end * fixed
+    step, first = straight_motion(model, speeds[0], h / 2)
+    end = straight_motion(model, speeds[1], -h / 2)[1]
+    move = model.difference(model.integrate(places[0], step), places[1]) / (h / 2)
+    return (end - first) / h * fixed, end * fixed, move * fixed
