@@ -10,8 +10,10 @@ the velocities, ``M + J' A J``, which has the sparsity of trees and contacts; it
 contacts slide. Contacts that stick get a stiff penalty, so redundant ones do no harm, and what it
 leaves of their velocities falls by orders of magnitude in every step.
 
-Where these steps do not lower the error, some iterations of the alternating direction method of
-multipliers in the velocities, with De Saxcé's correction, lead on: their matrix stays the same.
+The first step takes contacts to act and slide as they did before; far from a solution, free bodies
+get a few sweeps of Gauss–Seidel. Where steps do not lower the error, another ``r`` is tried, then
+some iterations of the alternating direction method of multipliers in the velocities, with De Saxcé's
+correction: their matrix stays the same.
 
 Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
 momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - w / d)| sqrt(d)``.
@@ -25,6 +27,7 @@ from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, 
 from kinetree.contact.newton.islands import split
 from kinetree.contact.newton.pattern import analyse, place_pairs
 from kinetree.contact.newton.problem import CONE, Problem, Work
+from kinetree.contact.newton.sweeps import responses, sweep
 
 __all__ = ["solve"]
 
@@ -45,6 +48,12 @@ SHORT = 0.3
 
 SHORTEST = 0.03
 """Part of a step below which it is given up."""
+
+FAR = 0.05
+"""Relative error from which on sweeps come before Newton's method."""
+
+SWEEPS = 10
+"""How many."""
 
 ALTERNATING = 100.0
 """Penalty of the alternating direction method, in units of 1 / d."""
@@ -589,6 +598,13 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             if not new <= merit:
                 prepare(problem, work, island)
                 gradient = evaluate(problem, work, island)
+            worst, size = laws(problem, work, island)
+            size = max(size, forces)
+            error = max(gradient, worst)
+        if error > FAR * size and responses(problem, work, island):
+            for _ in range(SWEEPS):
+                sweep(problem, work, island)
+            gradient = evaluate(problem, work, island)
             worst, size = laws(problem, work, island)
             size = max(size, forces)
             error = max(gradient, worst)
