@@ -280,7 +280,8 @@ def test_what_stands_rests_without_effort(build):
         assert status == 0
         steps += p.newton
         moved += 2e-3 * p.velocity
-    assert steps <= 2
+    assert steps <= 5  # in the first ones
+    assert p.newton == 0
     assert np.max(np.abs(moved)) < 1e-11
 
 

@@ -12,7 +12,7 @@ leaves of their velocities falls by orders of magnitude in every step.
 
 The first step takes contacts to act and slide as they did before; far from a solution, free bodies
 get a few sweeps of Gauss–Seidel. Where steps do not lower the error, another ``r`` is tried, then
-some iterations of the alternating direction method of multipliers in the velocities, with De Saxcé's
+some iterations of the alternating direction method of multipliers in velocities, with De Saxcé's
 correction: their matrix stays the same.
 
 Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
