@@ -222,11 +222,11 @@ class _Sample:
 
     @cached_property
     def _drives(self):
-        own, gains = Drives(self.worlds.model), self.worlds.columns.get("gains", {})
-        for name, values in gains.items():
+        factors = np.ones(len(self.worlds.model.actuators))
+        for name, values in self.worlds.columns.get("gains", {}).items():
             at = self.worlds.world[name].actuators if name else slice(None)
-            own.laws[:6, at] *= values[self.k]
-        return own
+            factors[at] *= values[self.k]
+        return Drives(self.worlds.model, factors)
 
     def _tables(self, engine):
         """Arrays of ``Shapes`` that differ from those of the world, by name."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen.procedures import procedure, record
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model.limits import position_index
 from kinetree.quantities.actuators import activation_after, driving_force
@@ -12,65 +13,137 @@ from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.forces.actuators import servos_of
 
 
+@record
+class Laws:
+    """Actuators with constant moment arms, and the joints that they drive.
+
+    Attributes:
+        gain: of the control: value, by length, by velocity.
+        bias: likewise.
+        control: smallest and largest control.
+        effort: smallest and largest force before the gear.
+        state: number of the activation, or -1.
+        offset: length where all positions are zero.
+        arm_first: arms of an actuator are ``arm[arm_first[k]:arm_first[k + 1]]``.
+        arm: joint force for a unit of force.
+        arm_q: position variable.
+        arm_v: velocity variable.
+        most: of the velocity variables: largest joint force.
+    """
+
+    count: int
+    nv: int
+    gain: "float[:, 3]"
+    bias: "float[:, 3]"
+    control: "float[:, 2]"
+    effort: "float[:, 2]"
+    state: "int[:]"
+    offset: "float[:]"
+    arm_first: "int[:]"
+    arm: "float[:]"
+    arm_q: "int[:]"
+    arm_v: "int[:]"
+    most: "float[:]"
+
+
+@procedure
+def drive(
+    a: Laws,
+    q: "float[:]",
+    v: "float[:]",
+    u: "float[:]",
+    activation: "float[:]",
+    tau: "float[:]",
+    K: "float[:]",
+    D: "float[:]",
+):
+    """Joint forces, and diagonals of stiffness and damping; see ``algorithms.actuators``."""
+    for i in range(a.nv):
+        tau[i] = 0.0
+        K[i] = 0.0
+        D[i] = 0.0
+    for k in range(a.count):
+        x = min(max(u[k], a.control[k, 0]), a.control[k, 1])
+        if a.state[k] >= 0:
+            x = activation[a.state[k]]
+        l = a.offset[k]
+        ld = 0.0
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            l += a.arm[j] * q[a.arm_q[j]]
+            ld += a.arm[j] * v[a.arm_v[j]]
+        f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
+        f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
+        stiff = 0.0
+        damp = 0.0
+        if a.effort[k, 0] < f and f < a.effort[k, 1]:
+            stiff = max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
+            damp = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)
+        f = min(max(f, a.effort[k, 0]), a.effort[k, 1])
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            i = a.arm_v[j]
+            tau[i] += a.arm[j] * f
+            K[i] += a.arm[j] * a.arm[j] * stiff
+            D[i] += a.arm[j] * a.arm[j] * damp
+    for i in range(a.nv):
+        tau[i] = min(max(tau[i], -a.most[i]), a.most[i])
+
+
 class Drives:
     """Joint forces of the actuators of a model, from controls and the state.
 
-    Actuators of joints of one variable and of tendons have constant moment arms; their forces are
-    sums over arrays, and their stiffness and damping is known. Others are left to
+    Actuators of joints of one variable and of tendons have constant moment arms; their forces,
+    stiffness and damping are found in compiled code. Others are left to
     ``kinetree.driving_force``.
 
     Args:
         model: the mechanism.
+        gains: factors of the gains of all actuators, or one for all.
     """
 
-    def __init__(self, model):
-        self.model, self.count = model, len(model.actuators)
-        table = [(*a.gain, *a.bias, *a.control, *a.effort) for a in model.actuators]
-        self.laws = np.array(table, dtype=float).reshape(-1, 10).T
+    def __init__(self, model, gains=1.0):
+        self.model, self.count, self.gains = model, len(model.actuators), gains
         self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
-        self.most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
         self.holds = bool(self.count) and servos_of(model) is None
-
-    @cached_property
-    def arms(self) -> np.ndarray | None:
-        """Joint forces for a unit of force of each actuator, (nv, n), where they are constant."""
-        model = self.model
-        simple = not model.couplings and all(
+        self.is_simple = not model.couplings and all(
             a.tendon or (a.joint and model.joint[a.joint].nv == model.joint[a.joint].nq == 1)
             for a in model.actuators
         )
-        return model.actuation if simple else None
 
     @cached_property
-    def _lengths(self):
-        """Which positions lengths depend on, how, and what is added."""
-        offset = [
-            a.gear[0] * self.model.tendon(a.tendon).offset if a.tendon else 0.0
-            for a in self.model.actuators
-        ]
-        used = np.flatnonzero(np.any(self.arms, axis=1))  # type: ignore[arg-type]
-        at = position_index(self.model)[used].astype(int)
-        return used, at, self.arms[used].T, np.array(offset)  # type: ignore[index]
+    def laws(self) -> Laws:
+        """The actuators as a table."""
+        model, n = self.model, self.count
+        arms, at = model.actuation, position_index(model)
+        used = [np.flatnonzero(arms[:, k]) for k in range(n)]
+        joined = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
+        gears = [arms[i, k] for k in range(n) for i in used[k]]
+        factor = np.broadcast_to(np.asarray(self.gains, dtype=float), (n,))[:, None]
+        offset = [a.gear[0] * model.tendon(a.tendon).offset if a.tendon else 0.0
+                  for a in model.actuators]  # fmt: skip
+        state = np.full(n, -1, dtype=np.int64)
+        state[self.states] = np.arange(self.states.size)
+        most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
+
+        def table(name, width):
+            values = [getattr(a, name) for a in model.actuators]
+            return np.array(values, dtype=float).reshape(n, width)
+
+        return Laws(
+            count=n, nv=model.nv, gain=factor * table("gain", 3), bias=factor * table("bias", 3),
+            control=table("control", 2), effort=table("effort", 2), state=state,
+            offset=np.array(offset, dtype=float), arm=np.array(gears, dtype=float),
+            arm_first=np.cumsum([0, *map(len, used)]).astype(np.int64),
+            arm_q=at[joined].astype(np.int64), arm_v=joined, most=np.array(most, dtype=float),
+        )  # fmt: skip
 
     def __call__(self, q, qd, u, activation) -> tuple[np.ndarray, Any, Any]:
         """Joint forces, and the diagonals of stiffness and damping against which they work."""
-        if self.arms is None:
+        if not self.is_simple:
             states = (activation,) if self.states.size else ()
             return np.asarray(driving_force(self.model, q, qd, u, *states)), 0.0, 0.0
-        g0, g1, g2, b0, b1, b2, low, high, least, most = self.laws
-        u = np.clip(u, low, high)
-        u[self.states] = activation
-        used, at, arms, offset = self._lengths
-        l, ld = arms @ q[at] + offset, arms @ qd[used]
-        f = (g0 + g1 * l + g2 * ld) * u + b0 + b1 * l + b2 * ld
-        inside = (least < f) & (f < most)
-        tau = np.zeros(self.model.nv)
-        tau[used] = arms.T @ np.clip(f, least, most)
-        K, D = np.zeros((2, self.model.nv))
-        square = arms.T**2
-        K[used] = square @ (inside * np.maximum(-(g1 * u + b1), 0))
-        D[used] = square @ (inside * np.maximum(-(g2 * u + b2), 0))
-        return np.clip(tau, -self.most, self.most), K, D
+        tau, K, D = np.empty((3, self.model.nv))
+        drive(self.laws, q, qd, u, activation, tau, K, D)
+        return tau, K, D
 
     def after(self, u, activation, h) -> np.ndarray:
         """Activations after a step with these controls."""

@@ -17,7 +17,7 @@ from kinetree.integration.breakdown import NamingTime
 from kinetree.quantities.actuators import needs_of
 from kinetree.simulation.controllers import call_with_model
 from kinetree.simulation.setup import effects_of
-from kinetree.worlds.drives import Drives
+from kinetree.worlds.drives import Drives, drive
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Steps:
     def forget(self):
         """Start without memory."""
         self.memory, self.end, self.checked = Memory(), None, False
-        self.taken, self.total, self.plain = 0, None, None
+        self.taken, self.total, self.plain, self.is_driven = 0, None, None, False
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
         self.rate: Any = None
 
@@ -204,7 +204,7 @@ class Steps:
             u = before = None
             if read is not None:
                 u, before = read(now, whole.q, whole.qd), whole.activation
-                drive, K, D = self.drives(whole.q, whole.qd, u.copy(), before)
+                drive, K, D = self.drives(whole.q, whole.qd, u, before)
                 force = force + drive
                 whole.activation = self.drives.after(u, before, h)
             for law in self.laws:
@@ -219,18 +219,69 @@ class Steps:
             self.rate = (whole.qd - speed) / h if count == 1 else self.rate
             done += found.taken
         self.taken, self.total = n, total
-        self.plain = h if control is None and tau is None and not self.laws else None
+        self.plain = h if tau is None and not self.laws else None
+        self.is_driven = control is not None
 
-    def go_on(self, whole, h, n) -> bool:
-        """Take ``n`` more steps like the last ones, in one call, if that is what is wanted."""
+    def go_on(self, whole, h, n, u) -> bool:
+        """Take ``n`` more steps in place, if nothing acts but actuators with constant arms.
+
+        Args:
+            whole: the world, whose state the engine must have.
+            h: length of a step, which must be that of the last ones.
+            n: how many.
+            u: controls, or None.
+        """
         if h != self.plain or not (whole.is_ahead or whole.q is self.end) or self.accelerates:
             return False
-        engine = self.engine
-        engine.go_on(n)
-        self.taken, self.total, whole.is_ahead = n, None, True
+        engine, drives = self.engine, self.drives
+        if u is not None:
+            simple = drives.is_simple and not drives.states.size
+            if not simple or type(u) is not np.ndarray or u.shape != (drives.count,):
+                return False
+            u = np.array(u, dtype=float)
+            if not isfinite(u.dot(u)):
+                return False
+        elif self.is_driven:
+            engine.s.tau[:] = 0.0
+            engine.resist(self.resistance, (0.0, 0.0))
+        each = u is not None and not drives.holds
+        total = None
+        for _ in range(n if each else 1):
+            if u is not None:
+                self._drive(u)
+            engine.go_on(1 if each else n)
+            if each and n > 1:
+                total = _joined(total, engine._total[:10].copy())
+        self.is_driven, self.inputs = u is not None, (self.inputs[0], u, whole.activation)
+        self.taken, self.total, whole.is_ahead = n, total, True
         if not isfinite(engine.s.v.dot(engine.s.v)):
             self._refuse(whole.qd, h)
         return True
+
+    def follow(self, whole, t, h, n, control, parts):
+        """Take ``n`` steps with controls that a function of time and state gives before each."""
+        (read, _), total = self.drives.reader(control, parts), None
+        for k in range(n):
+            u = read(t + k * h, whole.q, whole.qd)
+            if not self.go_on(whole, h, 1, u):
+                self.advance(whole, t + k * h, h, 1, u, None, parts)
+            total = _joined(total, self._totals())
+        self.taken, self.total = n, total
+
+    def _totals(self):
+        return self.engine._total[:10].copy() if self.total is None else self.total
+
+    def _drive(self, u):
+        """Forces of the actuators, where the engine is."""
+        engine, (K, D) = self.engine, self._room
+        s, own = engine.s, engine.mechanism
+        drive(self.drives.laws, s.q, s.v, u, _NONE, s.tau, K, D)
+        np.add(self.resistance[0], K, out=own.stiffness)
+        np.add(self.resistance[1], D, out=own.damping)
+
+    @cached_property
+    def _room(self):
+        return np.zeros(self.model.nv), np.zeros(self.model.nv)
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """The state that the engine has reached."""
@@ -243,7 +294,7 @@ class Steps:
         if not self.taken:
             return Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
         rows, problem = self.engine.rows, self.engine.problem
-        total = self.engine._total[:10] if self.total is None else self.total
+        total = self._totals()
         active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
         counts = active, int(problem.islands), float(problem.error)
         return Report(self.taken, Residuals(*total.tolist()), *counts)
@@ -319,6 +370,7 @@ class Steps:
         return sensors(whole.q, whole.qd, **given)
 
 
+_NONE = np.zeros(0)
 _NEAR = 1e-6  # [m] up to which a contact without force is listed
 _DEEP = 1e-3  # of the largest shape, from which on bodies count as inside each other
 

@@ -439,11 +439,13 @@ class World:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be a whole number of steps, got {n!r}")
         whole, h = self._whole, self.timestep
-        if control is None and tau is None and n and whole.steps.go_on(whole, h, n):
-            self._time += n * h
-            return
-        whole.steps.advance(whole, self._time, self.timestep, int(n), control, tau, self._actuators)
-        self._time += int(n) * self.timestep
+        if tau is None and n and callable(control):
+            whole.steps.follow(whole, self._time, h, int(n), control, self._actuators)
+        elif tau is None and n and whole.steps.go_on(whole, h, n, control):
+            pass
+        else:
+            whole.steps.advance(whole, self._time, h, int(n), control, tau, self._actuators)
+        self._time += int(n) * h
 
     def _actuators(self, name):
         return self[name].actuators
