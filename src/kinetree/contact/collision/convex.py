@@ -1,5 +1,9 @@
 """Convex shapes without a closed form: nearest points, depth, and the patch where they touch."""
 
+# Types of procedures: see kinetree.codegen.procedures.
+# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
+# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
+
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.clipping import clip_faces, put_between
 from kinetree.contact.collision.epa import DONE, FLAT, FULL, epa
