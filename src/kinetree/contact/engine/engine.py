@@ -201,7 +201,7 @@ class Engine:
         # Numbers that may be other than zero, by configurations all over the place.
         rng = np.random.default_rng(0)
         places = [_random(self.tree, rng) for _ in range(3)]
-        seen = sum(np.abs(self._constraints.reference((q,))[0]) for q in places)
+        seen = np.sum([np.abs(self._constraints.reference((q,))[0]) for q in places], axis=0)
         nodes = [np.unique(p.dof_node[np.flatnonzero(row)]) for row in seen]
         rows.loop_first = np.cumsum([0, *map(len, nodes)]).astype(np.int64)
         rows.loop_node = np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int64)

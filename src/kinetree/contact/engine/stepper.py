@@ -125,7 +125,8 @@ class EngineStepper(Stepper):
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
-        return Stepped(*self.steps(t, h, q, qd, tau, 1))
+        after: Any = self.steps(t, h, q, qd, tau, 1)
+        return Stepped(*after)
 
     def walk(self, instants, q, qd, tau):
         """States after each of several steps."""
