@@ -18,7 +18,6 @@ import numpy as np
 from kinetree.algorithms.closed.rank import kept_rows
 from kinetree.contact.event_driven.modes import SLIDES, Mode
 from kinetree.contact.mobility import tree_force
-from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
 
 _RANK = 1e-10
@@ -87,13 +86,13 @@ class PhaseDynamics:
     Attributes:
         model: the mechanism.
         tree: the same without loops.
-        scene: what can touch.
+        scene: what can touch, a ``Scene`` or ``Features``.
         field: all joint forces.
     """
 
     model: Any
     tree: Any
-    scene: Scene
+    scene: Any
     field: Any
 
     @property

@@ -100,9 +100,10 @@ def _of_box(size):
             start[[i, j, k]] = a * size[i] / 2, b * size[j] / 2, -size[k] / 2
             inward = np.array([-b * np.eye(3)[j], -a * np.eye(3)[i]])
             edges.append((start, np.eye(3)[k], size[k], inward))
-    parts = (np.array(part) for part in zip(*edges, strict=True))
+    start, along, length, inward = (np.array(part) for part in zip(*edges, strict=True))
     cone = -signs[:, :, None] * np.eye(3)
-    return Polyhedron(corner, cone, normal, np.tile(size, 2) / 2, *parts, max(size))
+    offset = np.tile(size, 2) / 2
+    return Polyhedron(corner, cone, normal, offset, start, along, length, inward, max(size))
 
 
 def _of_triangles(vertices, triangles, normals):
@@ -130,8 +131,9 @@ def _of_triangles(vertices, triangles, normals):
     cone = np.array([[rays[k][j % len(rays[k])] for j in range(most)] for k in used])
     planes = np.column_stack([normals, offset / size])
     _, kept = np.unique(np.round(planes / _COPLANAR / 10), axis=0, return_index=True)
-    parts = (np.array(part) for part in zip(*edges, strict=True))
-    return Polyhedron(vertices[used], cone, normals[kept], offset[kept], *parts, size)
+    start, along, length, inward = (np.array(part) for part in zip(*edges, strict=True))
+    faces = normals[kept], offset[kept]
+    return Polyhedron(vertices[used], cone, *faces, start, along, length, inward, size)
 
 
 # --- Pairs of features: arrays with one row for each ---------------------------------------------
@@ -326,7 +328,8 @@ class Features:
         for i, k in enumerate(self.numbers):
             at = range(i * SLOTS, (i + 1) * SLOTS)
             held = {self.keys[j] for j in at if self.held[first + j]}
-            near = _near(k, *self._moved(k, R, r, v, h), tolerance, held)
+            first_shape, second_shape, reach = self._moved(k, R, r, v, h)
+            near = _near(k, first_shape, second_shape, reach, tolerance)
             chosen = _distinct(near, held)[:SLOTS]
             keys = {feature[0] for feature in chosen}
             for j in at:
@@ -351,29 +354,20 @@ class Features:
             linear = v[b, 3:] + _cross(v[b, :3], r[b])
             far = np.max(np.abs(shape.corner), initial=0.0) * 2
             reach += np.linalg.norm(linear) + np.linalg.norm(v[b, :3]) * far
-        size = min(s.size for s in shapes)
-        return *shapes, 2 * h * (reach + 10 * h) + _NEAR * size, size
+        near = _NEAR * min(s.size for s in shapes)
+        return *shapes, 2 * h * (reach + 10 * h) + near
 
     def _gather(self):
-        """Arrays of the features in use."""
-        corners, edges, self._rows = [], [], []
-        for kind, found in (((0, 1), corners), ((2,), edges)):
-            for j, key in enumerate(self.keys):
-                if key is not None and key[1] in kind:
-                    found.append(self._feature(*key))
-                    self._rows.append(j + self.candidates.size - len(self.keys))
+        """Arrays of the features in use: corners first, then edges."""
+        offset = self.candidates.size - len(self.keys)
+        used = [(key, j + offset) for j, key in enumerate(self.keys) if key is not None]
+        used.sort(key=lambda feature: feature[0][1] == 2)
+        corners = [self._feature(*key) for key, _ in used if key[1] < 2]
+        edges = [self._feature(*key) for key, _ in used if key[1] == 2]
         self._corners = _joined_corners(corners) if corners else None
         self._edges = _Edges(*map(np.array, zip(*edges, strict=True))) if edges else None
-        self._size = np.full(self.candidates.size, np.inf)
-        for part in (self._corners, self._edges):
-            if part is not None:
-                at = (
-                    self._rows[: len(part.size)]
-                    if part is self._corners
-                    else self._rows[-len(part.size) :]
-                )
-                self._size[at] = part.size
-        self._rows = np.array(self._rows, dtype=int)
+        self._rows: np.ndarray = np.array([row for _, row in used], dtype=int)
+        self._size = np.array([feature[-1] for feature in (*corners, *edges)], dtype=float)
 
     def _feature(self, k, kind, i, j, sign):
         shapes, bodies = self._shapes[k], [g.body for g in self.scene.pairs[k][:2]]
@@ -429,24 +423,19 @@ class Features:
 
         Contacts that are held stay what they are while bodies turn, until others take over.
         """
-        held, limit = self.held[self._rows], BORDER * self._size[self._rows]
+        held, limit = self.held[self._rows], BORDER * self._size
         turned = np.maximum(found.beyond, found.turned)
         return np.where(held, found.beyond - limit, turned - limit / 2)
 
-    def _slots(self, values, fill):
-        """Values of features (..., m, ...) among all slots, (..., slots, ...)."""
-        axis = values[0]
-        shape = list(values[1].shape)
+    def _all(self, smooth, axis, values, fill):
+        """Values of closed forms, then those of features among all slots; ``axis`` has them."""
+        shape = list(values.shape)
         shape[axis] = len(self.keys)
-        out = np.full(shape, fill)
-        at = [slice(None)] * len(shape)
+        slots = np.full(shape, fill)
+        at: list = [slice(None)] * len(shape)
         at[axis] = self._rows - (self.candidates.size - len(self.keys))
-        out[tuple(at)] = values[1]
-        return out
-
-    def _all(self, smooth, axis, values, fill=0.0):
-        """Those of closed forms, then those of slots."""
-        return np.concatenate([smooth, self._slots((axis, values), fill)], axis=axis)
+        slots[tuple(at)] = values
+        return np.concatenate([smooth, slots], axis=axis)
 
     def outside(self, model, q):
         """How far contacts are beyond their borders [m], less what is allowed there, (..., n)."""
@@ -552,13 +541,13 @@ def _joined_corners(corners):
 # --- Search for features that are near -----------------------------------------------------------
 
 
-def _near(k, a, b, margin, size, tolerance, held):
+def _near(k, a, b, margin, tolerance):
     """Features of two polyhedra in the base that are within ``margin``, as a list.
 
-    Each is a key, gap, how far it is outside, point and normal. Those that are held are among
-    them, those that are too deep are not.
+    Each is a key, gap, how far it is outside, point and normal. Those deeper than ``tolerance``
+    are not among them.
     """
-    found = []
+    found, size = [], min(a.size, b.size)
     for kind, (ground, other) in enumerate(((a, b), (b, a))):
         apart = other.corner @ ground.normal.T - ground.offset
         for i, j in np.argwhere((apart >= -tolerance) & (apart <= margin)).tolist():
@@ -569,10 +558,11 @@ def _near(k, a, b, margin, size, tolerance, held):
                 sign = 1 if kind == 0 else -1
                 n = sign * ground.normal[j]
                 found.append(((k, kind, i, j, sign), apart[i, j], outside, other.corner[i], n))
-    return found + _near_edges(k, a, b, margin, size, tolerance)
+    return found + _near_edges(k, a, b, margin, tolerance)
 
 
-def _near_edges(k, a, b, margin, size, tolerance):
+def _near_edges(k, a, b, margin, tolerance):
+    size = min(a.size, b.size)
     first, second = (np.flatnonzero(_within(x, y, margin)) for x, y in ((a, b), (b, a)))
     if not (len(first) and len(second)):
         return []

@@ -110,7 +110,7 @@ def _pressed(W, b, limits):
     n = len(b)
     order = np.concatenate([np.arange(4 * n).reshape(n, 4)[:, :3].ravel(), 4 * np.arange(n) + 3])
     A, right = W.reshape(4 * n, 4 * n)[np.ix_(order, order)], b.ravel()[order]
-    most, lam = np.zeros(n), None
+    most, lam = np.zeros(n), np.zeros(4 * n)
     for _ in range(_ROUNDS):
         found = cones.solve(A, right, limits[:, 0], low=-most, high=most, warm=lam)
         for method in ("admm", "pgs"):
