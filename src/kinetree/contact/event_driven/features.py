@@ -427,6 +427,12 @@ class Features:
         turned = np.maximum(found.beyond, found.turned)
         return np.where(held, found.beyond - limit, turned - limit / 2)
 
+    def _smooth(self, function, shapes, model, q, *rest):
+        """Values of closed forms; of none, arrays without rows."""
+        if self.smooth.pairs:
+            return function(model, q, *rest)
+        return tuple(np.zeros((*np.shape(q)[:-1], 0, *shape)) for shape in shapes)
+
     def _all(self, smooth, axis, values, fill):
         """Values of closed forms, then those of features among all slots; ``axis`` has them."""
         shape = list(values.shape)
@@ -445,7 +451,7 @@ class Features:
     def candidate_positions(self, model, q):
         """As ``Scene.candidate_positions``."""
         found = self._followed(model, q)
-        smooth = self.smooth.candidate_positions(model, q)
+        smooth = self._smooth(self.smooth.candidate_positions, ((), (3,), (3, 3)), model, q)
         own = self._gaps(found), found.point, contact_axes(found.normal)
         axes = zip(smooth, (-1, -2, -3), own, (_FAR, 0.0, 0.0), strict=True)
         return tuple(self._all(*one) for one in axes)
@@ -455,7 +461,7 @@ class Features:
         found = self._followed(model, q)
         v, _ = self._between(model, q, qd)
         zeta = _turned(contact_axes(found.normal), _at(v, found.point))
-        smooth = self.smooth.candidate_velocities(model, q, qd)
+        smooth = self._smooth(self.smooth.candidate_velocities, ((), (3,)), model, q, qd)
         own = zip(smooth, (-1, -2), (self._gaps(found), zeta), (_FAR, 0.0), strict=True)
         return tuple(self._all(*one) for one in own)
 
@@ -475,7 +481,8 @@ class Features:
         there = _at(a, x) + _cross(v[..., :3], point_rate)
         turning = contact_axes_rate(found.normal, normal_rate)
         bias = _turned(axes, there) + _turned(turning, _at(v, x))
-        smooth = self.smooth.candidate_terms(model, q, qd)
+        shapes = (), (3, model.nv), (3,)
+        smooth = self._smooth(self.smooth.candidate_terms, shapes, model, q, qd)
         own = (self._gaps(found), rows, bias)
         fills = zip(smooth, (-1, -3, -2), own, (_FAR, 0.0, 0.0), strict=True)
         return tuple(self._all(*one) for one in fills)
