@@ -56,7 +56,7 @@ SWEEPS = 10
 """How many."""
 
 ALTERNATING = 100.0
-"""Penalty of the alternating direction method, in units of 1 / d."""
+"""Penalty of the alternating direction method, in units of 1 / d; less, then more the next times."""
 
 AT_FIRST = 16
 """Iterations of it, at first; half as many more every time, up to 500."""
@@ -515,7 +515,7 @@ def move(problem: Problem, work: Work, island: int, t: float) -> None:
 
 
 @procedure
-def alternate(problem: Problem, work: Work, island: int, iterations: int) -> None:
+def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> None:
     """Iterations of the alternating direction method."""
     A = local("float", 36)
     y = local("float", 6)
@@ -529,7 +529,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int) -> Non
         for i in range(dim * dim):
             A[i] = 0.0
         for r in range(dim):
-            A[r * dim + r] = ALTERNATING / work.delassus[g]
+            A[r * dim + r] = penalty / work.delassus[g]
         add_group(problem, work, g, A, 0)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:
@@ -540,7 +540,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int) -> Non
             g = work.island_group[k]
             dim = problem.dim[g]
             first = problem.row_first[g]
-            rho = ALTERNATING / work.delassus[g]
+            rho = penalty / work.delassus[g]
             w = view(work.w, first)
             lam = view(work.lam, first)
             row_velocity(problem, g, work.v, w)
@@ -614,8 +614,8 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     slow = 0  # steps in a row that were not
     short = 0  # steps in a row that had to be cut
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
-        small = MOVING * problem.tolerance * size
-        if error <= small and not at_rest(work, island, forces):
+        enough = problem.tolerance * size if tried > 0 else MOVING * problem.tolerance * size
+        if error <= enough and not at_rest(work, island, forces):
             break
         merit, sliding = states(problem, work, island)
         steps += 1
@@ -651,13 +651,18 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             factored = -1
             tried += 1
             work.stress = STRESS
-            if tried % 3 == 1:
+            if tried % 3 == 2:
                 work.stress = 5.0 * STRESS
-            elif tried % 3 == 2:
+            elif tried % 3 == 0:
                 work.stress = 0.2 * STRESS
             else:
+                penalty = ALTERNATING
+                if rounds % 3 == 1:
+                    penalty *= 0.1
+                elif rounds % 3 == 2:
+                    penalty *= 10.0
+                alternate(problem, work, island, length, penalty)
                 rounds += 1
-                alternate(problem, work, island, length)
                 length = min(length + length // 2, 500)
         gradient = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
