@@ -56,7 +56,7 @@ SWEEPS = 10
 """How many."""
 
 ALTERNATING = 100.0
-"""Penalty of the alternating direction method, in units of 1 / d; less, then more the next times."""
+"""Penalty of the alternating direction method, in units of 1 / d, then less, then more."""
 
 AT_FIRST = 16
 """Iterations of it, at first; half as many more every time, up to 500."""
