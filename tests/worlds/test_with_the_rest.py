@@ -136,3 +136,28 @@ def test_a_start_inside_another_body_is_named_and_resolved():
     world.step(200)
     assert world["ball"].position[2] == pytest.approx(0.1, abs=1e-9)
     assert abs(world["ball"].velocity[2]) < 1e-9
+
+
+def test_keyframes_and_worlds_of_sdf(tmp_path):
+    path = tmp_path / "scene.xml"
+    key = '<keyframe><key name="home" qpos="0 0 1 1 0 0 0 2 0 3 1 0 0 0 0 0"/></keyframe></mujoco>'
+    path.write_text(MJCF.replace("</mujoco>", key))
+    np.testing.assert_array_equal(kt.World.from_file(path)["ball"].position, (1, 0, 0.5))
+    world = kt.World.from_file(path, posture="home")
+    np.testing.assert_array_equal(world["ball"].position, (2, 0, 3))
+    body = (
+        "<link name='l'><inertial><mass>1</mass></inertial><collision name='c'><geometry><sphere>"
+        "<radius>.1</radius></sphere></geometry></collision></link>"
+    )
+    sdf = tmp_path / "world.sdf"
+    sdf.write_text(
+        f"""<sdf version="1.9"><world name="w"><gravity>0 0 -5</gravity>
+        <physics name="p" type="ode"><max_step_size>0.004</max_step_size></physics>
+        <model name="a"><pose>1 2 0.5 0 0 0</pose>{body}</model>
+        <model name="b"><pose>0 0 0.2 0 0 0</pose>{body}</model></world></sdf>"""
+    )
+    world = kt.World.from_file(sdf)
+    assert world.timestep == 0.004
+    np.testing.assert_array_equal(world.gravity, (0, 0, -5))
+    np.testing.assert_allclose(world["a::l"].position, (1, 2, 0.5))
+    np.testing.assert_allclose(world["b::l"].position, (0, 0, 0.2))

@@ -1,5 +1,7 @@
 """Controls of actuators, as joint forces with the stiffness and damping of servos."""
 
+# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
+
 from functools import cached_property
 from typing import Any
 
@@ -100,7 +102,7 @@ class Drives:
         gains: factors of the gains of all actuators, or one for all.
     """
 
-    def __init__(self, model, gains=1.0):
+    def __init__(self, model, gains: Any = 1.0):
         self.model, self.count, self.gains = model, len(model.actuators), gains
         self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
         self.holds = bool(self.count) and servos_of(model) is None

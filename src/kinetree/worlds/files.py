@@ -12,7 +12,7 @@ from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
 from kinetree.spatial import Plucker
 from kinetree.worlds.parts import tree_parts
-from kinetree.worlds.pieces import robot
+from kinetree.worlds.pieces import PLACED, robot
 
 FORMAT = "kinetree world 1"
 
@@ -76,9 +76,7 @@ def from_file(cls, path, options):
     given = {"name": model.name, "gravity": model.gravity, "timestep": timestep} | options
     world = cls(given.pop("name"), **given)
     names = [p.name for p in model.postures]
-    posture = posture or next((name for name in ("qpos0", "home") if name in names), None)
-    if posture == "home" and "timestep" in loaded.settings and "posture" not in options:
-        posture = None  # of MJCF, where a keyframe must be asked for
+    posture = posture or next((name for name in PLACED if name in names), None)
     state = (model.neutral(), np.zeros(model.nv)) if posture is None else (posture, None)
     fixed = {g.name: () for g in model.geometry if g.body == 0 and g.name}
     fill(world, model, state, {**fixed, **tree_parts(model)})

@@ -42,6 +42,9 @@ from kinetree.spelling import did_you_mean
 SEPARATOR = "."
 """Between the name of a robot and the names of its parts."""
 
+PLACED = ("qpos0", "initial")
+"""Postures of MJCF and SDF files in which free bodies are where the file puts them."""
+
 
 @dataclass(eq=False)
 class Piece:
@@ -86,10 +89,11 @@ class Piece:
 
 
 def robot(model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any) -> Piece:
-    """The piece of a model in a posture, in positions (nq,), or in its posture ``home``."""
+    """The piece of a model in a posture, in positions (nq,), or where it starts by itself."""
     require_none_moved(model)
-    home = [p for p in model.postures if p.name == "home"]
-    given = q if q is not None else home[0] if home else model.neutral()
+    named = {p.name: p for p in model.postures}
+    usual = next((named[name] for name in ("home", *PLACED) if name in named), model.neutral())
+    given = usual if q is None else q
     given = model.posture(given) if isinstance(given, str) else given
     if isinstance(given, Posture):
         qd = given.qd if qd is None and given.moves else qd

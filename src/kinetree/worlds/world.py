@@ -119,7 +119,7 @@ class World:
             at: position (3,), pose (4, 4) or ``Plucker``; of several copies an array (n, 3) or
                 (n, 4, 4), or a list of these: then a list of parts is returned.
             q: of a robot: positions (nq,) or the name of a posture; by default its posture
-                ``home``, or else neutral.
+                ``home``, else where its file puts it, or neutral.
             qd: velocities at the start, (nv,).
             mass: of an object [kg]; its inertia is that of solids of uniform density.
             density: in place of the mass [kg/m³]. With neither, and no ``inertia``, the shapes are
@@ -554,11 +554,13 @@ class World:
         """The world in an MJCF, SDF or other file, with its robots and objects as parts.
 
         Every body on the base is a part with all that it carries, called by its own name, and all
-        names are those of the file. Gravity and, of MJCF, the time step are those of the file.
+        names are those of the file. Gravity and, of MJCF and SDF, the time step are those of the
+        file. The world starts where the file puts its bodies.
 
         Args:
             path: of the file.
-            **options: of ``World``, and of ``kinetree.load``.
+            **options: of ``World`` and of ``kinetree.load``; and ``posture``, the name of a
+                keyframe to start from.
         """
         from kinetree.worlds.files import from_file
 

@@ -38,6 +38,16 @@ EFFECTS: dict[str, Effect] = {
 """What is different without an element of SDF, and without what is inside it."""
 
 
+def _step_of(element) -> dict:
+    """The time step of the first <physics>, if it is a number."""
+    found = element.find(".//{*}physics/{*}max_step_size")
+    try:
+        step = float(found.text) if found is not None else 0.0
+    except (TypeError, ValueError):
+        return {}
+    return {"timestep": step} if 0 < step < np.inf else {}
+
+
 def read_sdf(source, report, folders, options) -> Model:
     """The mechanism in an SDF text: a model, or all models of a world.
 
@@ -47,6 +57,7 @@ def read_sdf(source, report, folders, options) -> Model:
     report.effects = EFFECTS
     element = parse(source, report.path)
     root = Node(element, report)
+    report.settings |= _step_of(element)
     if root.tag != "sdf":
         raise root.error("the root element of an SDF file is <sdf>")
     version = version_of(root)
