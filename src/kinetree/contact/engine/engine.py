@@ -349,6 +349,10 @@ class Engine:
             getattr(rows, name)[: len(key)] = memory.arrays[name]
         rows.known = len(key)
         rows.follows = int(np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd])))
+        self.balance.known = int(rows.follows and memory.arrays["energy_known"])
+        s.change[:] = memory.arrays["change"] if rows.follows else 0.0
+        if rows.follows:
+            self.balance.energy[:] = memory.arrays["energy"]
         known_again(rows)
 
     def _full(self, q, qd=None):
@@ -363,7 +367,13 @@ class Engine:
         rows = self.rows
         found = {name: np.array(getattr(rows, name)) for name in _KEPT}
         state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
-        return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | {"state": state}
+        more = {
+            "state": state,
+            "change": self.s.change.copy(),
+            "energy": self.balance.energy.copy(),
+        }
+        more["energy_known"] = np.array(self.balance.known)
+        return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | more
 
     def forces(self) -> "ContactForces":
         """Contacts that had rows in the last step."""
