@@ -109,7 +109,7 @@ def test_block_slides_off_a_table(friction):
     q = lifted(m, TOP + half[2])
     q[0] = x0
     found = run(
-        m, q, np.array([0, 0, 0, v, 0, 0]), friction=friction, duration=0.3, dt=0.04, error=1e-5
+        m, q, np.array([0, 0, 0, v, 0, 0]), friction=friction, duration=0.3, dt=0.02, error=1e-5
     )
     what = [(event.name.split(" ", 1)[1], event.t) for event in found.events]
 
