@@ -51,6 +51,9 @@ NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, or nothing is near and flight was asked for."""
 
+STICKS = 1024.0
+"""Times the friction: what sticks whatever happens; a power of two, which rounds nothing."""
+
 SHIFTS = 4
 """Of positions in a step, at most: more than one where loops are curved."""
 
@@ -302,6 +305,22 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
         s.after[k] = p.velocity[k]
         s.mean[k] = (s.v_m[k] + p.velocity[k]) / 2.0
     return 0
+
+
+@procedure
+def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
+    """The same from where contacts would be if friction held all of them; 0, or ``WORK_FULL``.
+
+    Where more than one solution exists, or none with finite forces (Painlevé), that is the one.
+    """
+    for g in range(p.groups):
+        p.mu[g] *= STICKS
+    for r in range(p.row_first[p.groups]):
+        p.impulse[r] = 0.0
+    code = solved(s, m, p, work)
+    for g in range(p.groups):
+        p.mu[g] /= STICKS
+    return code if code < 0 else solved(s, m, p, work)
 
 
 @procedure
@@ -584,6 +603,8 @@ def take_step(
     s.tried = 0
     while True:
         code = solved(s, m, p, work)
+        if code >= 0 and s.unsolved > 0 and s.passes == 0:
+            code = solved_from_sticking(s, m, p, work)
         if code < 0:
             return code
         s.passes += 1
