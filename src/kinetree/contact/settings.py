@@ -36,7 +36,7 @@ class TimeStepping:
         tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
             velocities at hand.
         rounds: of Newton's method at most, a few are enough most of the time; steps that compiled
-            code does not solve are solved in Python.
+            code for one scene does not solve are solved in Python.
         rest_velocity: contacts that arrive slower than this do not bounce [m/s].
         stiffness: of a controller's forces, their derivative by position, one number or (nv,)
             [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
@@ -47,10 +47,11 @@ class TimeStepping:
             of a joint, or lengths of the mechanism (its largest shape) per second. What curvature
             leaves in a step is far below it; bodies that start deep inside each other part over
             several steps, instead of being thrown apart in one.
-        reach: distance up to which contacts without closed form are looked for [m].
+        reach: not in use any more; contacts are looked for as far as bodies move in a step.
         compiled_rows: up to so many rows that have to do with each other, three for a contact, or
-            as much code in several groups, steps are compiled, which takes 14 s for 40 and grows
-            with the cube. Longer ones are taken in Python, some hundred times slower.
+            as much code in several groups, steps are compiled for the scene alone, which takes 14 s
+            for 40 and grows with the cube. Longer ones, and those with other shapes or with forces
+            in Python, are taken by code that serves every scene.
     """
 
     scene: Scene
