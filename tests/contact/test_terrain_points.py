@@ -7,7 +7,7 @@ from support.closeness import assert_close
 from support.contact_scenes import placed, wedge_in
 from support.convex_shapes import SOLIDS, outside, reach
 
-from kinetree.contact.collision.fields import field_pair
+from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.finding.closed_forms import field_and_ball, fits
 from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.height_fields import (

@@ -15,8 +15,9 @@ from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.collision.bounds import place_shape
 from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
-from kinetree.contact.collision.fields import field_pair, height_at, put_foot
+from kinetree.contact.collision.fields import height_at, put_foot
 from kinetree.contact.collision.meshes import box_in_shape, extent, load_triangle, node_in_shape
+from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.collision.shapes import shapes_of
 from kinetree.contact.collision.support import (
     into_shape,

@@ -3,8 +3,8 @@
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
-from kinetree.contact.collision.fields import field_pair
 from kinetree.contact.collision.meshes import convex_mesh, mesh_mesh, plane_mesh
+from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.collision.planes import (
     plane_box,
     plane_capsule,
