@@ -282,3 +282,23 @@ def test_prescribed_joints_carry_what_lies_on_them():
     assert abs(motion.q[-1, 3] - 0.24) < 1e-6
     assert abs(motion.contact.force[-1, :, 0].sum() - (9.81 + 2.0)) < 1e-6
     assert abs(motion.tau[-1, 0] - 6 * (9.81 + 2.0)) < 1e-6
+
+
+def test_torsional_and_rolling_friction():
+    """A ball that spins about the normal, and one that rolls, slow down by ``c m g / I``."""
+    ball, scene, q = bodies((0, 0, 0.1), shape=geometry.Sphere(0.1), friction=0.6)
+    I, weight = 0.4 * 0.1**2, 9.81
+    for condim, spin, roll in ((4, 0.01, 0.0), (6, 0.01, 0.002)):
+        engine = Engine(ball, scene)
+        shapes = engine.tables.shapes
+        shapes.condim[:] = condim
+        shapes.friction[:] = 0.6, spin, roll
+        t = 100 * H
+        end = engine.step(q, np.array([0, 0, 20.0, 0, 0, 0]), H, count=100)
+        assert abs(end.qd[2] - (20.0 - spin * weight / I * t)) < 1e-6
+        assert abs(np.abs(engine.forces().moment[0, 0]) - spin * weight) < 1e-6
+        if roll:
+            end = engine.step(q, np.array([0, 10.0, 0, 1.0, 0, 0]), H, count=100)
+            about = I + 0.1**2  # about the point of contact
+            expected = 1.0 - 0.1 * roll * weight / about * t
+            assert abs(np.linalg.norm(end.qd[3:]) - expected) < 1e-3
