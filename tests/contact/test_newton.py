@@ -17,6 +17,7 @@ from kinetree.contact.newton.problem import (
     with_room,
     workspace,
 )  # fmt: skip
+from kinetree.contact.newton.sweeps import responses, sweep
 
 H, WEIGHT = 0.1, 9.81 * 2e-3  # half edge of boxes; what gravity adds to a velocity in a step
 
@@ -359,3 +360,30 @@ def test_what_has_no_solution_is_reported():
     assert status == p.status == 1
     assert p.error > p.tolerance
     assert p.velocity_error == pytest.approx(1.0, rel=0.1)
+
+
+def test_responses_of_free_bodies_and_what_sweeps_approach():
+    p, M, rows = pyramid(2, velocity=0.05 * np.random.default_rng(0).normal(size=18))
+    run(p)  # the pattern
+    work = workspace(p)
+    while solve(p, work) == -1:
+        enlarge(work, p)
+    J = np.vstack([r[1] for r in rows])
+    work.lam[: len(J)] = np.random.default_rng(1).uniform(size=len(J))
+    assert responses(p, work, 0)
+    A = J @ np.linalg.solve(M, J.T)
+    for g in range(p.groups):
+        at = slice(3 * g, 3 * g + 3)
+        np.testing.assert_allclose(work.A[18 * g : 18 * g + 9].reshape(3, 3), A[at, at], atol=1e-12)
+    np.testing.assert_allclose(work.v, p.free + np.linalg.solve(M, J.T @ work.lam[: len(J)]))
+    for _ in range(2000):
+        sweep(p, work, 0)
+    momentum, laws = missed(M, p.free, rows, work.v, work.lam[: len(J)])
+    assert max(momentum, laws) <= 1e-7
+
+
+def test_sweeps_are_not_for_trees_with_several_nodes():
+    J = np.array([[1.0, 1.0, 1.0]])
+    p = filled([-1, 0, 0], np.eye(3), [(BOUNDS, J, np.zeros(1), 0.0, 0.0, np.inf)])
+    _, work = run(p)
+    assert not responses(p, work, 0)
