@@ -41,6 +41,9 @@ AIM = 1e-4
 MOVING = 0.03
 """The same for islands that move."""
 
+ROUNDING = 1e-6
+"""Part of the impulses at the start below which impulses are not looked at."""
+
 SOFT = 1e-5
 """Inverse penalty of contacts that stick, in units of d."""
 
@@ -588,6 +591,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     work.stress = STRESS
     gradient = evaluate(problem, work, island)
     worst, size = laws(problem, work, island)
+    forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
     size = max(size, forces)
     error = max(gradient, worst)
     if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
