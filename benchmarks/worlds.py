@@ -383,7 +383,7 @@ def ours(text, case, control) -> dict:
         start = time.thread_time()
         world.step(control=command)
         times.append(time.thread_time() - start)
-        report = world.report
+        report = world.report()
         deep, residual = max(deep, report.penetration), max(residual, report.residual)
     times = np.array(times)
     return {
