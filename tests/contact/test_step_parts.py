@@ -7,12 +7,14 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.codegen import tiers
+from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity import cones
 from kinetree.contact.history import Residuals, accumulated, gathered
 from kinetree.contact.stepping.projection import CLOSED, projected
 from kinetree.contact.stepping.rows import coupled_rows
-from kinetree.contact.stepping.solver import Problem, solve_in_kernel, solve_in_python
+from kinetree.contact.stepping.solver import Problem, solve_in_kernel
 from kinetree.contact.stepping.step import Balance, balanced
 from kinetree.contact.stepping.stepper import ContactStepper, joint_rows
 from kinetree.errors import SimulationWarning
@@ -28,49 +30,27 @@ def random_step(rng, contacts=3, rank=12, far=0.0):
     return Problem(J @ J.T, b, rng.uniform(0, 1, contacts), low, high)
 
 
-@pytest.mark.parametrize("solve", [solve_in_kernel, solve_in_python])
+@pytest.fixture
+def unrolled():
+    """The step that is unrolled for a scene, whatever the amount of work."""
+    with kt.tier("specialised"):
+        yield
+
+
 @pytest.mark.parametrize("units", [1.0, 1e-6, 1e6])
-def test_forces_of_a_step_are_those_of_the_cones(rng, solve, units):
+def test_forces_of_a_step_are_those_of_the_cones(rng, units):
     for _ in range(8):
         given = random_step(rng)
         bounds = {"low": given.low / units, "high": given.high / units}
         problem = given._replace(A=units**2 * given.A, b=units * given.b, **bounds)
-        lam, error = solve(problem, np.zeros(12), 1e-11 * units, 128)
+        lam, error = solve_in_kernel(problem, np.zeros(12), 1e-11 * units, 128)
         exact = cones.solve(given.A, given.b, given.mu, low=given.low, high=given.high)
         assert_close(units * lam, exact.lam, ulps=1e7)
         assert error <= 1e-11 * units
         assert_close(error, np.max(np.abs(problem.errors(lam))), scale=units)
     nothing = Problem(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
-    warm, error = solve(nothing, np.zeros(0), 1e-12, 8)
+    warm, error = solve_in_kernel(nothing, np.zeros(0), 1e-12, 8)
     assert (len(warm), error) == (0, 0.0)
-
-
-def test_contacts_far_away_take_part_as_soon_as_others_push_them():
-    """A plunger: what is pressed at one end comes out at the other, ten times as fast."""
-    J = np.zeros((9, 4))
-    J[0, 0], J[1, 1], J[2, 2], J[4, 1], J[5, 2], J[6, 3] = 1.0, 1.0, 1.0, 0.3, 0.2, 1.0
-    J[3] = [-10.0, 0, 0, 0.1]
-    A, mu, none = J @ J.T + 1e-3 * np.eye(9), np.full(3, 0.3), np.zeros(0)
-    for far in (3.0, 30.0):
-        b = np.array([-1.0, 0.1, 0, far, 0, 0, 1e3, 0, 0])  # the last is always out of reach
-        problem = Problem(A, b, mu, none, none)
-        lam, error = solve_in_python(problem, np.zeros(9), 1e-12, 128)
-        assert error < 1e-11
-        assert (lam[3] > 0) == (far == 3.0)
-        exact = cones.solve(A[:6, :6], b[:6], mu[:2])
-        assert_close(A[:6, :6] @ lam[:6], A[:6, :6] @ exact.lam, ulps=1e6)
-        assert not lam[6:].any()
-
-
-def test_the_best_of_all_ways_counts_where_none_is_good_enough(rng):
-    for _ in range(5):
-        problem = random_step(rng, contacts=4, rank=9)
-        alone = solve_in_kernel(problem, np.zeros(15), 0.0, 1)[1]
-        lam, error = solve_in_python(problem, np.zeros(15), 0.0, 1)
-        bounds = {"low": problem.low, "high": problem.high, "tolerance": 1e-13}
-        other = cones.solve(problem.A, problem.b, problem.mu, **bounds).lam
-        assert error <= 1.01 * min(alone, np.max(np.abs(problem.errors(other))))
-        assert_close(error, np.max(np.abs(problem.errors(lam))))
 
 
 def test_energy_that_a_step_would_gain_is_taken_from_its_velocities(rng):
@@ -150,7 +130,7 @@ def test_springs_of_controllers_are_implicit(balls):
     K, D = np.array(K), np.array(D)
     change = (h * tau - h * h * K * qd) / (2.0 + h * D + h * h / 2 * K)
     assert_close(motion.qd[-1][[0, 2]], (qd + change)[[0, 2]])
-    assert_close(motion.contact.force[-1, :, 0], 1.5 * 9.81 * np.ones(2), ulps=1e4)
+    assert_close(motion.contact.force[-1, 1:, 0], 1.5 * 9.81 * np.ones(2), ulps=1e4)
     with pytest.raises(
         kt.ModelError,
         match=r"stiffness of a controller must be one number or nv = 4, none negative",
@@ -198,22 +178,16 @@ ROWS = np.array([[1.0, 0.5], [0.2, 1.0]])
 def _linear(loops, gaps):
     """Projection of two joints with ``ROWS`` of loops or of walls; needs no mechanism."""
 
-    def at(model, q, qd):
+    def rows(q):
         return SimpleNamespace(G=ROWS, gap=gaps(q), error=loops(q), one_sided=range(len(gaps(q))))
 
-    constraints = SimpleNamespace(
-        compiled=False, units=np.ones(2), gaps=lambda model, q: (gaps(q), loops(q)), at=at
-    )
-    inertia = SimpleNamespace(
-        halves=lambda G: G, mobility=lambda Y: Y @ Y.T,
-        response=lambda Y, shifts: np.transpose(Y) @ np.array(shifts),
-    )  # fmt: skip
+    constraints = SimpleNamespace(units=np.ones(2), gaps=lambda model, q: (gaps(q), loops(q)))
+    inertia = SimpleNamespace(response=lambda Y, shifts: np.transpose(Y) @ np.array(shifts))
     model = SimpleNamespace(nv=2, integrate=lambda q, shift: q + shift)
 
     def moved(q, farthest=9.0):
-        return projected(
-            constraints, model, np.array(q), None, inertia, None, None, farthest=farthest
-        )
+        q, A = np.array(q), ROWS @ ROWS.T
+        return projected(constraints, model, q, rows(q), inertia, ROWS, A, farthest=farthest)
 
     return moved
 
@@ -262,7 +236,9 @@ def test_rows_of_one_tree_are_coupled_and_those_of_others_are_not():
 # --- compiled steps, up to one that fails ---------------------------------------------------------
 
 
-def test_steps_that_compiled_code_did_not_solve_go_on_from_those_that_it_did(balls, monkeypatch):
+def test_steps_that_unrolled_code_did_not_solve_are_taken_by_the_engine(
+    balls, monkeypatch, unrolled
+):
     q, qd = [0, 0.15, 1.0, 0.12], [1.0, 0, -0.5, 0]
     contact = TimeStepping(Scene(balls, friction=0.3))
     options = {"duration": 0.2, "dt": 0.01, "contact": contact}
@@ -282,3 +258,61 @@ def test_steps_that_compiled_code_did_not_solve_go_on_from_those_that_it_did(bal
     assert_close(motion.q, expected.q, scale=1, ulps=1e4)
     assert_close(motion.qd, expected.qd, scale=1, ulps=1e4)
     assert_close(motion.contact.force, expected.contact.force, scale=1e4)
+    monkeypatch.setattr(ContactStepper, "_is_fine", lambda self, r, v: np.zeros(r.shape[:-1], bool))
+    monkeypatch.setattr(ContactStepper, "_all_fine", lambda self, residuals: False)
+    batch = kt.simulate(balls, [q, q], [qd, qd], **options, store_every=4)
+    assert isinstance(batch.acted, ContactStepper)
+    for k in range(2):
+        assert_close(batch.q[:, k], expected.q[::4], scale=1, ulps=1e4)
+        assert_close(batch.contact.force[:, k], expected.contact.force[::4], scale=1e4)
+
+
+# --- which of the two takes the steps -------------------------------------------------------------
+
+
+def test_the_amount_of_work_decides_who_takes_the_steps(balls, monkeypatch):
+    q, scene = [0, 0.1, 1.0, 0.1], Scene(balls, friction=0.3)
+    options = {"dt": 0.01, "contact": TimeStepping(scene)}
+    monkeypatch.setattr(tiers, "MANY", 50)
+    monkeypatch.setattr(tiers, "SOME", 50)
+
+    def tier(duration, q=q):
+        motion = kt.simulate(balls, q, duration=duration, **options)
+        if isinstance(motion.acted, ContactStepper):
+            return "specialised"
+        assert motion.report.tier == "general"
+        return "general"
+
+    assert tier(0.2) == "general"
+    assert tier(0.2) == "general"  # 40 so far
+    assert tier(0.2) == "specialised"  # 60
+    fresh = Scene(balls, friction=0.3)
+    options["contact"] = TimeStepping(fresh)
+    assert tier(0.2, [q] * 3) == "specialised"
+    with kt.tier("general"):
+        assert tier(1.0) == "general"
+    options["contact"] = TimeStepping(Scene(balls, friction=0.3), compiled_rows=0)
+    with kt.tier("specialised"):
+        assert kt.simulate(balls, q, duration=0.1, **options).report.tier == "general"
+
+
+def test_a_brief_simulation_compiles_nothing_for_the_robot(monkeypatch):
+    model = with_ground(kt.samples.quadruped())
+    made, make = [], Kernel.make_variant
+
+    def seen(self, *given):
+        made.append(self.name)
+        return make(self, *given)
+
+    monkeypatch.setattr(Kernel, "make_variant", seen)
+    feet = [g for g in model.geometry if isinstance(g.shape, geometry.Sphere)]
+    scene = Scene(model, [(model.geometry[-1], foot) for foot in feet], friction=0.8)
+    q = model.posture("home").q
+    motion = kt.simulate(model, q, duration=0.01, contact=TimeStepping(scene))
+    assert motion.report.tier == "general"
+    assert not any("step" in name or "force" in name for name in made)
+
+
+def test_settings_without_effect_say_so(balls):
+    with pytest.warns(DeprecationWarning, match=r"TimeStepping\(reach=\.\.\.\) has no effect"):
+        TimeStepping(Scene(balls), reach=0.1)

@@ -10,6 +10,13 @@ from kinetree.contact.stepping.step import balanced
 from kinetree.model import geometry
 
 
+@pytest.fixture(autouse=True)
+def unrolled():
+    """The step that is unrolled for a scene, whatever the amount of work."""
+    with kt.tier("specialised"):
+        yield
+
+
 @pytest.fixture
 def chain():
     """Two capsules on a ball joint, the first one free, above the ground."""

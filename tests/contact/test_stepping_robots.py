@@ -14,6 +14,13 @@ STANDS = 100.0
 """Time [s] from which the quadruped stands; before, it trots."""
 
 
+@pytest.fixture(autouse=True)
+def unrolled():
+    """The step that is unrolled for a scene, whatever the amount of work."""
+    with kt.tier("specialised"):
+        yield
+
+
 @pytest.fixture(scope="module")
 def dog():
     """The quadruped on a slope: model, state in which its feet touch, and what ``simulate`` takes.

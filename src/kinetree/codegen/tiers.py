@@ -184,6 +184,45 @@ def _tier(kernel, asked):
     return "general"
 
 
+class Choice:
+    """A choice between two ways to do the same by the rule, where neither is a kernel.
+
+    Attributes:
+        tier: that was chosen last.
+        samples: that were asked for so far.
+    """
+
+    is_settled = is_large = False
+    has_general_code, general_code = True, None
+
+    def __init__(self):
+        self.tier, self.level, self.samples, self.task = "general", 0, 0, None
+
+    def made(self, samples: int, *, only: str | None = None) -> str:
+        """The tier for so many samples, or for those of the task that runs.
+
+        Args:
+            samples: how many.
+            only: the tier if there is no other way, or, ``"specialised"``, no other as good.
+        """
+        decide(self, samples)
+        if only == "general" or (only is not None and setting() == "auto"):
+            self.tier = only
+        return self.tier
+
+    @property
+    def asked(self) -> int:
+        """Samples of the task that runs; without one, all so far."""
+        return self.samples if self.task is None else self.task.samples
+
+    def settle(self):
+        """Be specialised from now on."""
+        self.is_settled = True
+
+    def disconnect(self):
+        """Be asked again; it always is."""
+
+
 def first_calls() -> str:
     """The tier of the kernels that programs call which are traced before it is decided."""
     return "specialised" if setting() == "specialised" else "general"

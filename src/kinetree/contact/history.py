@@ -98,6 +98,7 @@ class Notes:
     Args:
         step: a ``ContactStep``.
         batch: shape of the batch.
+        fixed: whether every step has the rows of all ``scene.candidates``.
 
     Attributes:
         rows: number of forces of a step, where it is fixed.
@@ -106,11 +107,10 @@ class Notes:
         stored: forces and residuals of every stored time.
     """
 
-    def __init__(self, step, batch):
+    def __init__(self, step, batch, *, fixed=True):
         self.constraints, self.batch, self.behind = step.constraints, batch, 0
-        self.fixed = self.constraints.compiled
-        known = self.constraints.scene.candidates.size if self.fixed else 0
-        self.rows = self.constraints.count(known) if self.fixed else 0
+        known = self.constraints.scene.candidates.size if fixed else 0
+        self.rows = self.constraints.count(known) if fixed else 0
         self.force: Any = np.zeros((*batch, self.rows))
         self._steps: list = []
         self.stored: list = []
@@ -139,32 +139,14 @@ class Notes:
     def history(self) -> ContactHistory:
         """All that was stored."""
         residuals = np.array([r for _, r in self.stored])
-        if self.fixed:
-            names = self.constraints.scene.candidates.names
-            forces = np.array([f for f, _ in self.stored])
-        else:
-            names, forces = self._gathered()
+        names, forces = self._columns()
         c = 3 * len(names)
         contacts = forces[..., :c].reshape(*forces.shape[:-1], len(names), 3)
         return ContactHistory(names, contacts, forces[..., c:], residuals)
 
-    def _gathered(self):
-        """Forces of contacts that came and went, in columns by name."""
-        each = [f for f, _ in self.stored]
-        found = [x for f in each for x in np.ravel(f) if isinstance(x, tuple)]
-        names = tuple(sorted({name for of, _ in found for name in of}))
-        others = self.constraints.count(0)
-        forces = np.zeros((len(each), *self.batch, 3 * len(names) + others))
-        for k, f in enumerate(each):
-            for index in np.ndindex(*self.batch):
-                if not isinstance(f[index], tuple):
-                    continue
-                of, force = f[index]
-                for j, name in enumerate(of):
-                    at = 3 * names.index(name)
-                    forces[(k, *index)][at : at + 3] = force[3 * j : 3 * j + 3]
-                forces[(k, *index)][3 * len(names) :] = force[3 * len(of) :]
-        return names, forces
+    def _columns(self):
+        """Names of contacts, and forces of all rows, (T, ..., rows)."""
+        return self.constraints.scene.candidates.names, np.array([f for f, _ in self.stored])
 
 
 # --- Event-driven contact ------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.tiers import Choice
 from kinetree.contact.collision.detect import Detection
 from kinetree.contact.contacts import Contacts, contact_axes
 from kinetree.contact.finding import candidates
@@ -190,12 +191,17 @@ class Scene:
         return find_contacts(self, np.asarray(q, dtype=float), margin)
 
     @cached_property
+    def choice(self) -> Choice:
+        """Between the step that serves all scenes and the one unrolled for this, see docs/tiers."""
+        return Choice()
+
+    @cached_property
     def detection(self) -> Detection:
         """The tables in which contacts are found; ``contacts`` reads them."""
         return Detection(self)
 
     def __getstate__(self):
-        return {name: x for name, x in vars(self).items() if name != "detection"}
+        return {name: x for name, x in vars(self).items() if name not in ("detection", "choice")}
 
     # --- in closed form ----------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Settings of rigid contact: ``TimeStepping`` and ``EventDriven``."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +36,8 @@ class TimeStepping:
         scene: what can touch, a ``Scene``.
         tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
             velocities at hand.
-        rounds: of Newton's method at most, a few are enough most of the time; steps that compiled
-            code for one scene does not solve are solved in Python.
+        rounds: of Newton's method at most in the unrolled step, a few are enough most of the time;
+            steps that it does not solve are taken by the engine.
         rest_velocity: contacts that arrive slower than this do not bounce [m/s].
         stiffness: of a controller's forces, their derivative by position, one number or (nv,)
             [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
@@ -47,11 +48,11 @@ class TimeStepping:
             of a joint, or lengths of the mechanism (its largest shape) per second. What curvature
             leaves in a step is far below it; bodies that start deep inside each other part over
             several steps, instead of being thrown apart in one.
-        reach: not in use any more; contacts are looked for as far as bodies move in a step.
+        reach: without effect, deprecated: contacts are looked for as far as bodies move in a step.
         compiled_rows: up to so many rows that have to do with each other, three for a contact, or
-            as much code in several groups, steps are compiled for the scene alone, which takes 14 s
-            for 40 and grows with the cube. Longer ones, and those with other shapes or with forces
-            in Python, are taken by code that serves every scene.
+            as much code in several groups, a step may be unrolled for the scene where the work
+            repays compiling (14 s for 40 rows, growing with the cube), see docs/tiers.md. All
+            other steps are taken by the engine, whose code serves every scene; 0: all steps.
     """
 
     scene: Scene
@@ -62,12 +63,19 @@ class TimeStepping:
     damping: Any = 0.0
     conserving: bool = True
     correction_speed: float = 10.0
-    reach: float = 0.05
+    reach: float | None = None
     compiled_rows: int = 40
 
     def __post_init__(self):
         as_scene(self.scene, "TimeStepping")
-        for name in ("tolerance", "rounds", "correction_speed", "reach"):
+        if self.reach is not None:
+            warnings.warn(
+                "TimeStepping(reach=...) has no effect any more: contacts are looked for as far as "
+                "bodies move in a step. Leave it out",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        for name in ("tolerance", "rounds", "correction_speed"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
         for name in ("rest_velocity", "compiled_rows"):

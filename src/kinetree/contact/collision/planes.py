@@ -123,7 +123,7 @@ def plane_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
                 height + rise,
                 touch,
                 n,
-                c,
+                (0 if c & 1 else 4) + (0 if c & 2 else 2) + (0 if c & 4 else 1),  # round_points
             )
     return n
 

@@ -13,9 +13,13 @@ from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper
+from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
 
 FLIES = 64
 """Velocity variables up to which the integrator takes the steps in which nothing is near."""
+
+BRIEF = 512
+"""Steps up to which forces of joints are computed by NumPy: to compile them takes longer."""
 
 
 @kernel
@@ -44,7 +48,7 @@ class EngineNotes(Notes):
 
     engine: Engine
 
-    def _gathered(self):
+    def _columns(self):
         """Forces of contacts that came and went, in columns by name, and of other rows."""
         found = [
             (k, *index, f[index])
@@ -54,15 +58,31 @@ class EngineNotes(Notes):
         ]
         keys = [list(map(tuple, held.keys.tolist())) for *_, held in found]
         names = {key: self.engine.name_of(*key) for of_step in keys for key in of_step}
-        order = sorted(names, key=lambda key: names[key])
-        column = {key: k for k, key in enumerate(order)}
-        contacts = np.zeros((len(self.stored), *self.batch, len(order), 3))
+        columns = known_columns(self.constraints.scene, set(names.values()))
+        column = {key: columns.index(name) for key, name in names.items()}
+        contacts = np.zeros((len(self.stored), *self.batch, len(columns), 3))
         others = np.zeros((len(self.stored), *self.batch, len(self.engine.joint_forces)))
         for (*at, held), of_step in zip(found, keys, strict=True):
             contacts[(*at, [column[key] for key in of_step])] = held.force
             others[tuple(at)] = held.joints
         flat = contacts.reshape(*contacts.shape[:-2], -1)
-        return tuple(names[key] for key in order), np.concatenate([flat, others], axis=-1)
+        return columns, np.concatenate([flat, others], axis=-1)
+
+
+def known_columns(scene, found) -> tuple[str, ...]:
+    """Names of contacts in order: all of a scene whose points are numbered, else those found."""
+    fixed = not (scene.is_large or scene.open_pairs) and all(map(_is_numbered, scene.pairs))
+    if fixed and found.issubset(scene.candidates.names):
+        return scene.candidates.names
+    return tuple(sorted(found))
+
+
+def _is_numbered(pair):
+    """Whether narrow phase and closed form have the same points: one, ends, or corners."""
+    first, second = pair.first.shape, pair.second.shape
+    if not isinstance(first, Plane):
+        return isinstance(first, Sphere) or isinstance(second, Sphere)
+    return isinstance(second, (Sphere, Capsule, Box, Ellipsoid))
 
 
 class EngineStepper(Stepper):
@@ -87,10 +107,10 @@ class EngineStepper(Stepper):
     def __init__(self, model, method, field, settings, joints, batch, *, compiled):
         super().__init__(model, method, field, compiled=compiled)
         self.settings, self.joints, self.batch = settings, joints, batch
-        constraints = StepConstraints(model, settings.scene, joints, compiled=False)
+        constraints = StepConstraints(model, settings.scene, joints)
         self.contact_step = SimpleNamespace(constraints=constraints, settings=settings)
         self.constraints = "contact" if constraints.closes else None
-        self.notes = EngineNotes(self.contact_step, batch)
+        self.notes = EngineNotes(self.contact_step, batch, fixed=False)
         self.notes.force = np.empty(batch, dtype=object)
         self.prescription = field.prescription
         rigid = constraints.closes or joints.friction
@@ -99,7 +119,8 @@ class EngineStepper(Stepper):
         self._has_levels = joints.friction and joints.level is not JointRows().level
         free = None if self.prescription is None else self.prescription.others(model)
         native = {}
-        if compiled and not self.is_plain and not model.couplings:
+        self.is_brief = not field.forces and settings.scene.choice.asked <= BRIEF
+        if compiled and not (self.is_plain or self.is_brief or model.couplings):
             start = 0.0, model.neutral(), np.zeros(model.nv), field.inputs(model)
             native["forces"] = _forces.compiled(model, *start, field=field)
             if field.actuators is not None:
@@ -137,20 +158,20 @@ class EngineStepper(Stepper):
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``."""
         if q.shape[:-1] != self.batch:  # one sample of a batch, to locate an event
-            end, _ = self._single(Memory(), t, h, q, qd, tau, count)
+            end, _ = self.single(Memory(), t, h, q, qd, tau, count)
             return end[:3]
         after = [np.empty_like(q), np.empty_like(qd), np.empty(self.batch)]
         held = np.empty(self.batch, dtype=object)
         residuals = np.empty((*self.batch, len(Residuals._fields)))
         for index in np.ndindex(*self.batch):
             memory = self.memories[index]
-            end, held[index] = self._single(memory, t, h, q[index], qd[index], tau[index], count)
+            end, held[index] = self.single(memory, t, h, q[index], qd[index], tau[index], count)
             for place, value in zip((*after, residuals), end, strict=True):
                 place[index] = value
         self.notes.take(held, residuals)
         return tuple(after)
 
-    def _single(self, memory, t, h, q, qd, tau, count):
+    def single(self, memory, t, h, q, qd, tau, count):
         """The same of one motion: state, work and residuals, and the forces of the last step."""
         work, all_residuals, held = 0.0, [], None
         while count:
@@ -196,7 +217,7 @@ class EngineStepper(Stepper):
             ]
         if self.is_native:
             return tau
-        if not self.compiled:
+        if self.is_brief or not self.compiled:
             if field.actuators is not None:
                 engine.resist(self._resists, field.actuators.resistance(model, t, q, qd, tau))
             return field.joint_force(model, t, q, qd, tau)

@@ -1,4 +1,4 @@
-"""The inertia matrix of a step, factorised: sparse in a trace, dense on floats."""
+"""The inertia matrix of a step, factorised with the sparsity of the tree."""
 
 from functools import singledispatch
 
@@ -28,7 +28,6 @@ class Inertia:
         self.H = dynamics.mass_matrix(model, q)
         self.lam, self.free = model.expanded_parent, free
         M = (self.H + np.diag(extra)) * free * free[:, None] + np.diag(1 - free)
-        self.traced = M.dtype == object
         self.L = self._factor(model, M)
 
     def _factor(self, model, M):
@@ -40,30 +39,19 @@ class Inertia:
                 f"body beyond it, mass away from the joint axis, or the joint armature"
             )
 
-        if not self.traced:
-            try:
-                return np.linalg.cholesky(M)
-            except np.linalg.LinAlgError:
-                pass  # the sparse way says which joint it is
         return ltl.ltdl(M, self.lam, message)
 
     def solve(self, b):
         """``M⁻¹ b``."""
-        if self.traced:
-            return ltl.solve_ltdl(self.L, self.lam, b)
-        return self._back(np.linalg.solve(self.L, b))
+        return ltl.solve_ltdl(self.L, self.lam, b)
 
     def halves(self, G):
         """``Y`` with ``G M⁻¹ Gᵀ = Y Yᵀ``-like product: see ``mobility``; G is (m, nv)."""
         G = G * self.free
-        if self.traced:
-            return [ltl.solve_lt(self.L, self.lam, row, unit=True) for row in G]
-        return np.linalg.solve(self.L, G.T).T
+        return [ltl.solve_lt(self.L, self.lam, row, unit=True) for row in G]
 
     def mobility(self, Y):
         """``G M⁻¹ Gᵀ``, (m, m), from ``halves(G)``."""
-        if not self.traced:
-            return Y @ Y.T
         n, D = len(Y), np.diagonal(self.L)
         A = np.zeros((n, n), dtype=object)
         for i, row in enumerate(Y):
@@ -77,13 +65,8 @@ class Inertia:
 
     def response(self, Y, forces):
         """``M⁻¹ Gᵀ forces``, (nv,), from ``halves(G)``."""
-        if not self.traced:
-            return self._back(np.asarray(forces) @ Y)
         total = sum(f * y for f, y in zip(forces, Y, strict=True))
         return ltl.solve_l(self.L, self.lam, total / np.diagonal(self.L), unit=True)
-
-    def _back(self, y):
-        return np.linalg.solve(self.L.T, y)
 
 
 def _is_zero(x):

@@ -25,8 +25,6 @@ def projected(constraints, model, q, rows, inertia, Y, A, farthest):
     move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, by Gauss–Seidel; gaps are
     evaluated after each of a few rounds, which run only where they are needed.
     """
-    if not constraints.compiled:
-        return _with_new_rows(constraints, model, q, inertia, farthest)
     which = _positional(rows)
     there = largest(-rows.gap, GROWN) + _SAME
     most = select(there < CLOSED, there, CLOSED)
@@ -53,22 +51,6 @@ def _bounded(shift, units, left):
     way = largest(np.abs(shift) / units)
     part = select(way > left, left / select(way > left, way, 1.0), 1.0)
     return part * shift, left - part * way
-
-
-def _with_new_rows(constraints, model, q, inertia, left):
-    """The same in Python, where contacts may come and go between rounds."""
-    for _ in range((3**_TRIES - 1) // 2):
-        _, _gap, _error, deep, opened = _look(constraints, model, q)
-        if (deep <= CLOSED and opened <= CLOSED) or left <= 0:
-            break
-        rows = constraints.at(model, q, np.zeros(model.nv))
-        Y = inertia.halves(rows.G)
-        A = inertia.mobility(Y)
-        wanted = _shift(_positional(rows), rows, rows.gap, rows.error, inertia, Y, A)
-        shift, left = _bounded(wanted, constraints.units, left)
-        q = model.integrate(q, shift)
-    _, _, _, deep, opened = _look(constraints, model, q)
-    return q, deep, opened
 
 
 def _positional(rows):

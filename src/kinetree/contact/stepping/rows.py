@@ -14,7 +14,6 @@ import numpy as np
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.algorithms.closed.scaling import typical_length
-from kinetree.contact import contacts as of_contacts
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.finding.candidates import origin_speeds
 from kinetree.contact.stepping.inertia import turning
@@ -82,16 +81,11 @@ class StepConstraints:
         model: the mechanism.
         scene: what can touch, a ``Scene``.
         joints: ends of travel and dry friction.
-        compiled: whether contacts are the fixed list ``scene.candidates``, which can be traced;
-            otherwise those that ``scene.contacts`` finds closer than ``reach``.
-        reach: distance up to which contacts are looked for [m].
     """
 
     model: Any
     scene: Any
     joints: JointRows = NO_JOINT_ROWS
-    compiled: bool = True
-    reach: float = 0.05
 
     @cached_property
     def size(self) -> float:
@@ -156,8 +150,6 @@ class StepConstraints:
 
     def is_fast(self, model, q, qd, time):
         """Whether a shape moves farther than it is thin within some time [s]."""
-        if not self.compiled:
-            return False
         tables = self.scene.detection.tables
         moving = [int(k) for k in np.flatnonzero(tables.shapes.body > 0)]
         geometry = [self.model.geometry[tables.numbers[k]] for k in moving]
@@ -168,23 +160,16 @@ class StepConstraints:
 
     def gaps(self, model, q):
         """Gaps of contacts and ends of travel, and errors of loops, at a configuration."""
-        if self.compiled:
-            gap = self.scene.candidate_positions(model, q)[0] if self.scene.candidates.size else []
-        else:
-            gap = self.scene.contacts(q, margin=self.reach).gap
+        gap = self.scene.candidate_positions(model, q)[0] if self.scene.candidates.size else []
         errors = loop_errors(model, q)[self._counting] if self.closes else np.zeros(0)
         return _joined([*gap, *self._travel(q)]), errors
 
     def _contacts(self, model, q, qd):
-        if self.compiled:
-            known = self.scene.candidates
-            if not known.size:
-                return [], np.zeros((0, 3, model.nv), dtype=int), [], np.zeros(0), np.zeros(0), ()
-            terms = self.scene.candidate_terms(model, q, qd)
-            return *terms, known.friction, known.restitution, known.names
-        found = self.scene.contacts(q, margin=self.reach)
-        J, bias = of_contacts.jacobian(model, q, found), of_contacts.bias(model, q, qd, found)
-        return found.gap, J, bias, found.friction, found.restitution, found.names
+        known = self.scene.candidates
+        if not known.size:
+            return [], np.zeros((0, 3, model.nv), dtype=int), [], np.zeros(0), np.zeros(0), ()
+        terms = self.scene.candidate_terms(model, q, qd)
+        return *terms, known.friction, known.restitution, known.names
 
     def _travel(self, q):
         return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]

@@ -1,10 +1,9 @@
-"""Solvers for the forces of a step: in compiled code, and more thorough in Python."""
+"""The solver for the forces of an unrolled step."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity import cones
 from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
 from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
@@ -97,46 +96,3 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     lam, _, missing = looked_at(best)
     lam, _, missing = looked_at(lam - missing)  # within the cones, and zero where nothing touches
     return units * lam, largest(np.abs(missing) * rates)
-
-
-def solve_in_python(problem, warm, tolerance, rounds, loose=1.0):
-    """The same on floats, then from other starts and by the methods of ``cones``.
-
-    Contacts that are too far away to matter are left out at first, so that what counts as a small
-    error is not measured by their large gaps.
-    """
-    c = 3 * len(problem.mu)
-    normals = problem.b[0:c:3]
-    speeds = np.concatenate([np.delete(problem.b, np.s_[0:c:3]), np.minimum(normals, 0.0)])
-    near = normals <= 2 * np.max(np.abs(speeds), initial=0.0)
-    while True:
-        rows = np.concatenate([np.repeat(near, 3), np.ones(len(problem.b) - c, dtype=bool)])
-        lam = np.zeros(len(problem.b))
-        if rows.any():
-            part = Problem(
-                problem.A[np.ix_(rows, rows)], problem.b[rows], problem.mu[near],
-                problem.low, problem.high,
-            )  # fmt: skip
-            lam[rows] = _best(part, np.asarray(warm)[rows], tolerance, rounds)
-        missed = ~near & ((problem.A @ lam + problem.b)[0:c:3] < 0)
-        if not missed.any():
-            return lam, largest(np.abs(problem.errors(lam)))
-        near = near | missed
-
-
-def _best(problem, warm, tolerance, rounds):
-    """Of several ways the first that is good enough, else the best of all."""
-    found = []
-
-    def tried(lam):
-        found.append((largest(np.abs(problem.errors(lam))), len(found), lam))
-        return found[-1][0] <= tolerance
-
-    def newton(start):
-        return solve_in_kernel(problem, start, tolerance, rounds)[0]
-
-    if not (tried(newton(warm)) or tried(newton(0 * warm))):
-        bounds = {"low": problem.low, "high": problem.high, "tolerance": 1e-13}
-        other = cones.solve(problem.A, problem.b, problem.mu, warm=warm, **bounds).lam
-        _ = tried(other) or tried(newton(other))
-    return min(found)[2]

@@ -1,4 +1,4 @@
-"""One step with contact: the text, for traced numbers and for floats.
+"""One step with contact: the text of the step that is unrolled for one small scene.
 
 Moreau's midpoint scheme: all terms are those of the middle of the step, where motion at constant
 velocity arrives, and velocities follow from the impulses of all rows ``w = G v`` there, in a linear
@@ -36,7 +36,7 @@ from kinetree.contact.settings import DEEP, PASSES, SETTLED, TimeStepping
 from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.contact.stepping.solver import Problem
+from kinetree.contact.stepping.solver import Problem, solve_in_kernel
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.limits import joint_values
@@ -59,7 +59,6 @@ class Ended(NamedTuple):
         work: of all forces, the contact's included [J].
         force: of every row, mean over the step [N or N·m], (m,).
         residuals: numbers of ``Residuals``, in order.
-        names: of the contacts.
     """
 
     q: Any
@@ -67,7 +66,6 @@ class Ended(NamedTuple):
     work: Any
     force: Any
     residuals: Any
-    names: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -78,14 +76,12 @@ class ContactStep:
         constraints: of the mechanism.
         settings: ``TimeStepping``.
         tree: the mechanism without loops and couplings.
-        solve: ``solver.solve_in_kernel`` or ``solver.solve_in_python``.
         prescription: of prescribed joints, or None.
     """
 
     constraints: StepConstraints
     settings: TimeStepping
     tree: Any
-    solve: Any
     prescription: Any = None
 
     def __call__(self, method, field, model, t, h, q, qd, tau, force) -> Ended:
@@ -117,7 +113,7 @@ class ContactStep:
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
         A, before = inertia.mobility(Y), rows.G @ v
-        warm = h * force if self.constraints.compiled else np.zeros(len(rows.G))
+        warm = h * force
         explicit, felt = tau_all - h * K * v, inertia.H @ given.change
         ahead = self._ahead(rows, h - half, warm, before)
 
@@ -130,7 +126,7 @@ class ContactStep:
             targets = self._targets(rows, h, w, before) + ahead
             problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
             tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
-            lam, error = self.solve(problem, lam, tolerance, self.settings.rounds, loose)
+            lam, error = solve_in_kernel(problem, lam, tolerance, self.settings.rounds, loose)
             after = free + inertia.response(Y, lam)
             moved = (v + after) / 2
             change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
@@ -164,7 +160,7 @@ class ContactStep:
             _power_error(rows, lam, w + targets),
             deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
         )  # fmt: skip
-        contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]), rows.names)
+        contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]))
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
@@ -223,7 +219,7 @@ class ContactStep:
         q, qd, work, force, residuals = (
             select(clear, ours, theirs) for ours, theirs in zip(flight, contact[:5], strict=True)
         )
-        return Ended(q, qd, work, force, residuals, contact.names)
+        return Ended(q, qd, work, force, residuals)
 
 
 def _cone_error(mu, lam):

@@ -1,25 +1,25 @@
-"""Time steps with contact: compiled where all forces can be, solved in Python where that fails."""
+"""Time steps with contact: unrolled for one small scene, or by the engine, which serves all."""
 
 import warnings
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from kinetree.contact import mobility
+from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
 from kinetree.contact.settings import CLOSED
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
-from kinetree.contact.stepping.solver import solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
-from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.events import UserEvents
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.integrator import Stepped
@@ -44,11 +44,14 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints)
     batch, tree = q.shape[:-1], model.spanning_tree
-    fixed = not (scene.is_large or scene.open_pairs)
+    fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
-    if compiled and fixed and is_short(constraints, settings.compiled_rows):
-        step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
-        stepper: Any = ContactStepper(model, method, field, step, batch, compiled=True)
+    short = fixed and is_short(constraints, settings.compiled_rows)
+    closer = constraints.closes or prescription is not None  # loops, and forces of drives, are so
+    only = "general" if not short else "specialised" if closer else None
+    if scene.choice.made(prod(batch), only=only) == "specialised":
+        step = ContactStep(constraints, settings, tree, prescription)
+        stepper: Any = ContactStepper(model, method, field, step, batch)
         found = _start_gaps(constraints, q)
     else:
         given = model, method, field, settings, joints, batch
@@ -149,7 +152,6 @@ class ContactStepper(Stepper):
         field: what moves it.
         step: a ``ContactStep``.
         batch: shape of the batch.
-        compiled: as for ``Stepper``.
 
     Attributes:
         notes: forces and residuals of the steps, see ``history``.
@@ -158,8 +160,8 @@ class ContactStepper(Stepper):
 
     inside = ""
 
-    def __init__(self, model, method, field, step, batch, *, compiled):
-        super().__init__(model, method, field, compiled=compiled)
+    def __init__(self, model, method, field, step, batch):
+        super().__init__(model, method, field, compiled=True)
         self.contact_step, self.batch = step, batch
         self.constraints = "contact" if step.constraints.closes else None
         self.notes = Notes(step, batch)
@@ -177,15 +179,15 @@ class ContactStepper(Stepper):
 
     def walk(self, instants, q, qd, tau):
         """States after each of several steps; compiled code takes as many as it can solve."""
-        states = self._compiled_walk(instants, q, qd, tau) if self.compiled else []
+        states = self._unrolled_walk(instants, q, qd, tau)
         if states:
             q, qd = states[-1][:2]
         states += super().walk(instants[len(states) :], q, qd, tau)
         self.notes.behind = len(states)
         return states
 
-    def _compiled_walk(self, instants, q, qd, tau):
-        """States after steps, up to the first one that compiled code cannot solve."""
+    def _unrolled_walk(self, instants, q, qd, tau):
+        """States after steps, up to the first one that unrolled code does not solve."""
         found, force, call = [], self.notes.force, self._kernel.call
         try:
             for t, end in pairwise(instants):
@@ -227,79 +229,68 @@ class ContactStepper(Stepper):
     def _taken(self, t, h, q, qd, tau, count):
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
-        if self.compiled:
-            numbers = (np.array(x, dtype=float) for x in (t, h))
-            after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
-            wrong = None if self._all_fine(after[4]) else ~self._is_fine(after[4], after[1])
-        else:
-            after, wrong = self._empty(q, qd), np.ones(q.shape[:-1], dtype=bool)
-        if wrong is not None and wrong.any():
-            after = self._solved_again(t, h, q, qd, tau, force, count, after, wrong)
+        numbers = (np.array(x, dtype=float) for x in (t, h))
+        after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
+        if not self._all_fine(after[4]):
+            wrong = ~self._is_fine(after[4], after[1])
+            after = self._by_engine(t, h, q, qd, tau, count, after, wrong)
         if not alone:
             self.notes.take(after[3], after[4])
         return after
 
     def _all_fine(self, residuals):
-        """Whether compiled code has solved for the forces of all motions, whatever their speed."""
+        """Whether unrolled code has solved for the forces of all motions, whatever their speed."""
         error = residuals.item(0) if residuals.ndim == 1 else residuals[..., 0].max(initial=0.0)
         return error <= self.contact_step.settings.tolerance
 
     def _is_fine(self, residuals, qd):
-        """For which motions compiled code has solved for the forces, (...)."""
+        """For which motions unrolled code has solved for the forces, (...)."""
         speed = np.max(np.abs(qd), axis=-1, initial=0.0)
         return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
-    def _solved_again(self, t, h, q, qd, tau, force, count, after, wrong):
-        """The same with the motions that were not solved taken again, step by step."""
+    def _by_engine(self, t, h, q, qd, tau, count, after, wrong):
+        """The same with the motions that were not solved taken by the engine."""
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
-            x, v, held = q[index], qd[index], force[index]
-            work, total = 0.0, np.zeros(len(Residuals._fields))
-            for k in range(count):
-                x, v, done, held, residuals = self._single_step(
-                    t + k * h, h, x, v, tau[index], held, count
-                )
-                work, total = work + done, accumulated(total, residuals)
-            for place, value in zip(after, (x, v, work, held, total), strict=True):
+            start = q[index], qd[index], tau[index]
+            end, held = self._engine.single(Memory(), t, h, *start, count)
+            state = *end[:3], self._forces_of(held, end[0]), end[3]
+            for place, value in zip(after, state, strict=True):
                 place[index] = value
         return after
 
-    def _single_step(self, t, h, q, qd, tau, force, count):
-        """The end of one step of one motion, in Python if compiled code did not solve it."""
-        if self.compiled and count > 1:
-            numbers = (np.array(x, dtype=float) for x in (t, h))
-            after = self._kernel.call(*numbers, q, qd, tau, force, _ONE)
-            if self._is_fine(after[4], after[1]):
-                return after
-        with NamingTime(self.model, t, qd), np.errstate(all="ignore"):
-            try:
-                end = self._python_step(
-                    self.flight, self.field, self.model, t, h, q, qd, tau, force
-                )
-            except np.linalg.LinAlgError as error:
-                cause = f"; the simulation starts with {self.inside}" if self.inside else ""
-                raise SingularError(
-                    f"the equations of contact have no solution ({error}){cause}"
-                ) from error
-        held = end.force if self.contact_step.constraints.compiled else (end.names, end.force)
-        return end.q, end.qd, end.work, held, end.residuals
-
-    def _empty(self, q, qd):
-        batch, fixed = q.shape[:-1], self.contact_step.constraints.compiled
-        forces = np.zeros((*batch, self.notes.rows)) if fixed else np.empty(batch, dtype=object)
-        return [q, qd, np.zeros(batch), forces, np.zeros((*batch, len(Residuals._fields)))]
-
     @cached_property
-    def _python_step(self):
+    def _engine(self):
         step = self.contact_step
-        return replace(step, solve=solve_in_python)
+        given = self.model, self.method, self.field, step.settings, step.constraints.joints, ()
+        return EngineStepper(*given, compiled=True)
+
+    def _forces_of(self, held, q):
+        """Forces of all rows, from those of the engine: contacts by pair, the nearest point."""
+        force, known = np.zeros(self.notes.rows), self.contact_step.constraints.scene.candidates
+        if held is None:
+            return force
+        engine = self._engine.engine
+        near = engine.forces().contacts
+        points = positions(self.model, q, self.contact_step.constraints.scene.pairs)[1]
+        pairs = np.array([name.rpartition(":")[0] for name in known.names])
+        for name, point, f in zip(near.names, near.point, held.force, strict=True):
+            same = pairs == name.rpartition(":")[0]
+            far = np.linalg.norm(np.asarray(points) - point, axis=1)
+            k = 3 * int(np.argmin(np.where(same, far, np.inf)))
+            force[k : k + 3] += f
+        force[3 * known.size :] = held.joints
+        return force
 
     @cached_property
     def _kernel(self):
-        return _contact_steps.compiled(
+        kernel = _contact_steps.compiled(
             self.model, 0.0, 1.0, *self._zeros(), np.zeros(self.notes.rows), 1.0,
             step=self.contact_step, method=self.flight, field=self.field,
         )  # fmt: skip
+        asked = self.contact_step.constraints.scene.choice.samples  # of the engine, too
+        kernel.samples = max(kernel.samples, asked)
+        return kernel
 
 
 def require_movable(scene, prescription):
