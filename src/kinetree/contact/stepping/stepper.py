@@ -47,8 +47,8 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
     short = fixed and is_short(constraints, settings.compiled_rows)
-    closer = constraints.closes or prescription is not None  # loops, and forces of drives, are so
-    only = "general" if not short else "specialised" if closer else None
+    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
+    only = "general" if not short else "specialised" if prescription is not None else None
     if scene.choice.made(prod(batch), only=only) == "specialised":
         step = ContactStep(constraints, settings, tree, prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch)
