@@ -167,6 +167,7 @@ def test_gears_on_patches_with_a_memory():
     assert motion.report.energy_error < 1e-3
 
 
+@pytest.mark.filterwarnings("ignore:steps of contact:kinetree.errors.SimulationWarning")
 @pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
 def test_everything_in_equal_steps(everything, prescribed):
     motion = moved(TimeStepping(everything), prescribed=prescribed, dt=2e-3)

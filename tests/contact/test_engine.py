@@ -1,6 +1,7 @@
 """The engine: whole steps in compiled code, for free bodies and robots, with all laws."""
 
 import numpy as np
+import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -266,6 +267,7 @@ def test_stiff_springs_and_dampers_do_not_chatter():
     assert abs(end.q[0] - 0.01 * np.cos(3.0)) < 3e-4
 
 
+@pytest.mark.filterwarnings("ignore:steps of contact:kinetree.errors.SimulationWarning")
 def test_prescribed_joints_carry_what_lies_on_them():
     """A table that is lifted at 2 m/s² under a block, by code in Python."""
     builder = kt.ModelBuilder("lift")
@@ -304,3 +306,13 @@ def test_torsional_and_rolling_friction():
             about = I + 0.1**2  # about the point of contact
             expected = 1.0 - 0.1 * roll * weight / about * t
             assert abs(np.linalg.norm(end.qd[3:]) - expected) < 1e-3
+
+
+def test_what_only_moves_up_and_down_touches_with_friction():
+    builder = kt.ModelBuilder("lift")
+    builder.body("ball", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.1, mass=1.0))
+    builder.geometry(geometry.Sphere(0.1), on="ball", name="ball")
+    model = with_ground(builder.build())
+    end = Engine(model, Scene(model, friction=0.5)).step([0.101], [0.0], 1e-3, count=50)
+    assert_close(end.q, np.array([0.1]), scale=1.0, ulps=1e6)
+    assert end.residuals[0] < 1e-9

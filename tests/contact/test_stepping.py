@@ -98,9 +98,15 @@ def test_forces_in_python_make_the_engine_take_the_same_steps(ball, rough):
     qd = np.array([0, 2.0, 0, 1.0, 0.5, 0.0])
     start = (ball, _at(ball, 0.1), qd)
     ours = kt.simulate(*start, duration=0.02, contact=rough)
-    plain = kt.simulate(
-        *start, duration=0.02, contact=rough, forces=lambda model, t, q, qd: np.zeros(6)
-    )
+
+    def nothing(model, t, q, qd):
+        return np.zeros(6)
+
+    words = r"contact of 'ball' leave compiled code: force 'nothing' is Python .*@kinetree\.kernel"
+    with pytest.warns(kt.SimulationWarning, match=words) as found:
+        plain = kt.simulate(*start, duration=0.02, contact=rough, forces=nothing)
+    assert len(found) == 1
+    assert found[0].filename == __file__
     assert isinstance(plain.acted, EngineStepper)
     assert np.allclose(plain.q, ours.q, rtol=0, atol=1e-12)
     assert np.allclose(plain.contact.force, ours.contact.force, rtol=0, atol=1e-6)

@@ -31,7 +31,8 @@ def _forces(model, t, q, qd, inputs, *, field):
 @kernel
 def _resistance(model, t, q, qd, inputs, *, field):
     """Stiffness and damping of actuators."""
-    return field.actuators.resistance(model, t, q, qd, inputs)
+    K, D = field.actuators.resistance(model, t, q, qd, inputs)
+    return K, D
 
 
 class _Held(NamedTuple):
@@ -119,7 +120,8 @@ class EngineStepper(Stepper):
         self._has_levels = joints.friction and joints.level is not JointRows().level
         free = None if self.prescription is None else self.prescription.others(model)
         native = {}
-        self.is_brief = not field.forces and settings.scene.choice.asked <= BRIEF
+        plain = not field.forces and field.actuators is None
+        self.is_brief = plain and settings.scene.choice.asked <= BRIEF
         if compiled and not (self.is_plain or self.is_brief or model.couplings):
             start = 0.0, model.neutral(), np.zeros(model.nv), field.inputs(model)
             native["forces"] = _forces.compiled(model, *start, field=field)

@@ -115,6 +115,8 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             d = 0.0
             for r in range(1, dim):
                 d = max(d, D[r * dim + r])
+            if d <= 0.0:  # nothing moves sideways
+                d = D[0]
             length = 0.0
             for r in range(1, dim):
                 w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) / d

@@ -22,6 +22,7 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.events import UserEvents
 from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.field import is_traceable
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
@@ -58,6 +59,8 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         stepper = EngineStepper(*given, compiled=compiled)
         found = [(index, stepper.engine.contacts(q[index])) for index in np.ndindex(batch)]
         found = [(index, (c.names, c.gap)) for index, c in found]
+    if not compiled:
+        _warn_of_python(model, field)
     stepper.inside = _starts_inside(found, q)
     if stepper.inside:
         warnings.warn(
@@ -71,6 +74,27 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         )
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
+
+
+def _warn_of_python(model, field):
+    """Say which functions are called in every step, since they cannot be part of it."""
+    parts = [f"force {_called(f)!r}" for f in field.forces if not is_traceable(f)]
+    if field.prescription is not None and not field.prescription.traceable:
+        parts.append(
+            f"motion of prescribed joints {', '.join(map(repr, field.prescription.names))}"
+        )
+    warnings.warn(
+        f"steps of contact of {model.name!r} leave compiled code: {'; '.join(parts)} is Python "
+        f"code that every step calls, which takes longer than the step. Put it under "
+        f"@kinetree.kernel, and it is compiled into the step",
+        SimulationWarning,
+        stacklevel=5,
+    )
+
+
+def _called(force) -> str:
+    function = getattr(force, "function", force)
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _starts_inside(found, q) -> str:
