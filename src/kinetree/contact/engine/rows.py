@@ -16,7 +16,7 @@ from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
     "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
-    "known_again", "missed", "normal_velocity", "relative_velocity", "remember", "row_velocity",
+    "gap_at_end", "known_again", "missed", "normal_velocity", "relative_velocity", "remember", "row_velocity",
     "slips", "targets",
 ]  # fmt: skip
 
@@ -42,7 +42,7 @@ class Rows:
         axes: of groups that are contacts: normal and tangents.
         scale: of groups that are contacts: by what each row was multiplied.
         before: of groups: velocity of the first row before the step.
-        gap: of groups [m or rad], at the middle of the step.
+        gap: of groups [m or rad], at the middle of the step, without what ``bending`` adds.
         stops: number of ends of travel;  stop_q, stop_v: their variables;  stop_sign: 1 for a lower
             bound, -1 for an upper;  stop_at: bounds;  stop_bounce: restitution.
         dry: number of variables with dry friction;  dry_v: which;  dry_level: [N or N·m].
@@ -348,7 +348,7 @@ def add_contacts(
             if code < 0:
                 return code
             warm_start(p, rows, f, c, p.groups - 1, h)
-            bending(m, rows, f, c, p.groups - 1, before)
+            bending(m, rows, f, c, p.groups - 1, h, before)
             rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
     rows.contacts = p.groups
     return 0
@@ -405,14 +405,15 @@ def warm_start(p: Problem, rows: Rows, f: Found, c: int, g: int, h: float):
 
 
 @procedure
-def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, before: "float[:, 6]"):
+def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, h: float, before: "float[:, 6]"):
     """Half of what the velocity of a contact that goes on has changed by since the last step ended.
 
     Bodies have kept their velocities since then, but have turned, and touch at another point. In
     smooth motion it is the velocity in the middle of the step that is zero: between that before
     it, ``prior + 2 bend``, and that after it. Rows that want ``w + bend = 0`` are of second order,
     and neither Euler's disc nor a rattleback loses energy by them; as long as nothing turns they
-    want the same as ever.
+    want the same as ever. The velocity has grown by ``bend`` in the half step since then, and the
+    gap by ``h bend / 4``, which the second half takes back: ``gap`` is without it.
     """
     n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
     goes_on = rows.follows == 1 and n > 0 and rows.kept[n - 1, 0] > 0.0
@@ -423,6 +424,7 @@ def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, before: "float[:
         x = t[0] * w[0] + t[1] * w[1] + t[2] * w[2]
         rows.prior[g, r] = rows.ended[n - 1, r] if goes_on else x
         rows.bend[g, r] = (x - rows.prior[g, r]) / 2.0
+    rows.gap[g] -= h * rows.bend[g, 0] / 4.0
 
 
 @procedure
@@ -629,3 +631,12 @@ def row_velocity(p: Problem, rows: Rows, g: int, v: "float[:]") -> float:
         for j in range(p.node_count[a]):
             w += (p.J[at + j] + rows.fixed[at + j]) * v[p.node_first[a] + j]
     return w
+
+
+@procedure
+def gap_at_end(p: Problem, rows: Rows, g: int, beta: float, v: "float[:]") -> float:
+    """Gap of a contact or stop after the last ``beta`` seconds of the step at velocities ``v``."""
+    w = row_velocity(p, rows, g, v)
+    if g < rows.contacts:
+        w += rows.bend[g, 0]
+    return rows.gap[g] + beta * w

@@ -35,6 +35,7 @@ from kinetree.contact.engine.rows import (
     add_contacts,
     add_joint_rows,
     add_loops,
+    gap_at_end,
     missed,
     remember,
     row_velocity,
@@ -407,7 +408,7 @@ def deepest(
         b.deep[t] = 0
     for g in range(p.groups):
         k = rows.contact[g]
-        end = rows.gap[g] + beta * row_velocity(p, rows, g, s.x)
+        end = gap_at_end(p, rows, g, beta, s.x)
         if g < rows.contacts or k < rows.stops:
             s.residuals[3] = max(s.residuals[3], -end)
         elif k >= rows.stops + rows.dry:
@@ -446,7 +447,7 @@ def shifts_wanted(
         is_dry = g >= rows.contacts and k >= rows.stops and k < rows.stops + rows.dry
         if first == last or is_dry or b.deep[b.island[p.node_tree[p.entry_node[first]]]] == 0:
             continue
-        end = rows.gap[g] + beta * row_velocity(p, rows, g, moved)
+        end = gap_at_end(p, rows, g, beta, moved)
         bilateral = g >= rows.contacts and k >= rows.stops
         rows.loop_of[n] = -1
         if bilateral:
