@@ -16,8 +16,8 @@ from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
     "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
-    "gap_at_end", "known_again", "missed", "normal_velocity", "relative_velocity", "remember", "row_velocity",
-    "slips", "targets",
+    "gap_at_end", "known_again", "missed", "normal_velocity", "relative_velocity", "remember",
+    "row_velocity", "slips", "targets",
 ]  # fmt: skip
 
 FULL = -2
