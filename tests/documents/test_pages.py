@@ -37,7 +37,8 @@ def test_code_on_the_page_runs(page, capsys):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_runs(name, capsys):
+def test_example_runs(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
     assert capsys.readouterr().out
 

@@ -84,6 +84,64 @@ def test_places(world):
     np.testing.assert_allclose(pose, expected, atol=1e-15)
 
 
+def test_on_puts_parts_down_until_they_touch():
+    world = kt.World()
+    world.add_ground(normal=(0.3, 0, 1))
+    world.add(BOX, name="table", at=(5, 0, 2))
+    world.add([BOX, (shapes.Capsule(0.05, 0.4), (0.1, 0, 0.1))], mass=1.0, name="cart",
+              at=kt.rotx(0.4) @ kt.xlt([1, 2, -7]), on="ground")  # fmt: skip
+    cups = world.add(BALL, mass=1.0, name="cup", at=[(5, 0.09, 0), (5.08, -0.05, 9)], on="table")
+    dog = world.add("quadruped", name="dog", at=(0, 0, 3), on="ground")
+    gaps = [kt.contact.distance(world.model, world.q, *pair).gap for pair in
+            (("ground", "cart"), ("table", "cup"), ("table", "cup_2"))]  # fmt: skip
+    np.testing.assert_allclose(gaps, 0, atol=1e-12)
+    np.testing.assert_allclose(
+        cups[0].position, (5, 0.09, 2.2), atol=1e-12
+    )  # half of 0.3, and 0.05
+    np.testing.assert_allclose(cups[1].position, (5.08, -0.05, 2.15 + 0.04), atol=1e-12)  # 3, 4, 5
+    feet = kt.contact.distance(world.model, world.q, "ground", [*dog.bodies]).gap
+    assert abs(feet.min()) < 1e-12
+    start = world.q
+    world.step(2)
+    world.reset()
+    np.testing.assert_array_equal(world.q, start)
+
+
+def test_links_that_overlap_at_the_start_are_left_out():
+    """Links that a fixed joint makes part of another body count as well, by their own names."""
+    wheel = """<link name="{0}"> <inertial> <mass value="1"/>
+        <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/> </inertial>
+        <collision> <geometry> <sphere radius="0.2"/> </geometry> </collision> </link>"""
+    joint = """<joint name="{0}{1}" type="{2}"> <parent link="{0}"/> <child link="{1}"/>
+        <origin xyz="0.12 0 0"/> <axis xyz="0 1 0"/> </joint>"""
+    links = "".join(wheel.format(x) for x in "abcd")
+    kinds = ("continuous", "continuous", "fixed")
+    joints = "".join(map(joint.format, "abc", "bcd", kinds))
+    robot = kt.loads(f"<robot name='chain'> {links} {joints} </robot>", floating_base=True)
+    world = kt.World(gravity=(0, 0, 0))
+    world.add(robot, name="chain")
+    world.add(BALL, mass=1.0, name="ball")  # inside 'a': not of the robot
+    pairs = [("chain.a", "chain.c"), ("chain.a", "chain.d")]  # neighbours pass through anyway
+    with pytest.warns(kt.SimulationWarning, match=r"inside each other.*exclude_overlaps\(\)"):
+        world.step()
+    world.reset()
+    assert world.exclude_overlaps() == pairs
+    assert set(world.contacts().names) == {f"chain.{x}/ball:0" for x in "abc"}
+    world.exclude("chain", "ball")
+    world.step()
+    assert not len(world.contacts())
+
+
+def test_joints_that_start_beyond_their_limits_are_named():
+    builder = kt.ModelBuilder("arm")
+    builder.body("link", joint=kt.Revolute("y"), inertia=kt.shapes.rod(1.0, mass=1.0),
+                 limits=kt.Limits(lower=0.5, upper=1.0), joint_name="elbow")  # fmt: skip
+    world = kt.World()
+    world.add(builder.build(), name="arm")
+    with pytest.warns(kt.SimulationWarning, match=r"'arm.elbow' by 0.5; .*limits=None"):
+        world.step()
+
+
 def test_parts_are_read_and_set():
     world = two_arms_and_a_dog()
     dog, box = world["dog"], world["box"]
@@ -183,6 +241,9 @@ def test_many_boxes_are_put_together_at_once():
         (lambda w: w.add("panda", q=[0.0]), r"q of 'panda.*' must be 9 finite numbers"),
         (lambda w: setattr(w["left"], "q", [0.0] * 3), r"q of 'left' must be 9 numbers, got shape"),
         (lambda w: setattr(w["left"], "pose", np.eye(4)), r"'left' is not on a free joint"),
+        (lambda w: w.add(BALL, mass=1.0, on="grund"), r"on='grund' is not a part.*mean 'ground'"),
+        (lambda w: w.add("panda", on="ground"), r"'panda' is not on a free joint: on= cannot"),
+        (lambda w: w.add(BALL, mass=1.0, at=(9, 0, 0), on="box"), r"nothing of 'box' is under"),
         (lambda w: w.reset("hme"), r"no posture 'hme'; did you mean 'home'"),
         (lambda w: w.reset({"box": "home"}), r"'box' has no posture 'home'; it has none"),
         (lambda w: w.step(0.5), r"n must be a whole number of steps, got 0.5"),

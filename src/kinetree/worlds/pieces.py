@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinetree import samples
+from kinetree.contact.collision.distance import distance
 from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.loaders.load import load
@@ -36,7 +37,7 @@ from kinetree.model.geometry import (
     Surface,
 )
 from kinetree.model.parts import Frame, as_placement
-from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial import Inertia, Plucker, xlt
 from kinetree.spelling import did_you_mean
 
 SEPARATOR = "."
@@ -140,6 +141,53 @@ def give_velocity(piece: Piece, velocity: Any, spin: Any) -> None:
             raise ModelError(f"a velocity of {piece.name!r} must be 3 finite numbers, got {x!r}")
     qd[at_v] = np.concatenate([E @ x for x in given])
     piece.start = piece.q, piece.qd = piece.q, qd
+
+
+def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, list[str]]) -> None:
+    """Move a piece on free joints vertically until it touches another one.
+
+    From above, along the tangents of the gaps: gaps of convex shapes are convex functions of the
+    height, so that no step goes too far.
+
+    Args:
+        base: as of ``composed``.
+        other: what it is put on, with the names of its bodies or shapes.
+        upper: what is put down, likewise.
+    """
+    (below, there), (piece, here) = other, upper
+    own: Any = piece.model if piece.body is None else piece.body.joint
+    if not (isinstance(own, Free) or (piece.model is not None and free_roots(own))):
+        raise ModelError(
+            f"{piece.name!r} is not on a free joint: on= cannot move it, at= places it"
+        )
+    model, _ = composed(base, [below, piece])
+    names = zip(*((a, b) for a in there for b in here), strict=True)
+    first, second = (list(x) for x in names)
+
+    def lifted(z):
+        up = xlt([0.0, 0.0, z])
+        if piece.body is None:
+            return moved_roots(own, piece.q, up)
+        return np.array(own.coordinates(own.transform(piece.q) @ up), float)
+
+    def gaps(z):
+        return distance(model, np.concatenate([below.q, lifted(z)]), first, second)
+
+    z, lift = 0.0, 0.1
+    while lift < 1e4 and min((found := gaps(z)).gap.min(), found.normal[:, 2].min()) <= 0:
+        z, lift = z + abs(found.gap).max() + lift, 2 * lift
+    for _ in range(100):
+        closing = found.normal[:, 2] > 1e-6
+        if not closing.any():
+            raise ModelError(f"nothing of {below.name!r} is under {piece.name!r}: change at=")
+        fall = (found.gap[closing] / found.normal[closing, 2]).min()
+        if (next_one := gaps(z - fall)).gap.min() < -1e-9:  # a shape that is not convex
+            fall = found.gap.min()
+            next_one = gaps(z - fall)
+        z, found = z - fall, next_one
+        if fall < 1e-12 * (1 + abs(z)):
+            break
+    piece.start = piece.q, piece.qd = lifted(z), piece.qd
 
 
 def composed(

@@ -131,9 +131,14 @@ class Report(NamedTuple):
     def __str__(self):
         r = self.residuals
         return (
-            f"{self.steps} steps, {self.contacts} contacts in {self.islands} islands; velocity "
+            f"{_count(self.steps, 'step')}, {_count(self.contacts, 'contact')} in "
+            f"{_count(self.islands, 'island')}; velocity "
             f"error {r.velocity:.1e}, cone {r.cone:.1e} N·s, penetration {r.penetration:.1e} m"
         )
+
+
+def _count(n, what):
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 class Steps:
@@ -150,6 +155,7 @@ class Steps:
     def __init__(self, model, contact, joints, tolerance):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         effects = effects_of(model, **joints)
+        self.has_stops = joints["limits"] == "rigid"
         passive = effects.passive
         laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
         self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
@@ -316,7 +322,23 @@ class Steps:
         )
 
     def _warn_inside(self, q):
-        """Name the pairs that start inside each other."""
+        """Name the pairs that start inside each other, and joints that start beyond a limit."""
+        low, high = self.model.position_limits
+        beyond = np.maximum(low - q, q - high) if self.has_stops else 0.0 * q
+        joints = [
+            f"{self.model.joint_names[i - 1]!r} by {beyond[at].max():.3g}"
+            for i, at in enumerate(self.model.q_slice)
+            if i and at.start < at.stop and beyond[at].max() > _DEEP
+        ]
+        if joints:
+            listed = ", ".join(joints[:3]) + (", ..." if len(joints) > 3 else "")
+            warnings.warn(
+                f"world {self.model.name!r} starts with joints beyond their limits: {listed}; they "
+                f"are pushed back slowly. Start elsewhere: world.add(..., q=...); or leave limits "
+                f"out: kinetree.World(limits=None)",
+                SimulationWarning,
+                stacklevel=4,
+            )
         self.checked, found = True, self.engine.contacts(q)
         deep = np.flatnonzero(np.asarray(found.gap) < -_DEEP * self.engine.size)
         pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
@@ -324,8 +346,9 @@ class Steps:
             listed = ", ".join(map(repr, list(pairs)[:3])) + (", ..." if len(pairs) > 3 else "")
             warnings.warn(
                 f"world {self.model.name!r} starts with bodies inside each other: {listed}, up to "
-                f"{-np.min(found.gap[deep]):.3g} m; they are pushed apart slowly. Place them "
-                f"apart, or let them pass through each other: world.exclude(a, b)",
+                f"{-np.min(found.gap[deep]):.3g} m; they are pushed apart slowly. To start apart: "
+                f"world.add(..., on='ground'), or at=; to let links of a robot pass through each "
+                f"other: world.exclude_overlaps(), or world.exclude(a, b)",
                 SimulationWarning,
                 stacklevel=4,
             )

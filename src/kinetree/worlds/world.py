@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ModelError, ModelWarning, ShapeError, UnknownNameError
@@ -105,8 +106,8 @@ class World:
         qd: ArrayLike | None = None, mass: float | None = None, density: float | None = None,
         inertia: Inertia | None = None, joint: AbstractJoint | None = None,
         velocity: ArrayLike | None = None, spin: ArrayLike | None = None,
-        fixed: bool | None = None, prefix: str | None = None, color: ArrayLike | None = None,
-        surface: Surface | None = None, **coefficients: Any,
+        fixed: bool | None = None, on: str | None = None, prefix: str | None = None,
+        color: ArrayLike | None = None, surface: Surface | None = None, **coefficients: Any,
     ) -> Any:  # fmt: skip
         """Add a robot, an object, or something that does not move; its ``Part`` of the world.
 
@@ -129,6 +130,8 @@ class World:
             velocity: of a free part at the start, along the axes of the world [m/s], (3,).
             spin: angular velocity of a free part, likewise [rad/s], (3,).
             fixed: whether a robot stands on a fixed base; as its model has it by default.
+            on: name of a part, such as ``"ground"``, on which a free robot or object starts: it is
+                moved straight up or down until the two touch, whatever the height in ``at``.
             prefix: of the names of a robot's parts; ``"<name>."`` by default.
             color: of an object: red, green, blue and opacity.
             surface: friction and so on of all its shapes.
@@ -146,9 +149,15 @@ class World:
         if isinstance(what, (str, os.PathLike)):
             loaded = {} if fixed is None else {"floating_base": not fixed}
             what = pieces.model_named(what, **loaded)
-        if places is None:
-            return self._added(what, as_placement(at), **options)
-        return [self._added(what, place, **options) for place in places]
+        if on is not None and on not in self._parts:
+            raise UnknownNameError(
+                f"on={on!r} is not a part of the world; {did_you_mean(on, self)}"
+            )
+        parts = [self._added(what, x, **options) for x in places or [as_placement(at)]]
+        for part in parts if on is not None else ():
+            ends = [(self._parts[x][0], self._touching(x)) for x in (on, part.name)]
+            pieces.put_down(self._base, *ends)
+        return parts[0] if places is None else parts
 
     def _added(self, what, at, *, name, q, qd, mass, density, inertia, joint, velocity, spin,
                fixed, prefix, color, surface, coefficients):  # fmt: skip
@@ -223,6 +232,28 @@ class World:
         """Let shapes pass through each other: those of two parts, bodies, links or shapes."""
         self._pair(first, second, touch=False, surface=None)
 
+    def exclude_overlaps(self, margin: float = 0.0) -> list[tuple[str, str]]:
+        """Let links of one robot that overlap as it stands pass through each other; their names.
+
+        Links of many robot files overlap at a joint or two in every posture, and would be pushed
+        apart. Contacts between parts stay as they are.
+
+        Args:
+            margin: links nearer to each other than this count as well [m].
+        """
+        model, found = self.model, self.scene.contacts(self.q, margin=margin)
+        owner = {i: name for name in self for i in self[name].numbers}
+        shapes = dict(zip(names_of(model).own, model.geometry, strict=True))
+        names: list[tuple[str, str]] = []
+        for name, gap in zip(found.names, found.gap, strict=True):
+            a, b = (shapes[x] for x in name.rpartition(":")[0].split("/"))
+            if gap < margin - 1e-9 and a.body and b.body and owner[a.body] == owner[b.body]:
+                names.append((_link_of(model, a), _link_of(model, b)))
+        names = list(dict.fromkeys(names))
+        for a, b in names:
+            self.exclude(a, b)
+        return names
+
     def contact_pair(
         self, first: str, second: str, *, surface: Surface | None = None, **coefficients: Any
     ) -> None:
@@ -242,15 +273,15 @@ class World:
         self._pairs += [ContactPair(a, b, touch, surface) for a in ends[0] for b in ends[1]]
 
     def _touching(self, name):
-        """Names of the bodies or shapes of a part, which may also be one of these itself."""
+        """Names of the links or shapes of a part, which may also be one of these itself."""
         if name not in self._parts:
             return [name]
         piece, inside = self._parts[name]
         if piece.model is None or inside == ():
             return [name]
         shapes = [g for g in piece.model.geometry if inside is None or g.body in inside]
-        bodies = dict.fromkeys(piece.model.body_names[g.body] for g in shapes if g.collision)
-        return [piece.prefix + body for body in bodies]
+        links = dict.fromkeys(_link_of(piece.model, g) for g in shapes if g.collision)
+        return [piece.prefix + link for link in links]
 
     def _unique(self, name):
         """The name, with a number where it is taken."""
@@ -677,6 +708,10 @@ def _surface(surface, coefficients) -> Surface | None:
     if surface is not None and coefficients:
         raise ModelError(f"give surface= or {next(iter(coefficients))}=, not both")
     return Surface(**coefficients) if coefficients else surface
+
+
+def _link_of(model: Model, g: Geometry) -> str:
+    return g.link or model.body_names[g.body]
 
 
 def _named(g: Geometry, name: str) -> Geometry:
