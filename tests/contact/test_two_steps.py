@@ -1,0 +1,72 @@
+"""The engine and the unrolled step are one discretisation: options of contact, both ways."""
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.contact.engine.stepper import EngineStepper
+from kinetree.contact.scene import Scene
+from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.stepper import ContactStepper
+from kinetree.model import JointDynamics, Limits
+from tests.support.composed_mechanisms import BEND, crouching, hopper
+
+
+@kt.kernel
+def _swings(t):
+    return BEND + 0.1 * np.cos(5 * t) - 0.1, -0.5 * np.sin(5 * t), -2.5 * np.cos(5 * t)
+
+
+CASES = {
+    "nothing": ((), {}, {}),
+    "restitution": ((), {}, {}),
+    "floating": (("floating",), {}, {}),
+    "loop": (("loop",), {}, {}),
+    "gears": (("gears",), {}, {}),
+    "prescribed": ((), {}, {"prescribed": {"hip": _swings}}),
+    "limits": (
+        (),
+        {"limits": {"hip": Limits((BEND - 1e-3,), (BEND + 1e-3,))}},
+        {"limits": "rigid"},
+    ),
+    "dry friction": (
+        (),
+        {"dynamics": {"hip": JointDynamics(friction=(0.5,))}},
+        {"friction": "exact"},
+    ),
+}
+
+
+def ends(name, height, dt, count):
+    """Where the hopper is after some steps, by the engine and by the unrolled step."""
+    features, joints, options = CASES[name]
+    scene = hopper(*features, restitution=0.5 if name == "restitution" else 0.0)
+    if joints:
+        scene = Scene(scene.model.replace(**joints), [("ground", "foot")], friction=0.8)
+    model, q = scene.model, crouching(scene, height)
+    found = []
+    for tier, kind in (("general", EngineStepper), ("specialised", ContactStepper)):
+        with kt.tier(tier):
+            motion = kt.simulate(
+                model, q, dt=dt, duration=count * dt, store_every=count,
+                contact=TimeStepping(scene), **options,
+            )  # fmt: skip
+        assert isinstance(motion.acted, kind)
+        assert motion.contact.residuals[-1, 9] > 0
+        found.append(motion)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_engine_and_unrolled_step_agree(name):
+    engine, unrolled = ends(name, 0.0, 1e-3, 1)
+    assert engine.contact.names == unrolled.contact.names
+    assert np.abs(engine.q - unrolled.q).max() < 1e-10
+    force = unrolled.contact.force[-1]
+    assert np.abs(engine.contact.force[-1] - force).max() < 1e-5 * np.abs(force).max()
+    apart = []
+    for dt in (2e-3, 1e-3):  # it lands in between: the order is one
+        engine, unrolled = ends(name, 1e-3, dt, round(0.1 / dt))
+        apart.append(np.abs(engine.q[-1] - unrolled.q[-1]).max())
+    assert apart[0] < 5e-3
+    assert apart[1] < max(0.6 * apart[0], 1e-4)
