@@ -202,9 +202,9 @@ ROBOTS = {
 
 def robot_folder() -> Path:
     """Where the package example-robot-data has its robots."""
-    import coal  # of the same installation
+    import pinocchio  # of the same installation
 
-    return Path(coal.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+    return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
 
 
 def saved(model, file):

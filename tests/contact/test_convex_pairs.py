@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import placed, wedge_in
-from support.convex_shapes import SOLIDS, best_direction, depths, outside, reach, unit_vectors
+from support.convex_shapes import (
+    SOLIDS,
+    best_direction,
+    depths,
+    outside,
+    reach,
+    touches_of,
+    unit_vectors,
+)
 
+from kinetree.contact.collision.convex import convex_distance
 from kinetree.contact.finding.closed_forms import has_closed_form, touches
-from kinetree.contact.finding.convex import convex_distance
-from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import SingularError
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Plane, Sphere

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import placed, two_bodies, wedge_in
-from support.convex_shapes import SOLIDS, depths, least_depth
+from support.convex_shapes import SOLIDS, depths, least_depth, touches_of
 
-from kinetree.contact.finding.convex import convex_distance
-from kinetree.contact.finding.detection import touches_of
+from kinetree.contact.collision.convex import convex_distance
 from kinetree.contact.finding.shapes import Placed, place_shapes
 from kinetree.contact.scene import Scene
 from kinetree.model.geometry import Capsule, Cylinder

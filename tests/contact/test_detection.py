@@ -10,9 +10,9 @@ from support.convex_shapes import farthest_points, reach_along
 
 import kinetree as kt
 from kinetree.contact.collision.bounds import clearance
+from kinetree.contact.collision.convex import convex_distance
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.contacts import contact_axes, contact_axes_rate, contact_changes, jacobian
-from kinetree.contact.finding.convex import convex_distance
 from kinetree.contact.finding.shapes import place_shapes
 from kinetree.contact.scene import Scene
 from kinetree.errors import ModelError

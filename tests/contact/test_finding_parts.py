@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.convex_shapes import touches_of
 
 from kinetree.contact.finding.closed_forms import field_and_ball
-from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.height_fields import surface_at_points
 from kinetree.contact.finding.shapes import Placed, Touch
 from kinetree.model.geometry import Box, Capsule, HeightField, Sphere

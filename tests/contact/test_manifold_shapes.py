@@ -6,11 +6,10 @@ import trimesh
 from scipy.spatial import ConvexHull
 from support.closeness import assert_close
 from support.contact_scenes import wedge_in
-from support.convex_shapes import farthest_points
+from support.convex_shapes import farthest_points, touches_of
 
 from kinetree.contact.collision.clipping import clip_faces
-from kinetree.contact.finding.convex import convex_distance
-from kinetree.contact.finding.detection import touches_of
+from kinetree.contact.collision.convex import convex_distance
 from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Plane
 from kinetree.spatial.rotation import rotation_exp
@@ -201,6 +200,17 @@ def test_corners_of_a_large_mesh_are_above_or_below_a_plane(tmp_path, rng):
         found = touches_of(*pair, 0.05)
         apart = np.max(np.abs(np.array([t.point for t in found])[:, None] - expected), axis=2)
         assert np.all(apart.min(axis=1) <= 1e-15)  # some of them, the lowest among them
-        assert 4 <= len(found) <= 8
+        size = np.ptp(corners, axis=0).max()
+        assert all(t.gap <= heights.min() + 2e-3 * size for t in found)  # lowest after a tilt
         assert_close(min(t.gap for t in found), heights.min(), scale=1.0)
         assert_close([t.normal for t in found], np.tile(sign * R[:, 2], (len(found), 1)))
+
+
+def test_a_round_sole_stands_on_corners_all_around(tmp_path):
+    trimesh.creation.cylinder(0.3, 0.2, sections=48).export(tmp_path / "sole.off")
+    sole = Placed(Mesh(str(tmp_path / "sole.off")), np.eye(3), np.array([0.0, 0, 0.1]))
+    found = touches_of(Placed(Plane(), np.eye(3), np.zeros(3)), sole, 0.01)
+    assert len(found) == 8
+    assert_close([t.gap for t in found], np.zeros(8), scale=1.0)
+    angle = np.sort([np.arctan2(t.point[1], t.point[0]) for t in found])
+    assert np.max(np.diff([*angle, angle[0] + 2 * np.pi])) < np.pi / 3

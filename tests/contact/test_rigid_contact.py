@@ -7,7 +7,6 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts, bias, contact_axes, jacobian, velocity
-from kinetree.contact.finding.curvature import curved
 from kinetree.contact.rigid import friction, problem
 from kinetree.contact.rigid.forward_dynamics import body_contact, forward_dynamics
 from kinetree.contact.scene import Scene, with_ground
@@ -207,7 +206,7 @@ def slot(curvature):
     """A disc between two walls with opposite normals, curved by ``curvature`` [1/m] each."""
     normals = np.array([[1.0, 0, 0], [-1.0, 0, 0]])
     parts = [
-        [curved(n, k * (np.eye(3) - np.outer(n, n))), curved(n, 2 * (np.eye(3) - np.outer(n, n)))]
+        [(c * (np.eye(3) - np.outer(n, n)), np.eye(3) - np.outer(n, n)) for c in (k, 2)]
         for n, k in zip(normals, curvature, strict=True)
     ]
     turn, travel = (np.array([[p[i] for p in pair] for pair in parts]) for i in range(2))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import derivatives, placed, two_bodies, wedge_in
+from support.convex_shapes import touches_of
 
 import kinetree as kt
 from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.contacts import bias, velocity
-from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.height_fields import height_and_derivatives, hollow, surface_at_points
 from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.contact.scene import Scene

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import placed, wedge_in
-from support.convex_shapes import SOLIDS, outside, reach
+from support.convex_shapes import SOLIDS, outside, reach, touches_of
 
 from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.finding.closed_forms import field_and_ball, fits
-from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.height_fields import (
     height_and_derivatives,
     hollow,

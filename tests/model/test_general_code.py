@@ -13,7 +13,7 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen import build, tiers
 from kinetree.errors import JointError
 from kinetree.model import Coupling, ModelBuilder
-from kinetree.model.general import kinds
+from kinetree.model.general import tables
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Force, Motion, rotx, roty, xlt
 
@@ -401,7 +401,7 @@ def test_tasks_call_the_code_of_the_mechanism(function):
 
 
 def test_robots_of_many_kinds_have_specialised_code(monkeypatch):
-    monkeypatch.setattr(kinds, "MOST_KINDS", 3)
+    monkeypatch.setattr(tables, "MOST_KINDS", 3)
     model = mechanism(*[(Notched(k), 0.0) for k in range(4)])
     kt.inverse_dynamics(model, *state(model))
     assert kernel_of(kt.inverse_dynamics, model).tier == "specialised"

@@ -5,7 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import joints
-from kinetree.model.general import kinds, tables
+from kinetree.model.general import tables
 
 
 @pytest.mark.parametrize("joint", joints.REPRESENTATIVES, ids=repr)
@@ -27,9 +27,9 @@ def test_a_robot_as_tables():
     for i in range(1, arm.body_count + 1):
         kind, k = bodies.kinds[bodies.kind[i - 1]], bodies.kind[i - 1]
         assert kind.at_base == (arm.parent[i] == 0)
-        joint = kinds.instance(kind, data.numbers["bodies"]["joint"][i - 1][: kind.count])
+        joint = tables.instance(kind, data.numbers["bodies"]["joint"][i - 1][: kind.count])
         assert type(joint) is type(arm.joint[i])
-        assert bodies.kinds.index(kind) == k
+        assert bodies.tables.index(kind) == k
         assert bodies.columns["parent"][i - 1] == arm.parent[i] - 1
         assert bodies.columns["v"][i - 1] == arm.v_slice[i].start
         np.testing.assert_array_equal(

@@ -4,10 +4,12 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from kinetree.contact.collision import curvature
+from kinetree.contact.collision.detect import touch_table
+from kinetree.contact.collision.narrow import narrow_phase
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.support import support_face
-from kinetree.contact.finding.feet import reach_along
-from kinetree.contact.finding.shapes import hull_of
+from kinetree.contact.finding.pairs import reach_along
+from kinetree.contact.finding.shapes import Touch, hull_of
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 
 SOLIDS = {
@@ -109,3 +111,12 @@ __all__ = [
     "SOLIDS", "best_direction", "depths", "farthest", "farthest_points", "least_depth", "outside",
     "reach", "reach_along", "surface_at", "unit_vectors",
 ]  # fmt: skip
+
+
+def touches_of(a, b, margin):
+    """Points within ``margin`` of each other of two ``Placed`` shapes, as a list of ``Touch``."""
+    shapes, table = placed_table(a, b), touch_table()
+    swap = shapes.kind[0] > shapes.kind[1]
+    n = narrow_phase(shapes, int(swap), int(not swap), min(margin, 1e100), table, 0)
+    rows = zip(table.point[:n], table.normal[:n], table.gap[:n], strict=True)
+    return [Touch(point, -normal if swap else normal, gap) for point, normal, gap in rows]

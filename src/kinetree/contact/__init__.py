@@ -10,6 +10,7 @@ contact, ``impact`` of bodies that collide.
 """
 
 from kinetree.contact import complementarity
+from kinetree.contact.collision.convex import Nearest, convex_distance
 from kinetree.contact.collision.distance import Distance, distance
 from kinetree.contact.collision.rays import RayHit, ray_cast
 from kinetree.contact.contacts import (
@@ -21,7 +22,6 @@ from kinetree.contact.contacts import (
     spatial_normals,
     velocity,
 )
-from kinetree.contact.finding.convex import Nearest, convex_distance
 from kinetree.contact.finding.pairs import Pair
 from kinetree.contact.impacts.collision import Impact, ImpactResiduals
 from kinetree.contact.impacts.impact import capture, impact

@@ -9,24 +9,26 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.tiers import Choice
+from kinetree.contact.collision.curvature import curvatures
 from kinetree.contact.collision.detect import Detection
 from kinetree.contact.contacts import Contacts, contact_axes
 from kinetree.contact.finding import candidates
 from kinetree.contact.finding.closed_forms import is_compiled
-from kinetree.contact.finding.detection import find_contacts
 from kinetree.contact.finding.pairs import (
     Pair,
     check_coefficient,
     coefficients,
+    names_of,
     pair_names,
     pairs_of,
 )
-from kinetree.errors import ModelError, ModelWarning
+from kinetree.errors import ModelError, ModelWarning, SingularError
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.geometry import Geometry, Plane, Surface
 from kinetree.model.model import Model
 from kinetree.model.parts import Posture
+from kinetree.quantities import kinematics
 from kinetree.spatial import Plucker
 
 MANY = 300
@@ -117,7 +119,7 @@ class Scene:
             for name, value in self.given.items():
                 check_coefficient(name, None if callable(value) else value, "the scene")
             return
-        self.friction, self.restitution  # noqa: B018, checks them
+        _ = self.friction, self.restitution  # checked
         if not self.pairs and (pairs is None or isinstance(pairs, str)):
             _warn_of_nothing(model)
 
@@ -188,7 +190,7 @@ class Scene:
             margin: the largest gap that counts [m].
         """
         q = as_configuration(self.model, q)
-        return find_contacts(self, np.asarray(q, dtype=float), margin)
+        return _contacts(self, np.asarray(q, dtype=float), margin)
 
     @cached_property
     def choice(self) -> Choice:
@@ -293,6 +295,46 @@ class Scene:
             if k not in self.open_pairs
         ]
         return Scene(self.model, kept)
+
+
+_FAR = 1e100  # [m] margins that mean everything
+
+
+def _contacts(scene, q, margin):
+    """``Contacts`` of a ``Scene`` whose gap is at most ``margin``."""
+    detection = scene.detection
+    poses = kinematics.poses(scene.model, q)
+    if not np.all(np.abs(poses) < _FAR):
+        raise SingularError(
+            f"contacts of {scene.model.name!r}: bodies are not at a finite place, at q = {q}"
+        )
+    with detection.lock:
+        found = detection.find(poses, min(margin, _FAR))
+        n = found.count
+        turn, travel = np.zeros((2, n, 2, 3, 3))
+        curvatures(detection.tables.shapes, found, turn, travel)
+        first, second = found.first[:n].copy(), found.second[:n].copy()
+        contacts = Contacts(
+            found.bodies[:n, 0].copy(), found.bodies[:n, 1].copy(), found.point[:n].copy(),
+            found.normal[:n].copy(), found.gap[:n].copy(), _names(scene, first, second),
+            found.friction[:n, 0].copy(), found.restitution[:n].copy(), turn, travel,
+        )  # fmt: skip
+    if scene.rule in (None, "base"):  # in the order of the shapes already
+        return contacts
+    pairs = zip(np.minimum(first, second).tolist(), np.maximum(first, second).tolist(), strict=True)
+    number = [scene.pair_numbers[pair][0] for pair in pairs]
+    return contacts.chosen(np.argsort(number, kind="stable"))
+
+
+def _names(scene, first, second):
+    """Names of contacts: of their shapes, and a number within the pair."""
+    own, numbers = names_of(scene.model).own, scene.detection.tables.numbers
+    names, before, count = [], None, 0
+    for pair in zip(numbers[first].tolist(), numbers[second].tolist(), strict=True):
+        count = count + 1 if pair == before else 0
+        before = pair
+        names.append(f"{own[pair[0]]}/{own[pair[1]]}:{count}")
+    return tuple(names)
 
 
 def _moves(geometry):

@@ -129,7 +129,7 @@ def _read_shape(data):
     return kinds[kind](**shape)
 
 
-def _tuples(x):
+def _tuples(x) -> Any:
     return tuple(map(_tuples, x)) if isinstance(x, list) else x
 
 

@@ -9,9 +9,9 @@ from kinetree.contact import Contacts, Scene
 from kinetree.contact.collision.rays import first_hits
 from kinetree.contact.contacts import contact_axes
 from kinetree.contact.finding.pairs import names_of
-from kinetree.contact.finding.rays import interval, is_solid
 from kinetree.errors import ContactError, ShapeError
 from kinetree.model.define import kept
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from kinetree.model.parts import Frame
 
 # --- contact forces ------------------------------------------------------------------------------
@@ -55,7 +55,8 @@ def _placed(scene, history, k, force):
         tuple(history.names[c] for c in at),
         history.place[k, at].swapaxes(0, 1),
     )
-    return Contacts(*ends.T, point, normal, np.zeros(len(at)), names), force[at]
+    gap = np.zeros(len(at))
+    return Contacts(ends[:, 0], ends[:, 1], point, normal, gap, names), force[at]
 
 
 _NEAR = 1e-4  # gap up to which contacts may carry forces [m]
@@ -114,15 +115,58 @@ def touch(model, sensor, q, contacts, forces) -> float:
 
 def _meets(shape, p, d):
     """Whether a ray meets a volume; without one, or in a plane or mesh, everything counts."""
-    if not is_solid(shape):
+    if not isinstance(shape, (Box, Sphere, Ellipsoid, Cylinder, Capsule)):
         return True
-    low, high = interval(shape, p, d)
+    low, high = _interval(shape, p, d)
     return max(low, 0.0) <= high
 
 
 def _pose(model, sensor, q):
     frame = model.frame(sensor.of)
     return frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
+
+
+# --- lines p + t d and solids in their own coordinates -------------------------------------------
+
+_NOWHERE = (np.inf, -np.inf)
+
+
+def _interval(shape, p, d) -> tuple[float, float]:
+    """The smallest and largest ``t`` of a line within a solid; the larger first where it misses."""
+    if isinstance(shape, Box):
+        return _common(*(_slab(p[k], d[k], shape.size[k] / 2) for k in range(3)))
+    if isinstance(shape, (Sphere, Ellipsoid)):
+        radii = np.array(shape.radii if isinstance(shape, Ellipsoid) else [shape.radius] * 3)
+        return _ball(p / radii, d / radii)
+    half, r = shape.length / 2, shape.radius
+    parts = [_common(_ball(p[:2] / r, d[:2] / r), _slab(p[2], d[2], half))]
+    if isinstance(shape, Capsule):
+        parts += [_ball((p - np.array([0, 0, z])) / r, d / r) for z in (half, -half)]
+    met = [part for part in parts if part[0] <= part[1]]
+    return (min(a for a, _ in met), max(b for _, b in met)) if met else _NOWHERE
+
+
+def _slab(p, d, half):
+    """Where ``|p + t d| ≤ half``."""
+    if d == 0:
+        return (-np.inf, np.inf) if abs(p) <= half else _NOWHERE
+    a, b = (-half - p) / d, (half - p) / d
+    return min(a, b), max(a, b)
+
+
+def _ball(p, d):
+    """Where ``|p + t d| ≤ 1``."""
+    a, b, c = d @ d, p @ d, p @ p - 1
+    if a == 0:
+        return (-np.inf, np.inf) if c <= 0 else _NOWHERE
+    if b * b < a * c:
+        return _NOWHERE
+    root = np.sqrt(b * b - a * c)
+    return (-b - root) / a, (-b + root) / a
+
+
+def _common(*intervals):
+    return max(low for low, _ in intervals), min(high for _, high in intervals)
 
 
 # --- distances -----------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Controls of actuators, as joint forces with the stiffness and damping of servos."""
 
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from functools import cached_property
 from typing import Any
 

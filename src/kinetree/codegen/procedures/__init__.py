@@ -3,7 +3,7 @@
 What rows of tables to visit is decided at run time: finding contacts, islands, sparse factors. Such
 an algorithm is a plain Python function of numbers, arrays and records, decorated by ``procedure``.
 Called, it runs as machine code; ``f.python(...)`` runs the same text by Python, which is its
-meaning. ``language`` has types, records and functions, ``writer`` and ``arrays`` write LLVM's text,
+meaning. ``language`` has types, records and functions, ``writer`` and ``text`` write LLVM's text,
 ``native`` compiles it and calls it.
 """
 

@@ -6,14 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.procedures.arrays import (
-    Number,
-    Pointed,
-    Pointer,
-    Small,
-    literal,
-    strides_of,
-)
 from kinetree.codegen.procedures.language import (
     BOOL,
     FLOAT,
@@ -21,7 +13,17 @@ from kinetree.codegen.procedures.language import (
     ArrayType,
     is_record,
 )
-from kinetree.codegen.procedures.text import RANK, Text, what
+from kinetree.codegen.procedures.text import (
+    RANK,
+    Number,
+    Pointed,
+    Pointer,
+    Small,
+    Text,
+    literal,
+    strides_of,
+    what,
+)
 
 _STATIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
            ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,

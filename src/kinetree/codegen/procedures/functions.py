@@ -3,14 +3,6 @@
 import ast
 import math
 
-from kinetree.codegen.procedures.arrays import (
-    Number,
-    Pointed,
-    Pointer,
-    Small,
-    literal,
-    strides_of,
-)
 from kinetree.codegen.procedures.expressions import Expressions
 from kinetree.codegen.procedures.language import (
     BOOL,
@@ -21,7 +13,17 @@ from kinetree.codegen.procedures.language import (
     is_record,
     spelled,
 )
-from kinetree.codegen.procedures.text import RANK, text_of, what
+from kinetree.codegen.procedures.text import (
+    RANK,
+    Number,
+    Pointed,
+    Pointer,
+    Small,
+    literal,
+    strides_of,
+    text_of,
+    what,
+)
 
 _LIBRARY = ("sin", "cos", "tan", "atan2", "asin", "acos", "atan", "exp", "log", "hypot")
 

@@ -7,7 +7,7 @@ of each record. Addresses in records do not change while a procedure runs.
 import math
 
 from kinetree.codegen.procedures.language import BOOL, DATA, ArrayType, is_record
-from kinetree.codegen.procedures.text import text_of
+from kinetree.codegen.procedures.text import literal, text_of
 from kinetree.codegen.procedures.writer import write
 
 _HEAD = "; procedures of kinetree, optimised by LLVM"
@@ -57,8 +57,6 @@ class _Module:
 
     def table(self, array, element):
         """A constant array."""
-        from kinetree.codegen.procedures.arrays import literal
-
         key = (element, array.tobytes())
         if key not in self.tables:
             self.tables[key] = f"@table.{len(self.tables)}"

@@ -328,7 +328,8 @@ class Procedure:
         """Run the machine code."""
         call = self._call
         # From now on it is called without a detour, which would take as long as the call.
-        self.__class__ = type("Procedure", (Procedure,), {"__call__": staticmethod(call)})
+        direct: Any = type("Procedure", (Procedure,), {"__call__": staticmethod(call)})
+        self.__class__ = direct
         return call(*arguments, **named)
 
     def __reduce__(self):

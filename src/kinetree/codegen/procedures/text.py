@@ -1,4 +1,4 @@
-"""Lines of LLVM's text, and arithmetic on numbers and small arrays.
+"""Lines of LLVM's text, values in it, and arithmetic on numbers and small arrays.
 
 Arithmetic on small arrays is unrolled. Sums of products are fused multiplications and additions;
 the text says which, and nothing about the order of operations is left open, so that all processors
@@ -8,20 +8,17 @@ compute the same bits.
 import ast
 import ctypes
 import math
+import struct
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
-from kinetree.codegen.procedures.arrays import (
-    Number,
-    Pointed,
-    Small,
-    literal,
-    places,
-    strides_of,
-)
 from kinetree.codegen.procedures.language import (
     BOOL,
     FLOAT,
     INT,
     SPELLED,
+    ArrayType,
     spelled,
 )
 from kinetree.errors import TraceError
@@ -31,6 +28,89 @@ _INTS = {"Add": "add nsw", "Sub": "sub nsw", "Mult": "mul", "BitAnd": "and", "Bi
          "BitXor": "xor", "LShift": "shl", "RShift": "ashr"}  # fmt: skip
 MOST = 1300  # numbers or products of one unrolled expression
 RANK = {BOOL: 0, INT: 1, FLOAT: 2}
+
+
+# --- Values: numbers, arrays in memory, small arrays of numbers ----------------------------------
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number: what LLVM calls it, and its type."""
+
+    x: str
+    kind: Any
+
+    @property
+    def literal(self):
+        """The whole number that is written here, or None."""
+        return int(self.x) if self.kind == INT and self.x.lstrip("-").isdigit() else None
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """An array in memory: address of its first number, and how far apart numbers are."""
+
+    at: str
+    element: str
+    dims: tuple
+    strides: tuple
+
+    @property
+    def kind(self):
+        """Its type."""
+        return ArrayType(self.element, self.dims)
+
+    @property
+    def is_contiguous(self):
+        """Whether numbers are in memory one after the other, the last index first."""
+        wanted = strides_of(self.dims)
+        return all(
+            s == w or d == 1 for s, w, d in zip(self.strides, wanted, self.dims, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Small:
+    """An array of numbers that are nowhere in memory, in the order of C."""
+
+    element: str
+    dims: tuple
+    numbers: tuple
+
+    @property
+    def kind(self):
+        """Its type."""
+        return ArrayType(self.element, self.dims)
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A record: its address and class."""
+
+    at: str
+    kind: Any
+
+
+def strides_of(dims):
+    """Distances between numbers of a contiguous array along each axis."""
+    return tuple(math.prod(dims[k + 1 :]) for k in range(len(dims)))
+
+
+def places(dims):
+    """All indices of a small array."""
+    return product(*map(range, dims))
+
+
+def literal(value) -> Number:
+    """A constant."""
+    if isinstance(value, bool):
+        return Number("true" if value else "false", "i1")
+    if isinstance(value, int):
+        return Number(str(value), INT)
+    return Number("0x" + struct.pack(">d", float(value)).hex().upper(), FLOAT)
+
+
+# --- Text ----------------------------------------------------------------------------------------
 
 
 def text_of(kind) -> str:

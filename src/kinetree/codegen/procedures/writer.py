@@ -8,13 +8,6 @@ again.
 import ast
 from typing import Any
 
-from kinetree.codegen.procedures.arrays import (
-    Number,
-    Pointed,
-    Pointer,
-    Small,
-    strides_of,
-)
 from kinetree.codegen.procedures.functions import Functions
 from kinetree.codegen.procedures.language import (
     BOOL,
@@ -23,7 +16,15 @@ from kinetree.codegen.procedures.language import (
     is_record,
     spelled,
 )
-from kinetree.codegen.procedures.text import RANK, text_of
+from kinetree.codegen.procedures.text import (
+    RANK,
+    Number,
+    Pointed,
+    Pointer,
+    Small,
+    strides_of,
+    text_of,
+)
 
 
 class WiderError(Exception):

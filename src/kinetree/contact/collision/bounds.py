@@ -1,8 +1,5 @@
 """Shapes placed in the world, and boxes around them along its axes."""
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import procedure, sqrt
 from kinetree.contact.collision.tables import (
     BOX,

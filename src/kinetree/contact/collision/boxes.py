@@ -7,9 +7,6 @@ directly. Of axes nearly as good, faces go before edges and those of the first b
 the second, so that boxes at rest do not change their normal from step to step.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.clipping import NEAR, clip_side, put, spanning
 from kinetree.contact.collision.spheres import out_of_box, put_inwards, seen_from

@@ -6,9 +6,6 @@ the patch is named by the two edges that meet in it, so that it keeps its name f
 corners go to the one that comes first, or what lies at rest would change its mind by rounding.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.tables import Touch
 

@@ -5,10 +5,6 @@ frame that moves with the body, for any tangent vector ``s``: 1, R for a ball, 0
 1, 0 for a corner. See ``contact_rates``, which makes rates of points and normals from them.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false
-
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.fields import ground
 from kinetree.contact.collision.tables import (

@@ -1,8 +1,5 @@
 """Contacts of all shapes: near pairs, their narrow phases, and the materials of each contact."""
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 import threading
 
 import numpy as np

@@ -1,9 +1,5 @@
 """Distances between shapes of a model, in compiled code and in batches."""
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple

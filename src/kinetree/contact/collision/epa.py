@@ -8,10 +8,6 @@ is nothing beyond it. Each such direction is an upper bound of the depth, the ne
 a lower one.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false, reportReturnType=false
-
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.refine import refine
 from kinetree.contact.collision.support import support

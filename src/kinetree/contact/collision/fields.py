@@ -17,10 +17,6 @@ start, and Newton's method ends on the conditions. Two minima of which one is mi
 quarter of the spacing of the heights of each other. All is in coordinates of the field.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from math import ceil, cos, sin
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt

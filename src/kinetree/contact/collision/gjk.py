@@ -11,10 +11,6 @@ Barycentric coordinates come from signed areas and volumes: M. Montanari, N. Pet
 (2017).
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from kinetree.codegen.procedures import cross, local, procedure
 from kinetree.contact.collision.support import support
 from kinetree.contact.collision.tables import Shapes

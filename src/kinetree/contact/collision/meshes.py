@@ -6,10 +6,6 @@ out: directions beyond these come from the edges inside of a surface, at which n
 Points with the same normal are one patch, which a few of them span.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from math import atan2
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt

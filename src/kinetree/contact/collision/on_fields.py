@@ -1,9 +1,5 @@
 """Convex shapes on height fields: corners, edges, rims, faces and round sides that may touch."""
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.fields import (
     BALL,

@@ -4,9 +4,6 @@ Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points
 ``margin`` of the plane i to ``touch``, after n others, and returns how many there are then.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.tables import Shapes, Touch

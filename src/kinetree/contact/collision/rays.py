@@ -4,10 +4,6 @@ Solids are met from outside and from inside. Meshes are their triangles, from ei
 fields their smooth surface, within the rectangle of their heights; planes have no end.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from typing import NamedTuple
 
 import numpy as np

@@ -9,10 +9,6 @@ them. Of a polyhedron, the corners in the simplex of ``gjk`` or ``epa`` are trie
 edges, corners.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.support import (
     best_face,

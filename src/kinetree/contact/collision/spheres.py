@@ -6,9 +6,6 @@ n)`` appends the points within ``margin`` to ``touch``, after n others, and retu
 are then; normals go from i to j.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.clipping import NEAR, put
 from kinetree.contact.collision.tables import Shapes, Touch

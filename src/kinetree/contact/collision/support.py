@@ -5,10 +5,6 @@ cores. Triangles of meshes are shapes -1 and -2 with corners of their own. Point
 origin that the caller chooses near the shapes: far from that of the world nothing is lost.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportCallIssue=false
-
 from math import cos, sin
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt

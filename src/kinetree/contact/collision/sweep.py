@@ -6,9 +6,6 @@ axis is kept from step to step, so that sorting it anew costs little. Planes and
 compared with every other shape.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 import numpy as np
 
 from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt

@@ -4,9 +4,6 @@ Transforms are rows of a (3, 4) matrix ``[R | p]``, from shape or body to world;
 world. Shapes are numbered as in ``model.geometry``; those that cannot touch are left out.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import record
 
 PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL, FIELD, TRIANGLES = range(9)

@@ -7,8 +7,6 @@ contacts closed, friction against sliding, and loops closed as they are. That is
 island by itself; trees that nothing touches keep what they have.
 """
 
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import procedure, record, sqrt
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.rows import Rows

@@ -3,9 +3,6 @@
 Blocks of matrices belong to nodes, unbranched runs of velocity variables: see ``newton.problem``.
 """
 
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false
-
 from kinetree.codegen.procedures import procedure, record, sqrt, view
 from kinetree.contact.newton.problem import Problem
 

@@ -6,9 +6,6 @@ rows of friction are scaled so that its cone is round. Only groups that can act 
 written; ``missed`` finds those for which that turned out to be wrong.
 """
 
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false
-
 from kinetree.codegen.procedures import local, procedure, record, view
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.mechanism import Mechanism

@@ -13,9 +13,6 @@ Penetration that is left (curvature of surfaces, a start inside) is taken out of
 second problem with the same matrices and without friction, no faster than the correction speed.
 """
 
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false
-
 from kinetree.codegen.procedures import invoke, procedure, record, sqrt
 from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.detect import detect

@@ -5,10 +5,6 @@ it is eliminated in itself. Rows of blocks that follow one another in both panel
 ``H`` holds the rows of ``U``; ``L`` holds those of ``L'``, with ones on the diagonal.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false
-
 from kinetree.codegen.procedures import isfinite, procedure, sqrt, view
 from kinetree.contact.newton.problem import Problem, Work
 

@@ -6,9 +6,6 @@ normal part allows (Alart and Curnier 1991). With the cone in place of that disc
 ``mu |w_t|`` added to the normal velocity, the same solutions are fixed points of a projection.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import procedure, sqrt
 from kinetree.contact.newton.problem import BOUNDS, Problem
 

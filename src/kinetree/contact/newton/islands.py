@@ -4,9 +4,6 @@ Trees are joined by union-find with halved paths. What is fixed to the ground ha
 ground connects nothing. Trees without groups belong to no island.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.problem import Problem, Work
 

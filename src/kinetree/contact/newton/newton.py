@@ -21,10 +21,6 @@ They are relative to the largest ``|lam| sqrt(d)`` of the island, or to ``sqrt(M
 change of velocity by the forces of the step.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-# pyright: reportArgumentType=false
-
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored, take
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, project, tangential

@@ -7,9 +7,6 @@ as many rows as the node has degrees of freedom, its own columns first, then tho
 nodes it is coupled with, by elimination or from the start, in their order.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.problem import Problem, Work
 

@@ -14,9 +14,6 @@ Degrees of freedom are those of the model, in its order. A **node** is an unbran
 one tree, at most 16: blocks of matrices belong to pairs of nodes.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike

@@ -5,9 +5,6 @@ and converges slowly afterwards. Only for islands of trees with one node each, a
 there the inverse of the mass matrix is known by its blocks.
 """
 
-# Types of procedures: see kinetree.codegen.procedures.
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work

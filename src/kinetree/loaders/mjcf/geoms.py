@@ -89,7 +89,7 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
 
 def _surface(mj_model, g):
     friction, torsion, rolling = (float(x) for x in mj_model.geom_friction[g])
-    numbers = {
+    numbers: dict[str, Any] = {
         name: int(getattr(mj_model, f"geom_{name}")[g])
         for name in ("condim", "priority", "contype", "conaffinity")
     }

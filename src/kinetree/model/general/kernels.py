@@ -11,8 +11,7 @@ from kinetree.codegen.build import loop_request
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.loops.data import BODIES, SINGLE, Data, Rows
 from kinetree.codegen.runtime.loops import LoopKernel
-from kinetree.model.general.kinds import Marked
-from kinetree.model.general.tables import data_of, placements
+from kinetree.model.general.tables import Marked, data_of, placements
 
 FRAMES = ("name", "relative_to")
 """Options that name a frame or body: which it is, is data."""

@@ -26,8 +26,7 @@ from kinetree.codegen.loops.values import Array, Row
 from kinetree.errors import TraceError
 from kinetree.joints import Revolute
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.general.kinds import Kind, instance
-from kinetree.model.general.tables import COLUMNS, NUMBERS, VARIABLES, WORLD
+from kinetree.model.general.tables import COLUMNS, NUMBERS, VARIABLES, WORLD, Kind, instance
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
