@@ -29,7 +29,7 @@ def test_a_robot_as_tables():
         assert kind.at_base == (arm.parent[i] == 0)
         joint = tables.instance(kind, data.numbers["bodies"]["joint"][i - 1][: kind.count])
         assert type(joint) is type(arm.joint[i])
-        assert bodies.tables.index(kind) == k
+        assert bodies.kinds.index(kind) == k
         assert bodies.columns["parent"][i - 1] == arm.parent[i] - 1
         assert bodies.columns["v"][i - 1] == arm.v_slice[i].start
         np.testing.assert_array_equal(
