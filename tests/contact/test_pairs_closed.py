@@ -431,7 +431,7 @@ def test_standing_lying_and_thin_shapes_on_a_plane():
     assert np.allclose(gap, 0, atol=1e-16)
     # A plate thinner than the margin: the lower four of its corners.
     point, _, gap, feature = points(plane_box, [0.1, 0.2, 1e-5], np.eye(3), 1e-5)
-    assert feature.tolist() == [0, 1, 2, 3]
+    assert feature.tolist() == [7, 3, 5, 1]
     assert np.allclose(gap, 0, atol=1e-16)
     assert np.isclose(area(point[:, :2]), 0.08)
 

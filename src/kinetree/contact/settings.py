@@ -14,8 +14,9 @@ DEEP = 1e-13
 """Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
 rounding errors, so that they do not add up. More is taken out of positions."""
 
-CLOSED = 1e-10
-"""Penetration, or error of a loop, [m or rad] with which positions are left as they are."""
+CLOSED, GROWN, SAME = 1e-10, 1e-12, 1e-15
+"""Penetration, or error of a loop, [m or rad] with which positions are left as they are; the same
+where there was less before, so that it does not grow from step to step; and rounding of it."""
 
 PASSES, SETTLED = 2, 1e-7
 """Velocity products are those of the mean velocity of a step, which is known after it: it is taken

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.collision.bounds import place_shape
@@ -59,6 +60,7 @@ class Distance(NamedTuple):
     shapes: np.ndarray
 
 
+@on_host
 def distance(
     model: Model, q: ArrayLike, first: str | Sequence[str], second: str | Sequence[str]
 ) -> Distance:

@@ -4,7 +4,7 @@ Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points
 ``margin`` of the plane i to ``touch``, after n others, and returns how many there are then.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -189,14 +189,15 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     Four are the lowest after a tilt by a thousandth of a radian: those may arrive next. Four are
     after a tilt that is five times smaller, in the directions between: what the hull stands on,
     such as the sole of a foot with many corners that are nearly level. If one of those were left
-    out, the hull would tilt onto it, and back in the next step.
+    out, the hull would tilt onto it, and back in the next step. Where fewer than four are found
+    that way, four more are taken after tilts by half a right angle.
     """
     first, count = shapes.data[j, 0], shapes.data[j, 1]
     up = local("float", 3)
     m = local("float", 3)
     height = height_over(shapes, i, j, up, m)
     near = 0
-    chosen = local("int", 8)
+    chosen = local("int", 16)
     for v in range(first, first + count):
         if height + m @ shapes.vertex[v] <= margin:
             if near < 8:
@@ -204,7 +205,22 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
             near += 1
     if near > 8:
         near = 8
-        spread_corners(shapes, first, count, m, margin - height, chosen)
+        spread_corners(shapes, first, count, m, margin - height, _STEEP, _STEEPER, chosen)
+        different = 0
+        for k in range(8):
+            again = False
+            for l in range(k):
+                again = again or chosen[l] == chosen[k]
+            if not again:
+                chosen[different] = chosen[k]
+                different += 1
+        if different < 4:  # round below
+            spread_corners(
+                shapes, first, count, m, margin - height, 1.0, 1.0, view(chosen, different)
+            )
+            near = different + 4
+        else:
+            near = different
     for k in range(near):
         v = chosen[k]
         twice = False
@@ -219,9 +235,13 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 @procedure
 def spread_corners(
-    shapes: Shapes, first: int, count: int, up: "float[3]", limit: float, chosen: "int[:]"
-) -> None:
-    """Eight corners of a hull (some maybe twice) below a height, spread all around."""
+    shapes: Shapes, first: int, count: int, up: "float[3]", limit: float, steep: float,
+    steeper: float, chosen: "int[:]",
+) -> None:  # fmt: skip
+    """Eight corners of a hull (some maybe twice) below a height, the lowest after tilts all around.
+
+    Four after tilts by one over ``steep`` [rad], four, half-way between, by one over ``steeper``.
+    """
     # The axis that is most level; turned by an odd angle, so that corners seldom tie.
     k = 0
     for l in range(1, 3):
@@ -247,9 +267,9 @@ def spread_corners(
             c, d = 0.7071 * (a + b), 0.7071 * (b - a)
             for e in range(8):
                 k = e % 4
-                value = (a if k == 0 else b if k == 1 else -a if k == 2 else -b) - _STEEP * z
+                value = (a if k == 0 else b if k == 1 else -a if k == 2 else -b) - steep * z
                 if e > 3:
-                    value = (c if k == 0 else d if k == 1 else -c if k == 2 else -d) - _STEEPER * z
+                    value = (c if k == 0 else d if k == 1 else -c if k == 2 else -d) - steeper * z
                 if value > best[e]:
                     best[e] = value
                     chosen[e] = v

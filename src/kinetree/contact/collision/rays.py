@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
 from kinetree.contact.collision.bounds import place_shapes
@@ -49,6 +50,7 @@ class RayHit(NamedTuple):
     normal: np.ndarray
 
 
+@on_host
 def ray_cast(
     model: Model, q: ArrayLike, origin: ArrayLike, direction: ArrayLike, *,
     ignore: tuple[str, ...] | list[str] = (),

@@ -41,7 +41,7 @@ from kinetree.contact.engine.rows import (
 )
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
-from kinetree.contact.settings import PASSES
+from kinetree.contact.settings import GROWN, PASSES, SAME
 
 __all__ = ["Code", "Kernels", "Step", "take_step", "take_steps"]
 
@@ -395,11 +395,12 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
 @procedure
 def deepest(
     s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
-) -> float:
-    """Penetration, or opening of a loop, at the end of the step; both go to ``residuals``.
+) -> bool:
+    """Penetration and opening of loops at the end of the step, in ``residuals``: is any too large?
 
-    ``b.island`` are the islands of the trees, and ``b.deep`` those in which some is left.
+    ``b.island`` are the islands of the trees, and ``b.deep`` those in which some is.
     """
+    any_deep = False
     for t in range(p.trees):
         b.island[t] = work.tree_island[t] if p.groups > 0 else -1
         b.deep[t] = 0
@@ -413,9 +414,12 @@ def deepest(
             s.residuals[4] = max(s.residuals[4], -end)
         else:
             end = 0.0
-        if end < -s.closed and p.entry_first[g + 1] > p.entry_first[g]:
+        # Where there was less, less is left, so that it does not grow from step to step.
+        limit = min(s.closed, max(-rows.gap[g], GROWN) + SAME) if g < rows.contacts else s.closed
+        if end < -limit and p.entry_first[g + 1] > p.entry_first[g]:
             b.deep[b.island[p.node_tree[p.entry_node[p.entry_first[g]]]]] = 1
-    return max(s.residuals[3], s.residuals[4])
+            any_deep = True
+    return any_deep
 
 
 @procedure
@@ -649,7 +653,7 @@ def take_step(
         run(k.to_shifted)
     if rows.loops > 0:
         run(k.loops_end)
-    if deepest(s, m, p, work, rows, b, beta) > s.closed:
+    if deepest(s, m, p, work, rows, b, beta):
         code = shifted(s, m, p, work, rows, b, k, beta)
         if code < 0:
             return code

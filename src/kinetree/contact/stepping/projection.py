@@ -9,11 +9,10 @@ velocity.
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
-from kinetree.contact.settings import CLOSED
+from kinetree.contact.settings import CLOSED, GROWN, SAME
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
-GROWN, _SAME = 1e-12, 1e-15  # [m or rad] penetration where there was none, so that it stays small
 _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
@@ -26,7 +25,7 @@ def projected(constraints, model, q, rows, inertia, Y, A, farthest):
     evaluated after each of a few rounds, which run only where they are needed.
     """
     which = _positional(rows)
-    there = largest(-rows.gap, GROWN) + _SAME
+    there = largest(-rows.gap, GROWN) + SAME
     most = select(there < CLOSED, there, CLOSED)
 
     def move(state):
