@@ -5,6 +5,11 @@ the mean velocity. What the variation of inertia and the curvature of surfaces a
 either sign. Where it would be a gain, velocities are made smaller by a common factor, which leaves
 contacts closed, friction against sliding, and loops closed as they are. That is done for every
 island by itself; trees that nothing touches keep what they have.
+
+Two parts are taken with a bound, a small part of the kinetic energy: what the shift of positions
+out of a penetration has added, and what rows were to take by their work and have not. Otherwise a
+body that is pushed out of another, or an impact, would stop whatever moves in the same island.
+What is left of the first is the reported gain.
 """
 
 from kinetree.codegen.procedures import procedure, record, sqrt
@@ -15,6 +20,7 @@ from kinetree.contact.newton.problem import Problem
 __all__ = ["Balance", "balanced", "energy_of_trees"]
 
 ROUNDING = 1e-14  # of the energies, below which a gain is none
+BOUND = 1e-3  # of the kinetic energy
 
 
 @record
@@ -25,12 +31,13 @@ class Balance:
         bodies: number of them, without the base;  tree: of each, -1 for none.
         of_motion, of_place: kinetic and potential, of bodies.
         energy: of trees at the end of the last step;  known: whether it is.
-        total, kinetic: of trees at the end of the step.
+        total, kinetic: of trees at the end of the step;  unshifted: before positions were shifted;
+            shifts: 1 where they were.
         joints, rows: work of the joint forces and of the rows on trees, at the mean velocity.
         island: of trees, -1 for none;  deep: of islands: 1 where penetration is left.
         drifts: of islands: 1 where a surface drifts.
-        excess, size, moving, put: of islands: gain, size of all energies, kinetic energy, and work
-            of the rows;  factor: of the velocities.
+        excess, size, moving, put, lifted: of islands: gain, size of all energies, kinetic energy,
+            work of the rows, and gain by the shift;  factor: of the velocities.
     """
 
     bodies: int
@@ -40,6 +47,8 @@ class Balance:
     known: int
     energy: "float[:]"
     total: "float[:]"
+    shifts: int
+    unshifted: "float[:]"
     kinetic: "float[:]"
     joints: "float[:]"
     rows: "float[:]"
@@ -50,6 +59,7 @@ class Balance:
     size: "float[:]"
     moving: "float[:]"
     put: "float[:]"
+    lifted: "float[:]"
     factor: "float[:]"
 
 
@@ -77,6 +87,7 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
         b.size[i] = 0.0
         b.moving[i] = 0.0
         b.put[i] = 0.0
+        b.lifted[i] = 0.0
         b.factor[i] = 1.0
         b.drifts[i] = 0
     for t in range(p.trees):
@@ -86,6 +97,8 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
             b.size[i] += abs(b.total[t]) + abs(b.energy[t]) + b.kinetic[t]
             b.moving[i] += b.kinetic[t]
             b.put[i] += b.rows[t]
+            if b.shifts == 1:
+                b.lifted[i] += b.total[t] - b.unshifted[t]
     for g in range(rows.contacts):
         c = rows.contact[g]
         u = f.drift[c]
@@ -97,12 +110,16 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
     taken = 0.0
     left = 0.0
     for i in range(p.trees):
-        excess = b.excess[i] - (b.put[i] if b.drifts[i] == 1 else min(b.put[i], 0.0))
+        least = min(b.put[i], 0.0)
+        most = max(b.put[i], 0.0) if b.drifts[i] == 1 else 0.0
+        excess = b.excess[i] - most - least
         if excess > ROUNDING * b.size[i]:
-            kept = max(b.moving[i] - excess, 0.0)
-            b.factor[i] = sqrt(kept / b.moving[i]) if b.moving[i] > 0.0 else 1.0
-            taken += b.moving[i] - kept
-            left = max(left, excess - (b.moving[i] - kept))
+            gain = b.excess[i] - most
+            take = max(gain - max(b.lifted[i], 0.0), 0.0)
+            take = min(take + min(excess - take, BOUND * b.moving[i]), b.moving[i])
+            b.factor[i] = sqrt((b.moving[i] - take) / b.moving[i]) if b.moving[i] > 0.0 else 1.0
+            taken += take
+            left = max(left, gain - take)
     for t in range(p.trees):
         i = b.island[t]
         b.energy[t] = b.total[t]

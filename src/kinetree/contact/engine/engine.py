@@ -453,7 +453,7 @@ class Engine:
 
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
-    "kept": (6,), "force": (6,), "slip": (3,), "dim": (), "loop_of": (),
+    "kept": (6,), "force": (6,), "slip": (3,), "dim": (), "loop_of": (), "end": (),
     "ended": (3,), "prior": (3,), "bend": (3,),
 }  # fmt: skip
 
@@ -508,6 +508,7 @@ def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
 def _balance(m, p) -> Balance:
     n, trees = m.bodies - 1, p.trees
     of_trees = ("energy", "total", "kinetic", "joints", "rows", "excess", "size", "moving", "put")
+    of_trees += ("unshifted", "lifted")
     tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
     return Balance(
         bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),

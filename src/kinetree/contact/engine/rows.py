@@ -46,7 +46,8 @@ class Rows:
         loops: number of rows of loops and couplings;  loop_K: their rows, of nv numbers each;
             loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
             ``loop_node``.
-        loop_of: of groups of a shift of positions: number of the row of a loop, or -1.
+        loop_of: of groups of a shift of positions: number of the row of a loop, or -1;
+            end: gap [m or rad].
         dim: of groups;  force: impulses per second of their rows, as they are scaled.
         slip: of groups that are contacts: velocities after the step along normal and tangents, or
             in its middle where the contact goes on.
@@ -92,6 +93,7 @@ class Rows:
     loop_node: "int[:]"
     loop_kept: "float[:]"
     loop_of: "int[:]"
+    end: "float[:]"
     dim: "int[:]"
     force: "float[:, 6]"
     slip: "float[:, 3]"

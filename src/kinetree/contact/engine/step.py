@@ -432,24 +432,28 @@ def shifts_wanted(
     beta: float,
     most: float,
     moved: "float[:]",
-):
+) -> float:
     """Make the problem that of a shift of positions, in the islands that are ``b.deep``.
 
     Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
     the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
-    asks for more than ``most`` [m/s or rad/s].
+    asks for more than ``most`` [m/s or rad/s]. Returns the penetration that is left as it is.
     """
     n = 0
+    rest = 0.0
     entry = 0
     for g in range(p.groups):
         first = p.entry_first[g]
         last = p.entry_first[g + 1]
         k = rows.contact[g]
         is_dry = g >= rows.contacts and k >= rows.stops and k < rows.stops + rows.dry
-        if first == last or is_dry or b.deep[b.island[p.node_tree[p.entry_node[first]]]] == 0:
-            continue
-        end = gap_at_end(p, rows, g, beta, moved)
         bilateral = g >= rows.contacts and k >= rows.stops
+        end = gap_at_end(p, rows, g, beta, moved)
+        if first == last or is_dry or b.deep[b.island[p.node_tree[p.entry_node[first]]]] == 0:
+            if not bilateral:
+                rest = max(rest, -end)
+            continue
+        rows.end[n] = end
         rows.loop_of[n] = -1
         if bilateral:
             rows.loop_of[n] = k - rows.stops - rows.dry
@@ -470,6 +474,7 @@ def shifts_wanted(
         p.entry_first[n] = entry
     p.row_first[n] = n
     p.groups = n
+    return rest
 
 
 @procedure
@@ -481,7 +486,7 @@ def shifted(
     ``x`` are velocities with which positions come from the middle to the end. Errors of loops are
     looked at again after each of a few shifts. The problem is that of the shift afterwards.
     """
-    shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
+    rest = shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
     left = s.correction
     for _ in range(SHIFTS):
         for i in range(m.nv):
@@ -501,7 +506,11 @@ def shifted(
         for i in range(m.nv):
             s.x[i] += part * p.velocity[i] * s.h / beta
         run(k.to_shifted)
-        s.residuals[3] *= 1.0 - part
+        s.residuals[3] = rest
+        for g in range(p.groups):
+            if rows.loop_of[g] < 0:
+                rows.end[g] += part * s.h * row_velocity(p, rows, g, p.velocity)
+                s.residuals[3] = max(s.residuals[3], -rows.end[g])
         if rows.loops == 0 or left <= 0.0:
             break
         run(k.loops_end)
@@ -653,7 +662,12 @@ def take_step(
         run(k.to_shifted)
     if rows.loops > 0:
         run(k.loops_end)
+    b.shifts = 0
     if deepest(s, m, p, work, rows, b, beta):
+        if s.conserving == 1:
+            run(k.energy_after)
+            energy_of_trees(b, p.trees, b.unshifted)
+            b.shifts = 1
         code = shifted(s, m, p, work, rows, b, k, beta)
         if code < 0:
             return code
