@@ -203,7 +203,7 @@ class _Sample:
         for name, array in self._tables(engine).items():
             setattr(engine.tables.shapes, name, array)
         if "mass" in self.worlds.columns or "size" in self.worlds.columns:
-            engine.kernels = self._kernels(engine)
+            engine.parts.kernels = self._kernels(engine)
         engine.balance.known = engine.rows.follows = 0  # of another world
         steps.memory, steps.checked, steps.drives = self.memory, True, self._drives
         steps.advance(self, self.time, h, n, control, tau, self.worlds.world._actuators)

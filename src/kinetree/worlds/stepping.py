@@ -260,7 +260,7 @@ class Steps:
                 total = _joined(total, engine._total[:10].copy())
         self.is_driven, self.inputs = u is not None, (self.inputs[0], u, whole.activation)
         self.taken, self.total, whole.is_ahead = n, total, True
-        if not isfinite(engine.s.v.dot(engine.s.v)):
+        if not isfinite(engine._total[10]):
             self._refuse(whole.qd, h)
         return True
 

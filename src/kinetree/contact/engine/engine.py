@@ -15,7 +15,7 @@ from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows, known_again
-from kinetree.contact.engine.step import Code, Kernels, Step, take_steps
+from kinetree.contact.engine.step import Code, Kernels, Parts, Step, take_steps
 from kinetree.contact.engine.terms import constraint_kernel, spring_kernel, term_kernel
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
@@ -142,10 +142,15 @@ class Engine:
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
         self.s.own_K, self.s.own_D = self.stiffness, self.damping
         self._applied = forces, resistance
-        self.kernels = self.tied(model)
+        self._total = np.zeros(11)
+        self.parts = Parts(
+            step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
+            rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
+            touch=self.touch, found=self.found, balance=self.balance, kernels=self.tied(model),
+            total=self._total,
+        )  # fmt: skip
         self._current: Memory | None = None
         self._names: dict[tuple[int, int], str] = {}
-        self._total = np.zeros(11)
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -264,22 +269,15 @@ class Engine:
 
     def go_on(self, count: int) -> int:
         """Take more steps from where the last one ended, as it was taken; how many were."""
-        s = self.s
-        self._total[:] = 0.0
-        taken = 0
-        while taken < count:
-            more, code = take_steps(
-                s, self.mechanism, self.problem, self.work, self.rows, self.tables.shapes,
-                self.tables.special, self.pairs, self.touch, self.found, self.balance,
-                self.kernels, self._total,
-                count - taken,
-            )  # fmt: skip
-            taken += more
+        self._total.fill(0.0)
+        code, left = take_steps(self.parts, count), count
+        while code < 0:
+            left -= self.parts.taken
             if code == of_step.IN_FLIGHT:
-                break
-            if code < 0:
-                self._help(code)
-        return taken
+                return count - left
+            self._help(code)
+            code = take_steps(self.parts, left)
+        return count
 
     @property
     def drive(self) -> Array:
@@ -430,8 +428,8 @@ class Engine:
         if code == of_step.NO_INERTIA:
             raise SingularError(self._no_inertia(self.s.culprit))
         if code == of_step.FOUND_FULL:
-            self.found = found_tables(2 * self.found.capacity)
-            self.pairs = pair_tables(
+            self.found = self.parts.found = found_tables(2 * self.found.capacity)
+            self.pairs = self.parts.pairs = pair_tables(
                 self.tables.shapes, self.tree.body_count + 1, 2 * self.pairs.capacity
             )
             self.rows.active = np.zeros(self.found.capacity, dtype=np.int64)

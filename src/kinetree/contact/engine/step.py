@@ -43,7 +43,7 @@ from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, PASSES, SAME
 
-__all__ = ["Code", "Kernels", "Step", "take_step", "take_steps"]
+__all__ = ["Code", "Kernels", "Parts", "Step", "take_step", "take_steps"]
 
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
@@ -688,33 +688,56 @@ def take_step(
     return 0
 
 
-@procedure
-def take_steps(
-    s: Step,
-    m: Mechanism,
-    p: Problem,
-    work: Work,
-    rows: Rows,
-    shapes: Shapes,
-    special: Special,
-    pairs: Pairs,
-    touch: Touch,
-    f: Found,
-    b: Balance,
-    k: Kernels,
-    total: "float[:]",
-    count: int,
-) -> "(int, int)":
-    """Up to so many steps with the same forces: how many were taken, and the last one's code.
+@record
+class Parts:
+    """All that steps read and write, as one argument: a call is quicker with few.
 
-    Residuals of all are in ``total``: the worst, and sums of energies; the work is ``total[10]``.
+    Attributes:
+        total: residuals of the steps of a call: the worst, and sums of energies; and the work.
+        taken: how many steps the call has taken.
     """
+
+    step: Step
+    mechanism: Mechanism
+    problem: Problem
+    work: Work
+    rows: Rows
+    shapes: Shapes
+    special: Special
+    pairs: Pairs
+    touch: Touch
+    found: Found
+    balance: Balance
+    kernels: Kernels
+    total: "float[:]"
+    taken: int
+
+
+@procedure
+def take_steps(a: Parts, count: int) -> int:
+    """Up to so many steps with the same forces; ``count``, or the code of why there are fewer."""
+    s = a.step
+    a.taken = 0
     for n in range(count):
-        code = take_step(s, m, p, work, rows, shapes, special, pairs, touch, f, b, k)
+        code = take_step(
+            s,
+            a.mechanism,
+            a.problem,
+            a.work,
+            a.rows,
+            a.shapes,
+            a.special,
+            a.pairs,
+            a.touch,
+            a.found,
+            a.balance,
+            a.kernels,
+        )
         if code < 0:
-            return n, code
+            return code
+        a.taken = n + 1
         for i in range(10):
             summed = i == 5 or i == 6 or i == 7 or i == 9
-            total[i] = total[i] + s.residuals[i] if summed else max(total[i], s.residuals[i])
-        total[10] += s.work
-    return count, 0
+            a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
+        a.total[10] += s.work
+    return count
