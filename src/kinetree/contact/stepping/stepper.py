@@ -48,8 +48,10 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
     short = fixed and is_short(constraints, settings.compiled_rows)
-    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
-    only = "general" if not short else "specialised" if prescription is not None else None
+    # The engine has the mean forces of drives over a step, the unrolled step those at its end; and
+    # it has rows for loops and gears, solved to its tolerance, in flight as well.
+    closer = prescription is not None or constraints.closes or bool(model.couplings)
+    only = "general" if not short else "specialised" if closer else None
     if scene.choice.made(prod(batch), only=only) == "specialised":
         step = ContactStep(constraints, settings, tree, prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch)
