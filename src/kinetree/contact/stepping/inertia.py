@@ -53,7 +53,7 @@ class Inertia:
     def mobility(self, Y):
         """``G M⁻¹ Gᵀ``, (m, m), from ``halves(G)``."""
         n, D = len(Y), np.diagonal(self.L)
-        A = np.zeros((n, n), dtype=object)
+        A = np.zeros((n, n), dtype=self.L.dtype)
         for i, row in enumerate(Y):
             weighted = [0 if _is_zero(x) else x / d for x, d in zip(row, D, strict=True)]
             for j in range(i + 1):

@@ -315,7 +315,7 @@ class ContactStepper(Stepper):
             step=self.contact_step, method=self.flight, field=self.field,
         )  # fmt: skip
         asked = self.contact_step.constraints.scene.choice.samples  # of the engine, too
-        kernel.samples = max(kernel.samples, asked)
+        kernel.samples = max(getattr(kernel, "samples", 0), asked)
         return kernel
 
 
