@@ -393,13 +393,74 @@ def ours(text, case, control) -> dict:
     }  # fmt: skip
 
 
+def against_piles(counts=(1, 2, 5, 10, 20, 50, 100, 200, 400)):
+    """Time of a step [s] for so many piles of three boxes at rest, ours and MuJoCo's, in turn."""
+    rows = []
+    for n in counts:
+        text = piles(n)
+        file = Path(tempfile.mkdtemp()) / "piles.xml"
+        file.write_text(text)
+        world, model = kt.World.from_file(file), mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(model)
+
+        def step(data=data, model=model):
+            mujoco.mj_step(model, data)
+
+        each = max(1, 100 // n)
+        times = np.array([[_spent(f, each) for f in (world.step, step)] for _ in range(12)])
+        rows.append((n, *np.median(times[2:], axis=0)))
+        print(
+            f"{n} piles: {1e6 * rows[-1][1]:.1f} µs, mj_step {1e6 * rows[-1][2]:.1f} µs", flush=True
+        )
+    return np.array(rows)
+
+
+def _spent(call, times):
+    """CPU time of a call [s], the mean of some."""
+    start = time.thread_time()
+    for _ in range(times):
+        call()
+    return (time.thread_time() - start) / times
+
+
+def draw(rows, path):
+    """Time of a step, and time per pile, against the number of piles."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    n, ours, theirs = rows.T
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for label, y, color in (("kinetree", ours, "C0"), ("MuJoCo, mj_step", theirs, "C1")):
+        left.loglog(n, 1e6 * y, "o-", color=color, label=label, ms=4)
+        right.semilogx(n, 1e6 * y / n, "o-", color=color, label=label, ms=4)
+    left.loglog(n, 1e6 * ours[-1] * n / n[-1], "k:", lw=1, label="proportional")
+    left.set(xlabel="piles of three boxes", ylabel="time of a step [µs]")
+    above = left.secondary_xaxis("top", functions=(lambda x: 3 * x, lambda x: x / 3))
+    above.set_xlabel("bodies")
+    right.set(xlabel="piles of three boxes", ylabel="time per pile [µs]")
+    right.set_ylim(bottom=0)
+    left.legend(frameon=False)
+    for axis in (left.xaxis, left.yaxis, right.xaxis, above.xaxis):
+        axis.set_major_formatter("{x:,.0f}")
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=130)
+
+
 def main():
     """Run the scenes that were asked for and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="scenes whose name contains this")
     parser.add_argument("--elliptic", action="store_true", help="MuJoCo with elliptic cones")
     parser.add_argument("--folder", default=None, help="where files of robots are kept")
+    parser.add_argument("--picture", default=None, help="draw time against piles instead, here")
     args = parser.parse_args()
+    if args.picture:
+        draw(against_piles(), args.picture)
+        return
     folder = Path(args.folder or tempfile.mkdtemp())
     head = ("scene", "ours", "median", "mj_step", "ratio", "at most", "load", "first", "contacts",
             "theirs", "residual", "depth", "theirs", "speed", "theirs")  # fmt: skip
