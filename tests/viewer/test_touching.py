@@ -7,6 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.model import geometry
+from kinetree.viewer.scenes.contacts import forces_seen
 
 MASS, SLOPE = 2.0, 0.2
 
@@ -47,6 +48,23 @@ def test_a_contact_that_is_open_is_not_shown(rolling):
     lifted[:, :3] += 0.01 * normal
     shown = kt.viewer.contacts_of(replace(motion, q=lifted), scene)
     assert np.all(np.isnan(shown.points))
+
+
+def test_all_forces_of_a_world_are_seen():
+    """Contacts of boxes, in steps and in scenes, are called by the corners that touch."""
+    world = kt.World()
+    world.add_ground()
+    world.add(geometry.Box((0.2, 0.2, 0.2)), mass=MASS, at=[(0, 0, 0.1), (0.02, 0, 0.3)])
+    motion = kt.simulate(world, duration=0.02)
+    shown = forces_seen(motion)
+    assert shown.count == 8
+    low = shown.points[..., 2] < 0.1
+    for t in range(1, len(motion.t)):
+        np.testing.assert_allclose(
+            shown.forces[t, low[t]].sum(axis=0), (0, 0, 2 * MASS * 9.81), atol=1e-4
+        )
+    world.step(10)
+    assert set(motion.contact.names) == set(world.contacts().names)
 
 
 def test_the_scene_of_the_viewer_has_them(rolling):

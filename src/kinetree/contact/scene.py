@@ -316,7 +316,8 @@ def _contacts(scene, q, margin):
         first, second = found.first[:n].copy(), found.second[:n].copy()
         contacts = Contacts(
             found.bodies[:n, 0].copy(), found.bodies[:n, 1].copy(), found.point[:n].copy(),
-            found.normal[:n].copy(), found.gap[:n].copy(), _names(scene, first, second),
+            found.normal[:n].copy(), found.gap[:n].copy(),
+            _names(scene, first, second, found.feature[:n]),
             found.friction[:n, 0].copy(), found.restitution[:n].copy(), turn, travel,
         )  # fmt: skip
     if scene.rule in (None, "base"):  # in the order of the shapes already
@@ -326,15 +327,11 @@ def _contacts(scene, q, margin):
     return contacts.chosen(np.argsort(number, kind="stable"))
 
 
-def _names(scene, first, second):
-    """Names of contacts: of their shapes, and a number within the pair."""
+def _names(scene, first, second, feature):
+    """Names of contacts: of their shapes, and what of these touches; those of steps are the same."""
     own, numbers = names_of(scene.model).own, scene.detection.tables.numbers
-    names, before, count = [], None, 0
-    for pair in zip(numbers[first].tolist(), numbers[second].tolist(), strict=True):
-        count = count + 1 if pair == before else 0
-        before = pair
-        names.append(f"{own[pair[0]]}/{own[pair[1]]}:{count}")
-    return tuple(names)
+    keys = numbers[first].tolist(), numbers[second].tolist(), feature.tolist()
+    return tuple(f"{own[a]}/{own[b]}:{k}" for a, b, k in zip(*keys, strict=True))
 
 
 def _moves(geometry):

@@ -74,8 +74,8 @@ class World:
         friction: coefficient of friction of all contacts; by default that of the surfaces, 0.8
             where these have none.
         restitution: coefficient of restitution, in the same way; 0 where surfaces have none.
-        tolerance: error of the impulses of ``step``, relative to the largest among bodies that
-            touch; ``kinetree.simulate`` goes on to that of ``TimeStepping``.
+        tolerance: error of the impulses of a step, relative to the largest among bodies that
+            touch; a thousandth of it is the tolerance of velocities of ``TimeStepping``.
         limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
         joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None.
         **options: further settings of ``kinetree.contact.TimeStepping``, such as
@@ -678,7 +678,8 @@ class Whole:
     @cached_property
     def contact(self) -> TimeStepping:
         """The contact model."""
-        return TimeStepping(self.scene, **self._world.settings)
+        settings = {"tolerance": 1e-3 * self._world.tolerance} | self._world.settings
+        return TimeStepping(self.scene, **settings)
 
     @cached_property
     def steps(self) -> Steps:

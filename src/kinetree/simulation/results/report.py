@@ -165,7 +165,9 @@ def check_result(
         tier=tier,
     )
     inside = getattr(stepper, "inside", "")
-    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside))
+    asked = getattr(getattr(stepper, "settings", None), "tolerance", 0.0)  # of velocities
+    slip = max(TOLERATED_SLIP, 1e4 * asked)
+    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside, slip))
     found += tuple(_warnings_of_inertia(model, report, arrays["t"], distances))
     for message in found:
         warnings.warn(message, SimulationWarning, stacklevel=4)
@@ -266,7 +268,7 @@ def _smallest_pivot(H):
     return float(np.min(np.diagonal(L, axis1=-2, axis2=-1) ** 2))
 
 
-def _warnings(model, report, arrays, loop_error, adaptive, inside):
+def _warnings(model, report, arrays, loop_error, adaptive, inside, slip):
     name = f"the simulation of {model.name!r}"
     smaller = remedy(model, report.largest_step, report.integrator)
     better = remedy(
@@ -302,7 +304,9 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside):
         yield f"{name}: {too_strong}"
     if report.contact is not None:
         fastest = float(np.abs(arrays["qd"]).max(initial=0.0))
-        yield from _warnings_of_contact(name, report.contact, smaller, fastest)
+        yield from _warnings_of_contact(
+            name, report.contact, smaller, slip * (1 + fastest), report.largest_step
+        )
 
 
 def _distances(model, q):
@@ -345,14 +349,14 @@ def _warnings_of_inertia(model, report, t, distances):
         )
 
 
-def _warnings_of_contact(name, residuals, advice, fastest):
+def _warnings_of_contact(name, residuals, advice, slip, step):
     worst = max(residuals.penetration, residuals.opening)
-    if not worst <= TOLERATED_PENETRATION:
+    if not worst <= max(TOLERATED_PENETRATION, slip * step):
         yield (
             f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "
             f"or rad; {advice}"
         )
-    if not residuals.velocity <= TOLERATED_SLIP * (1 + fastest):
+    if not residuals.velocity <= slip:
         yield (
             f"{name} did not solve for all contact forces: velocities miss their laws by up to "
             f"{residuals.velocity:.2g} m/s or rad/s; {advice}"
