@@ -328,7 +328,7 @@ def _contacts(scene, q, margin):
 
 
 def _names(scene, first, second, feature):
-    """Names of contacts: of their shapes, and what of these touches; those of steps are the same."""
+    """Names of contacts as in steps: of the shapes, and the number of what touches of them."""
     own, numbers = names_of(scene.model).own, scene.detection.tables.numbers
     keys = numbers[first].tolist(), numbers[second].tolist(), feature.tolist()
     return tuple(f"{own[a]}/{own[b]}:{k}" for a, b, k in zip(*keys, strict=True))
