@@ -330,7 +330,7 @@ class Engine:
         s, rows = self.s, self.rows
         if not (np.array_equal(s.q[self.of_q], q) and np.array_equal(s.v[self.of_v], qd)):
             self.balance.known = rows.follows = 0
-            s.change[:] = 0.0
+            s.change[:] = s.last[:] = 0.0
             s.q[:], s.v[:] = self._full(q, qd)
         if memory is None or memory is self._current:
             return
@@ -348,7 +348,8 @@ class Engine:
         rows.known = len(key)
         rows.follows = int(np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd])))
         self.balance.known = int(rows.follows and memory.arrays["energy_known"])
-        s.change[:] = memory.arrays["change"] if rows.follows else 0.0
+        for name in ("change", "last"):
+            getattr(s, name)[:] = memory.arrays[name] if rows.follows else 0.0
         if rows.follows:
             self.balance.energy[:] = memory.arrays["energy"]
         known_again(rows)
@@ -368,6 +369,7 @@ class Engine:
         more = {
             "state": state,
             "change": self.s.change.copy(),
+            "last": self.s.last.copy(),
             "energy": self.balance.energy.copy(),
         }
         more["energy_known"] = np.array(self.balance.known)
@@ -535,7 +537,7 @@ def _rows(joints, of_q, of_v) -> Rows:
 def _step(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("change", "given", "given_v", "given_x", "drive", "more_K", "more_D")
+    vectors += ("change", "last", "given", "given_v", "given_x", "drive", "more_K", "more_D")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,

@@ -132,7 +132,7 @@ class Step:
         q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
             the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
-        change: of the velocities in the last step, by which the mean one is foreseen.
+        change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
             at the end;  given_x: those with which they come to their places from the middle on.
         bias, spring, x, y: joint forces, and auxiliary vectors.
@@ -178,6 +178,7 @@ class Step:
     bias: "float[:]"
     spring: "float[:]"
     change: "float[:]"
+    last: "float[:]"
     given: "float[:]"
     given_v: "float[:]"
     given_x: "float[:]"
@@ -555,6 +556,21 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
 
 
 @procedure
+def foresee(s: Step, nv: int):
+    """The change of velocities to expect in the next step: that of this one, unless it was a jump.
+
+    After an impact bodies go on as if free: its change, taken for that of the next step, would have
+    velocity products far from the mean velocity.
+    """
+    for i in range(nv):
+        change = s.after[i] - s.v_m[i]
+        free = s.free[i] - s.v_m[i]
+        jumped = abs(change - s.last[i]) > abs(change) / 2.0 + abs(free)
+        s.change[i] = free if jumped else change
+        s.last[i] = change
+
+
+@procedure
 def take_step(
     s: Step,
     m: Mechanism,
@@ -682,7 +698,7 @@ def take_step(
         s.q[i] = s.q_e[i]
     for i in range(m.nv):
         s.v[i] = s.v_e[i]
-        s.change[i] = s.after[i] - s.v_m[i]
+    foresee(s, m.nv)
     s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
     return 0
