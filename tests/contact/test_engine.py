@@ -53,11 +53,11 @@ def test_texts_of_the_terms_are_those_of_the_book():
     expected = kt.bias_force(model, q, qd) + H @ inertia.turning(model, qd)
     assert np.abs(C - expected).max() < 1e-12
     step, turned = inertia.straight_motion(model, qd, 0.01)
-    moved = term_kernel(model, "moved").call(q, qd, np.array([0.01]))
+    moved = term_kernel(model, "moved").call(q, qd, qd, np.array([0.01]))
     assert np.abs(moved[0] - model.integrate(q, step)).max() < 1e-15
     assert np.abs(moved[1] - turned).max() < 1e-15
     for name, (text, arguments, _) in TEXTS.items():
-        given = {"q": q, "qd": qd, "qdd": zero, "h": np.array([0.01])}
+        given = {"q": q, "qd": qd, "qdd": zero, "x": qd, "h": np.array([0.01])}
         arrays = [given[n] for n in arguments]
         found, meant = term_kernel(model, name).call(*arrays), text(model, *arrays)
         pairs = zip(found, meant, strict=True) if isinstance(found, tuple) else [(found, meant)]

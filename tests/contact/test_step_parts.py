@@ -183,11 +183,13 @@ def _linear(loops, gaps):
 
     constraints = SimpleNamespace(units=np.ones(2), gaps=lambda model, q: (gaps(q), loops(q)))
     inertia = SimpleNamespace(response=lambda Y, shifts: np.transpose(Y) @ np.array(shifts))
-    model = SimpleNamespace(nv=2, integrate=lambda q, shift: q + shift)
+    none = np.zeros(0)
+    model = SimpleNamespace(body_count=0, zero_velocity=none, integrate=lambda q, shift: q + shift)
 
     def moved(q, farthest=9.0):
         q, A = np.array(q), ROWS @ ROWS.T
-        return projected(constraints, model, q, rows(q), inertia, ROWS, A, farthest=farthest)
+        end = projected(constraints, model, q, none, rows(q), inertia, ROWS, A, farthest=farthest)
+        return end[0], *end[2:]
 
     return moved
 

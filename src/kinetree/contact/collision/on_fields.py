@@ -27,6 +27,7 @@ from kinetree.contact.collision.tables import (
 
 _ROOM = 40  # points after which patches are reduced
 _MOST = 16  # points of a pair
+_LEANS = 1e-4  # sine of the angle by which normals of a cylinder's side may miss a right angle
 
 
 @procedure
@@ -237,15 +238,15 @@ def cylinder_feet(
     h = shapes.size[i, 1]
     first = n
     n = round_feet(shapes, i, L, j, -h, h, size * size, margin, touch, n, 0)
-    # what is beyond the ends of the side belongs to the rims
+    # What is round about an end belongs to the rims: there the normal leans along the axis. Where
+    # the foot is, rounding may hide: far from the origin, or where Newton's method ended early.
     kept = first
     P = shapes.pose[i]
     for k in range(first, n):
         along = 0.0
         for c in range(3):
-            foot = touch.point[k, c] + touch.normal[k, c] * touch.gap[k] / 2
-            along += P[4 * c + 2] * (foot - touch.normal[k, c] * (touch.gap[k] + r) - P[4 * c + 3])
-        if abs(along) < h * (1 - 1e-12):
+            along += P[4 * c + 2] * touch.normal[k, c]
+        if abs(along) < _LEANS:
             if kept < k:
                 touch.point[kept] = touch.point[k]
                 touch.normal[kept] = touch.normal[k]

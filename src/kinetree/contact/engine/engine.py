@@ -220,9 +220,9 @@ class Engine:
         tree = model.uncoupled.spanning_tree
         h, one = s.part, m.pose[1:]
         tied = {
-            "to_middle": ("moved", s.q, s.v, h, s.q_m, s.v_m),
-            "to_end": ("moved", s.q_m, s.after, h, s.q_e, s.v_e),
-            "to_shifted": ("moved", s.q_m, s.x, h, s.q_e, s.y),
+            "to_middle": ("moved", s.q, s.v, s.v, h, s.q_m, s.v_m),
+            "to_end": ("moved", s.q_m, s.after, s.after, h, s.q_e, s.v_e),
+            "to_shifted": ("moved", s.q_m, s.after, s.x, h, s.q_e, s.v_e),
             "terms": ("terms", s.q_m, one, m.S, m.F),
             "bias": ("bias", s.q_m, s.mean, s.given, s.bias),
             "energy_before": ("energies", s.q, s.v, b.of_motion, b.of_place),

@@ -86,7 +86,7 @@ class Kernels:
     Attributes:
         to_middle: ``q_m, v_m`` from ``q, v`` in ``part[0]`` seconds.
         to_end: ``q_e, v_e`` from ``q_m, after``.
-        to_shifted: ``q_e, y`` from ``q_m, x``.
+        to_shifted: the same, on the way that ``x`` leads.
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``.

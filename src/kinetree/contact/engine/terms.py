@@ -66,13 +66,14 @@ class _ByJoint:
         return self.table[at.row] if hasattr(at, "row") else self.model.joined(self.table)[at]
 
 
-def moved(model, q, qd, h):
-    """Positions after ``h`` seconds of straight motion, (nq,), and ``qd`` along the new axes."""
+def moved(model, q, qd, x, h):
+    """Positions after ``h`` seconds of straight motion at ``x``, and ``qd`` along the new axes."""
     after, turned = model.table(model.zero_velocity[:0]), model.table(model.zero_velocity[:0])
     for i in model.outward():
-        joint, v = model.joint[i], qd[model.v_slice[i]]
-        after[i] = joint.integrate(q[model.q_slice[i]], straight_part(joint, h[0] * v))
-        turned[i] = turned_part(joint, v, h[0])
+        joint, at = model.joint[i], model.v_slice[i]
+        u = h[0] * x[at]
+        after[i] = joint.integrate(q[model.q_slice[i]], straight_part(joint, u))
+        turned[i] = turned_part(joint, qd[at], u)
     return model.joined(after, "q"), model.joined(turned)
 
 
@@ -90,13 +91,13 @@ def energies(model, q, qd):
 TEXTS = {
     "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
     "bias": (straight_bias, ("q", "qd", "qdd"), (("nv",),)),
-    "moved": (moved, ("q", "qd", "h"), (("nq",), ("nv",))),
+    "moved": (moved, ("q", "qd", "x", "h"), (("nq",), ("nv",))),
     "energies": (energies, ("q", "qd"), (("body_count", 1), ("body_count", 1))),
     "springs": (spring_and_damper_force, ("q", "qd"), (("nv",),)),
 }
 """Name of a kernel: its text, its arguments and the shapes of its results."""
 
-SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "h": (1,)}
+SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "x": ("nv",), "h": (1,)}
 
 
 def term_kernel(model, name):

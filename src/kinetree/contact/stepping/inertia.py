@@ -94,13 +94,18 @@ def straight_motion(model, qd, h):
         h: how long [s].
     """
     step = _joined(model, lambda joint, v: straight_part(joint, h * v), qd)
-    return step, _joined(model, lambda joint, v: turned_part(joint, v, h), qd)
+    return step, turned(model, qd, h * qd)
 
 
-def _joined(model, function, qd):
+def turned(model, qd, move):
+    """Velocities ``qd`` along the axes that bodies have after a displacement, (nv,) each."""
+    return _joined(model, turned_part, qd, move)
+
+
+def _joined(model, function, *vectors):
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
-        parts.append(function(model.joint[i], qd[model.v_slice[i]]))
+        parts.append(function(model.joint[i], *(x[model.v_slice[i]] for x in vectors)))
     return np.concatenate(parts)
 
 
@@ -121,19 +126,19 @@ def _(joint: Planar, v):
 
 
 @singledispatch
-def turned_part(joint: AbstractJoint, v, h):
-    """Velocities of one joint along the axes after ``h`` seconds."""
+def turned_part(joint: AbstractJoint, v, u):
+    """Velocities of one joint along the axes after a displacement ``u``."""
     return v
 
 
 @turned_part.register
-def _(joint: Free, v, h):
-    return np.concatenate([v[:3], rotation_exp(h * v[:3]) @ v[3:]])
+def _(joint: Free, v, u):
+    return np.concatenate([v[:3], rotation_exp(u[:3]) @ v[3:]])
 
 
 @turned_part.register
-def _(joint: Planar, v, h):
-    c, s = np.cos(h * v[0]), np.sin(h * v[0])
+def _(joint: Planar, v, u):
+    c, s = np.cos(u[0]), np.sin(u[0])
     return np.array([v[0], c * v[1] + s * v[2], c * v[2] - s * v[1]])
 
 

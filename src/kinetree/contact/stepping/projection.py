@@ -1,4 +1,4 @@
-"""Projection of positions: penetration and loop errors are removed, velocities stay.
+"""Projection of positions: penetration and loop errors are removed, velocities in the world stay.
 
 Bodies that are deep inside each other are not pushed apart at once: the rows are those of where
 they are, and along them no joint may move farther than ``TimeStepping.correction_speed`` allows.
@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.settings import CLOSED, GROWN, SAME
+from kinetree.contact.stepping.inertia import turned
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
@@ -17,8 +18,10 @@ _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
 
-def projected(constraints, model, q, rows, inertia, Y, A, farthest):
-    """Positions without penetration; the penetration, and the error of loops, that remain.
+def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest):
+    """Positions without penetration, ``qd`` along the axes there, and what remains.
+
+    That is the penetration, and the error of loops.
 
     No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. Bodies
     move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, by Gauss–Seidel; gaps are
@@ -29,20 +32,22 @@ def projected(constraints, model, q, rows, inertia, Y, A, farthest):
     most = select(there < CLOSED, there, CLOSED)
 
     def move(state):
-        (q, gap, error, *_), left = state
+        (q, gap, error, *_), qd, left = state
         wanted = _shift(which, rows, gap, error, inertia, Y, A)
         shift, left = _bounded(wanted, constraints.units, left)
-        return _look(constraints, model, model.integrate(q, shift)), left
+        found = _look(constraints, model, model.integrate(q, shift))
+        return found, turned(model, qd, shift), left
 
     def some(state):
-        (found, left), many = state
+        (found, qd, left), many = state
         open_ = ((found[3] > most) | (found[4] > CLOSED)) & (left > 0)
-        return repeat(move, (found, left), select(open_, many, 0)), 3 * many
+        return repeat(move, (found, qd, left), select(open_, many, 0)), 3 * many
 
     if not which:
-        return q, 0.0, 0.0
-    (state, _), _ = repeat(some, ((_look(constraints, model, q), farthest), 1.0), _TRIES)
-    return state[0], state[3], state[4]
+        return q, qd, 0.0, 0.0
+    start = _look(constraints, model, q), qd, farthest
+    (state, qd, _), _ = repeat(some, (start, 1.0), _TRIES)
+    return state[0], qd, state[3], state[4]
 
 
 def _bounded(shift, units, left):

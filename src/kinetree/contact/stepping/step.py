@@ -149,7 +149,9 @@ class ContactStep:
         if self.prescription is not None:
             end, turned, _ = self.prescription.at(model, t + h, end, turned)
         farthest = h * self.settings.correction_speed
-        end, deep, opened = projected(self.constraints, model, end, rows, inertia, Y, A, farthest)
+        end, turned, deep, opened = projected(
+            self.constraints, model, end, turned, rows, inertia, Y, A, farthest
+        )
         there = w + ahead
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
         if self.settings.conserving and self.prescription is None:
