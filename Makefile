@@ -20,7 +20,7 @@ help:
 	@echo "make pythons    a smoke test on every Python here, with the lowest and the newest packages;"
 	@echo "                ONLY=ends: the oldest with the lowest, the newest with the newest"
 	@echo "make torch      install PyTorch and run its tests, where 'make test' leaves them out"
-	@echo "make fuzz       thousands of random mechanisms, poses, broken files, CUDA texts (minutes to hours)"
+	@echo "make fuzz       thousands of random mechanisms, poses, worlds, broken files, CUDA texts (minutes to hours)"
 	@echo "make mutants    2,000 small changes of the source, the tests that cover them, what survives (hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
@@ -88,6 +88,7 @@ fuzz: $(STAMP)
 		tests/quantities/test_hybrid.py tests/quantities/test_floating.py \
 		tests/loaders/test_fuzz_files.py tests/hostile tests/feature_matrix
 	KINETREE_POSES=100000 $(BIN)/python -m pytest -n 2 tests/contact/test_distance.py
+	KINETREE_WORLDS=2000 $(BIN)/python -m pytest -n 2 tests/worlds/test_random_worlds.py
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 
 # It goes on where it was stopped; MUTANTS="--only spatial --sample 50" is a quick look.

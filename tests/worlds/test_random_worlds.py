@@ -1,0 +1,139 @@
+"""Random worlds: laws that every step must obey, by an account of forces and momenta of our own.
+
+``KINETREE_WORLDS=1000`` walks that many; ``make fuzz`` does.
+"""
+
+import os
+
+import numpy as np
+import pytest
+import trimesh
+
+import kinetree as kt
+from kinetree import geometry
+
+WORLDS = int(os.environ.get("KINETREE_WORLDS", "16"))
+STEPS = 80
+
+
+def rotation(q):
+    """Of a unit quaternion, scalar first."""
+    w, (x, y, z) = q[0], q[1:]
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + 2 * w * K + 2 * K @ K
+
+
+@pytest.fixture(scope="module")
+def hull(tmp_path_factory):
+    path = tmp_path_factory.mktemp("random") / "hull.stl"
+    trimesh.creation.icosphere(subdivisions=1, radius=0.6).export(path)
+    return str(path)
+
+
+def solid(rng, L, hull):
+    a = L * rng.uniform(0.3, 1.0, 3)
+    return (
+        geometry.Sphere(a[0]), geometry.Capsule(a[0] / 2, a[1]), geometry.Box(tuple(1.5 * a)),
+        geometry.Cylinder(0.7 * a[0], a[1]), geometry.Ellipsoid(tuple(a)),
+        geometry.Mesh(hull, scale=tuple(a)),
+    )[rng.integers(6)]  # fmt: skip
+
+
+def terrain(world, kind, L, at, surface):
+    if kind == "ground":
+        world.add_ground(point=at, normal=(0.1, 0.0, 1.0), name="floor", surface=surface)
+    elif kind == "slab":
+        at = at - [0, 0, L]
+        world.add(geometry.Box((30 * L, 30 * L, 2 * L)), name="floor", at=at, surface=surface)
+    else:
+        heights = 0.3 * L * (np.random.default_rng(1).random((7, 7)) - 1)
+        field = geometry.HeightField(tuple(map(tuple, heights)), (12 * L, 12 * L))
+        world.add(field, name="floor", at=at, surface=surface)
+
+
+def random_world(seed, hull):
+    """A world of some size, friction, time step and place, and how large it is."""
+    rng = np.random.default_rng(seed)
+    L, g = 10 ** rng.uniform(-2.5, 1), rng.choice([9.81, 9.81, 9.81, 0.0])
+    h = 10 ** rng.uniform(-3.5, -2) * min(1, 2 * np.sqrt(L))
+    at = rng.choice([0.0, 0.0, 1000.0]) * np.ones(3)
+    world = kt.World(gravity=(0, 0, -g), timestep=h)
+    surface = geometry.Surface(
+        friction=rng.choice([0.0, 0.1, 0.5, 1.0, 2.0]), restitution=rng.choice([0, 0, 0.3, 0.9]),
+        condim=int(rng.choice([1, 3, 3, 4, 6])), torsion=0.05 * L, rolling=0.01 * L,
+    )  # fmt: skip
+    terrain(world, rng.choice(["ground", "slab", "hills"]), L, at, surface)
+    speed = np.sqrt(9.81 * L)
+    for k in range(rng.integers(1, 6)):
+        pose = np.eye(4)
+        if rng.random() < 0.7:
+            pose[:3, :3] = rotation((u := rng.normal(size=4)) / np.linalg.norm(u))
+        pose[:3, 3] = [*at, *rng.uniform(-L / 2, L / 2, 2), 1.3 * L + 2.1 * L * k]
+        velocity = 0.3 * speed * rng.normal(size=3) - [0, 0, speed]
+        world.add(
+            solid(rng, L, hull), mass=10 ** rng.uniform(-1, 1) * L**3, name=f"o{k}", at=pose,
+            velocity=velocity, spin=0.5 * speed / L * rng.normal(size=3), surface=surface,
+        )  # fmt: skip
+    return world, L, surface
+
+
+def momenta(world):
+    """Masses, momenta and middles of free bodies that carry their centres of mass."""
+    q, qd = world.q.reshape(-1, 7), world.qd.reshape(-1, 6)
+    mass = np.array([I.mass for I in world.model.inertia[1:]])
+    return mass, np.array(
+        [m * rotation(x[3:]) @ v[3:] for m, x, v in zip(mass, q, qd, strict=True)]
+    )
+
+
+def energy(world):
+    m, q, qd = world.model, world.q, world.qd
+    return kt.kinetic_energy(m, q, qd) + kt.potential_energy(m, q)
+
+
+@pytest.mark.parametrize("seed", range(WORLDS))
+def test_laws_of_random_worlds(seed, hull):
+    world, L, surface = random_world(seed, hull)
+    h, bodies = world.timestep, list(world.model.body_names)
+    mass, before = momenta(world)
+    E, weight = energy(world), 9.81 * mass.sum()
+    start = np.abs(world.q).max()
+    for _ in range(STEPS):
+        world.step()
+        found, report = world.contacts(), world.report()
+        assert np.isfinite(world.q).all()
+        assert report.penetration < 0.05 * L
+        force = np.zeros((len(bodies), 3))
+        largest = np.abs(found.force).max(initial=weight)
+        for (a, b), f, n in zip(found.bodies, found.force, found.normal, strict=True):
+            force[bodies.index(b)] += f
+            force[bodies.index(a)] -= f
+            along = f @ n
+            mu = surface.friction if surface.condim > 1 else 0.0
+            assert along > -1e-6 * largest
+            assert np.linalg.norm(f - along * n) < mu * along + 1e-5 * largest
+        _, after = momenta(world)
+        if report.residuals.taken == 0:  # else velocities gave way so that no energy is gained
+            wanted = before + h * (force[1:] + mass[:, None] * world.gravity)
+            scale = h * largest + 1e-6 * np.abs(after).max()
+            np.testing.assert_allclose(after, wanted, rtol=0, atol=1e-5 * scale)
+        before, last, E = after, E, energy(world)
+        assert E - last < (1e-4 + 1e-12 * start / L) * weight * L
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_a_random_world_is_the_same_again(seed, hull, tmp_path):
+    world = random_world(seed, hull)[0]
+    batch = world.batch(2)
+    world.step(40)
+    batch.step(40)
+    copies = [world.copy(), kt.World.load(world.save(tmp_path / "world.npz"))]
+    again = random_world(seed, hull)[0]
+    again.step(40)
+    assert np.array_equal(again.q, world.q)
+    assert np.array_equal(batch.q[1], world.q)
+    world.step(40)
+    for other in copies:
+        other.step(40)
+        assert np.array_equal(other.q, world.q)
+        assert np.array_equal(other.qd, world.qd)
