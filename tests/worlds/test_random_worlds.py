@@ -68,7 +68,7 @@ def random_world(seed, hull):
         pose = np.eye(4)
         if rng.random() < 0.7:
             pose[:3, :3] = rotation((u := rng.normal(size=4)) / np.linalg.norm(u))
-        pose[:3, 3] = [*at, *rng.uniform(-L / 2, L / 2, 2), 1.3 * L + 2.1 * L * k]
+        pose[:3, 3] = at + np.append(rng.uniform(-L / 2, L / 2, 2), (1.3 + 2.1 * k) * L)
         velocity = 0.3 * speed * rng.normal(size=3) - [0, 0, speed]
         world.add(
             solid(rng, L, hull), mass=10 ** rng.uniform(-1, 1) * L**3, name=f"o{k}", at=pose,
