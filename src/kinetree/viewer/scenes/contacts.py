@@ -104,10 +104,14 @@ def contact_places(contacts):
 
 
 def contact_arrows(contacts, size):
-    """The forces of the contacts."""
+    """The forces of the contacts; impacts, far larger than the rest, as arrows cut to length."""
     here = np.all(np.isfinite(contacts.points), axis=-1, keepdims=True)
     forces = np.where(here, contacts.forces, 0.0)
     points = np.where(here, contacts.points, 0.0)
+    lengths = np.linalg.norm(forces, axis=-1, keepdims=True)
+    pushing = lengths[lengths > 0]
+    most = 3 * np.median(pushing) if pushing.size else 0.0
+    forces *= np.minimum(1.0, most / np.maximum(lengths, most or 1.0))
     return scaled("contact forces", "contacts", _FORCE, points, forces, "N", size)
 
 
