@@ -1,5 +1,7 @@
 """Steps of worlds: laws of contact, sensors, servos, and MuJoCo beside them."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -223,3 +225,15 @@ def test_drives_are_driving_forces_and_their_derivatives():
                 moved = [drives(q + (1 - n) * s * step[i], qd + n * s * step[i], u, act)[0][i]
                          for s in (1, -1)]  # fmt: skip
                 assert found[i] == pytest.approx(-(moved[0] - moved[1]) / 2e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("ground", [True, False])
+def test_a_world_in_which_nothing_moves_can_be_stepped(ground):
+    world = kt.World()
+    if ground:
+        world.add_ground()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kt.ModelWarning)
+        world.step(3)
+    assert world.time == pytest.approx(3 * world.timestep)
+    assert len(world.contacts()) == 0

@@ -230,7 +230,7 @@ class Engine:
         }
         now = s.time, s.q, s.v, s.inputs
         return Kernels(forces=tied_code(forces, *now, s.tau), **{
-            name: tied_code(term_kernel(tree, kernel), *arrays)
+            name: tied_code(term_kernel(tree, kernel) if tree.nv else None, *arrays)
             for name, (kernel, *arrays) in tied.items()
         }, springs=tied_code(spring_kernel(model) if s.springs else None, s.q, s.v, s.spring),
            resistance=tied_code(resistance, *now, s.more_K, s.more_D),
@@ -270,6 +270,8 @@ class Engine:
     def go_on(self, count: int) -> int:
         """Take more steps from where the last one ended, as it was taken; how many were."""
         self._total.fill(0.0)
+        if not self.tree.nv:
+            return count  # nothing moves
         code, left = take_steps(self.parts, count), count
         while code < 0:
             left -= self.parts.taken
@@ -288,7 +290,8 @@ class Engine:
         """Contacts at a configuration, up to a gap of ``margin`` [m]."""
         m, f = self.mechanism, self.found
         q = self._full(np.asarray(q, dtype=float))[0]
-        m.pose[1:] = term_kernel(self.tree, "terms").call(q)[0]
+        if self.tree.nv:
+            m.pose[1:] = term_kernel(self.tree, "terms").call(q)[0]
         place_shapes(self.tables.shapes, m.pose)
         self.pairs.motion[:] = 0.0
         while detect(

@@ -51,6 +51,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     # The engine has the mean forces of drives over a step, the unrolled step those at its end; and
     # it has rows for loops and gears, solved to its tolerance, in flight as well.
     closer = prescription is not None or constraints.closes or bool(model.couplings)
+    closer = closer or model.nv == 0  # nothing moves
     only = "general" if not short else "specialised" if closer else None
     if scene.choice.made(prod(batch), only=only) == "specialised":
         step = ContactStep(constraints, settings, tree, prescription)
