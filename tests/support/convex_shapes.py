@@ -4,8 +4,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from kinetree.contact.collision import curvature
-from kinetree.contact.collision.detect import touch_table
-from kinetree.contact.collision.narrow import narrow_phase
+from kinetree.contact.collision.detect import narrow_phase, touch_table
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.support import support_face
 from kinetree.contact.finding.pairs import reach_along

@@ -9,7 +9,6 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import local, procedure, sqrt, view
-from kinetree.contact.collision.bounds import place_shape
 from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
 from kinetree.contact.collision.fields import height_at, put_foot
@@ -33,6 +32,7 @@ from kinetree.contact.collision.tables import (
     TRIANGLES,
     Shapes,
     Touch,
+    place_shape,
 )
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError

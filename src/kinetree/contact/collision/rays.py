@@ -11,7 +11,6 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
-from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.distance import chosen_shapes, numbers_of, placed_poses
 from kinetree.contact.collision.fields import ground, height_at, spacing
 from kinetree.contact.collision.support import into_shape
@@ -26,6 +25,7 @@ from kinetree.contact.collision.tables import (
     SPHERE,
     TRIANGLES,
     Shapes,
+    place_shapes,
 )
 from kinetree.errors import ShapeError
 from kinetree.model.model import Model

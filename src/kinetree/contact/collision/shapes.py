@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.tables import (
     BOX,
     CAPSULE,
@@ -16,6 +15,7 @@ from kinetree.contact.collision.tables import (
     SPHERE,
     TRIANGLES,
     Shapes,
+    place_shapes,
 )  # fmt: skip
 from kinetree.contact.finding.height_fields import spline_coefficients
 from kinetree.contact.finding.shapes import hull_of

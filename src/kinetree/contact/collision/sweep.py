@@ -9,13 +9,14 @@ compared with every other shape.
 import numpy as np
 
 from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt
-from kinetree.contact.collision.bounds import ENDLESS, clearance
 from kinetree.contact.collision.tables import (
+    ENDLESS,
     LISTED,
     MAY_TOUCH,
     WITH_BASE,
     Shapes,
     Special,
+    clearance,
 )
 
 PAIRS_FULL = -1

@@ -6,10 +6,10 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
+from kinetree.contact.collision.tables import place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.energy import Balance

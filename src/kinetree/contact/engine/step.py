@@ -14,10 +14,9 @@ second problem with the same matrices and without friction, no faster than the c
 """
 
 from kinetree.codegen.procedures import invoke, procedure, record, sqrt
-from kinetree.contact.collision.bounds import place_shapes
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
-from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
+from kinetree.contact.collision.tables import Found, Shapes, Special, Touch, place_shapes
 from kinetree.contact.engine.energy import Balance, balanced, energy_of_trees
 from kinetree.contact.engine.mechanism import (
     Mechanism,
