@@ -167,6 +167,43 @@ def test_a_start_inside_does_not_stop_what_moves_beside_it():
     assert end.residuals[8] > 0  # what the shift adds is reported as a gain
 
 
+def test_what_rests_sleeps_until_it_is_touched_or_driven():
+    model, scene, start = bodies((0, 0, 0.1), (0.02, 0, 0.3), (3, 0, 0.1), (0, 0, 3.0))
+    engine, zero = Engine(model, scene, sleeping=True), np.zeros(model.nv)
+    falls = slice(21, 24)
+    end = engine.step(start, zero, H, count=120)
+    assert engine.sleep.sleeps.tolist() == [1, 1, 1, 0]
+    assert engine.sleep.pile.tolist()[:3] == [0, 0, 2]
+    asleep = end.q
+    end = engine.step(end.q, end.qd, H, count=180)
+    assert np.array_equal(end.q[:21], asleep[:21])  # to the bit
+    assert np.array_equal(end.qd[:18], zero[:18])
+    assert_close(end.q[23], 3.0 - 9.81 * 0.6**2 / 2, scale=1.0, ulps=1e6)  # falls freely
+    found = engine.forces()  # contacts that sleep keep their forces
+    weight = found.force[found.contacts.predecessor == 0, 0].sum()
+    assert abs(weight - 3 * 9.81) < 1e-5
+    other = Engine(model, scene, sleeping=True)  # saved and loaded: the same bits
+    memory = Memory(engine.saved())
+    both = [e.step(end.q, end.qd, H, count=100, memory=m) for e, m in (
+        (engine, None), (other, memory))]  # fmt: skip
+    assert np.array_equal(both[0].q, both[1].q)
+    assert engine.sleep.sleeps.tolist() == [0, 0, 1, 0]  # hit, and far away
+    end = engine.step(both[0].q, both[0].qd, H, count=1500)
+    assert engine.sleep.asleep == 4
+    assert np.array_equal(end.q[14:21], asleep[14:21])
+    still = engine.step(end.q, end.qd, H, count=10)
+    assert np.array_equal(still.q, end.q)
+    push = zero.copy()
+    push[15] = 8.0  # the third one, by more than friction holds
+    pushed = engine.step(end.q, end.qd, H, push, count=10)
+    assert engine.sleep.sleeps.tolist() == [1, 1, 0, 1]
+    assert pushed.q[14] > end.q[14]
+    moved = end.q.copy()
+    moved[falls] += 0.5
+    engine.step(moved, zero, H)
+    assert engine.sleep.asleep == 0  # a state that is set wakes all
+
+
 def test_memories_belong_to_motions():
     model, scene, q = bodies((0, 0, 0.1), (0.02, 0, 0.3))
     engine, a, b = Engine(model, scene), Memory(), Memory()

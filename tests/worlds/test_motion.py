@@ -185,6 +185,37 @@ def test_steps_one_by_one_are_the_same():
     assert one.time == pytest.approx(all_at_once.time)
 
 
+def test_a_stack_sleeps_until_it_is_hit(tmp_path):
+    world = kt.World(sleeping=True)
+    world.add_ground()
+    world.add(shapes.Box((0.2, 0.2, 0.2)), mass=1.0, at=[(0, 0, 0.1), (0, 0, 0.3), (0, 0, 0.5)])
+    small = shapes.Box((0.1, 0.1, 0.1))
+    flies = world.add(small, mass=1.0, name="flies", at=(-3, 0, 0.3), velocity=(5, 0, 2.8))
+    world.step(120)
+    report = world.report()
+    assert report.asleep == 3
+    assert 0 < report.margin < 1e-3
+    assert ", 3 asleep; velocity error" in str(report)
+    rests = world.q[:21].copy()
+    world.step(120)
+    assert np.array_equal(world.q[:21], rests)
+    assert world.contacts().of("box").force_on("box")[2] == pytest.approx(9.81, rel=1e-6)
+    saved = kt.World.load(world.save(tmp_path / "asleep"))
+    assert saved.sleeping
+    for each in (world, saved, world.copy()):
+        each.step(90)
+        assert each.report().asleep == 0  # hit
+        assert np.array_equal(each.q, world.q)
+    assert flies.velocity[0] < 4
+    world.step(3000)
+    assert world.report().asleep == 4  # all of them: steps only count the time
+    ended, time = world.q.copy(), world.time
+    world.step(10)
+    assert np.array_equal(world.q, ended)
+    assert world.time == pytest.approx(time + 0.02)
+    assert not kt.World().sleeping
+
+
 def test_a_state_that_is_not_finite_is_named():
     world = kt.World()
     world.add(shapes.Sphere(0.1), mass=1.0, name="ball")

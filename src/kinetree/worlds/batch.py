@@ -120,7 +120,8 @@ class Worlds:
         count, many = len(self), min(threads(), len(self))
         while len(self._team) < many:
             whole = self.world._whole
-            parts = self.model, whole.contact, self.world.joints, self.world.tolerance
+            world = self.world
+            parts = self.model, whole.contact, world.joints, world.tolerance, world.sleeping
             self._team.append(Steps(*parts))
         h = self.world.timestep
 

@@ -27,7 +27,8 @@ def save(world, path) -> Path:
         "parts": {name: list(world[name].numbers) for name in world},
         "timestep": world.timestep,
         "coefficients": world.coefficients,
-        "settings": world.settings | {"tolerance": world.tolerance},
+        "settings": world.settings
+        | {"tolerance": world.tolerance, "sleeping": world.sleeping},
         "joints": world.joints,
     }
     try:

@@ -115,6 +115,8 @@ class Report(NamedTuple):
         contacts: that exert forces at the end.
         islands: groups of bodies that touch, at the end.
         residual: of the equations and laws of the last step, relative to the largest impulse.
+        margin: gap below which contacts counted as able to close in the last step, at least [m].
+        asleep: bodies and robots that sleep.
     """
 
     steps: int
@@ -122,6 +124,8 @@ class Report(NamedTuple):
     contacts: int
     islands: int
     residual: float
+    margin: float = 0.0
+    asleep: int = 0
 
     @property
     def penetration(self) -> float:
@@ -129,10 +133,10 @@ class Report(NamedTuple):
         return float(self.residuals.penetration)
 
     def __str__(self):
-        r = self.residuals
+        r, asleep = self.residuals, f", {self.asleep} asleep" if self.asleep else ""
         return (
             f"{_count(self.steps, 'step')}, {_count(self.contacts, 'contact')} in "
-            f"{_count(self.islands, 'island')}; velocity "
+            f"{_count(self.islands, 'island')}{asleep}; velocity "
             f"error {r.velocity:.1e}, cone {r.cone:.1e} N·s, penetration {r.penetration:.1e} m"
         )
 
@@ -149,17 +153,18 @@ class Steps:
         contact: a ``TimeStepping``.
         joints: how limits and dry friction of joints are taken.
         tolerance: of impulses, relative to the largest of an island.
-
+        sleeping: whether what rests is left alone.
     """
 
-    def __init__(self, model, contact, joints, tolerance):
+    def __init__(self, model, contact, joints, tolerance, sleeping):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         effects = effects_of(model, **joints)
         self.has_stops = joints["limits"] == "rigid"
         passive = effects.passive
         laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
         self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
-        self.contact, self.tolerance, self.effects = contact, tolerance, effects
+        self.contact, self.effects = contact, effects
+        self.solving = {"tolerance": tolerance, "sleeping": sleeping}
         self.accelerates = "qdd" in needs_of(model.sensors)
         self.forget()
 
@@ -169,7 +174,7 @@ class Steps:
         names = ("rest_velocity", "correction_speed", "conserving")
         settings = {name: getattr(self.contact, name) for name in names}
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
-        return Engine(self.model, self.scene, joints=rows, tolerance=self.tolerance, **settings)
+        return Engine(self.model, self.scene, joints=rows, **self.solving, **settings)
 
     @cached_property
     def resistance(self) -> tuple[np.ndarray, np.ndarray]:
@@ -303,7 +308,8 @@ class Steps:
         total = self._totals()
         active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
         counts = active, int(problem.islands), float(problem.error)
-        return Report(self.taken, Residuals(*total.tolist()), *counts)
+        last = float(self.engine.s.near), int(self.engine.sleep.asleep)
+        return Report(self.taken, Residuals(*total.tolist()), *counts, *last)
 
     def _stepped(self, whole, t, h, force, count):
         with NamingTime(self.model, t, whole.qd):

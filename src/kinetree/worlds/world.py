@@ -78,6 +78,9 @@ class World:
             touch; a thousandth of it is the tolerance of velocities of ``TimeStepping``.
         limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
         joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None.
+        sleeping: whether bodies that touch and rest, all slower than 1e-4 rad/s or lengths of the
+            largest shape per second for 50 steps, are left as they are until something touches
+            them, a force on them changes, or a state is set.
         **options: further settings of ``kinetree.contact.TimeStepping``, such as
             ``rest_velocity``.
     """
@@ -86,12 +89,12 @@ class World:
         self, name: str = "world", *, gravity: ArrayLike = STANDARD_GRAVITY,
         timestep: float = 2e-3, friction: float | None = None, restitution: float | None = None,
         tolerance: float = 1e-6, limits: Any = "rigid", joint_friction: Any = "exact",
-        **options: Any,
+        sleeping: bool = False, **options: Any,
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
         self.timestep = as_seconds(timestep, "timestep", least=0.0)
         self.coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
-        self.settings, self.tolerance = options, tolerance
+        self.settings, self.tolerance, self.sleeping = options, tolerance, bool(sleeping)
         self.joints = {"limits": limits, "friction": joint_friction}
         self._pieces: list[Piece] = []
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
@@ -525,7 +528,8 @@ class World:
                 f"{model.name!r} has other bodies or joints"
             )
         options = {"limits": self.joints["limits"], "joint_friction": self.joints["friction"]}
-        options |= self.coefficients | self.settings | {"tolerance": self.tolerance}
+        options |= self.coefficients | self.settings
+        options |= {"tolerance": self.tolerance, "sleeping": self.sleeping}
         new = World(self.name, gravity=model.gravity, timestep=self.timestep, **options)
         parts = {name: self[name].numbers for name in self}
         fill(new, model, self.start, parts)
@@ -684,7 +688,8 @@ class Whole:
     @cached_property
     def steps(self) -> Steps:
         """What takes the steps."""
-        return Steps(self.model, self.contact, self._world.joints, self._world.tolerance)
+        world = self._world
+        return Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
 
     def set(self, q, qd, *, activation=None):
         """Set the state, checked; quaternions are made unit."""

@@ -15,6 +15,7 @@ from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows, known_again
+from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.engine.step import Code, Kernels, Parts, Step, take_steps
 from kinetree.contact.engine.terms import constraint_kernel, spring_kernel, term_kernel
 from kinetree.contact.finding.pairs import names_of
@@ -47,6 +48,7 @@ class Memory:
 
 
 _OF_CONTACTS = ("key", "kept", "ended")
+_OF_SLEEP = ("sleeps", "pile", "calm", "tau")
 _KEPT = (*_OF_CONTACTS, "stop_kept", "dry_kept", "loop_kept")
 
 
@@ -98,6 +100,7 @@ class Engine:
         damping: likewise.
         springs: whether springs and dampers of the joints act; otherwise they are in ``tau``.
         flying: whether steps in which nothing is near are left to the caller.
+        sleeping: whether islands that rest are left alone until something touches them.
         free: 0 for variables that move prescribed, 1 for others, (nv,).
         forces: kernel of ``t, q, qd, inputs`` to joint forces, or None: ``tau`` of ``step`` are
             then its inputs. Not for models with couplings.
@@ -109,7 +112,7 @@ class Engine:
         rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
-        resistance: Any = None,
+        resistance: Any = None, sleeping: bool = False,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = self.tree = model.uncoupled.spanning_tree
@@ -129,6 +132,7 @@ class Engine:
         self._loops()
         self._make_room(64)
         self.work = workspace(self.problem)
+        self.sleep = _sleep(tree, self.mechanism, self.problem, sleeping)
         self.s = _step(tree, len(self.problem.M))
         self.balance = _balance(self.mechanism, self.problem)
         for name, value in {
@@ -147,7 +151,7 @@ class Engine:
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
             touch=self.touch, found=self.found, balance=self.balance, kernels=self.tied(model),
-            total=self._total,
+            total=self._total, sleep=self.sleep,
         )  # fmt: skip
         self._current: Memory | None = None
         self._names: dict[tuple[int, int], str] = {}
@@ -186,6 +190,7 @@ class Engine:
         rows.slot = np.zeros(rows.slots, dtype=np.int64)
         known_again(rows)
         rows.active = np.zeros(max(self.found.capacity, 1), dtype=np.int64)
+        rows.slept = np.zeros((max(self.found.capacity, 1), 6))
 
     def _spread(self, values, missing):
         """Values of the variables that follow nothing among those of all, (nv,)."""
@@ -335,6 +340,7 @@ class Engine:
             self.balance.known = rows.follows = 0
             s.change[:] = s.last[:] = 0.0
             s.q[:], s.v[:] = self._full(q, qd)
+            self._wake()
         if memory is None or memory is self._current:
             return
         if self._current is not None:
@@ -353,9 +359,17 @@ class Engine:
         self.balance.known = int(rows.follows and memory.arrays["energy_known"])
         for name in ("change", "last"):
             getattr(s, name)[:] = memory.arrays[name] if rows.follows else 0.0
+        self._wake()
         if rows.follows:
             self.balance.energy[:] = memory.arrays["energy"]
+            for name in _OF_SLEEP:
+                getattr(self.sleep, name)[:] = memory.arrays.get(name, 0)
+            self.sleep.asleep = int(self.sleep.sleeps.sum())
         known_again(rows)
+
+    def _wake(self):
+        """Let nothing sleep."""
+        self.sleep.sleeps[:] = self.sleep.calm[:] = self.sleep.asleep = 0
 
     def _full(self, q, qd=None):
         """The state of all joints."""
@@ -375,6 +389,7 @@ class Engine:
             "last": self.s.last.copy(),
             "energy": self.balance.energy.copy(),
         }
+        more |= {name: getattr(self.sleep, name).copy() for name in _OF_SLEEP}
         more["energy_known"] = np.array(self.balance.known)
         return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | more
 
@@ -438,6 +453,7 @@ class Engine:
                 self.tables.shapes, self.tree.body_count + 1, 2 * self.pairs.capacity
             )
             self.rows.active = np.zeros(self.found.capacity, dtype=np.int64)
+            self.rows.slept = np.zeros((self.found.capacity, 6))
         elif code == of_step.FULL:
             self._make_room(2 * self.rows.groups_room)
             enlarge(self.work, self.problem)
@@ -518,6 +534,21 @@ def _balance(m, p) -> Balance:
         of_place=np.zeros((n, 1)),
         **{name: np.zeros(trees, dtype=np.int64) for name in ("drifts", "island", "deep")},
         **{name: np.zeros(trees) for name in (*of_trees, "factor")},
+    )  # fmt: skip
+
+
+def _sleep(tree, m, p, on) -> Sleep:
+    of_v = np.array(p.node_tree[p.dof_node], dtype=np.int64) if p.nv else np.zeros(0, np.int64)
+    of_q = np.zeros(tree.nq, dtype=np.int64)
+    for q, v in zip(tree.q_slice[1:], tree.v_slice[1:], strict=True):
+        of_q[q] = of_v[v.start] if v.stop > v.start else 0
+    bodies = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)
+    moved = np.zeros(p.trees, dtype=np.int64)
+    moved[of_v[m.free == 0]] = 1
+    return Sleep(
+        on=int(on), trees=p.trees, tree=np.ascontiguousarray(bodies, dtype=np.int64), moved=moved,
+        tree_of_q=of_q, tree_of_v=of_v, tau=np.zeros(p.nv), fastest=np.zeros(p.trees),
+        **{k: np.zeros(p.trees, dtype=np.int64) for k in ("sleeps", "pile", "calm", "ready")},
     )  # fmt: skip
 
 

@@ -9,12 +9,13 @@ written; ``missed`` finds those for which that turned out to be wrong.
 from kinetree.codegen.procedures import local, procedure, record, view
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.sleep import Sleep, is_asleep
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
     "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
-    "gap_at_end", "known_again", "missed", "normal_velocity", "relative_velocity", "remember",
-    "row_velocity", "slips", "targets",
+    "gap_at_end", "keep_asleep", "known_again", "missed", "normal_velocity", "relative_velocity",
+    "remember", "row_velocity", "show_asleep", "slips", "targets",
 ]  # fmt: skip
 
 FULL = -2
@@ -59,6 +60,7 @@ class Rows:
             the contact when the step had ended, along normal and tangents.
         prior: of groups that are contacts: ``ended`` of the last step;  bend: half of what the
             velocity has changed by since, see ``bending``.
+        slept: of the contacts found: forces with which they sleep, as ``kept``.
         slots: length of ``slot``, more than twice the groups.
     """
 
@@ -103,6 +105,7 @@ class Rows:
     slot: "int[:]"
     key: "int[:, 3]"
     kept: "float[:, 6]"
+    slept: "float[:, 6]"
     ended: "float[:, 3]"
     prior: "float[:, 3]"
     bend: "float[:, 3]"
@@ -217,14 +220,8 @@ def contact_block(
 
 
 @procedure
-def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "float[:]") -> int:
-    """The next group, that of contact ``c``; 0, or ``FULL``."""
-    g = p.groups
-    row = p.row_first[g]
-    entry = p.entry_first[g]
-    at = rows.numbers
-    if g + 1 >= rows.groups_room or row + 6 >= rows.rows_room:
-        return FULL
+def scaled_rows(rows: Rows, f: Found, c: int, g: int) -> "(int, float)":
+    """Axes and scales of a contact's rows, as those of group ``g``: how many, and the friction."""
     mu = f.friction[c]
     dim = f.dim[c]
     slide = mu[0]
@@ -234,13 +231,27 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
         dim = 1
     if dim > 3 and mu[1] <= 0.0 and mu[2] <= 0.0:
         dim = 3
-    axes = rows.axes[g]
-    contact_frame(f.normal[c], axes)
+    contact_frame(f.normal[c], rows.axes[g])
     scale = rows.scale[g]
     scale[0] = 1.0
     for r in range(1, dim):
         n = 0 if r < 3 else (1 if r == 3 else 2)
         scale[r] = max(mu[n] / slide, LEAST)
+    return dim, slide
+
+
+@procedure
+def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "float[:]") -> int:
+    """The next group, that of contact ``c``; 0, or ``FULL``."""
+    g = p.groups
+    row = p.row_first[g]
+    entry = p.entry_first[g]
+    at = rows.numbers
+    if g + 1 >= rows.groups_room or row + 6 >= rows.rows_room:
+        return FULL
+    dim, slide = scaled_rows(rows, f, c, g)
+    axes = rows.axes[g]
+    scale = rows.scale[g]
     target = view(p.target, row)
     for r in range(dim):
         target[r] = 0.0
@@ -330,6 +341,7 @@ def add_contacts(
     before: "float[:, 6]",
     after: "float[:, 6]",
     again: bool,
+    z: Sleep,
 ) -> int:
     """Groups of all contacts that can act within the step; 0, or ``FULL``.
 
@@ -342,7 +354,7 @@ def add_contacts(
     for c in range(f.count):
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = 0
-        if acts:
+        if acts and not is_asleep(z, f, c):
             code = add_contact(m, p, rows, f, c, v)
             if code < 0:
                 return code
@@ -355,7 +367,7 @@ def add_contacts(
 
 @procedure
 def missed(
-    m: Mechanism, f: Found, rows: Rows, h: float, tolerance: float, after: "float[:, 6]"
+    m: Mechanism, f: Found, rows: Rows, h: float, tolerance: float, after: "float[:, 6]", z: Sleep
 ) -> int:
     """How many contacts without rows have closed farther than ``tolerance`` [m] all the same.
 
@@ -363,7 +375,9 @@ def missed(
     """
     n = 0
     for c in range(f.count):
-        if rows.active[c] == 0 and f.gap[c] + h * normal_velocity(m, f, c, after) < -tolerance:
+        if rows.active[c] != 0 or is_asleep(z, f, c):
+            continue
+        if f.gap[c] + h * normal_velocity(m, f, c, after) < -tolerance:
             rows.active[c] = -1
             n += 1
     return n
@@ -427,7 +441,38 @@ def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, h: float, before
 
 
 @procedure
-def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool):
+def keep_asleep(z: Sleep, rows: Rows, f: Found) -> int:
+    """Forces of contacts that sleep, by contact found; 0, or ``FULL``."""
+    if z.asleep == 0:
+        return 0
+    if f.count + rows.stops + rows.dry + rows.loops + 1 >= rows.groups_room:
+        return FULL
+    for c in range(f.count):
+        if is_asleep(z, f, c):
+            n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
+            for r in range(6):
+                rows.slept[c, r] = rows.kept[n - 1, r] if n > 0 else 0.0
+    return 0
+
+
+@procedure
+def show_asleep(z: Sleep, rows: Rows, f: Found):
+    """List contacts that sleep after those that had rows, with their forces."""
+    for c in range(f.count):
+        if is_asleep(z, f, c) and rows.active[c] == 0:
+            g = rows.contacts
+            rows.contact[g] = c
+            dim, _ = scaled_rows(rows, f, c, g)
+            rows.dim[g] = dim
+            for r in range(6):
+                rows.force[g, r] = rows.slept[c, r]
+            for r in range(3):
+                rows.slip[g, r] = 0.0
+            rows.contacts = g + 1
+
+
+@procedure
+def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sleep):
     """Keep the impulses and velocities of this step for the next one, or for another attempt."""
     for k in range(rows.slots):
         rows.slot[k] = 0
@@ -458,6 +503,20 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool):
             rows.dry_kept[k - rows.stops] = p.impulse[row] / h
         else:
             rows.loop_kept[k - rows.stops - rows.dry] = p.impulse[row] / h
+    for c in range(f.count if z.asleep > 0 else 0):
+        if is_asleep(z, f, c):
+            s = slot_of(rows, f.first[c], f.second[c], f.feature[c])
+            if rows.slot[s] == 0:
+                n = rows.known
+                rows.slot[s] = n + 1
+                rows.key[n, 0] = f.first[c]
+                rows.key[n, 1] = f.second[c]
+                rows.key[n, 2] = f.feature[c]
+                for r in range(6):
+                    rows.kept[n, r] = rows.slept[c, r]
+                for r in range(3):
+                    rows.ended[n, r] = 0.0
+                rows.known = n + 1
 
 
 # --- Joints, loops and couplings -----------------------------------------------------------------
@@ -514,10 +573,13 @@ def add_joint_rows(
     free: "float[:]",
     h: float,
     everything: bool,
+    z: Sleep,
 ) -> int:
     """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
     for s in range(rows.stops):
         k = rows.stop_v[s]
+        if z.sleeps[z.tree_of_v[k]] == 1:
+            continue
         sign = rows.stop_sign[s]
         gap = sign * (q[rows.stop_q[s]] - rows.stop_at[s])
         reach = h * (abs(v[k]) + abs(free[k] - v[k]))
@@ -538,6 +600,8 @@ def add_joint_rows(
             rows.stop_kept[s] = 0.0
     for s in range(rows.dry):
         k = rows.dry_v[s]
+        if z.sleeps[z.tree_of_v[k]] == 1:
+            continue
         most = h * rows.dry_level[s]
         code = add_row(m, p, rows, rows.stops + s, -most, most)
         if code < 0:
@@ -552,9 +616,12 @@ def add_joint_rows(
 
 
 @procedure
-def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float) -> int:
+def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float, z: Sleep) -> int:
     """Rows of loops and couplings; 0, or ``FULL``."""
     for s in range(rows.loops):
+        first = rows.loop_first[s]
+        if first < rows.loop_first[s + 1] and z.sleeps[p.node_tree[rows.loop_node[first]]] == 1:
+            continue
         code = add_row(m, p, rows, rows.stops + rows.dry + s, -UNBOUNDED, UNBOUNDED)
         if code < 0:
             return code

@@ -31,22 +31,27 @@ from kinetree.contact.engine.rows import (
     add_contacts,
     add_joint_rows,
     add_loops,
+    approaching,
     gap_at_end,
+    keep_asleep,
     missed,
     remember,
     row_velocity,
+    show_asleep,
     slips,
     targets,
 )
+from kinetree.contact.engine.sleep import Sleep, driven, fall_asleep, is_mixed, wake
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, PASSES, SAME
 
 __all__ = ["Code", "Kernels", "Parts", "Step", "take_step", "take_steps"]
 
-NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT = -1, -2, -3, -4, -5
+NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN = -1, -2, -3, -4, -5, -6
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
-of the solver, of contacts are too small, or nothing is near and flight was asked for."""
+of the solver, of contacts are too small, nothing is near and flight was asked for, or something
+that slept was hit."""
 
 STICKS = 1024.0
 """Times the friction: what sticks whatever happens; a power of two, which rounds nothing."""
@@ -263,16 +268,16 @@ def change_of_speed(m: Mechanism, a: "float[:, 6]", b: "float[:, 6]") -> float:
 
 @procedure
 def rows_of_step(
-    s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool
+    s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool, z: Sleep
 ) -> int:
     """All groups of the step, with what they want; 0, or ``FULL``."""
-    code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again)
+    code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again, z)
     if code < 0:
         return code
-    code = add_joint_rows(m, p, rows, s.q_m, s.v_m, s.free, s.h, again)
+    code = add_joint_rows(m, p, rows, s.q_m, s.v_m, s.free, s.h, again, z)
     if code < 0:
         return code
-    code = add_loops(m, p, rows, s.given_v, s.h)
+    code = add_loops(m, p, rows, s.given_v, s.h, z)
     if code < 0:
         return code
     targets(m, p, rows, f, s.h, s.rest, s.deep, s.free)
@@ -570,6 +575,30 @@ def foresee(s: Step, nv: int):
 
 
 @procedure
+def rouse(s: Step, m: Mechanism, f: Found, z: Sleep, slack: float):
+    """Wake what something that is awake can touch; what sleeps on has no velocity."""
+    changed = True
+    while changed:
+        changed = False
+        for c in range(f.count):
+            if is_mixed(z, f, c) and approaching(m, f, c, s.h, slack, s.before, s.unheld):
+                wake_side(z, f, c)
+                changed = True
+    for k in range(m.nv):
+        if z.sleeps[z.tree_of_v[k]] == 1:
+            s.free[k] = 0.0
+    body_velocities(m, s.free, s.unheld)
+
+
+@procedure
+def wake_side(z: Sleep, f: Found, c: int):
+    """Wake the body of a contact that sleeps."""
+    a = z.tree[f.bodies[c, 0]]
+    b = z.tree[f.bodies[c, 1]]
+    wake(z, a if z.sleeps[a] == 1 else b)
+
+
+@procedure
 def take_step(
     s: Step,
     m: Mechanism,
@@ -583,6 +612,7 @@ def take_step(
     f: Found,
     b: Balance,
     k: Kernels,
+    z: Sleep,
 ) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
     if s.conserving == 1 and b.known == 0:
@@ -593,6 +623,14 @@ def take_step(
         run(k.springs)
     if s.forced == 1:
         run(k.forces)
+    if z.asleep > 0:
+        driven(z, s.tau, m.nv)
+        if z.asleep == z.trees:
+            for i in range(9):
+                s.residuals[i] = s.residuals[i] if i == 3 or i == 4 else 0.0
+            s.work = 0.0
+            s.time[0] += s.h
+            return 0
     if s.resists == 1:
         run(k.resistance)
         for i in range(m.nv):
@@ -616,9 +654,13 @@ def take_step(
     body_velocities(m, s.free, s.unheld)
     slack = 1e-9 + s.h * change_of_speed(m, s.before, s.unheld)
     s.near = slack
+    if z.asleep > 0:
+        rouse(s, m, f, z, slack)
+    if keep_asleep(z, rows, f) < 0:
+        return FULL
     if rows.loops > 0:
         run(k.loops)
-    code = rows_of_step(s, m, p, rows, f, slack, False)
+    code = rows_of_step(s, m, p, rows, f, slack, False, z)
     if code < 0:
         return code
     if p.groups == 0 and s.flying == 1:
@@ -654,10 +696,16 @@ def take_step(
                     s.free[i] += s.y[i]
         if s.tried < TRIES and f.count > rows.contacts:
             body_velocities(m, s.after, m.twist)
-            if missed(m, f, rows, s.h, s.closed, m.twist) > 0:
+            if missed(m, f, rows, s.h, s.closed, m.twist, z) > 0:
+                asleep = z.asleep
+                for c in range(f.count):
+                    if rows.active[c] == -1 and is_mixed(z, f, c):
+                        wake_side(z, f, c)
+                if z.asleep < asleep:
+                    return WOKEN
                 s.tried += 1
-                remember(p, rows, f, s.h, False)
-                code = rows_of_step(s, m, p, rows, f, slack, True)
+                remember(p, rows, f, s.h, False, z)
+                code = rows_of_step(s, m, p, rows, f, slack, True, z)
                 if code < 0:
                     return code
                 again = True
@@ -666,7 +714,7 @@ def take_step(
     account(s, m, p, rows, b, k)
     body_velocities(m, s.after, m.twist)
     slips(m, rows, f, m.twist)
-    remember(p, rows, f, s.h, True)
+    remember(p, rows, f, s.h, True, z)
     s.part[0] = beta
     run(k.to_end)
     s.residuals[3] = 0.0
@@ -693,11 +741,19 @@ def take_step(
         s.residuals[7] = taken
         s.residuals[8] = left
         s.work -= taken
+    show_asleep(z, rows, f)
+    if z.on == 1 and fall_asleep(z, b.island, s.v_e, m.units, s.tau, m.nv):
+        b.known = 0
     for i in range(m.nq):
-        s.q[i] = s.q_e[i]
+        if z.sleeps[z.tree_of_q[i]] == 0:
+            s.q[i] = s.q_e[i]
     for i in range(m.nv):
         s.v[i] = s.v_e[i]
     foresee(s, m.nv)
+    for i in range(m.nv if z.asleep > 0 else 0):
+        if z.sleeps[z.tree_of_v[i]] == 1:
+            s.change[i] = 0.0
+            s.last[i] = 0.0
     s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
     return 0
@@ -724,6 +780,7 @@ class Parts:
     found: Found
     balance: Balance
     kernels: Kernels
+    sleep: Sleep
     total: "float[:]"
     taken: int
 
@@ -734,20 +791,23 @@ def take_steps(a: Parts, count: int) -> int:
     s = a.step
     a.taken = 0
     for n in range(count):
-        code = take_step(
-            s,
-            a.mechanism,
-            a.problem,
-            a.work,
-            a.rows,
-            a.shapes,
-            a.special,
-            a.pairs,
-            a.touch,
-            a.found,
-            a.balance,
-            a.kernels,
-        )
+        code = WOKEN
+        while code == WOKEN:
+            code = take_step(
+                s,
+                a.mechanism,
+                a.problem,
+                a.work,
+                a.rows,
+                a.shapes,
+                a.special,
+                a.pairs,
+                a.touch,
+                a.found,
+                a.balance,
+                a.kernels,
+                a.sleep,
+            )
         if code < 0:
             return code
         a.taken = n + 1
