@@ -27,8 +27,7 @@ def save(world, path) -> Path:
         "parts": {name: list(world[name].numbers) for name in world},
         "timestep": world.timestep,
         "coefficients": world.coefficients,
-        "settings": world.settings
-        | {"tolerance": world.tolerance, "sleeping": world.sleeping},
+        "settings": world.settings | {"tolerance": world.tolerance, "sleeping": world.sleeping},
         "joints": world.joints,
     }
     try:
