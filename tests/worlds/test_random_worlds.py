@@ -137,3 +137,79 @@ def test_a_random_world_is_the_same_again(seed, hull, tmp_path):
         other.step(40)
         assert np.array_equal(other.q, world.q)
         assert np.array_equal(other.qd, world.qd)
+
+
+# --- what a world is not -------------------------------------------------------------------------
+
+BOX = geometry.Box((0.1, 0.1, 0.1))
+
+
+def boxed(**options):
+    world = kt.World(**options)
+    world.add_ground()
+    world.add(BOX, mass=1.0, at=(0, 0, 0.05), name="box")
+    return world
+
+
+def _set(world, name, value):
+    setattr(world, name, value)
+
+
+def _meanwhile(act):
+    """Let a controller do something to the world whose step asks it."""
+    world = boxed()
+    world.step(tau=lambda t, q, qd: [act(world), np.zeros(6)][1])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kt.World(timstep=1e-3), "no 'timstep'; did you mean 'timestep'"),
+        (lambda: kt.World(tolerance=-1), "tolerance of world 'world' must be between 0 and 1"),
+        (lambda: boxed().add(BOX, mas=1.0), "a surface has no 'mas'; did you mean 'mass'"),
+        (lambda: boxed().add(BOX, mass="heavy"), "mass of 'box_2' must be a positive number"),
+        (lambda: boxed().add(geometry.Box((0, 1, 1)), mass=1), "'box_2' has no volume"),
+        (lambda: boxed().add(BOX, q=[0.0]), "'box_2' is fixed to the world and has no q and qd"),
+        (lambda: boxed().add(BOX, at=(0, 0, np.nan)), "'at' must be a position of 3 finite"),
+        (lambda: _set(boxed(), "timestep", -1e-3), "timestep must be a positive time"),
+        (lambda: _set(boxed(), "q", np.zeros(7)), "length zero.*at joint 'box_joint'"),
+        (lambda: boxed().step(5, tau=[0, 0, 0, 1e300, 0, 0]), "too large"),
+        (lambda: _meanwhile(lambda w: w.step()), "cannot step it meanwhile"),
+        (lambda: _meanwhile(lambda w: w.reset()), "cannot set its state meanwhile"),
+        (lambda: _meanwhile(lambda w: w.add(BOX)), "cannot add to it"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises((kt.errors.KinetreeError, TypeError), match=message):
+        call()
+
+
+def test_a_world_in_which_nothing_moves_has_a_time():
+    world = kt.World()
+    world.step(3)
+    assert world.time == pytest.approx(6e-3)
+    assert len(world.contacts()) == 0
+    assert world.report().steps == 3
+
+
+def test_quaternions_of_any_length_are_the_same_rotation():
+    world, other = boxed(), boxed()
+    q = world.q
+    q[3:] *= 2
+    other.q = q
+    world.step(10)
+    other.step(10)
+    assert np.array_equal(other.q, world.q)
+
+
+def test_time_goes_with_the_state_when_a_controller_fails():
+    world = boxed()
+
+    def tau(t, q, qd):
+        return np.zeros(6) if t < 3e-3 else 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        world.step(9, tau=tau)
+    assert world.time == pytest.approx(4e-3)
+    assert world.report().steps == 2
+    assert boxed().add(BOX, name="world").name == "world_2"

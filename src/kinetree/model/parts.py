@@ -284,6 +284,10 @@ def as_placement(at) -> Plucker:
             f"'at' must be a position of 3 numbers, a 4x4 pose as kinetree.pose returns it, or a "
             f"Plücker transform, got {came}{hint}"
         )
+    if np.asarray(at).dtype == float and not np.isfinite(at).all():
+        raise ModelError(
+            f"'at' must be a position of 3 finite numbers, got {np.asarray(at).tolist()}"
+        )
     return xlt(np.asarray(at))
 
 

@@ -297,11 +297,13 @@ def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -
     if (mass is None) == (density is None):
         raise ModelError(f"{name!r}: give mass or density, not both, got {mass=}, {density=}")
     value = density if mass is None else mass
-    if np.ndim(value) or not 0 < value < np.inf:
+    if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
         what = "density" if mass is None else "mass"
         raise ModelError(f"{what} of {name!r} must be a positive number, got {value!r}")
     each = [_inertia(g, 1.0 if mass is not None else density) for g in solids]
     total = sum(each[1:], start=each[0])
+    if not total.mass > 0:
+        raise ModelError(f"{name!r} has no volume: sizes must be positive, got {solids[0].shape}")
     if mass is None:
         return total
     factor = mass / total.mass

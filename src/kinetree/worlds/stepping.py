@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.contact.contacts import Contacts as AllContacts
 from kinetree.contact.contacts import contact_axes, velocity
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Residuals, gathered
@@ -207,7 +208,9 @@ class Steps:
         together = held and not callable(tau) and not self.laws
         together = together and (read is None or self.drives.holds)
         total, done = None, 0
-        if n and not self.checked:
+        if not self.model.nv:  # nothing moves
+            self.taken = done = n
+        if done < n and not self.checked:
             self._warn_inside(whole.q)
         while done < n:
             now = t + done * h
@@ -229,7 +232,8 @@ class Steps:
             self.inputs, total = (force, u, before), _joined(total, found.residuals)
             self.rate = (whole.qd - speed) / h if count == 1 else self.rate
             done += found.taken
-        self.taken, self.total = n, total
+            self.taken += found.taken
+        self.total = total
         self.plain = h if tau is None and not self.laws else None
         self.is_driven = control is not None
 
@@ -261,10 +265,11 @@ class Steps:
             if u is not None:
                 self._drive(u)
             engine.go_on(1 if each else n)
+            self.taken += 1 if each else n
             if each and n > 1:
                 total = _joined(total, engine._total[:10].copy())
         self.is_driven, self.inputs = u is not None, (self.inputs[0], u, whole.activation)
-        self.taken, self.total, whole.is_ahead = n, total, True
+        self.total, whole.is_ahead = total, True
         if not isfinite(engine._total[10]):
             self._refuse(whole.qd, h)
         return True
@@ -277,7 +282,7 @@ class Steps:
             if not self.go_on(whole, h, 1, u):
                 self.advance(whole, t + k * h, h, 1, u, None, parts)
             total = _joined(total, self._totals())
-        self.taken, self.total = n, total
+        self.total = total
 
     def _totals(self):
         return self.engine._total[:10].copy() if self.total is None else self.total
@@ -302,8 +307,8 @@ class Steps:
 
     def report(self) -> Report:
         """Of the last call."""
-        if not self.taken:
-            return Report(0, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
+        if not self.taken or not self.model.nv:
+            return Report(self.taken, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
         rows, problem = self.engine.rows, self.engine.problem
         total = self._totals()
         active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
@@ -361,12 +366,16 @@ class Steps:
 
     def _touching(self, whole):
         """Contacts, their forces and relative velocities along normal and tangents, (n, 3)."""
+        none = np.zeros((0, 3))
+        if not self.model.nv:
+            numbers = np.zeros(0, dtype=int)
+            return AllContacts(numbers, numbers, none, none, np.zeros(0)), none, none
         if whole.q is self.end:  # which reading q brings up to date
             found = self.engine.forces()
             near = (found.contacts.gap <= _NEAR) | np.any(found.force, axis=1)
             return found.contacts.chosen(near), found.force[near], found.velocity[near]
         found = self.engine.contacts(whole.q)
-        speed = np.zeros((0, 3))
+        speed = none
         if found.size:
             speed = np.array(velocity(self.model, whole.q, whole.qd, found))
         return found, np.zeros((found.size, 3)), speed

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,13 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import ModelError, ModelWarning, ShapeError, UnknownNameError
+from kinetree.errors import (
+    ModelError,
+    ModelWarning,
+    ShapeError,
+    SimulationError,
+    UnknownNameError,
+)
 from kinetree.joints import AbstractJoint, Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from kinetree.worlds.batch import Worlds
 
 _SURFACE = tuple(f.name for f in fields(Surface))
+_SETTINGS = tuple(f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance"))
 
 
 class State(NamedTuple):
@@ -92,7 +100,15 @@ class World:
         sleeping: bool = False, **options: Any,
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
-        self.timestep = as_seconds(timestep, "timestep", least=0.0)
+        unknown = [key for key in options if key not in _SETTINGS]
+        if unknown:
+            known = [*_named_parameters(World.__init__), *_SETTINGS]
+            raise TypeError(f"a world has no {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
+        if not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
+            raise ModelError(
+                f"tolerance of world {name!r} must be between 0 and 1, got {tolerance!r}"
+            )
+        self.timestep = timestep
         self.coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
         self.settings, self.tolerance, self.sleeping = options, tolerance, bool(sleeping)
         self.joints = {"limits": limits, "friction": joint_friction}
@@ -100,7 +116,7 @@ class World:
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
         self._copies: dict[str, int] = {}
         self._pairs: list[ContactPair] = []
-        self._time = 0.0
+        self._time, self._is_stepping = 0.0, False
 
     # --- what there is -----------------------------------------------------------------------
 
@@ -180,10 +196,16 @@ class World:
             piece = pieces.robot(model, name, at, prefix, q, qd)
         else:
             piece = self._object(what, name, at, mass, density, inertia, joint, color, surface)
+            if (qd is not None or q is not None) and not piece.q.size:
+                raise ModelError(
+                    f"{piece.name!r} is fixed to the world and has no q and qd: at= places it, and "
+                    f"with mass=, density= or inertia= it moves"
+                )
             if qd is not None or q is not None:
                 given = piece.q if q is None else q, piece.qd if qd is None else qd
-                joint = Free() if piece.body is None else piece.body.joint
-                piece.start = piece.q, piece.qd = pieces.as_state(joint, piece.name, *given)
+                piece.start = piece.q, piece.qd = pieces.as_state(
+                    piece.body.joint, piece.name, *given
+                )
         self._changed()
         self._pieces.append(piece)
         self._parts[piece.name] = (piece, None)
@@ -293,7 +315,8 @@ class World:
                 f"the name of a part must be a string without {SEPARATOR!r} and '/', got {name!r}"
             )
         count = self._copies.get(name, 0) + 1
-        while (new := name if count == 1 else f"{name}_{count}") in self._parts:
+        taken = {*self._parts, self._base.base_name}
+        while (new := name if count == 1 else f"{name}_{count}") in taken:
             count += 1
         self._copies[name] = count
         return new
@@ -331,6 +354,7 @@ class World:
 
     def _changed(self):
         """Forget what was put together; every piece keeps its state."""
+        self._require_rest("add to it or change its pairs")
         whole = self.__dict__.pop("_whole", None)
         if whole is None:
             return
@@ -380,6 +404,15 @@ class World:
     @time.setter
     def time(self, t: float):
         self._time = as_seconds(t, "time")
+
+    @property
+    def timestep(self) -> float:
+        """Length of a step [s]."""
+        return self._timestep
+
+    @timestep.setter
+    def timestep(self, h: float):
+        self._timestep = as_seconds(h, "timestep", least=0.0)
 
     @property
     def q(self) -> np.ndarray:
@@ -472,14 +505,28 @@ class World:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be a whole number of steps, got {n!r}")
-        whole, h = self._whole, self.timestep
-        if tau is None and n and callable(control):
-            whole.steps.follow(whole, self._time, h, int(n), control, self._actuators)
-        elif tau is None and n and whole.steps.go_on(whole, h, n, control):
-            pass
-        else:
-            whole.steps.advance(whole, self._time, h, int(n), control, tau, self._actuators)
-        self._time += int(n) * h
+        if self._is_stepping:
+            self._require_rest("step it")
+        self._is_stepping, steps, h = True, None, self._timestep
+        try:
+            whole = self._whole
+            steps = whole.steps
+            steps.taken = 0
+            if tau is None and n and callable(control):
+                steps.follow(whole, self._time, h, int(n), control, self._actuators)
+            elif not (tau is None and n and steps.go_on(whole, h, n, control)):
+                steps.advance(whole, self._time, h, int(n), control, tau, self._actuators)
+        finally:  # a controller may fail on the way
+            self._is_stepping = False
+            self._time += 0.0 if steps is None else steps.taken * h
+
+    def _require_rest(self, what):
+        """Refuse what a controller, or another thread, may not do to a world that is stepped."""
+        if self._is_stepping:
+            raise SimulationError(
+                f"world {self.name!r} is being stepped: controllers and other threads cannot "
+                f"{what} meanwhile; do so between steps, or with a copy"
+            )
 
     def _actuators(self, name):
         return self[name].actuators
@@ -561,7 +608,7 @@ class World:
         return batch(self, n, given | {"size": size})
 
     def __getstate__(self):
-        return {**self.__dict__, "_whole": None, "_state": self.state}
+        return {**self.__dict__, "_whole": None, "_state": self.state, "_is_stepping": False}
 
     def __setstate__(self, given):
         state = given.pop("_state")
@@ -638,7 +685,9 @@ class Whole:
                   for r in self.numbers for x in slices]  # fmt: skip
         self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
         self.is_ahead = False  # the engine has a later state
-        self._q = np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
+        self._q = self._with_unit_quaternions(
+            np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
+        )
         self._qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
         self.activation = np.zeros(sum(bool(a.activation) for a in self.model.actuators))
         self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
@@ -691,6 +740,28 @@ class Whole:
         world = self._world
         return Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
 
+    def _with_unit_quaternions(self, q):
+        """A copy of ``q``, whose quaternions may have any length but zero."""
+        model, q = self.model, np.array(q, dtype=float)
+        at = [
+            (i, np.arange(model.nq)[model.q_slice[i]][part])
+            for i in range(1, model.body_count + 1)
+            for part in model.joint[i].unit_parts
+        ]
+        for length in {len(where) for _, where in at}:
+            of = [(i, where) for i, where in at if len(where) == length]
+            where = np.array([x for _, x in of])
+            sizes = np.linalg.norm(q[where], axis=1)
+            if not sizes.all():
+                name = model.joint_names[of[int(np.argmin(sizes))][0] - 1]
+                raise ShapeError(
+                    f"q of world {model.name!r} has a quaternion of length zero, which points "
+                    f"nowhere, at joint {name!r}; no rotation is (1, 0, 0, 0)"
+                )
+            off = np.abs(sizes - 1) > 1e-12  # others keep their bits
+            q[where[off]] /= sizes[off, None]
+        return q
+
     def set(self, q, qd, *, activation=None):
         """Set the state, checked; quaternions are made unit."""
         for what, x, size in (("q", q, self.model.nq), ("qd", qd, self.model.nv)):
@@ -700,7 +771,8 @@ class Whole:
                     f"{what} of world {self.model.name!r} must be {size} finite numbers, got shape "
                     f"{x.shape}"
                 )
-        self._q, self._qd = np.array(q, dtype=float), np.array(qd, dtype=float)
+        self._world._require_rest("set its state")
+        self._q, self._qd = self._with_unit_quaternions(q), np.array(qd, dtype=float)
         self.is_ahead = False
         if activation is not None:
             self.activation = np.array(activation, dtype=float)
@@ -709,11 +781,16 @@ class Whole:
 def _surface(surface, coefficients) -> Surface | None:
     unknown = [key for key in coefficients if key not in _SURFACE]
     if unknown:
-        hint = did_you_mean(unknown[0], _SURFACE)
+        hint = did_you_mean(unknown[0], [*_named_parameters(World.add), *_SURFACE])
         raise TypeError(f"a surface has no {unknown[0]!r}; {hint}")
     if surface is not None and coefficients:
         raise ModelError(f"give surface= or {next(iter(coefficients))}=, not both")
     return Surface(**coefficients) if coefficients else surface
+
+
+def _named_parameters(function):
+    """Names of the parameters that are given by name."""
+    return [x.name for x in signature(function).parameters.values() if x.kind is x.KEYWORD_ONLY]
 
 
 def _link_of(model: Model, g: Geometry) -> str:

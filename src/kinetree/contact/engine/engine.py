@@ -463,6 +463,11 @@ class Engine:
     def _no_inertia(self, k):
         model = self.tree
         i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
+        if not np.isfinite(self.s.q_m).all():
+            return (
+                f"joint {model.joint_names[i - 1]!r} does not stay finite in steps of "
+                f"{self.s.h:g} s: forces or velocities are too large"
+            )
         return (
             f"TimeStepping divides by the inertia that joints move with loops open, and joint "
             f"{model.joint_names[i - 1]!r} moves none: give body {model.body_names[i]!r}, or a "
