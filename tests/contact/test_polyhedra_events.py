@@ -143,7 +143,8 @@ def test_forces_stay_where_they_act_while_features_change():
     np.testing.assert_allclose(place[bears, 1], np.tile([0, 0, 1.0], (4, 1)), atol=1e-12)
 
 
-def test_edge_slides_past_the_end_of_an_edge():
+@pytest.mark.parametrize("speed", [1.0, 2.0])
+def test_edge_slides_past_the_end_of_an_edge(speed):
     """A beam across a narrow wall slides along until the wall's end: edges part at their end."""
     beam = kt.ModelBuilder("beam").body(
         "beam", joint=kt.Translation(), inertia=kt.shapes.box(1.0, 0.1, 0.1, mass=1.0)
@@ -151,12 +152,13 @@ def test_edge_slides_past_the_end_of_an_edge():
     m = beam.build().replace(geometry=(Geometry(1, Box((1.0, 0.1, 0.1)), name="beam"),))
     wall = Geometry(0, Box((0.1, 1.0, 0.2)), name="wall")
     m = m.replace(geometry=(*m.geometry, wall))
-    found = run(m, np.array([0, 0.38, 0.15]), np.array([0, 1.0, 0]), duration=0.2, dt=0.02)
+    q, qd = np.array([0, 0.45 - 0.075 * speed, 0.15]), np.array([0, speed, 0])
+    found = run(m, q, qd, duration=0.08 + 0.12 / speed, dt=0.02)
     lost = [event.t for event in found.events if "slides off" in event.name]
-    np.testing.assert_allclose(lost[:2], 0.07, atol=3e-12)  # front edge of the beam
-    np.testing.assert_allclose(lost[2:], 0.17, atol=3e-12)  # rear edge
+    np.testing.assert_allclose(lost[:2], 0.075, atol=3e-12)  # front edge of the beam
+    np.testing.assert_allclose(lost[2:], 0.075 + 0.1 / speed, atol=3e-12)  # rear edge
     assert len(lost) == 6  # two edges and two corners
-    fall = found.t[-1] - 0.17
+    fall = found.t[-1] - (0.075 + 0.1 / speed)
     assert abs(found.q[-1, 2] - (0.15 - G * fall**2 / 2)) < 1e-10
 
 

@@ -311,7 +311,7 @@ class Features:
 
     # --- which features are followed --------------------------------------------------------
 
-    def follow(self, model, q, qd, h, tolerance):
+    def follow(self, model, q, qd, h, tolerance, without=()):
         """Give slots to all features that can meet within ``h`` seconds, and take others away.
 
         Args:
@@ -321,6 +321,7 @@ class Features:
             h: [s].
             tolerance: gaps [m] up to which bodies count as in touch; those that are farther inside
                 each other touch by other features.
+            without: keys of features that have just come to their borders, on the way out.
         """
         R, r = self._poses(model, q)
         v = body_motions(model, q, qd)[0]
@@ -330,6 +331,7 @@ class Features:
             held = {self.keys[j] for j in at if self.held[first + j]}
             first_shape, second_shape, reach = self._moved(k, R, r, v, h)
             near = _near(k, first_shape, second_shape, reach, tolerance)
+            near = [feature for feature in near if feature[0] not in without]
             chosen = _distinct(near, held)[:SLOTS]
             keys = {feature[0] for feature in chosen}
             for j in at:
@@ -342,9 +344,10 @@ class Features:
         self._gather()
 
     def release(self, k):
-        """Take the slot of contact ``k`` away from its feature."""
-        self.keys[k - (self.candidates.size - len(self.keys))] = None
-        self.held[k] = False
+        """Take the slot of contact ``k`` away from its feature, whose key is returned."""
+        slot = k - (self.candidates.size - len(self.keys))
+        key, self.keys[slot], self.held[k] = self.keys[slot], None, False
+        return key
 
     def _moved(self, k, R, r, v, h):
         """Both shapes of a pair in the base, and how near features must be to count [m]."""

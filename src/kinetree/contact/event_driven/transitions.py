@@ -41,6 +41,7 @@ class Transitions:
         self.tau = None
         self._settled: tuple | None = None
         self._followed: tuple | None = None
+        self._lost: tuple[float, set] = (-np.inf, set())  # when, and keys of features
         self._step = 0.0
         self._prepared: tuple | None = None
 
@@ -52,7 +53,8 @@ class Transitions:
         if not isinstance(scene, Features) or key == self._followed:
             return
         self._followed, self._step, before = key, h, list(scene.keys)
-        scene.follow(self.dynamics.tree, q, qd, h, self.settings.gap_tolerance)
+        lost = self._lost[1] if self._lost[0] == t else ()
+        scene.follow(self.dynamics.tree, q, qd, h, self.settings.gap_tolerance, lost)
         self.beyond = scene.outside(self.dynamics.tree, q) > 0
         if scene.keys != before and self.tau is not None:
             self._settled = None
@@ -221,7 +223,9 @@ class Transitions:
 
     def lose(self, k, t, q, qd):
         """The same where contact ``k`` has come to the border of its features — RBDA §11.6."""
-        self.dynamics.scene.release(k)
+        if self._lost[0] != t:
+            self._lost = (t, set())
+        self._lost[1].add(self.dynamics.scene.release(k))  # rounding may have it within borders
         self._followed = self._settled = None
         self.mode.kind[k] = OPEN
         self.follow(t, self._step, q, qd)
