@@ -1,5 +1,6 @@
 """Tables of shapes: sizes, hulls, height fields, and triangles in trees."""
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from kinetree.contact.collision.tables import (
     place_shapes,
 )  # fmt: skip
 from kinetree.contact.finding.height_fields import spline_coefficients
-from kinetree.contact.finding.shapes import hull_of
+from kinetree.contact.finding.shapes import hull_of, kept_arrays
 from kinetree.errors import ModelError
 from kinetree.model.geometry import (
     Box,
@@ -199,7 +200,11 @@ def _field(field, pools):
 
 
 def _hull(mesh, pools):
-    vertices, counts, neighbours, face_counts, corners, normals = polyhedron(hull_of(mesh))
+    hull, digest = hull_of(mesh), hashlib.sha256()
+    for array in hull:
+        digest.update(np.ascontiguousarray(array))
+    found = kept_arrays(f"polyhedron 1\n{digest.hexdigest()}", lambda: polyhedron(hull))
+    vertices, counts, neighbours, face_counts, corners, normals = found
     v = pools.counts.get("vertex", 0)
     # Rows of neighbours belong to all vertices, also to those of triangle meshes in between.
     first = pools.add(

@@ -122,15 +122,24 @@ def _hull(path, scale, changed):
     del changed  # a file that has changed is read again
     kind = os.path.splitext(path)[1].lower()
     digest = hashlib.sha256(content_of(path, path)).hexdigest()
-    key = "\n".join(["hull 1", kind, digest, repr(scale)])
-    kept = open_store().get(key)
-    if kept is not None:
-        with np.load(io.BytesIO(kept)) as arrays:
-            return Hull(*(arrays[name] for name in Hull._fields))
+    key = "\n".join(["hull 2", kind, digest, repr(scale)])
+    return Hull(*kept_arrays(key, lambda: _made_hull(path, scale)))
+
+
+def _made_hull(path, scale):
     need("scipy", f"the convex hull of {path!r}", "contact")
     found = convex_hull(read_triangles(path, scale), path)
-    hull = Hull(*map(np.array, (found.vertices, found.faces, found.face_normals)))
-    file = io.BytesIO()
-    np.savez(file, **hull._asdict())
+    return found.vertices, found.faces, found.face_normals
+
+
+def kept_arrays(key, make) -> list:
+    """Arrays that the cache on disk has under a key, or that ``make`` returns: then it has them."""
+    kept = open_store().get(key)
+    if kept is not None:
+        file = io.BytesIO(kept)
+        return [np.load(file) for _ in range(int(np.load(file)))]
+    arrays, file = [np.array(a) for a in make()], io.BytesIO()
+    for array in (np.array(len(arrays)), *arrays):
+        np.save(file, array)
     open_store().put(key, file.getvalue())
-    return hull
+    return arrays
