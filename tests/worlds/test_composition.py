@@ -84,6 +84,17 @@ def test_places(world):
     np.testing.assert_allclose(pose, expected, atol=1e-15)
 
 
+def test_files_are_put_on_a_base_of_either_kind(tmp_path):
+    """A file with a floating base of its own gets no second one."""
+    kt.save(kt.samples.quadruped(), tmp_path / "dog.urdf")
+    kt.save(kt.samples.ur5(), tmp_path / "arm.urdf")
+    world = kt.World()
+    world.add(tmp_path / "dog.urdf", name="dog", fixed=False)
+    world.add(tmp_path / "arm.urdf", name="arm", fixed=False, at=(9, 0, 0))
+    world.add(tmp_path / "arm.urdf", name="bolted", fixed=True, at=(18, 0, 0))
+    assert [world[x].qd.size for x in ("dog", "arm", "bolted")] == [18, 12, 6]
+
+
 def test_on_puts_parts_down_until_they_touch():
     world = kt.World()
     world.add_ground(normal=(0.3, 0, 1))

@@ -6,6 +6,7 @@ Postures of the same name are one posture of the world.
 """
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 from kinetree import samples
 from kinetree.contact.collision.distance import distance
-from kinetree.errors import LoadError, ModelError
+from kinetree.errors import LoadError, ModelError, ModelWarning
 from kinetree.joints import AbstractJoint, Free
 from kinetree.loaders.load import load
 from kinetree.loaders.meshes import mesh_inertia
@@ -234,11 +235,16 @@ def _postures(pieces, actuators) -> list[Posture]:
 # --- models and shapes ---------------------------------------------------------------------------
 
 
-def model_named(name: str | os.PathLike, **options: Any) -> Model:
-    """The model in a file, or the sample of that name."""
+def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
+    """The model in a file, on a free joint where ``fixed`` is False, or the sample of that name."""
     path = Path(name)
     if path.exists():
-        return load(path, **options)
+        model = load(path)
+        if fixed is not False or _is_free(model):
+            return model
+        with warnings.catch_warnings():  # the same notices
+            warnings.simplefilter("ignore", ModelWarning)
+            return load(path, floating_base=True)
     if str(name) in samples.names():
         return samples.load(str(name))
     known = samples.names()
@@ -246,10 +252,13 @@ def model_named(name: str | os.PathLike, **options: Any) -> Model:
     raise LoadError(f"there is no file {str(name)!r}, and no sample of that name; {hint}")
 
 
+def _is_free(model):
+    return any(isinstance(b.joint, Free) for b in model.bodies[:1])
+
+
 def on_base(model: Model, name: str, fixed: bool | None) -> Model:
     """The model on a fixed base, or on a free joint, if ``fixed`` says so."""
-    free = bool(model.bodies) and any(isinstance(b.joint, Free) for b in model.bodies[:1])
-    if fixed is None or fixed is not free:
+    if fixed is None or fixed is not _is_free(model):
         return model
     if fixed:
         return grounded(model)

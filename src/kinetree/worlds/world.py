@@ -166,8 +166,7 @@ class World:
             "coefficients": coefficients,
         }  # fmt: skip
         if isinstance(what, (str, os.PathLike)):
-            loaded = {} if fixed is None else {"floating_base": not fixed}
-            what = pieces.model_named(what, **loaded)
+            what = pieces.model_named(what, fixed)
         if on is not None and on not in self._parts:
             raise UnknownNameError(
                 f"on={on!r} is not a part of the world; {did_you_mean(on, self)}"
