@@ -731,9 +731,12 @@ def take_step(
             run(k.energy_after)
             energy_of_trees(b, p.trees, b.unshifted)
             b.shifts = 1
+        error, islands = p.error, p.islands  # what the velocities have is reported
         code = shifted(s, m, p, work, rows, b, k, beta)
         if code < 0:
             return code
+        p.error = error
+        p.islands = islands
     if s.conserving == 1:
         run(k.energy_after)
         energy_of_trees(b, p.trees, b.total)
