@@ -286,9 +286,17 @@ def loaded(path, **options):
         return kt.load(robot_folder() / path, **options)
 
 
+def on_foot(path, folder) -> str:
+    """A robot of the package example-robot-data on the ground; a file in the folder is reused."""
+    file = Path(folder) / "robot.xml"
+    return str(file) if file.exists() else on_ground(loaded(path, floating_base=True), folder)
+
+
 def hand(folder) -> str:
     """An Allegro hand, palm up, with a cube on it, its joints under position control."""
     file = Path(folder) / "hand.xml"
+    if file.exists():
+        return str(file)
     tree = saved(loaded("allegro_hand_description/urdf/allegro_right_hand.urdf"), file)
     root = tree.getroot()
     root.insert(0, ElementTree.Element("option", timestep=str(STEP), gravity="-9.81 0 0"))
@@ -333,9 +341,7 @@ def cases(folder) -> dict[str, Case]:
     }
     for name, path in ROBOTS.items():
         where = folder / path.partition("/")[0]
-        found[name] = Case(
-            lambda path=path, where=where: on_ground(loaded(path, floating_base=True), where), 1000
-        )
+        found[name] = Case(lambda path=path, where=where: on_foot(path, where), 1000)
     return found
 
 
