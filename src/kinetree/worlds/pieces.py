@@ -156,8 +156,8 @@ def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, li
         upper: what is put down, likewise.
     """
     (below, there), (piece, here) = other, upper
-    own: Any = piece.model if piece.body is None else piece.body.joint
-    if not (isinstance(own, Free) or (piece.model is not None and free_roots(own))):
+    joint: Any = None if piece.body is None else piece.body.joint
+    if not (isinstance(joint, Free) or (piece.model is not None and free_roots(piece.model))):
         raise ModelError(
             f"{piece.name!r} is not on a free joint: on= cannot move it, at= places it"
         )
@@ -167,9 +167,9 @@ def put_down(base: Model, other: tuple[Piece, list[str]], upper: tuple[Piece, li
 
     def lifted(z):
         up = xlt([0.0, 0.0, z])
-        if piece.body is None:
-            return moved_roots(own, piece.q, up)
-        return np.array(own.coordinates(own.transform(piece.q) @ up), float)
+        if piece.model is not None:
+            return moved_roots(piece.model, piece.q, up)
+        return np.array(joint.coordinates(joint.transform(piece.q) @ up), float)
 
     def gaps(z):
         return distance(model, np.concatenate([below.q, lifted(z)]), first, second)

@@ -172,9 +172,10 @@ class World:
                 f"on={on!r} is not a part of the world; {did_you_mean(on, self)}"
             )
         parts = [self._added(what, x, **options) for x in places or [as_placement(at)]]
-        for part in parts if on is not None else ():
-            ends = [(self._parts[x][0], self._touching(x)) for x in (on, part.name)]
-            pieces.put_down(self._base, *ends)
+        if on is not None:
+            for part in parts:
+                below, piece = ((self._parts[x][0], self._touching(x)) for x in (on, part.name))
+                pieces.put_down(self._base, below, piece)
         return parts[0] if places is None else parts
 
     def _added(self, what, at, *, name, q, qd, mass, density, inertia, joint, velocity, spin,
@@ -195,12 +196,13 @@ class World:
             piece = pieces.robot(model, name, at, prefix, q, qd)
         else:
             piece = self._object(what, name, at, mass, density, inertia, joint, color, surface)
-            if (qd is not None or q is not None) and not piece.q.size:
+            moving = q is not None or qd is not None
+            if moving and piece.body is None:
                 raise ModelError(
                     f"{piece.name!r} is fixed to the world and has no q and qd: at= places it, and "
                     f"with mass=, density= or inertia= it moves"
                 )
-            if qd is not None or q is not None:
+            if moving and piece.body is not None:
                 given = piece.q if q is None else q, piece.qd if qd is None else qd
                 piece.start = piece.q, piece.qd = pieces.as_state(
                     piece.body.joint, piece.name, *given
@@ -296,7 +298,7 @@ class World:
         self._changed()
         self._pairs += [ContactPair(a, b, touch, surface) for a in ends[0] for b in ends[1]]
 
-    def _touching(self, name):
+    def _touching(self, name: str) -> list[str]:
         """Names of the links or shapes of a part, which may also be one of these itself."""
         if name not in self._parts:
             return [name]
@@ -730,7 +732,8 @@ class Whole:
     @cached_property
     def contact(self) -> TimeStepping:
         """The contact model."""
-        settings = {"tolerance": 1e-3 * self._world.tolerance} | self._world.settings
+        settings: dict[str, Any] = {"tolerance": 1e-3 * self._world.tolerance}
+        settings |= self._world.settings
         return TimeStepping(self.scene, **settings)
 
     @cached_property
