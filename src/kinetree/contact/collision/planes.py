@@ -198,14 +198,19 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     height = height_over(shapes, i, j, up, m)
     near = 0
     chosen = local("int", 16)
+    low = local("int", 512)  # those within the margin, or the first of them
     for v in range(first, first + count):
         if height + m @ shapes.vertex[v] <= margin:
-            if near < 8:
-                chosen[near] = v
+            if near < 512:
+                low[near] = v
             near += 1
+    for k in range(min(near, 8)):
+        chosen[k] = low[k]
     if near > 8:
+        known = near if near <= 512 else 0
         near = 8
-        spread_corners(shapes, first, count, m, margin - height, _STEEP, _STEEPER, chosen)
+        limit = margin - height
+        spread_corners(shapes, first, count, m, limit, _STEEP, _STEEPER, low, known, chosen)
         different = 0
         for k in range(8):
             again = False
@@ -215,9 +220,8 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
                 chosen[different] = chosen[k]
                 different += 1
         if different < 4:  # round below
-            spread_corners(
-                shapes, first, count, m, margin - height, 1.0, 1.0, view(chosen, different)
-            )
+            more = view(chosen, different)
+            spread_corners(shapes, first, count, m, limit, 1.0, 1.0, low, known, more)
             near = different + 4
         else:
             near = different
@@ -236,11 +240,12 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 @procedure
 def spread_corners(
     shapes: Shapes, first: int, count: int, up: "float[3]", limit: float, steep: float,
-    steeper: float, chosen: "int[:]",
+    steeper: float, low: "int[512]", known: int, chosen: "int[:]",
 ) -> None:  # fmt: skip
     """Eight corners of a hull (some maybe twice) below a height, the lowest after tilts all around.
 
     Four after tilts by one over ``steep`` [rad], four, half-way between, by one over ``steeper``.
+    Those below are the first ``known`` of ``low``, or any where that is 0.
     """
     # The axis that is most level; turned by an odd angle, so that corners seldom tie.
     k = 0
@@ -258,7 +263,8 @@ def spread_corners(
     best = local("float", 8)
     for e in range(8):
         best[e] = -1e300
-    for v in range(first, first + count):
+    for n in range(known if known > 0 else count):
+        v = low[n] if known > 0 else first + n
         corner = shapes.vertex[v]
         z = up @ corner
         if z <= limit:

@@ -6,8 +6,6 @@ something that is awake can touch it within the step, or when a joint force on i
 that is set wakes everything. While all sleep a step only counts the time.
 """
 
-# pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
-
 from kinetree.codegen.procedures import procedure, record
 from kinetree.contact.collision.tables import Found
 
