@@ -116,6 +116,11 @@ def test_on_puts_parts_down_until_they_touch():
     world.step(2)
     world.reset()
     np.testing.assert_array_equal(world.q, start)
+    with pytest.raises(kt.ModelError, match="nothing of 'table' is under 'ball'"):
+        world.add(BALL, mass=1.0, name="ball", on="table")
+    assert "ball" not in world
+    assert world.q.size == start.size
+    assert world.add(BALL, mass=1.0, name="ball", at=(5, 0, 0), on="table").name == "ball"
 
 
 def test_links_that_overlap_at_the_start_are_left_out():

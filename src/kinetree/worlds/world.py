@@ -173,9 +173,15 @@ class World:
             )
         parts = [self._added(what, x, **options) for x in places or [as_placement(at)]]
         if on is not None:
-            for part in parts:
-                below, piece = ((self._parts[x][0], self._touching(x)) for x in (on, part.name))
-                pieces.put_down(self._base, below, piece)
+            try:
+                for part in parts:
+                    below, piece = ((self._parts[x][0], self._touching(x)) for x in (on, part.name))
+                    pieces.put_down(self._base, below, piece)
+            except ModelError:  # the world stays as it was
+                for part in parts:
+                    self._pieces.remove(self._parts.pop(part.name)[0])
+                    self._copies.pop(part.name, None)
+                raise
         return parts[0] if places is None else parts
 
     def _added(self, what, at, *, name, q, qd, mass, density, inertia, joint, velocity, spin,
