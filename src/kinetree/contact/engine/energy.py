@@ -4,7 +4,8 @@ With constant inertia and forces the change of energy in a step is exactly the w
 the mean velocity. What the variation of inertia and the curvature of surfaces add is an error of
 either sign. Where it would be a gain, velocities are made smaller by a common factor, which leaves
 contacts closed, friction against sliding, and loops closed as they are. That is done for every
-island by itself; trees that nothing touches keep what they have.
+island by itself; trees that nothing touches keep what they have, unless they turn so far in a step
+that their velocity products are not found, and they would go faster and faster.
 
 Two parts are taken with a bound, a small part of the kinetic energy: what the shift of positions
 out of a penetration has added, and what rows were to take by their work and have not. Otherwise a
@@ -21,6 +22,7 @@ __all__ = ["Balance", "balanced", "energy_of_trees"]
 
 ROUNDING = 1e-14  # of the energies, below which a gain is none
 BOUND = 1e-3  # of the kinetic energy
+FLIGHT = 1e-4  # of the kinetic energy, beyond which free flight gains none
 
 
 @record
@@ -37,7 +39,8 @@ class Balance:
         island: of trees, -1 for none;  deep: of islands: 1 where penetration is left.
         drifts: of islands: 1 where a surface drifts.
         excess, size, moving, put, lifted: of islands: gain, size of all energies, kinetic energy,
-            work of the rows, and gain by the shift;  factor: of the velocities.
+            work of the rows, and gain by the shift;  factor: of the velocities;  flown: of those
+            of trees that nothing touches.
     """
 
     bodies: int
@@ -61,6 +64,7 @@ class Balance:
     put: "float[:]"
     lifted: "float[:]"
     factor: "float[:]"
+    flown: "float[:]"
 
 
 @procedure
@@ -121,13 +125,19 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
             taken += take
             left = max(left, gain - take)
     for t in range(p.trees):
+        b.flown[t] = 1.0
+        gain = b.total[t] - b.energy[t] - b.joints[t]
+        if b.island[t] < 0 and gain > FLIGHT * b.kinetic[t] + ROUNDING * abs(b.total[t]):
+            take = min(gain, b.kinetic[t])
+            b.flown[t] = sqrt((b.kinetic[t] - take) / b.kinetic[t]) if take > 0.0 else 1.0
+            taken += take
+            left = max(left, gain - take)
         i = b.island[t]
-        b.energy[t] = b.total[t]
-        if i >= 0:
-            b.energy[t] -= (1.0 - b.factor[i] * b.factor[i]) * b.kinetic[t]
+        factor = b.factor[i] if i >= 0 else b.flown[t]
+        b.energy[t] = b.total[t] - (1.0 - factor * factor) * b.kinetic[t]
     if taken > 0.0:
         for k in range(p.nv):
-            i = b.island[p.node_tree[p.dof_node[k]]]
-            if i >= 0:
-                v[k] *= b.factor[i]
+            t = p.node_tree[p.dof_node[k]]
+            i = b.island[t]
+            v[k] *= b.factor[i] if i >= 0 else b.flown[t]
     return taken, left

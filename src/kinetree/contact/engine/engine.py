@@ -538,7 +538,7 @@ def _balance(m, p) -> Balance:
         bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),
         of_place=np.zeros((n, 1)),
         **{name: np.zeros(trees, dtype=np.int64) for name in ("drifts", "island", "deep")},
-        **{name: np.zeros(trees) for name in (*of_trees, "factor")},
+        **{name: np.zeros(trees) for name in (*of_trees, "factor", "flown")},
     )  # fmt: skip
 
 

@@ -560,14 +560,16 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
 
 
 @procedure
-def foresee(s: Step, nv: int):
+def foresee(s: Step, p: Problem, b: Balance):
     """The change of velocities to expect in the next step: that of this one, unless it was a jump.
 
     After an impact bodies go on as if free: its change, taken for that of the next step, would have
-    velocity products far from the mean velocity.
+    velocity products far from the mean velocity. A change that had to be undone is none.
     """
-    for i in range(nv):
+    for i in range(p.nv):
         change = s.after[i] - s.v_m[i]
+        if s.conserving == 1 and b.flown[p.node_tree[p.dof_node[i]]] < 1.0:  # it was not found
+            change = 0.0
         free = s.free[i] - s.v_m[i]
         jumped = abs(change - s.last[i]) > abs(change) / 2.0 + abs(free)
         s.change[i] = free if jumped else change
@@ -752,7 +754,7 @@ def take_step(
             s.q[i] = s.q_e[i]
     for i in range(m.nv):
         s.v[i] = s.v_e[i]
-    foresee(s, m.nv)
+    foresee(s, p, b)
     for i in range(m.nv if z.asleep > 0 else 0):
         if z.sleeps[z.tree_of_v[i]] == 1:
             s.change[i] = 0.0
