@@ -6,7 +6,7 @@ import pytest
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.islands import split
-from kinetree.contact.newton.newton import add_group, list_nodes, put_mass, solve
+from kinetree.contact.newton.newton import add_group, first_change, list_nodes, put_mass, solve
 from kinetree.contact.newton.pattern import analyse, place_pairs
 from kinetree.contact.newton.problem import (
     BOUNDS,
@@ -17,7 +17,7 @@ from kinetree.contact.newton.problem import (
     with_room,
     workspace,
 )  # fmt: skip
-from kinetree.contact.newton.sweeps import responses, sweep
+from kinetree.contact.newton.sweeps import responses, sweep, swept
 
 H, WEIGHT = 0.1, 9.81 * 2e-3  # half edge of boxes; what gravity adds to a velocity in a step
 
@@ -380,6 +380,43 @@ def test_responses_of_free_bodies_and_what_sweeps_approach():
         sweep(p, work, 0)
     momentum, laws = missed(M, p.free, rows, work.v, work.lam[: len(J)])
     assert max(momentum, laws) <= 1e-7
+
+
+def test_mixed_sweeps_need_fewer_and_keep_the_momentum():
+    p, M, rows = pyramid(2, velocity=0.05 * np.random.default_rng(0).normal(size=18))
+    start = p.impulse.copy()
+    _, work = run(p)
+    J = np.vstack([r[1] for r in rows])
+    n = len(J)
+    work.lam[:n] = start[:n]
+    assert responses(p, work, 0)
+    assert swept(p, work, 0, 200, 1e-9) < 200  # plain ones need 2,000
+    momentum, laws = missed(M, p.free, rows, work.v, work.lam[:n])
+    assert momentum <= 1e-12
+    assert laws <= 1e-7
+
+
+def test_where_a_step_first_changes_a_state():
+    """A cone that is left after a third of the step, and one that opens after half of it."""
+    J = np.eye(3)
+    rows = [(CONE, np.hstack([J, 0 * J]), np.zeros(3), 0.5, 0, 0),
+            (CONE, np.hstack([0 * J, J]), np.zeros(3), 0.5, 0, 0)]  # fmt: skip
+    for row in rows:  # so that both are in one island
+        row[1][0] += 1e-3
+    p = filled([-1, 0, 1, -1, 3, 4], np.eye(6), rows)
+    _, work = run(p)
+    work.stress = 1.0
+    work.dw[:6] = 0.0
+    work.state[:2] = 1
+    work.y[:6] = work.lam[:6] = [1, 0, 0, 1, 0, 0]
+    work.dlam[:6] = [0, 1.5, 0, -2, 0, 0]
+    change, largest = first_change(p, work, 0)
+    assert change == pytest.approx(1 / 3)
+    assert largest == pytest.approx(np.sqrt(work.delassus[0] * (1 + 1.5**2)))
+    work.dlam[1] = 0.4
+    assert first_change(p, work, 0)[0] == pytest.approx(1 / 2)
+    work.dlam[3] = 0.0
+    assert first_change(p, work, 0)[0] == 1.0
 
 
 def test_sweeps_are_not_for_trees_with_several_nodes():

@@ -11,9 +11,11 @@ contacts slide. Contacts that stick get a stiff penalty, so redundant ones do no
 leaves of their velocities falls by orders of magnitude in every step.
 
 The first step takes contacts to act and slide as they did before; far from a solution, free bodies
-get a few sweeps of Gauss–Seidel. Where steps do not lower the error, another ``r`` is tried, then
-some iterations of the alternating direction method of multipliers in velocities, with De Saxcé's
-correction: their matrix stays the same.
+get some sweeps of Gauss–Seidel. A step that does not lower the error is cut just past the place
+where the first contact changes its state, since the next one is then another. Where that does not
+help, steps are shorter; then another ``r`` is tried, or some iterations of the alternating
+direction method of multipliers in velocities, with De Saxcé's correction: their matrix stays the
+same.
 
 Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
 momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - w / d)| sqrt(d)``.
@@ -27,7 +29,8 @@ from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, 
 from kinetree.contact.newton.islands import split
 from kinetree.contact.newton.pattern import analyse, place_pairs
 from kinetree.contact.newton.problem import CONE, Problem, Work
-from kinetree.contact.newton.sweeps import responses, sweep
+from kinetree.contact.newton.rows import give, row_velocity, times_six
+from kinetree.contact.newton.sweeps import responses, swept
 
 __all__ = ["solve"]
 
@@ -52,11 +55,20 @@ SHORT = 0.3
 SHORTEST = 0.03
 """Part of a step below which it is given up."""
 
-FAR = 0.05
-"""Relative error from which on sweeps come before Newton's method."""
+CHANGES = 20
+"""How often a step that fails is cut where the first contact changes its state."""
 
-SWEEPS = 10
-"""How many."""
+PAST = 1.01
+"""How far it goes past that."""
+
+NEAR = 1e-3
+"""Relative error from which on sweeps come before Newton's method, and at which they end."""
+
+FAR = 0.05
+"""The same for islands at rest."""
+
+SWEEPS = 40
+"""How many at most."""
 
 ALTERNATING = 100.0
 """Penalty of the alternating direction method, in units of 1 / d, then less, then more."""
@@ -102,74 +114,6 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
         for r in range(first, first + dim):
             work.lam[r] = problem.impulse[r]
     return size
-
-
-@procedure(inline=True)
-def times_six(a: "float[6]", b: "float[6]") -> float:
-    """The scalar product, of pairs of numbers at once."""
-    s = a[0:2] * b[0:2] + a[2:4] * b[2:4] + a[4:6] * b[4:6]
-    return s[0] + s[1]
-
-
-@procedure
-def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
-    """``w = J v`` of a group."""
-    dim = problem.dim[g]
-    if dim == 3:
-        w0 = 0.0
-        w1 = 0.0
-        w2 = 0.0
-        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
-            node = problem.entry_node[e]
-            count = problem.node_count[node]
-            J = view(problem.J, problem.entry_at[e])
-            x = view(v, problem.node_first[node])
-            if count == 6:  # a free body
-                w0 += times_six(view(J, 0, 6), view(x, 0, 6))
-                w1 += times_six(view(J, 6, 6), view(x, 0, 6))
-                w2 += times_six(view(J, 12, 6), view(x, 0, 6))
-                continue
-            for c in range(count):
-                w0 += J[c] * x[c]
-                w1 += J[count + c] * x[c]
-                w2 += J[2 * count + c] * x[c]
-        w[0] = w0
-        w[1] = w1
-        w[2] = w2
-    else:
-        for r in range(dim):
-            w[r] = 0.0
-        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
-            node = problem.entry_node[e]
-            count = problem.node_count[node]
-            x = view(v, problem.node_first[node])
-            for r in range(dim):
-                J = view(problem.J, problem.entry_at[e] + r * count)
-                s = 0.0
-                for c in range(count):
-                    s += J[c] * x[c]
-                w[r] += s
-
-
-@procedure
-def give(problem: Problem, g: int, p: "float[:]", out: "float[:]") -> None:
-    """``out -= J' p`` of a group."""
-    dim = problem.dim[g]
-    for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
-        node = problem.entry_node[e]
-        count = problem.node_count[node]
-        J = view(problem.J, problem.entry_at[e])
-        x = view(out, problem.node_first[node])
-        if dim == 3 and count == 6:  # a free body
-            six = view(x, 0, 6)
-            six -= view(J, 0, 6) * p[0] + view(J, 6, 6) * p[1] + view(J, 12, 6) * p[2]
-        elif dim == 3:
-            for c in range(count):
-                x[c] -= J[c] * p[0] + J[count + c] * p[1] + J[2 * count + c] * p[2]
-        else:
-            for r in range(dim):
-                for c in range(count):
-                    x[c] -= J[r * count + c] * p[r]
 
 
 @procedure
@@ -231,7 +175,7 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
         row_velocity(problem, g, work.v, w)
         for r in range(problem.dim[g]):
             w[r] += problem.target[first + r]
-        give(problem, g, view(work.lam, first), work.g)
+        give(problem, problem.J, g, view(work.lam, first), work.g)
     return gradient_size(problem, work, island)
 
 
@@ -306,6 +250,58 @@ def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
             error = work.lam[i] + t * work.dlam[i] - p[r]
             total += d * error * error
     return total
+
+
+@procedure
+def first_change(problem: Problem, work: Work, island: int) -> "(float, float)":
+    """The part of the step after which the first group changes its state; 1 when none does.
+
+    And the largest scaled impulse after the whole step.
+    """
+    least = 1.0
+    most = 0.0
+    dy = local("float", 6)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        y = view(work.y, first)
+        d = work.delassus[g]
+        length = 0.0
+        for r in range(dim):
+            dy[r] = work.dlam[first + r] - work.stress * work.dw[first + r] / d
+            x = work.lam[first + r] + work.dlam[first + r]
+            length += x * x
+        most = max(most, d * length)
+        if problem.kind[g] != CONE:
+            least = sooner(least, problem.low[g] - y[0], dy[0])
+            least = sooner(least, problem.high[g] - y[0], dy[0])
+            continue
+        least = sooner(least, -y[0], dy[0])
+        if dim == 1 or work.state[g] == OPEN:
+            continue
+        mu = problem.mu[g]
+        a = -mu * mu * dy[0] * dy[0]
+        b = -mu * mu * y[0] * dy[0]
+        c = -mu * mu * y[0] * y[0]
+        for r in range(1, dim):
+            a += dy[r] * dy[r]
+            b += y[r] * dy[r]
+            c += y[r] * y[r]
+        root = b * b - a * c  # of a t^2 + 2 b t + c, where the cone is crossed
+        if root >= 0.0:
+            q = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
+            least = sooner(least, q, a)
+            least = sooner(least, c, q)
+    return least, sqrt(most)
+
+
+@procedure
+def sooner(t: float, a: float, b: float) -> float:
+    """``a / b`` if it is positive and less than ``t``, else ``t``."""
+    if b > 0.0:
+        return a / b if 1e-9 * b < a < t * b else t
+    return a / b if t * b < a < 1e-9 * b else t
 
 
 @procedure
@@ -412,7 +408,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
                view(work.y, first), view(work.p, first), B, c)  # fmt: skip
         for r in range(problem.dim[g]):
             work.dlam[first + r] = c[r]
-        give(problem, g, c, work.dv)
+        give(problem, problem.J, g, c, work.dv)
         if again == 0:
             work.was[g] = work.state[g]
             A = view(work.A, 6 * first)
@@ -557,7 +553,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 change = p[r] - lam[r]
                 lam[r] = p[r]
                 p[r] += change
-            give(problem, g, p, work.g)
+            give(problem, problem.J, g, p, work.g)
         for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[n]
             work.dv[i] = -work.g[i]
@@ -598,16 +594,19 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
                 move(problem, work, island, 1.0)
             gradient = evaluate(problem, work, island)
-            new, sliding = states(problem, work, island)
-            if not new <= merit:
-                prepare(problem, work, island)
-                gradient = evaluate(problem, work, island)
+            before = error
             worst, size = laws(problem, work, island)
             size = max(size, forces)
             error = max(gradient, worst)
-        if error > FAR * size and responses(problem, work, island):
-            for _ in range(SWEEPS):
-                sweep(problem, work, island)
+            if not error <= before:
+                prepare(problem, work, island)
+                gradient = evaluate(problem, work, island)
+                worst, size = laws(problem, work, island)
+                size = max(size, forces)
+                error = max(gradient, worst)
+        near = FAR if at_rest(work, island, forces) else NEAR
+        if error > near * size and responses(problem, work, island):
+            swept(problem, work, island, SWEEPS, 0.3 * near * size)
             gradient = evaluate(problem, work, island)
             worst, size = laws(problem, work, island)
             size = max(size, forces)
@@ -617,6 +616,8 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     fast = False  # whether the last step was one of quick convergence
     slow = 0  # steps in a row that were not
     short = 0  # steps in a row that had to be cut
+    changes = 0  # steps that were cut where a state changes
+    bound = 10.0 * size  # of impulses, lest they grow where there is no solution
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
         enough = problem.tolerance * size if tried > 0 else MOVING * problem.tolerance * size
         if error <= enough and not at_rest(work, island, forces):
@@ -638,12 +639,18 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                 if new <= (1.0 - 0.1 * t) * merit:
                     break
                 t *= 0.5
+                if t < SHORT and changes < CHANGES:
+                    change, largest = first_change(problem, work, island)
+                    if change < 1.0 or largest < bound:
+                        t = min(PAST * change, 1.0)
+                        changes += 1 if t > 1e-4 else 5  # to and fro at the same place
+                        break
                 if t < SHORTEST:
                     stuck = 1
                     break
             if stuck == 0:
                 move(problem, work, island, t)
-                short = short + 1 if t < SHORT else 0
+                short = short + 1 if t < SHORT and changes >= CHANGES else 0
         if stuck != 0 and again != 0:  # once more, with a new matrix
             factored = -1
             fast = False

@@ -182,12 +182,15 @@ class Work:
     lam: "float[:]"
     dlam: "float[:]"
     A: "float[:]"  # 6 rows: matrices of groups, (dim, dim)
+    changes: "float[:, 4]"  # by sweeps: differences of the last four, and the last one
+    impulses: "float[:, 4]"  # after sweeps, the same
     # degrees of freedom
     v: "float[:]"
     g: "float[:]"
     dv: "float[:]"
     metric: "float[:]"  # 1 / sqrt(M_ii)
     inverse: "float[:]"  # 1 / M_ii
+    velocities: "float[:, 4]"  # after sweeps, as impulses
     # factor: upper rows, and lower ones transposed when it is not symmetric
     H: "float[:]"
     L: "float[:]"
@@ -276,9 +279,9 @@ _WORK = {
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
     "groups": ("island_group", "pair_first", "delassus", "state", "was"),
-    "rows": ("w", "y", "p", "dw", "lam", "dlam"),
+    "rows": ("w", "y", "p", "dw", "lam", "dlam", "changes", "impulses"),
     "matrices": ("A",),
-    "nv": ("island_dof", "v", "g", "dv", "metric", "inverse", "temp"),
+    "nv": ("island_dof", "v", "g", "dv", "metric", "inverse", "temp", "velocities"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
@@ -290,7 +293,8 @@ def workspace(problem: Problem) -> Work:
     """Workspace for a problem; ``solve`` returns -1 when it has become too small (``enlarge``)."""
     lists = {n for names in _WORK.values() for n in names}
     types = {n: np.int64 if str(k).startswith("int") else float for n, k in _FIELDS.items()}
-    work = Work(**{n: np.zeros(1, types[n]) if n in lists else 0 for n in _FIELDS})
+    shapes = {n: (1, 4) if "4" in str(k) else 1 for n, k in _FIELDS.items()}
+    work = Work(**{n: np.zeros(shapes[n], types[n]) if n in lists else 0 for n in _FIELDS})
     enlarge(work, problem)
     return work
 

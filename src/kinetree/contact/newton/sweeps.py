@@ -8,8 +8,9 @@ there the inverse of the mass matrix is known by its blocks.
 from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
+from kinetree.contact.newton.rows import give, row_velocity
 
-__all__ = ["responses", "sweep"]
+__all__ = ["responses", "sweep", "swept"]
 
 
 @procedure
@@ -62,6 +63,16 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
             T = view(work.AJ, problem.entry_at[e])
             B = view(work.L, work.panel_at[work.position[a]])
             v = view(work.v, problem.node_first[a])
+            if dim == 3 and n == 6:  # a free body
+                J3 = view(J, 0, 3, 6)
+                T3 = view(T, 0, 3, 6)
+                D3 = view(D, 0, 3, 3)
+                six = view(v, 0, 6)
+                for r in range(3):
+                    T3[r] = J3[r] @ view(B, 0, 6, 6)
+                    D3[r] += J3 @ T3[r]
+                    six += T3[r] * work.lam[first + r]
+                continue
             for r in range(dim):
                 for c in range(n):
                     s = 0.0
@@ -77,6 +88,27 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
     return True
 
 
+@procedure(inline=True)
+def held(lam: "float[:]", w: "float[:]", D: "float[:]", mu: float, change: "float[:]") -> None:
+    """New impulse of a contact with three rows; ``change`` is that before less it."""
+    n = max(lam[0] - w[0] / D[0], 0.0)
+    change[0] = lam[0] - n
+    d = 1.0 / max(D[4], D[8])
+    x = lam[1] - (w[1] - D[3] * change[0]) * d
+    y = lam[2] - (w[2] - D[6] * change[0]) * d
+    length = x * x + y * y
+    most = mu * n
+    if length > most * most:
+        part = most / sqrt(length)
+        x *= part
+        y *= part
+    change[1] = lam[1] - x
+    change[2] = lam[2] - y
+    lam[0] = n
+    lam[1] = x
+    lam[2] = y
+
+
 @procedure
 def sweep(problem: Problem, work: Work, island: int) -> None:
     """One pass over all groups: first the normal part, then the others within what it allows."""
@@ -88,18 +120,15 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
         first = problem.row_first[g]
         lam = view(work.lam, first)
         D = view(work.A, 6 * first)
+        row_velocity(problem, g, work.v, w)
         for r in range(dim):
-            s = problem.target[first + r]
-            for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
-                a = problem.entry_node[e]
-                n = problem.node_count[a]
-                J = view(problem.J, problem.entry_at[e] + r * n)
-                v = view(work.v, problem.node_first[a])
-                for c in range(n):
-                    s += J[c] * v[c]
-            w[r] = s
+            w[r] += problem.target[first + r]
             change[r] = 0.0
         if not D[0] > 0.0:
+            continue
+        if dim == 3:
+            held(lam, w, D, problem.mu[g], change)
+            give(problem, work.AJ, g, change, work.v)
             continue
         new = lam[0] - w[0] / D[0]
         if problem.kind[g] == BOUNDS:
@@ -126,11 +155,109 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             for r in range(1, dim):
                 change[r] = part * w[r] - lam[r]
                 lam[r] = part * w[r]
-        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
-            a = problem.entry_node[e]
-            n = problem.node_count[a]
-            T = view(work.AJ, problem.entry_at[e])
-            v = view(work.v, problem.node_first[a])
-            for r in range(dim):
-                for c in range(n):
-                    v[c] += T[r * n + c] * change[r]
+        for r in range(dim):
+            change[r] = -change[r]
+        give(problem, work.AJ, g, change, work.v)
+
+
+@procedure
+def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
+    """Coefficients of ``n`` differences that leave the least of the change by a sweep.
+
+    ``G`` has their products, in its last column those with the change.
+    """
+    U = local("float", 3, 3)
+    most = 0.0
+    for i in range(n):
+        most = max(most, G[i, i])
+    for i in range(n):
+        c[i] = G[i, 3]
+        for j in range(n):
+            U[i, j] = G[i, j]
+        U[i, i] += 1e-10 * most
+    for k in range(n):
+        if not U[k, k] > 0.0:
+            for i in range(n):
+                c[i] = 0.0
+            return
+        for i in range(k + 1, n):
+            f = U[i, k] / U[k, k]
+            for j in range(k, n):
+                U[i, j] -= f * U[k, j]
+            c[i] -= f * c[k]
+    for m in range(n):
+        k = n - 1 - m
+        for j in range(k + 1, n):
+            c[k] -= U[k, j] * c[j]
+        c[k] /= U[k, k]
+
+
+@procedure
+def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
+    """Up to so many sweeps, each from a mixture of the last ones (Anderson 1965): how many.
+
+    They end when a sweep changes no impulse by more than ``enough``, scaled. Mixtures are linear,
+    so velocities are mixed with the impulses that they belong to.
+    """
+    G = local("float", 4, 4)  # products of differences, and with the last change
+    c = local("float", 3)
+    known = 0  # changes from sweep to sweep that are known
+    at = 0  # the place of the next one
+    last = 0.0
+    for n in range(count):
+        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+            g = work.island_group[k]
+            for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+                work.y[i] = work.lam[i]
+        sweep(problem, work, island)
+        size = 0.0
+        most = 0.0
+        for i in range(4):
+            G[at, i] = 0.0
+        for i in range(3):
+            G[i, 3] = 0.0
+        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+            g = work.island_group[k]
+            scale = sqrt(work.delassus[g])
+            for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+                f = scale * (work.lam[i] - work.y[i])
+                F = work.changes[i]
+                P = work.impulses[i]
+                F[at] = f - F[3]
+                P[at] = work.lam[i] - P[3]
+                F[3] = f
+                P[3] = work.lam[i]
+                size += f * f
+                most = max(most, abs(f))
+                for j in range(3):
+                    G[at, j] += F[at] * F[j]
+                    G[j, 3] += F[j] * f
+        for j in range(3):
+            G[j, at] = G[at, j]
+        for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[m]
+            V = work.velocities[i]
+            V[at] = work.v[i] - V[3]
+            V[3] = work.v[i]
+        if most <= enough or n + 1 == count:
+            return n + 1
+        if n == 0 or size > 2.25 * last:  # begins anew
+            known = 0
+            at = 0
+        else:
+            known = min(known + 1, 3)
+            at = (at + 1) % 3
+        last = size
+        if known == 0:
+            continue
+        mixed(G, known, c)
+        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+            g = work.island_group[k]
+            for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+                for j in range(known):
+                    work.lam[i] -= c[j] * work.impulses[i, j]
+        for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[m]
+            for j in range(known):
+                work.v[i] -= c[j] * work.velocities[i, j]
+    return count
