@@ -93,7 +93,8 @@ def held(lam: "float[:]", w: "float[:]", D: "float[:]", mu: float, change: "floa
     """New impulse of a contact with three rows; ``change`` is that before less it."""
     n = max(lam[0] - w[0] / D[0], 0.0)
     change[0] = lam[0] - n
-    d = 1.0 / max(D[4], D[8])
+    d = max(D[4], D[8])
+    d = 1.0 / d if d > 0.0 else 0.0  # what cannot slide
     x = lam[1] - (w[1] - D[3] * change[0]) * d
     y = lam[2] - (w[2] - D[6] * change[0]) * d
     length = x * x + y * y
@@ -141,11 +142,12 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             d = 0.0
             for r in range(1, dim):
                 d = max(d, D[r * dim + r])
+            d = 1.0 / d if d > 0.0 else 0.0  # what cannot slide
             if d <= 0.0:  # nothing moves sideways
                 d = D[0]
             length = 0.0
             for r in range(1, dim):
-                w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) / d
+                w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) * d
                 length += w[r] * w[r]
             length = sqrt(length)
             most = problem.mu[g] * new
