@@ -20,6 +20,8 @@ from kinetree.simulation.results.observables import observe
 
 # Annotations of kernels are shapes:
 # ruff: noqa: F821
+# pyright: reportInvalidTypeForm=false
+
 
 _TURNS = 40  # of the iteration for velocities, which gains a factor of |u|/2 each time
 
