@@ -198,7 +198,7 @@ class Work:
 
 
 def problem_of(
-    dof_parent: ArrayLike, *, tolerance: float = 1e-6, most_rounds: int = 60, most_newton: int = 200
+    dof_parent: ArrayLike, *, tolerance: float = 1e-6, most_rounds: int = 20, most_newton: int = 200
 ) -> Problem:
     """Problem without groups for a forest of degrees of freedom.
 
