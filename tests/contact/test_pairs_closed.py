@@ -73,6 +73,7 @@ def placed(sizes, poses):
         pose=np.array([np.column_stack(pose).reshape(12) for pose in poses]),
         data=np.array([[0, len(VERTICES), 0, 0]] * 2),
         vertex=VERTICES,
+        radius=np.full(2, 10.0),
     )
 
 

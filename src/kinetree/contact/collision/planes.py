@@ -196,21 +196,28 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     up = local("float", 3)
     m = local("float", 3)
     height = height_over(shapes, i, j, up, m)
+    limit = margin - height
+    x, y, z = m[0], m[1], m[2]
+    vertex = shapes.vertex
+    lowest = 1e300
     near = 0
     chosen = local("int", 16)
-    low = local("int", 512)  # those within the margin, or the first of them
+    low = local("int", 2048)  # those within the margin, or the first of them
     for v in range(first, first + count):
-        if height + m @ shapes.vertex[v] <= margin:
-            if near < 512:
+        h = x * vertex[v, 0] + y * vertex[v, 1] + z * vertex[v, 2]
+        if h <= limit:
+            lowest = min(lowest, h)
+            if near < 2048:
                 low[near] = v
             near += 1
     for k in range(min(near, 8)):
         chosen[k] = low[k]
     if near > 8:
-        known = near if near <= 512 else 0
+        known = near if near <= 2048 else 0
         near = 8
-        limit = margin - height
-        spread_corners(shapes, first, count, m, limit, _STEEP, _STEEPER, low, known, chosen)
+        # Corners that are higher are not the lowest after a tilt by one over _STEEP.
+        below = min(limit, lowest + 2.0 * shapes.radius[j] / _STEEP)
+        spread_corners(shapes, first, count, m, below, _STEEP, _STEEPER, low, known, chosen)
         different = 0
         for k in range(8):
             again = False
@@ -240,7 +247,7 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 @procedure
 def spread_corners(
     shapes: Shapes, first: int, count: int, up: "float[3]", limit: float, steep: float,
-    steeper: float, low: "int[512]", known: int, chosen: "int[:]",
+    steeper: float, low: "int[2048]", known: int, chosen: "int[:]",
 ) -> None:  # fmt: skip
     """Eight corners of a hull (some maybe twice) below a height, the lowest after tilts all around.
 
