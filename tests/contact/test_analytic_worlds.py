@@ -10,6 +10,7 @@ from kinetree.contact.engine.engine import Engine
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.model.geometry import Box, Cylinder, Ellipsoid, Geometry, Sphere
 from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial.rotation import rotation_exp
 
 G = 9.81
 
@@ -281,3 +282,21 @@ def test_painleves_rod_jams():
     v = speeds(m, q, qd)[-1]
     assert np.allclose(v[[3, 5]], np.array([-speed, 0.0]) + p / mass, rtol=0, atol=0.01 * speed)
     assert energy[-1] < energy[0]
+
+
+def test_boxes_pressed_into_each_other_nearly_flat_do_not_sink():
+    """Their least depth is along edges that cross, others in every step: a point is not enough."""
+    world = kt.World()
+    world.add_ground()
+    for k in range(4):
+        turn = rotation_exp(np.array([0.02, 0.01, 0.35 * k]))
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = turn, (0, 0, 0.085 + 0.175 * k)
+        world.add(Box((0.16, 0.16, 0.16)), mass=4.0, name=f"box{k}", at=pose)
+    world.add(Box((0.3, 0.3, 0.1)), mass=200.0, name="weight", at=(0, 0, 0.8))
+    world.step(300)
+    assert world.report().penetration < 5e-3  # in the step that the weight arrives in
+    world.step()
+    heights = [world[f"box{k}"].pose[2, 3] for k in range(4)]
+    assert world.report().penetration < 1e-9
+    assert np.all(np.diff(heights) > 0.1599)

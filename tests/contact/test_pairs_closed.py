@@ -258,7 +258,11 @@ def test_points_are_half_way_between_the_surfaces(pair):
     for sizes, poses in cases(pair, rng, 15):
         point, normal, gap, feature = found(PAIRS[pair], placed(sizes, poses), 0.05)
         assert np.allclose(np.linalg.norm(normal, axis=1), 1, atol=1e-14)
-        assert len(set(feature.tolist())) == len(feature) <= (8 if HULL in pair else 4)
+        assert (
+            len(set(feature.tolist()))
+            == len(feature)
+            <= (8 if HULL in pair else 5 if pair == (BOX, BOX) else 4)
+        )
         half = normal * gap[:, None] / 2
         for kind, size, pose, surface in zip(
             pair, sizes, poses, (point - half, point + half), strict=True

@@ -15,12 +15,13 @@ from kinetree.contact.collision.tables import Shapes, Touch
 _PARALLEL = 1e-12  # squared sine between edges without a common normal
 _LEVEL = 1e-12  # sine between a segment and a face that it does not meet
 _EDGES = 20000  # first feature of edges on edges
+_NEARLY = 0.9  # square of the cosine between normals of a face and of crossing edges
 _CORNERS = 21000  # first feature of corners next to corners and edges
 
 
 @procedure
 def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Up to four points of the patch between two faces; otherwise those of edges or corners."""
+    """Up to four points of a patch between faces, one of crossing edges, or those of corners."""
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
     dx, dy, dz = q[3] - p[3], q[7] - p[7], q[11] - p[11]
     t = local("float", 3)  # from centre to centre, seen from the first box
@@ -70,7 +71,9 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
                         edge = gap
                         edges = 3 * k + l
     m = -1
-    if edges < 0 or edge <= best + near:
+    by_edges = edges >= 0 and edge > best + near
+    patch = by_edges and edge <= 0 and is_level(C, axis, edges // 3, edges % 3)
+    if patch or not by_edges:
         if axis < 3:
             m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, n, 3072 * axis)
         else:
@@ -81,11 +84,33 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
                 for l in range(3):
                     G[k, l] = C[l, k]
             m = face_box(q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, n, 3072 * axis)
+    if patch and m > n:
+        for k in range(n, m):
+            touch.gap[k] = max(touch.gap[k], edge)
+        last = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, m)
+        return last if last > m else m
     if m < 0 and edges >= 0:
         m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
     if m < 0:
         m = corners_box(shapes, i, j, margin, near, touch, n)
     return m
+
+
+@procedure
+def is_level(C: "float[3, 3]", axis: int, k: int, l: int) -> bool:
+    """Whether edges k and l cross on what is nearly a face: then its patch carries the load, too.
+
+    Boxes that overlap and lie on each other nearly flat have their least depth along some axis
+    across two edges, and along another one in the next step. With one point they would sink.
+    """
+    u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+    square = C[u, l] * C[u, l] + C[w, l] * C[w, l]
+    if axis < 3:
+        along = C[u, l] if axis == w else C[w, l] if axis == u else 0.0
+    else:
+        f = axis - 3
+        along = C[k, 3 - l - f] if f != l else 0.0
+    return along * along > _NEARLY * square
 
 
 @procedure
