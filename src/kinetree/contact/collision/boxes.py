@@ -73,9 +73,12 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
     m = -1
     by_edges = edges >= 0 and edge > best + near
     patch = by_edges and edge <= 0 and is_level(C, axis, edges // 3, edges % 3)
+    first = n
+    if patch:
+        first = max(edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n), n)
     if patch or not by_edges:
         if axis < 3:
-            m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, n, 3072 * axis)
+            m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, first, 3072 * axis)
         else:
             G = local("float", 3, 3)
             r = local("float", 3)
@@ -83,12 +86,13 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
                 r[k] = -s[k]
                 for l in range(3):
                     G[k, l] = C[l, k]
-            m = face_box(q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, n, 3072 * axis)
-    if patch and m > n:
-        for k in range(n, m):
+            m = face_box(
+                q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, first, 3072 * axis
+            )
+    if patch and max(m, first) > n:
+        for k in range(first, m):
             touch.gap[k] = max(touch.gap[k], edge)
-        last = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, m)
-        return last if last > m else m
+        return max(m, first)
     if m < 0 and edges >= 0:
         m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
     if m < 0:
