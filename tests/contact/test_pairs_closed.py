@@ -151,7 +151,7 @@ def inside(kind, size, pose, points):
     elif kind == ELLIPSOID:
         return (np.linalg.norm(x / size, axis=1) - 1) * min(size)
     else:
-        raise NotImplementedError(kind)
+        raise ValueError(f"no oracle for kind {kind}")
     return np.linalg.norm(np.maximum(d, 0), axis=1) + np.minimum(d.max(axis=1), 0)
 
 
