@@ -1,5 +1,7 @@
 """Derivatives of graphs, against complex steps, 30 digits and each other."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -38,6 +40,7 @@ FUNCTIONS = {
     "atan2": lambda x, y: atan2(x * y, x + 2 * y),
     "atan2 of a constant": lambda x, y: atan2(0.5, x * y),
     "abs": lambda x, y: size(x * y) * x,
+    "floor": lambda x, y: (x - math.floor(x.real if isinstance(x, complex) else x)) * y,
     "select": lambda x, y: select(less(x, y), x * y, sin(y)),
     "other branch": lambda x, y: select(less(y, x), x * y, sin(y) * x),
     "nested": lambda x, y: sin(x / y) * sqrt(y) / (1 + cos(x) * cos(x)) + atan2(y, x * x),

@@ -80,7 +80,7 @@ def test_other_powers_are_refused(graph, n):
 
 NUMPY = [
     "sin", "cos", "tan", "sqrt", "arcsin", "arccos", "arctan", "abs", "absolute", "square",
-    "exp", "log", "tanh", "negative", "positive", "conjugate", "reciprocal", "real",
+    "exp", "log", "tanh", "floor", "negative", "positive", "conjugate", "reciprocal", "real",
 ]  # fmt: skip
 
 

@@ -61,12 +61,10 @@ NUMBERS = {
     "complex": complex,
     "round": round,
     "math.sin": math.sin,
-    "math.floor": math.floor,
     "range": range,
     "list index": lambda x: [1, 2][x],
     "float array": _assign,
     "astype": lambda x: np.array([x]).astype(float),
-    "np.floor": lambda x: np.floor(np.array([x])),
     "dtype=float": lambda x: np.array([x], dtype=float),
 }
 

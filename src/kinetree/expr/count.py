@@ -56,7 +56,7 @@ def count_operations(graph, roots):
         divisions=kinds["/"],
         square_roots=kinds["sqrt"],
         trigonometric=kinds["sin"] + kinds["cos"] + kinds["atan2"],
-        sign_changes=kinds["neg"] + kinds["abs"],
+        sign_changes=kinds["neg"] + kinds["abs"] + kinds["floor"],
         comparisons=sum(kinds[op] for op in ("<", "<=", "==", "and", "or", "not", "select")),
         exponentials=kinds["exp"] + kinds["log"] + kinds["tanh"],
     )

@@ -1,8 +1,8 @@
 """Conditions on traced numbers, and their powers and elementary functions.
 
 Methods have the names that NumPy looks for on objects. Sine, cosine, square root, arctangent,
-exponential, logarithm and hyperbolic tangent are operations of the graph; the others are made of
-them.
+exponential, logarithm, hyperbolic tangent and floor are operations of the graph; the others are
+made of them.
 """
 
 from math import nan
@@ -76,6 +76,9 @@ class Elementary:
 
     def __abs__(self: Any):
         return self._unary("abs")
+
+    def __floor__(self: Any):
+        return self._unary("floor")
 
     def __pow__(self: Any, n):
         power = float(n) if isinstance(n, Real) else nan

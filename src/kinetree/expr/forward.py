@@ -12,7 +12,7 @@ from kinetree.expr.substitute import copy_node, fresh_carries
 
 # --- derivatives of every operation, for forward and reverse accumulation alike ------------------
 
-FLAT = frozenset(("const", "input", "callee", "repeat", *CONDITIONS))
+FLAT = frozenset(("const", "input", "callee", "repeat", "floor", *CONDITIONS))
 """Operations without a rate of change of their own."""
 
 

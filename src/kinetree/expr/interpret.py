@@ -43,6 +43,7 @@ MEANING = {
     "log": np.log,
     "tanh": np.tanh,
     "abs": _absolute,
+    "floor": lambda x: np.floor(_real(x)),
     "atan2": _atan2,  # in (-π, π]
     "<": lambda a, b: np.less(_real(a), _real(b)),
     "<=": lambda a, b: np.less_equal(_real(a), _real(b)),

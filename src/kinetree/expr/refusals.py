@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from kinetree.errors import TraceError
 
 AVAILABLE = (
-    "+ - * / ** abs sqrt sin cos tan arcsin arccos arctan arctan2 hypot exp log tanh and "
+    "+ - * / ** abs sqrt sin cos tan arcsin arccos arctan arctan2 hypot exp log tanh floor and "
     "kinetree.select"
 )
 
@@ -46,7 +46,7 @@ class Untraceable:
 
     __bool__ = _truth
     __float__ = __int__ = __index__ = __complex__ = _machine_number
-    __round__ = __floor__ = __ceil__ = __trunc__ = _machine_number
+    __round__ = __ceil__ = __trunc__ = _machine_number
 
     def __copy__(self):
         return self  # a copy of a graph would be a different trace

@@ -35,7 +35,7 @@ def copy_node(graph, op, operands):
     """Number of the node ``(op, *operands)`` after simplification."""
     if op in _RULES:
         return _RULES[op](graph, *operands)
-    if op in ("sqrt", "sin", "cos", "abs", "exp", "log", "tanh"):
+    if op in ("sqrt", "sin", "cos", "abs", "exp", "log", "tanh", "floor"):
         return simplify.unary(graph, op, *operands)
     if op in ("<", "<=", "=="):
         return simplify.compare(graph, op, *operands)

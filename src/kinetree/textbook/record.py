@@ -16,7 +16,7 @@ comment. With ``k`` the number of a statement, and ``a``, ``b``, ``c`` those of 
     tk = 0.1                       a constant, with as many digits as it takes to be exact
     tk = v[0]                      an entry of an input; I[0, 2] of a matrix, t[] of a number
     tk = ta * tb                   one of + - * / < <= == and or
-    tk = sin(ta)                   one of neg not abs sqrt sin cos exp log tanh
+    tk = sin(ta)                   one of neg not abs sqrt sin cos exp log tanh floor
     tk = atan2(ta, tb)             angle of the point (tb, ta)
     tk = select(ta, tb, tc)        tb where the condition ta holds, else tc
     return ta, tb                  the results, flattened; the last line
@@ -166,6 +166,9 @@ class Recorded(NotTraceable):
     def __abs__(self):
         return self._record("abs", self)
 
+    def __floor__(self):
+        return self._record("floor", self)
+
     def sin(self):
         """Sine."""
         return self._record("sin", self)
@@ -204,7 +207,8 @@ class Recorded(NotTraceable):
 
 
 _INFIX = ("+", "-", "*", "/", "<", "<=", "==", "and", "or")
-_CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "atan2", "select")
+_CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "floor", "atan2",
+          "select")  # fmt: skip
 
 
 def _statement(node):

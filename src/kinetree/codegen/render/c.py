@@ -18,7 +18,7 @@ _RESERVED = frozenset(
     unsigned void volatile while
     bool catch class delete false friend namespace new operator private protected public template
     this throw true try typename using virtual
-    sqrt sin cos fabs atan2 sqrtf sinf cosf fabsf atan2f exp log tanh expf logf tanhf
+    sqrt sin cos floor floorf fabs atan2 sqrtf sinf cosf fabsf atan2f exp log tanh expf logf tanhf
     isfinite INFINITY status w i
     """.split()  # noqa: SIM905
 )
@@ -41,7 +41,7 @@ class C(Language):
         self.calls = {
             "sqrt": f"sqrt{f}({{}})", "sin": f"sin{f}({{}})", "cos": f"cos{f}({{}})",
             "exp": f"exp{f}({{}})", "log": f"log{f}({{}})", "tanh": f"tanh{f}({{}})",
-            "abs": f"fabs{f}({{}})", "atan2": f"atan2{f}({{}}, {{}})",
+            "abs": f"fabs{f}({{}})", "floor": f"floor{f}({{}})", "atan2": f"atan2{f}({{}}, {{}})",
             "select": "({} ? {} : {})", "and": "({} && {})", "or": "({} || {})", "not": "!({})",
         }  # fmt: skip
 

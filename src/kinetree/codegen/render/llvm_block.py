@@ -164,8 +164,8 @@ class BlockWriter(CheckWriter):
             self._emit(f"%v{i} = select {v.mask} {c}, {t} {a}, {t} {b}")
         elif op == "neg":
             self._emit(f"%v{i} = fneg {t} {self._value(s.operands[0])}")
-        elif op in ("sqrt", "abs"):
-            name = {"sqrt": "sqrt", "abs": "fabs"}[op]
+        elif op in ("sqrt", "abs", "floor"):
+            name = {"abs": "fabs"}.get(op, op)
             a = self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
         elif op in ("exp", "log", "tanh"):

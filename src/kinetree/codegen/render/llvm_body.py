@@ -71,6 +71,7 @@ def declarations(*vectors: Vector) -> str:
             f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
             f"declare {t} @llvm.sqrt.{v.suffix}({t})",
             f"declare {t} @llvm.fabs.{v.suffix}({t})",
+            f"declare {t} @llvm.floor.{v.suffix}({t})",
             f"declare {t} @llvm.copysign.{v.suffix}({t}, {t})",
             f"declare {v.scalar} @llvm.vector.reduce.fmax.{v.suffix}({t})",
             f"declare i1 @llvm.vector.reduce.or.v{v.lanes}i1({m})",
