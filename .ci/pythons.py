@@ -103,11 +103,18 @@ def look(python, version, lowest, keep):
     print(f"\n{title}", flush=True)
     failed = []
     first = fresh_environment(python, FOLDER / f"{name}-1")
-    for number, (extras, versions) in enumerate(groups(Declared.on(first), lowest), start=1):
+    declared = Declared.on(first)
+    waiting = groups(declared, lowest)
+    for number, (extras, versions) in enumerate(waiting, start=1):
         folder = first if number == 1 else fresh_environment(python, FOLDER / f"{name}-{number}")
         print(f"  {folder.relative_to(ROOT)}: {', '.join(extras) or 'no extras'}", flush=True)
-        if not install(folder, extras, versions) or not smoke(folder, extras):
-            failed.append(f"{title} ({', '.join(extras)})")
+        installed = install(folder, extras, versions)
+        if not installed and len(extras) > 1:  # what packages require of others may not go together
+            print("  not together; each of these extras alone:", flush=True)
+            core = held(declared.core, lowest)
+            waiting += [([e], core | held(declared.extras[e], lowest)) for e in extras]
+        elif not installed or not smoke(folder, extras):
+            failed.append(f"{title} ({', '.join(extras) or 'no extras'})")
         if not keep:
             shutil.rmtree(folder)
     return failed
@@ -191,7 +198,7 @@ def groups(declared, lowest):
     """What to install together: lists of extras, and the versions that packages are held to.
 
     Extras that need a higher version of a package than others have as their lowest are a group of
-    their own.
+    their own. What those packages require of each other is left to pip: see ``look``.
     """
     wanted = {}
     for extra, packages in declared.extras.items():
@@ -233,13 +240,21 @@ def install(folder, extras, versions):
     limits.write_text("".join(f"{name}{version}\n" for name, version in versions.items()))
     what = f"{ROOT}[{','.join(extras)}]"
     command = [*pip(folder), "install", "--no-compile", "--constraint", limits, what]
-    done = subprocess.run(command, capture_output=True, text=True)
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, **both)
     if done.returncode:
-        print("\n".join((done.stdout + done.stderr).splitlines()[-30:]), flush=True)
+        print(f"    {' '.join(limits.read_text().split())}\n{what_failed(done.stdout)}", flush=True)
     elif any(version.startswith("==") for version in versions.values()):
         print("    " + " ".join(f"{n}{v}" for n, v in sorted(versions.items())), flush=True)
     print(f"  {'installed':40s} {time.perf_counter() - start:6.1f} s", flush=True)
     return done.returncode == 0
+
+
+def what_failed(said):
+    """What pip says from its first error on, with the conflict; without errors its last lines."""
+    lines = said.splitlines()
+    first = next((k for k, line in enumerate(lines) if line.startswith("ERROR:")), -30)
+    return "\n".join(lines[first:][:200])
 
 
 def smoke(folder, extras):

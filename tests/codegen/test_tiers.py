@@ -120,6 +120,18 @@ def test_a_task_counts_once_and_keeps_its_tier():
         assert task.tier == "specialised"
 
 
+def test_a_task_asks_those_alone_that_were_called_since_the_last(monkeypatch):
+    used, idle, asked = kernel(), kernel(), []
+    assert ran(used) == ran(idle) == "general"
+    for k, name in ((used, "used"), (idle, "idle")):
+        monkeypatch.setattr(k, "disconnect", lambda name=name: asked.append(name))
+    for expected in ({"used", "idle"}, {"used"}):
+        with tiers.task(1):
+            assert set(asked) == expected
+        asked.clear()
+        tiers.decide(used, 1)
+
+
 def test_after_a_task_samples_count_again():
     k = kernel(general=False)
     with tiers.task(9):

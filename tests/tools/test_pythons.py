@@ -61,6 +61,37 @@ def test_extras_whose_lowest_versions_differ_are_apart_and_what_is_left_out_is_r
     assert {n: v for n, v in versions.items() if v} == {"torch": "<2.9,>=2.5"}
 
 
+def test_extras_that_do_not_go_together_are_tried_alone(tool, monkeypatch, tmp_path, capsys):
+    core, extras = {"numpy": (">=1", "1")}, {"a": {"x": (">=2", "2")}, "b": {"y": (">=3", "3")}}
+    tried = []
+
+    def install(folder, extras, versions):
+        tried.append((extras, versions))
+        return extras == ["a"]
+
+    monkeypatch.setattr(tool, "FOLDER", tool.ROOT / "out")
+    monkeypatch.setattr(tool, "fresh_environment", lambda python, folder: folder)
+    monkeypatch.setattr(tool.shutil, "rmtree", lambda folder: None)
+    declared = tool.Declared(core, extras, core | extras["a"] | extras["b"])
+    monkeypatch.setattr(tool.Declared, "on", lambda folder: declared)
+    monkeypatch.setattr(tool, "install", install)
+    monkeypatch.setattr(tool, "smoke", lambda folder, extras: True)
+    assert tool.look("python", (3, 10), True, False) == ["Python 3.10 with the lowest versions (b)"]
+    assert tried[0] == (["a", "b"], {"numpy": "==1", "x": "==2", "y": "==3"})
+    assert tried[1:] == [
+        (["a"], {"numpy": "==1", "x": "==2"}),
+        (["b"], {"numpy": "==1", "y": "==3"}),
+    ]
+    assert "not together; each of these extras alone" in capsys.readouterr().out
+
+
+def test_the_lines_of_pip_that_name_the_conflict_are_printed(tool):
+    conflict = [f"    p{k} depends on numpy>=2" for k in range(60)]
+    said = ["Collecting numpy", "ERROR: Cannot install a and b", "The conflict is caused by:"]
+    assert tool.what_failed("\n".join([*said, *conflict])).splitlines() == [*said[1:], *conflict]
+    assert tool.what_failed("no\nwheel") == "no\nwheel"
+
+
 def test_every_extra_is_tried(tool):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert set(project["optional-dependencies"]) - tool.OURS - {"gpu"} == set(smoke.EXTRAS)

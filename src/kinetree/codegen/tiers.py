@@ -46,6 +46,14 @@ if hasattr(os, "register_at_fork"):  # who holds the lock would not be there to 
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )
 _kernels: "WeakSet[Any]" = WeakSet()  # those whose calls bypass the rule, and whose code may change
+_general: "WeakSet[Any]" = WeakSet()  # those among them that run general code, and maybe others
+
+
+def _disconnect(kernels):
+    """Let kernels choose their code again, each once: those not called since need not be asked."""
+    for kernel in list(kernels):
+        kernels.discard(kernel)
+        kernel.disconnect()
 
 
 def setting() -> Tier:
@@ -65,8 +73,7 @@ def set_tier(tier: Tier) -> None:
             repays compiling, see docs/tiers.md.
     """
     _State.setting = _checked(tier, "tier")
-    for kernel in list(_kernels):
-        kernel.disconnect()
+    _disconnect(_kernels)
 
 
 @contextmanager
@@ -96,8 +103,7 @@ _settling = ContextVar("settling", default=False)
 def settling() -> Iterator[None]:
     """Let every kernel that is called inside the ``with`` block be specialised from now on."""
     token = _settling.set(True)
-    for kernel in list(_kernels):
-        kernel.disconnect()
+    _disconnect(_kernels)
     try:
         yield
     finally:
@@ -137,9 +143,7 @@ def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
     with _lock:
         if _State.task is None:
             _State.task = Task(samples, alone)
-            for kernel in list(_kernels):
-                if kernel.tier == "general":
-                    kernel.disconnect()
+            _disconnect(_general)
         _State.depth += 1
         running = _State.task
     try:
@@ -156,13 +160,7 @@ def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
 
 
 def decide(kernel, samples: int) -> None:
-    """Count samples that are asked of a kernel, and choose its tier and level for them.
-
-    Args:
-        kernel: has ``samples``, ``task``, ``tier`` and ``level``, which are set here; and
-            ``has_general_code`` and ``is_settled``, which are read.
-        samples: how many are asked now.
-    """
+    """Count samples asked of a kernel; sets its ``samples``, ``task``, ``tier`` and ``level``."""
     running = _State.task
     if _settling.get() and not kernel.is_settled:
         kernel.settle()
@@ -172,6 +170,8 @@ def decide(kernel, samples: int) -> None:
         if running is None or not running.alone:
             asked = kernel.samples = kernel.samples + asked
         kernel.task, kernel.tier = running, _tier(kernel, asked)
+        if kernel.tier == "general":
+            _general.add(kernel)
         if running is not None:
             running.kernels.append(kernel)
     kernel.level = int(kernel.is_settled or kernel.samples > SOME)
