@@ -14,6 +14,7 @@ from kinetree import identification as identification
 from kinetree import ik as ik
 from kinetree import interop as interop
 from kinetree import joints as joints
+from kinetree import learning as learning
 from kinetree import loaders as loaders
 from kinetree import loops as loops
 from kinetree import model as model

@@ -1,0 +1,13 @@
+"""Learning of motions: environments whose whole control step is one compiled call.
+
+    env = kt.learning.Environment(model, worlds=4096, observe=..., reward=..., reset=...)
+    observation, reward, terminated, truncated, info = env.step(action)
+
+``gymnasium_env``, ``sb3_env`` and ``rsl_rl_env`` put other libraries' interfaces around it;
+``kinetree.learning.ppo`` learns a policy in torch.
+"""
+
+from kinetree.learning.adapters import gymnasium_env, rsl_rl_env, sb3_env
+from kinetree.learning.environment import Environment
+
+__all__ = ["Environment", "gymnasium_env", "rsl_rl_env", "sb3_env"]

@@ -1,0 +1,159 @@
+"""Environments under the interfaces of other libraries, as thin as these allow.
+
+    gymnasium_env(env)   a ``gymnasium.vector.VectorEnv``, which skrl and CleanRL take as it is
+    sb3_env(env)         a ``VecEnv`` of Stable-Baselines3
+    rsl_rl_env(env)      a ``VecEnv`` of rsl-rl
+
+Episodes end and begin within one step (Gymnasium's ``AutoresetMode.SAME_STEP``): observations are
+those of the new episode, and the last one of the old is in the information of the step.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import need
+from kinetree.learning.environment import Environment
+
+
+def _numpy(x):
+    return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
+
+
+def _boxes(env, spaces):
+    """Spaces of one world: of observations, and of actions."""
+    low, high = env.program.limits
+    seen = spaces.Box(-np.inf, np.inf, (env.observation_size,), np.float32)
+    return seen, spaces.Box(low, high, (env.action_size,), np.float32)
+
+
+def gymnasium_env(env: Environment) -> Any:
+    """The environment as a ``gymnasium.vector.VectorEnv``; arrays stay of their kind."""
+    gymnasium = need("gymnasium", "gymnasium_env", "learning")
+    vector = need("gymnasium.vector", "gymnasium_env", "learning")
+
+    class GymnasiumEnv(vector.VectorEnv):
+        """Many worlds of kinetree."""
+
+        metadata = {
+            "autoreset_mode": vector.AutoresetMode.SAME_STEP,
+            "render_modes": [],
+        }
+
+        def __init__(self):
+            self.env, self.num_envs = env, env.worlds
+            boxes = _boxes(env, gymnasium.spaces)
+            self.single_observation_space, self.single_action_space = boxes
+            self.observation_space, self.action_space = (
+                vector.utils.batch_space(b, env.worlds) for b in boxes
+            )
+
+        def reset(self, *, seed=None, options=None):
+            """First observations; ``options={"reset_mask": ...}`` chooses worlds."""
+            mask = (options or {}).get("reset_mask")
+            return env.reset(seed, worlds=mask), {}
+
+        def step(self, actions):
+            """As ``Environment.step``."""
+            seen, reward, ended, late, told = env.step(actions)
+            over = ended | late
+            info = {"failed": told["failed"], "_failed": over}
+            info |= {"final_obs": told["final_observation"], "_final_obs": over}
+            return seen, reward, ended, late, info
+
+    return GymnasiumEnv()
+
+
+def sb3_env(env: Environment) -> Any:
+    """The environment as a ``VecEnv`` of Stable-Baselines3, which takes NumPy arrays."""
+    spaces = need("gymnasium.spaces", "sb3_env", "sb3")
+    vec_env = need("stable_baselines3.common.vec_env", "sb3_env", "sb3")
+
+    class SB3Env(vec_env.VecEnv):
+        """Many worlds of kinetree."""
+
+        def __init__(self):
+            super().__init__(env.worlds, *_boxes(env, spaces))
+            self.env, self.actions = env, None
+
+        def reset(self):
+            """First observations."""
+            seeds = [s for s in self._seeds if s is not None]
+            self._reset_seeds()
+            return _numpy(env.reset(seeds[0] if seeds else None))
+
+        def step_async(self, actions):
+            """Keep the actions."""
+            self.actions = actions
+
+        def step_wait(self):
+            """A control step with the actions that were kept."""
+            seen, reward, ended, late, told = (
+                {k: _numpy(v) for k, v in x.items()} if isinstance(x, dict) else _numpy(x)
+                for x in env.step(self.actions)
+            )
+            infos: list[dict] = [{} for _ in range(env.worlds)]
+            for k in np.flatnonzero(ended | late):
+                infos[k]["terminal_observation"] = told["final_observation"][k]
+                infos[k]["TimeLimit.truncated"] = bool(late[k])
+            return seen, reward, ended | late, infos
+
+        def close(self):
+            """Nothing to do."""
+
+        def get_attr(self, attr_name, indices=None):
+            """One attribute for all worlds."""
+            return [getattr(env, attr_name, None) for _ in self._get_indices(indices)]
+
+        def set_attr(self, attr_name, value, indices=None):
+            """Refused: change arrays of ``env.arguments`` or ``env.state`` instead."""
+            raise AttributeError(f"set {attr_name} in env.arguments or env.state instead")
+
+        def env_method(self, method_name, *args, indices=None, **kwargs):
+            """Refused: worlds have no methods of their own."""
+            raise AttributeError(f"worlds of an Environment have no method {method_name}")
+
+        def env_is_wrapped(self, wrapper_class, indices=None):
+            """No world is."""
+            return [False for _ in self._get_indices(indices)]
+
+    return SB3Env()
+
+
+def rsl_rl_env(env: Environment) -> Any:
+    """The environment as a ``VecEnv`` of rsl-rl (3 and later): tensors, of one group of them.
+
+    It takes an environment with ``arrays="torch"``.
+    """
+    tensordict = need("tensordict", "rsl_rl_env", "rsl-rl")
+    rsl_rl = need("rsl_rl.env", "rsl_rl_env", "rsl-rl")
+
+    class RslRlEnv(rsl_rl.VecEnv):
+        """Many worlds of kinetree."""
+
+        def __init__(self):
+            self.env, self.num_envs, self.num_actions = env, env.worlds, env.action_size
+            self.max_episode_length, self.cfg = env.episode, {}
+            self.seen = env.reset()
+            self.device = self.seen.device
+
+        @property
+        def episode_length_buf(self):
+            """Control steps since each episode began, (worlds,)."""
+            return env.state["steps"].long()
+
+        @episode_length_buf.setter
+        def episode_length_buf(self, steps):
+            env.state["steps"][:] = steps.to(env.state["steps"].dtype)
+
+        def get_observations(self):
+            """The last observations."""
+            return tensordict.TensorDict({"policy": self.seen}, batch_size=[env.worlds])
+
+        def step(self, actions):
+            """Observations, rewards, whether episodes are over, and which for their length."""
+            self.seen, reward, ended, late, _ = env.step(actions)
+            over = (ended | late).long()
+            return self.get_observations(), reward, over, {"time_outs": late}
+
+    return RslRlEnv()

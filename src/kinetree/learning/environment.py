@@ -1,0 +1,423 @@
+"""Environments for reinforcement learning: many worlds, one compiled call for a control step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.inline import evaluated
+from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.runtime.threads import run_threaded
+from kinetree.errors import ModelError, ShapeError, UnknownNameError, need
+from kinetree.functional.kernel import UserKernel
+from kinetree.functional.parameters import parameter
+from kinetree.integration.integrator import Integrator
+from kinetree.learning.physics import physics_of
+from kinetree.learning.random import Draws, words
+from kinetree.learning.step import FRICTION, OWN, RANDOM, ControlStep
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_seconds
+from kinetree.model.define import kernel_for
+from kinetree.simulation.rollouts.inputs import sample_shape
+from kinetree.simulation.rollouts.run import whole_number
+from kinetree.spelling import did_you_mean
+from kinetree.worlds.world import World
+
+TOLD = ("observation", "reward", "terminated", "truncated", "final_observation", "failed", "error")
+_SEES = ("t", "steps", "action", "previous_action", "tau", "contact_force")  # besides q and qd
+
+
+class Environment:
+    """Many worlds with one task; a control step of all of them is one compiled call.
+
+    The task is kernels (``kinetree.kernel``) for one world. Each takes the model, and then what it
+    needs by name:
+
+        q, qd            state of the mechanism
+        t, steps         time [s] and control steps since the episode began
+        action           of the agent, within ``action_limits``; ``previous_action``: the last one
+        tau              joint forces that ``act`` returned last, or the controls
+        contact_force    of rigid contacts [N], (contacts, 3): normal, and two tangents
+        terminated       1 or 0, for the reward
+        uniform: (n,)    random numbers between 0 and 1, drawn anew in every step
+        normal: (n,)     the same with mean 0 and variance 1
+        and ``arguments`` and values of the episode, by their names
+
+    Args:
+        model: the mechanism, or a ``World``: then its contact is the default.
+        worlds: how many.
+        observe: returns what the agent sees, (k,).
+        reward: returns a number.
+        reset: returns how an episode begins: a dict with ``q`` and ``qd``, at rest where there is
+            no ``qd``, and values that belong to the episode under names of your own (a command, a
+            mass, a gain), which kernels take from then on.
+        terminate: returns whether the episode has ended by itself, a condition; None: never.
+        act: returns joint forces, (nv,), from ``action: (n,)``; called in every step of the
+            mechanics. None: actions are the controls of the actuators, or joint forces where the
+            model has none.
+        update: returns values that change at the start of every control step, a dict as from
+            ``reset``: commands, counters, ``qd`` after a push.
+        contact: a ``Scene`` (rigid), ``TimeStepping``, ``SoftContact``, or None.
+        dt: length of a step of the mechanics [s].
+        decimation: steps of the mechanics in a control step.
+        episode: control steps after which an episode is truncated; None: never.
+        delay: of actions, steps of the mechanics; ``(least, most)``: drawn for every episode.
+        action_limits: least and largest entry of an action.
+        arguments: arrays by name: for all worlds (as annotated), or with an axis for worlds first.
+            They are in ``self.arguments`` and may be changed in place, as a curriculum does.
+        parameters: parameters of the model in every world: ``{"mass:trunk": "load"}`` takes the
+            value of this name that ``reset`` or ``update`` returned, or an argument. ``"friction"``
+            multiplies all coefficients of friction of rigid contact.
+        integrator: where nothing is rigid; a name or an instance.
+        forces: kernels ``(model, t, q, qd)`` of further joint forces.
+        friction: of joints: ``"smooth"``, ``"exact"`` with rigid contact, or None.
+        limits: of joints: ``"stiff"``, ``"rigid"`` with rigid contact, or None: joints pass them.
+        seed: of all random numbers.
+        device: ``"cpu"``, or a device of torch or CuPy such as ``"cuda"``.
+        arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``: what comes back; torch tensors by default
+            where the device is not the CPU.
+        dtype: ``"float32"`` or ``"float64"``; by default float64 on the CPU, float32 elsewhere.
+
+    Attributes:
+        model: the mechanism.
+        worlds: how many.
+        state: arrays of all worlds by name, such as ``q``; may be changed in place between steps.
+        arguments: arrays by name; may be changed in place.
+        observation_size: entries of an observation.
+        action_size: entries of an action.
+        step_time: length of a control step [s].
+        program: the ``ControlStep`` that is compiled.
+    """
+
+    def __init__(
+        self, model: Model | World, worlds: int, *, observe: Callable, reward: Callable,
+        reset: Callable, terminate: Callable | None = None, act: Callable | None = None,
+        update: Callable | None = None, contact: Any = None, dt: float = 5e-3, decimation: int = 1,
+        episode: int | None = 1000, delay: int | tuple[int, int] = 0,
+        action_limits: tuple[float, float] = (-1.0, 1.0),
+        arguments: Mapping[str, ArrayLike] | None = None,
+        parameters: Mapping[str, str] | None = None,
+        integrator: str | Integrator = "semi_implicit_euler",
+        forces: Callable | Sequence[Callable] = (), friction: Any = "smooth", limits: Any = None,
+        seed: int = 0, device: Any = "cpu", arrays: str | None = None, dtype: str | None = None,
+    ):  # fmt: skip
+        if isinstance(model, World):
+            contact = model.contact if contact is None else contact
+            model = model.model
+        self.model, self.worlds = model, whole_number(worlds, "worlds", least=1)
+        kernels = _kernels(
+            observe=observe, reward=reward, reset=reset, terminate=terminate, act=act, update=update
+        )
+        decimation = whole_number(decimation, "decimation", least=1)
+        dt = as_seconds(dt, "dt", least=0.0)
+        self._place = _Place(device, arrays, dtype)
+        shapes, self.arguments = self._arguments(arguments or {}, kernels)
+        controls = act is None and bool(model.actuators)
+        physics = physics_of(
+            model, contact, controls=controls, dt=dt, integrator=integrator, forces=forces,
+            friction=friction, limits=limits,
+        )  # fmt: skip
+        delays = (delay, delay) if np.ndim(delay) == 0 else tuple(delay)
+        delays = tuple(whole_number(x, "delay") for x in delays)
+        self.action_size = _action_size(model, act)
+        self.program = ControlStep(
+            model, physics, kernels, shapes, dict(parameters or {}), self.action_size,
+            tuple(map(float, action_limits)), decimation, episode, delays,
+        )  # fmt: skip
+        self.step_time, self.episode = dt * decimation, episode
+        self._kernels: dict = {}
+        self._try_kernels()
+        self._world = self._place.array(np.arange(self.worlds))
+        self.state: dict[str, Array] = {}
+        self.reset(seed=seed)
+
+    def __repr__(self):
+        return (
+            f"<Environment of {self.worlds} worlds of {self.model.name!r}: observations "
+            f"({self.observation_size},), actions ({self.action_size},), {self.step_time:g} s a "
+            f"step, {self._place}>"
+        )
+
+    def reset(self, seed: int | None = None, *, worlds: ArrayLike | None = None) -> Array:
+        """Begin new episodes, and return the first observations, (worlds, k).
+
+        Args:
+            seed: of all random numbers from now on; by default they go on.
+            worlds: whether each begins a new one, (worlds,); by default all do.
+        """
+        if seed is not None:
+            self._seed = self._place.array(words(seed))
+            self.state["tick"] = self._place.array(np.zeros(self.worlds))
+        tick = self.state["tick"]
+        *begun, seen = self._call("reset", self._seed, self._world, tick, *self.arguments.values())
+        begun = dict(zip(self.program.shapes, begun, strict=True))
+        if worlds is not None:
+            which = self._place.array(worlds) > 0
+            for name, new in begun.items():
+                old = self.state[name]
+                begun[name] = self._place.where(which, new, old)
+        self.state = begun | {"tick": tick + 1}
+        return self._place.result(seen)
+
+    def step(self, action: ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
+        """Take a control step in all worlds; those whose episode ends begin a new one.
+
+        Args:
+            action: (worlds, n), of the kind of arrays that come back, or of NumPy's.
+
+        Returns:
+            Observations (worlds, k), those of the new episode where one has begun; rewards,
+            whether the episode has ended by itself (terminated), and whether it has ended for its
+            length (truncated), (worlds,). A dict: ``final_observation``, that before a new episode
+            began; ``failed``, where the state was no longer finite; ``error``, the largest
+            error of a velocity at a rigid contact [m/s].
+        """
+        action = self._place.array(action)
+        if tuple(action.shape) != (self.worlds, self.action_size):
+            raise ShapeError(
+                f"Environment.step takes actions of shape (worlds, n) = "
+                f"({self.worlds}, {self.action_size}), got {tuple(action.shape)}"
+            )
+        given = self._seed, self._world, *self.state.values(), *self.arguments.values(), action
+        results = self._call("step", *given)
+        n = len(self.state)
+        self.state = dict(zip(self.program.shapes, results[:n], strict=True))
+        told = dict(zip(TOLD, results[n:], strict=True))
+        seen, reward = (self._place.result(told.pop(k)) for k in ("observation", "reward"))
+        ended, late, failed = (told.pop(k) > 0.5 for k in ("terminated", "truncated", "failed"))
+        told["final_observation"] = self._place.result(told["final_observation"])
+        return seen, reward, ended, late, told | {"failed": failed}
+
+    # --- what goes in ------------------------------------------------------------------------
+
+    def _arguments(self, given, kernels):
+        """Shapes and arrays of the arguments by name."""
+        wanted = {n for k in kernels.values() for n in tuple(k.signature.parameters)[1:]}
+        shapes, found = {}, {}
+        for name, value in given.items():
+            if name in (*OWN, *_SEES, *RANDOM, "terminated"):
+                raise UnknownNameError(f"arguments cannot hold {name!r}, which kernels get anyway")
+            if name not in wanted:
+                raise UnknownNameError(
+                    f"arguments hold {name!r}, which no kernel of this environment takes; "
+                    f"{did_you_mean(name, sorted(wanted))}"
+                )
+            array = self._place.array(value)
+            shape = sample_shape(self.model, name, array, list(kernels.values()), timed=False)
+            if tuple(array.shape) not in (shape, (self.worlds, *shape)):
+                raise ShapeError(
+                    f"argument {name!r} must have shape {shape} or, one for each world, "
+                    f"{(self.worlds, *shape)}; got {tuple(array.shape)}"
+                )
+            shapes[name], found[name] = shape, array
+        return shapes, found
+
+    def _try_kernels(self):
+        """Call every kernel once on numbers, for the shapes, and for errors of its own."""
+        step, model = self.program, self.model
+        numbers = {
+            name: np.asarray(self._place.numpy(a), float).reshape(-1, *step.arguments[name])[0][()]
+            for name, a in self.arguments.items()
+        }
+        draws = Draws(words(0), 0.0, 0.0, {})
+        found = step._called("reset", {**numbers, **step._random("reset", draws)})
+        if not isinstance(found, dict) or "q" not in found:
+            raise ShapeError(
+                f"Environment: reset kernel {step.kernels['reset'].__name__!r} must return a dict "
+                f"of arrays by name with 'q' in it, such as {{'q': q, 'qd': qd}}, got {found!r}"
+            )
+        own = {"q": (model.nq,), "qd": (model.nv,), "tick": (), "steps": ()}
+        own["action"] = (self.action_size,)
+        if step.history:
+            own["history"] = (step.history, self.action_size)
+        if step.delay[0] != step.delay[1]:
+            own["delay"] = ()
+        if step.physics.rows:
+            own["force"] = (step.physics.rows,)
+        taken = sorted({*found} & ({*OWN, *_SEES, *RANDOM, *self.arguments} - {"q", "qd"}))
+        if taken:
+            raise UnknownNameError(
+                f"Environment: reset kernel {step.kernels['reset'].__name__!r} returns "
+                f"{taken[0]!r}, which is the name of something else; choose another"
+            )
+        step.shapes.update(own | {n: np.shape(x) for n, x in found.items() if n not in own})
+        draws = Draws(words(0), 0.0, 0.0, {})
+        state = step.begun(numbers, draws)
+        as_configuration(model, np.asarray(state["q"], float))
+        self._check_parameters({**numbers, **state})
+        more = {"previous_action": state["action"], "tau": np.zeros(model.nv), "terminated": 0.0}
+        sizes = {"observe": 1, "reward": 0, "terminate": 0, "act": 1, "update": None}
+        for role in [r for r in sizes if r in step.kernels]:
+            values = step._values(state, numbers, draws, role, action=state["action"])
+            result = step._called(role, values | more)
+            if role == "update":
+                step._merged(state, result, role)
+            elif role == "act" and np.shape(result) != (model.nv,):
+                raise _shape_error(role, step, f"joint forces of shape ({model.nv},)", result)
+            elif np.ndim(result) != sizes[role]:
+                what = "a vector, (k,)" if sizes[role] else "one number or condition"
+                raise _shape_error(role, step, what, result)
+            elif role == "observe":
+                self.observation_size = len(result)
+
+    def _check_parameters(self, values):
+        for name, value in self.program.parameters.items():
+            if not isinstance(value, str) or value not in values:
+                names = sorted(n for n in values if n not in OWN)
+                raise UnknownNameError(
+                    f"Environment: parameter {name!r} takes the name of an argument or of a value "
+                    f"that reset returns, got {value!r}; {did_you_mean(str(value), names)}"
+                )
+            if name == FRICTION and self.program.physics.contact is None:
+                raise ModelError("Environment: 'friction' is that of rigid contact; there is none")
+            shape = () if name == FRICTION else parameter(self.model, name).shape
+            if np.shape(values[value]) != shape:
+                raise ShapeError(
+                    f"Environment: parameter {name!r} has shape {shape}, and {value!r} has "
+                    f"{np.shape(values[value])}"
+                )
+
+    # --- compiled ----------------------------------------------------------------------------
+
+    def _call(self, what, *arrays):
+        """The results of a control step, or of a reset, for all worlds."""
+        kernel = self._kernels.get(what)
+        if kernel is None:
+            kernel = self._kernels[what] = self._compiled(what)
+        if not self._place.on_host:
+            return kernel.call(*arrays)
+        dtype = self._place.dtype
+        variant = kernel.variant(dtype, wide=True, samples=2**31)
+        host = [self._place.numpy(a) for a in arrays]
+        return self._place.wrapped(run_threaded(variant.ufunc, host, kernel, (self.worlds,), dtype))
+
+    def _compiled(self, what):
+        step = self.program
+        inputs = [Argument("seed", (3,)), Argument("world", ())]
+        states = [Argument(name, shape) for name, shape in step.shapes.items()]
+        inputs += states if what == "step" else [Argument("tick", ())]
+        inputs += [Argument(name, shape) for name, shape in step.arguments.items()]
+        inputs += [Argument("wanted", (self.action_size,))] * (what == "step")
+
+        def text(*symbols):
+            graph = symbols[1][()].graph
+            seed, world, *rest = (a if a.shape else a[()] for a in symbols)
+            count = len(states) if what == "step" else 1
+            arguments = dict(zip(step.arguments, rest[count:], strict=False))
+            if what == "step":
+                state = dict(zip(step.shapes, rest[:count], strict=True))
+                draws = Draws(seed, world, state["tick"], {})
+                state, told = step(state, arguments, draws, rest[-1])
+                found = [*state.values(), *(told[name] for name in TOLD)]
+            else:
+                draws = Draws(seed, world, rest[0], {})
+                state = step.begun(arguments, draws)
+                found = [*state.values(), step.observed(state, arguments, draws)]
+            graph.checks.clear()  # worlds that fail begin anew: see ``ControlStep``
+            return tuple(np.asarray(x) for x in found)
+
+        traced = Traced(lambda: trace(text, inputs, what), None)
+        kernel = kernel_for(
+            self.model, f"Environment.{what}", inputs, traced.program.outputs, traced,
+            reference=lambda arrays: evaluated(kernel.program, arrays),
+            validate=lambda arrays: None,
+        )  # fmt: skip
+        return kernel
+
+
+def _kernels(**given):
+    """Kernels of a task by role, checked."""
+    found = {role: kernel for role, kernel in given.items() if kernel is not None}
+    for role, kernel in given.items():
+        if kernel is None and role in ("observe", "reward", "reset"):
+            raise TypeError(f"Environment needs a kernel {role}=, got None")
+        if kernel is not None and not isinstance(kernel, UserKernel):
+            raise TypeError(
+                f"Environment: {role} becomes part of a compiled step and must be a function under "
+                f"@kinetree.kernel, got {kernel!r}"
+            )
+        for kind in RANDOM if kernel is not None else ():
+            p = kernel.signature.parameters.get(kind)
+            if p is not None and not (isinstance(p.annotation, tuple) and len(p.annotation) == 1):
+                raise TypeError(
+                    f"Environment: {role} kernel {kernel.__name__!r} must say how many random "
+                    f"numbers it takes: {kind}: (n,)"
+                )
+    return found
+
+
+def _action_size(model, act):
+    if act is None:
+        return len(model.actuators) or model.nv
+    p = act.signature.parameters.get("action")
+    if p is None or not isinstance(p.annotation, tuple) or len(p.annotation) != 1:
+        raise TypeError(
+            f"Environment: act kernel {act.__name__!r} must take action: (n,), with the size of an "
+            f"action as annotation"
+        )
+    n = p.annotation[0]
+    return getattr(model, n) if isinstance(n, str) else int(n)
+
+
+def _shape_error(role, step, what, result):
+    name = step.kernels[role].__name__
+    return ShapeError(
+        f"Environment: {role} kernel {name!r} must return {what}, got shape {np.shape(result)}"
+    )
+
+
+class _Place:
+    """Where arrays are, of which library and precision."""
+
+    def __init__(self, device, arrays, dtype):
+        self.device = str(device)
+        self.on_host = self.device == "cpu"
+        self.kind = arrays or ("numpy" if self.on_host else "torch")
+        if self.kind not in ("numpy", "torch", "cupy") or (self.kind == "numpy") > self.on_host:
+            raise ModelError(
+                f"arrays must be 'numpy' (device 'cpu'), 'torch' or 'cupy', got {arrays!r} for "
+                f"device {self.device!r}"
+            )
+        if self.kind == "cupy" and self.on_host:
+            raise ModelError("arrays='cupy' are on a GPU: say device='cuda'")
+        self.dtype = dtype or ("float64" if self.on_host else "float32")
+        if self.dtype not in ("float32", "float64"):
+            raise ModelError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+        extra = {"torch": "torch", "cupy": "gpu"}.get(self.kind, "")
+        self.library = need(self.kind, f"arrays={self.kind!r}", extra)
+
+    def __repr__(self):
+        return f"{self.dtype} in {self.kind} arrays on {self.device}"
+
+    def array(self, x):
+        """An array of ours: the same memory where it is one already."""
+        if self.kind == "torch":
+            dtype = getattr(self.library, self.dtype)
+            if not self.library.is_tensor(x):
+                x = self.library.as_tensor(np.asarray(x, self.dtype))
+            return x.detach().to(device=self.device, dtype=dtype)
+        return self.library.asarray(x, dtype=self.dtype)
+
+    def numpy(self, x):
+        """The array as one of NumPy's, the same memory on the CPU."""
+        if self.kind == "torch":
+            return x.cpu().numpy()
+        return x.get() if self.kind == "cupy" else x
+
+    def wrapped(self, results):
+        """Results of compiled code on the CPU as arrays of ours."""
+        if self.kind == "torch":
+            return [self.library.from_numpy(x) for x in results]
+        return list(results)
+
+    def result(self, x):
+        """What an agent is told, in float32."""
+        if self.kind == "torch":
+            return x.float()
+        return x.astype("float32", copy=False)
+
+    def where(self, which, new, old):
+        """``new`` in some worlds, else ``old``."""
+        which = which.reshape(-1, *[1] * (len(old.shape) - 1))
+        return self.library.where(which, new, old)

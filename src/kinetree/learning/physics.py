@@ -1,0 +1,126 @@
+"""One step of the mechanics in an environment: smooth dynamics, soft contact, or rigid contact.
+
+Rigid contact is the step that is unrolled for one small scene, see ``contact.stepping.step``.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.scene import Scene
+from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.rows import StepConstraints, is_short
+from kinetree.contact.stepping.step import ContactStep
+from kinetree.contact.stepping.stepper import joint_rows
+from kinetree.errors import ModelError
+from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.field import Field
+from kinetree.integration.integrator import Integrator
+from kinetree.integration.manifold import settled
+from kinetree.simulation.compatibility import refuse_conflicts
+from kinetree.simulation.forces.actuators import servos_of
+from kinetree.simulation.forces.stateful import stateful_forces
+from kinetree.simulation.setup import Setup, composed
+
+
+@dataclass(frozen=True)
+class FrictionOf(StepConstraints):
+    """Constraints whose coefficients of friction are those of the scene times ``factor``."""
+
+    factor: Any = 1.0
+
+    def _contacts(self, model, q, qd):
+        gap, J, bias, mu, e, names = super()._contacts(model, q, qd)
+        return gap, J, bias, mu * self.factor, e, names
+
+
+@dataclass(frozen=True)
+class Physics:
+    """Steps of a mechanism.
+
+    Attributes:
+        field: what moves it.
+        method: the integrator, where nothing is rigid.
+        contact: the step of rigid contact, or None.
+        dt: length of a step [s].
+        rows: forces of rigid contact, of stops and dry friction, that steps carry on.
+        names: of the contacts.
+    """
+
+    field: Field
+    method: Integrator
+    contact: ContactStep | None
+    dt: float
+    rows: int
+    names: tuple = ()
+
+    def __call__(self, model, t, q, qd, tau, force, friction=None):
+        """State, forces of the rows, and the largest error of a velocity at a contact [m/s].
+
+        Args:
+            model: the mechanism.
+            t: time [s].
+            q: joint positions, (nq,).
+            qd: joint velocities, (nv,).
+            tau: what is held during the step.
+            force: forces of the rows in the step before, (rows,).
+            friction: factor of all coefficients of friction, or None.
+        """
+        if self.contact is None:
+            after = self.method.step(self.field, model, t, self.dt, q, qd, tau)
+            return *settled(model, after.q, after.qd), force, 0 * t
+        rigid = self.contact
+        if friction is not None:
+            held = rigid.constraints
+            given = FrictionOf(held.model, held.scene, held.joints, friction)
+            rigid = replace(rigid, constraints=given)
+        rigid = replace(rigid, tree=model.spanning_tree)
+        after = rigid(None, self.field, model, t, self.dt, q, qd, tau, force)
+        return after.q, after.qd, after.force, after.residuals[0]
+
+
+def physics_of(model, contact, *, controls, dt, integrator, forces, friction, limits) -> Physics:
+    """The steps of a model, with contact or without; a bare ``Scene`` is rigid."""
+    if isinstance(contact, Scene):
+        contact = TimeStepping(contact, tolerance=1e-8, rounds=16, conserving=False)
+    servos = servos_of(model, always=True) if controls else None
+    setup = composed(
+        "Environment", model, integrator=integrator, contact=contact, forces=forces,
+        friction=friction, limits=limits, servos=servos,
+    )  # fmt: skip
+    _require_plain(setup, servos)
+    if not isinstance(contact, TimeStepping):
+        refuse_conflicts(setup)
+        steps = setup.steps
+        if isinstance(steps, ExplicitRungeKutta):  # its stages in a loop: a shorter text
+            steps = replace(steps, looped=True)
+        return Physics(setup.field, steps, None, dt, 0)
+    scene = contact.scene
+    constraints = StepConstraints(model, scene, joint_rows(model, setup.effects, np.ones(model.nv)))
+    closed = not (scene.is_large or scene.open_pairs or scene.moving_surfaces)
+    if not closed or scene.resisting_pairs or not is_short(constraints, contact.compiled_rows):
+        raise ModelError(
+            f"Environment: contact of model {model.name!r} is unrolled into its step, which needs "
+            f"pairs of shapes with closed forms, without torsional friction and conveyors, and at "
+            f"most TimeStepping.compiled_rows = {contact.compiled_rows} rows, three for each point "
+            f"that can touch: leave pairs out, for example Scene(model, pairs='feet')"
+        )
+    step, known = ContactStep(constraints, contact, model.spanning_tree), scene.candidates
+    return Physics(setup.field, setup.steps, step, dt, constraints.count(known.size), known.names)
+
+
+def _require_plain(setup: Setup, servos):
+    model = setup.model
+    if model.is_constrained:
+        raise ModelError(
+            f"Environment: model {model.name!r} has loops; steps of environments are those of "
+            f"trees. kinetree.rollout takes loops"
+        )
+    memory = stateful_forces(setup.forces) or (servos is not None and servos.states)
+    if memory:
+        raise ModelError(
+            f"Environment: forces or actuators of model {model.name!r} have states of their own, "
+            f"which an episode would have to begin with: use law='hunt_crossley' or 'linear' with "
+            f"Regularized friction, and an act= kernel of joint forces"
+        )

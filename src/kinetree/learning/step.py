@@ -1,0 +1,261 @@
+"""One control step of an environment, resets included: a text that is compiled whole.
+
+    update        what changes at the start of a step: commands, pushes, counters
+    act, physics  as many steps of the mechanics as there are to a control step
+    terminate, reward, observe
+    reset, observe again, in worlds whose episode is over
+
+Kernels of the task take what they need by name; see ``Environment``.
+"""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.expr.elementary import Condition
+from kinetree.expr.repeat import repeat
+from kinetree.functional.kernel import located, select
+from kinetree.functional.parameters import with_parameters
+from kinetree.learning.physics import Physics
+from kinetree.learning.random import WORD
+from kinetree.spelling import did_you_mean
+
+FAR = 1e6
+"""A variable beyond this, or one that is not a number, ends the episode: the world has failed."""
+RANDOM = ("uniform", "normal")
+OWN = ("q", "qd", "tick", "steps", "action", "history", "force", "delay")
+"""States that every environment may have; others are those that ``reset`` returns."""
+_ON_NUMBERS = SimpleNamespace(arrays={}, apply=lambda *_: None)  # where kernels have worked before
+FRICTION = "friction"
+"""The name of the parameter that multiplies all coefficients of friction."""
+
+
+@dataclass(frozen=True, eq=False)
+class ControlStep:
+    """The text of a control step.
+
+    Attributes:
+        model: the mechanism.
+        physics: steps of it.
+        kernels: of the task, by role.
+        shapes: of the states of a world, by name.
+        arguments: shapes of arrays that do not change by themselves, by name.
+        parameters: names of values, by the parameter of the model that they are.
+        actions: size of an action.
+        limits: least and largest action.
+        decimation: steps of the mechanics in a control step.
+        episode: control steps after which an episode is truncated, or None.
+        delay: least and largest delay of actions [steps of the mechanics].
+    """
+
+    model: Any
+    physics: Physics
+    kernels: dict
+    arguments: dict
+    parameters: dict
+    actions: int
+    limits: tuple
+    decimation: int
+    episode: int | None
+    delay: tuple
+    shapes: dict = field(default_factory=dict)
+
+    @property
+    def history(self) -> int:
+        """Actions of earlier control steps that may still have to be carried out."""
+        return -(-self.delay[1] // self.decimation)
+
+    def __call__(self, state, arguments, draws, action):
+        """The state after a control step, and what an agent is told of it, by name.
+
+        Args:
+            state: by name, as in ``shapes``.
+            arguments: by name.
+            draws: random numbers of this step.
+            action: what the agent wants, (n,).
+        """
+        low, high = self.limits
+        previous = state["action"]
+        action = np.array([_clipped(x, low, high) for x in action])
+        if "update" in self.kernels:
+            values = self._values(state, arguments, draws, "update", action=action)
+            values["previous_action"] = previous
+            state = self._merged(state, self._called("update", values), "update")
+        old = state.get("history")
+        history = [action] if old is None else [action, *old]
+        state, tau, error = self._moved(state, arguments, history)
+        state = state | {"steps": state["steps"] + 1, "action": action}
+        if old is not None:
+            state["history"] = np.array(history[:-1])
+        fine = _is_finite([*state["q"], *state["qd"]])
+        more = {"previous_action": previous, "tau": tau}
+        ended = self._ended(state, arguments, draws, more) | ~fine
+        late = state["steps"] >= (self.episode or np.inf)
+        truncated = ~ended & late
+        reward = self._of("reward", state, arguments, draws, more | {"terminated": flag(ended)})
+        final = self._of("observe", state, arguments, draws, more, "final observation")
+        final = select(fine, final, 0.0)
+
+        def begin(now):
+            again = draws._replace(counter=now[0]["tick"])  # so that nothing is drawn in vain
+            state = self.begun(arguments, again)
+            return _aligned(now[0], state), self.observed(state, arguments, again)
+
+        over = ended | truncated
+        state, seen = repeat(begin, (state, final), select(over, 1, 0))
+        state = state | {"tick": _next(draws.counter)}
+        return state, {
+            "observation": seen, "reward": select(fine, reward, 0.0), "terminated": flag(ended),
+            "truncated": flag(truncated), "final_observation": final, "failed": flag(~fine),
+            "error": select(fine, error, 0.0),
+        }  # fmt: skip
+
+    def begun(self, arguments, draws):
+        """The state at the start of an episode."""
+        values = {**arguments, **self._random("reset", draws)}
+        found = self._called("reset", values)
+        state = {name: np.zeros(shape)[()] for name, shape in self.shapes.items()}
+        state = self._merged(state, found, "reset") | {"tick": draws.counter}
+        low, high = self.delay
+        if "delay" in self.shapes:
+            u = draws.uniform("delay", 1)[0]
+            state["delay"] = low + np.floor(u * (high - low + 1))
+        return state
+
+    def observed(self, state, arguments, draws):
+        """The first observation of an episode."""
+        more = {"previous_action": state["action"], "tau": np.zeros(self.model.nv)}
+        return self._of("observe", state, arguments, draws, more, "first observation")
+
+    # --- parts -------------------------------------------------------------------------------
+
+    def _moved(self, state, arguments, history):
+        """The state after the steps of the mechanics, the last joint forces, the largest error."""
+        model, friction = self._changed(state, arguments)
+        dt, rows = self.physics.dt, self.physics.rows
+        t = state["steps"] * (dt * self.decimation)
+        held = {n: x for n, x in state.items() if n not in ("q", "qd", "force", "action")}
+
+        def once(now):
+            k, q, qd, force, _, worst = now
+            wanted = self._delayed(history, state, k)
+            values = {**arguments, **held, "t": t + k * dt, "q": q, "qd": qd, "action": wanted}
+            tau = self._called("act", values, model) if "act" in self.kernels else wanted
+            q, qd, force, error = self.physics(model, t + k * dt, q, qd, tau, force, friction)
+            return k + 1, q, qd, force, tau, select(error > worst, error, worst)
+
+        force = state["force"] if rows else 0.0 * t
+        size = self.model.nv if "act" in self.kernels else self.actions
+        start = (0.0 * t, state["q"], state["qd"], force, np.zeros(size), 0.0 * t)
+        _, q, qd, force, tau, worst = repeat(once, start, self.decimation)
+        after = {"q": q, "qd": qd} | ({"force": force} if rows else {})
+        return state | after, tau, worst
+
+    def _delayed(self, history, state, k):
+        """The action that reaches the joints in step ``k`` of the mechanics."""
+        late = state.get("delay", float(self.delay[1]))
+        wanted = history[0]
+        for age, old in enumerate(history[1:], start=1):
+            wanted = select(k + (age - 1) * self.decimation < late, old, wanted)
+        return wanted
+
+    def _changed(self, state, arguments):
+        """The model with the parameters of this world, and its factor of friction."""
+        values = {p: {**arguments, **state}[name] for p, name in self.parameters.items()}
+        friction = values.pop(FRICTION, None)
+        return with_parameters(self.model, values) if values else self.model, friction
+
+    def _ended(self, state, arguments, draws, more):
+        if "terminate" not in self.kernels:
+            return False
+        found = self._of("terminate", state, arguments, draws, more)
+        if isinstance(found, (bool, np.bool_)):
+            return bool(found)
+        return found if isinstance(found, Condition) else found > 0.5
+
+    def _of(self, role, state, arguments, draws, more, what=None):
+        """The result of a kernel that looks at a state."""
+        values = self._values(state, arguments, draws, role, what=what, action=state["action"])
+        return self._called(role, values | more)
+
+    def _values(self, state, arguments, draws, role, what=None, **more):
+        """What kernels can take, by name."""
+        t = state["steps"] * (self.physics.dt * self.decimation)
+        values = {**arguments, **state, "t": t, **more}
+        if self.physics.names:
+            count = len(self.physics.names)
+            values["contact_force"] = state["force"][: 3 * count].reshape(count, 3)
+        return values | self._random(role, draws, what)
+
+    def _random(self, role, draws, what=None):
+        """Random numbers for a kernel that takes some."""
+        parameters, found = self.kernels[role].signature.parameters, {}
+        for kind in RANDOM:
+            if kind in parameters:
+                n, label = parameters[kind].annotation[0], f"{what or role}, {kind}"
+                found[kind] = getattr(draws, kind)(label, n)
+        return found
+
+    def _called(self, role, values, model=None):
+        kernel = self.kernels[role]
+        names = tuple(kernel.signature.parameters)[1:]
+        missing = [n for n in names if n not in values]
+        if missing:
+            known = sorted({*values, *RANDOM})
+            raise UnknownNameError(
+                f"Environment: {role} kernel {kernel.__name__!r} takes {missing[0]!r}; "
+                f"{did_you_mean(missing[0], known)}"
+            )
+        with located(kernel, _ON_NUMBERS):
+            return kernel.function(model or self.model, **{n: values[n] for n in names})
+
+    def _merged(self, state, found, role):
+        """The state with what a kernel returned, a dict, in place."""
+        name = self.kernels[role].__name__
+        if not isinstance(found, dict):
+            raise ShapeError(
+                f"Environment: {role} kernel {name!r} must return a dict of arrays by name, such "
+                f"as {{'q': q, 'qd': qd}}, got {type(found).__name__}"
+            )
+        for key, value in found.items():
+            if key not in self.shapes:
+                raise UnknownNameError(
+                    f"Environment: {role} kernel {name!r} returns {key!r}; "
+                    f"{did_you_mean(key, sorted(self.shapes))}"
+                )
+            if np.shape(value) != self.shapes[key]:
+                raise ShapeError(
+                    f"Environment: {role} kernel {name!r} must return {key!r} of shape "
+                    f"{self.shapes[key]}, got {np.shape(value)}"
+                )
+        return state | found
+
+
+def _clipped(x, low, high):
+    return select(x < low, low, select(x > high, high, x))
+
+
+def flag(condition):
+    """1 where a condition holds, else 0."""
+    return select(condition, 1.0, 0.0)
+
+
+def _next(counter):
+    """The number of the next control step; after 2²⁴ of them random numbers come again."""
+    return select(counter >= WORD * WORD - 1, 0.0, counter + 1)
+
+
+def _is_finite(numbers):
+    """Whether all numbers are, and within ``FAR``."""
+    fine = np.abs(numbers[0]) < FAR
+    for x in numbers[1:]:
+        fine = fine & (np.abs(x) < FAR)
+    return fine
+
+
+def _aligned(old, new):
+    """The new state in the order of the old one."""
+    return {name: new[name] for name in old}

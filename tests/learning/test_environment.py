@@ -1,0 +1,253 @@
+"""Environments: control steps, episodes, random numbers, parameters."""
+
+import numpy as np
+import torch
+from support.closeness import assert_close
+
+import kinetree as kt
+
+
+def test_a_control_step_is_that_many_steps_of_a_rollout(cart_pole):
+    env = cart_pole(5)
+    q, qd = env.state["q"].copy(), env.state["qd"].copy()
+    action = np.linspace(-1.5, 1.5, 5)[:, None]
+    seen, reward, ended, late, told = env.step(action)
+    clipped = np.clip(action, -1, 1)
+    tau = np.concatenate([10 * clipped, 0 * clipped], axis=1)[None]
+    given = {"steps": 2, "dt": 0.01, "integrator": "semi_implicit_euler", "limits": None}
+    motion = kt.rollout(env.model, q, qd, tau, **given)
+    assert_close(env.state["q"], motion.q[-1], ulps=50)
+    assert_close(env.state["qd"], motion.qd[-1], ulps=50)
+    x = motion.q[-1]
+    expected = np.stack([x[:, 0], np.cos(x[:, 1]), np.sin(x[:, 1]), *motion.qd[-1].T], axis=1)
+    assert seen.dtype == np.float32
+    assert np.allclose(seen, expected, rtol=1e-6, atol=1e-6)
+    assert np.allclose(reward, 1 - 0.01 * clipped[:, 0] ** 2 - 0.1 * x[:, 0] ** 2, rtol=1e-6)
+    assert not (ended.any())
+    assert not (late.any())
+    assert not (told["failed"].any())
+    assert np.array_equal(env.state["action"], clipped)
+
+
+def test_actuators_take_actions_where_there_is_no_act_kernel(cart_pole):
+    by_force, by_motor = cart_pole(3), cart_pole(3, act=None, action_limits=(-20, 20))
+    action = np.array([[0.3], [-0.7], [1.0]])
+    by_force.step(action)
+    by_motor.step(10 * action)
+    assert_close(by_motor.state["qd"], by_force.state["qd"], ulps=20)
+
+
+def test_seeds_reproduce_whatever_the_arrays_and_the_number_of_worlds(cart_pole):
+    def run(env, steps=30):
+        action = np.sin(np.arange(env.worlds))[:, None]
+        told = [env.step(action)[0] for _ in range(steps)]
+        return np.array([np.asarray(x) for x in told])
+
+    few, many, tensors = cart_pole(3, seed=7), cart_pole(9, seed=7), cart_pole(3, arrays="torch")
+    first = run(few)
+    assert np.array_equal(first, run(many)[:, :3])
+    tensors.reset(seed=7)
+    assert np.array_equal(first, run(tensors))
+    few.reset(seed=7)
+    assert np.array_equal(first, run(few))
+    assert not np.array_equal(first, run(few))
+    few.reset(seed=8)
+    assert not np.array_equal(first, run(few))
+
+
+def test_tensors_share_memory_with_compiled_code(cart_pole):
+    env = cart_pole(4, arrays="torch")
+    action = torch.zeros(4, 1, dtype=torch.float64, requires_grad=True)
+    seen, reward, ended, late, _told = env.step(action)
+    assert [x.dtype for x in (seen, reward, ended, late)] == [torch.float32] * 2 + [torch.bool] * 2
+    assert not seen.requires_grad
+    held = env.state["q"]
+    held[:] = torch.tensor([0.5, np.pi])  # changed in place: the next step begins there
+    env.step(action)
+    assert torch.all((env.state["q"][:, 0] - 0.5).abs() < 0.1)
+
+
+def test_episodes_begin_as_reset_says(cart_pole):
+    env = cart_pole(4096)
+    q, qd = env.state["q"] - [0, np.pi], env.state["qd"]
+    assert np.abs(q).max() <= 0.05
+    assert np.abs(q.mean(axis=0)).max() < 4 * 0.1 / np.sqrt(12 * 4096)
+    assert np.abs(q.std(axis=0) - 0.1 / np.sqrt(12)).max() < 0.002
+    assert np.abs(qd.std(axis=0) - 0.1).max() < 0.005
+    before = env.state["q"].copy()
+    which = np.arange(4096) % 3 == 0
+    env.reset(worlds=which)
+    changed = (env.state["q"] != before).any(axis=1)
+    assert np.array_equal(changed, which)
+
+
+def test_episodes_end_and_begin_within_a_step(cart_pole):
+    env = cart_pole(2, episode=3)
+    env.state["q"][1] = [1.999, np.pi]
+    env.state["qd"][1] = [5.0, 0.0]
+    seen, _, ended, late, told = env.step(np.zeros((2, 1)))
+    assert ended.tolist() == [False, True]
+    assert not late.any()
+    assert told["final_observation"][1, 0] > 2 > 0.1 > abs(seen[1, 0])  # before, and after
+    assert np.array_equal(told["final_observation"][0], seen[0])
+    assert env.state["steps"].tolist() == [1, 0]
+    env.step(np.ones((2, 1)))
+    seen, _, ended, late, told = env.step(np.ones((2, 1)))
+    assert late.tolist() == [True, False]  # its own count
+    assert not ended.any()
+    assert env.state["steps"].tolist() == [0, 2]
+    assert env.state["action"].tolist() == [[0.0], [1.0]]
+
+
+def test_a_world_that_fails_begins_anew_and_leaves_the_others_alone(cart_pole):
+    @kt.kernel
+    def strong(m, action: (1,), gain: ()):
+        return np.array([gain * action[0], 0])
+
+    gain = np.array([1.0, 1e300, 1.0])
+    env = cart_pole(3, act=strong, arguments={"gain": gain})
+    alone = cart_pole(3, act=strong, arguments={"gain": np.ones(3)})
+    for _ in range(3):
+        seen, reward, ended, _, told = env.step(np.ones((3, 1)))
+        expected = alone.step(np.ones((3, 1)))[0]
+        assert told["failed"].tolist() == ended.tolist() == [False, True, False]
+        assert reward[1] == 0
+        assert np.isfinite(seen).all()
+        assert np.isfinite(told["final_observation"]).all()
+        assert np.array_equal(seen[[0, 2]], expected[[0, 2]])
+
+
+def test_actions_arrive_late(mass):
+    """With forces 1, 0, 0 ... a mass gains 0.1 m/s in every step in which the 1 arrives."""
+    for delay in range(5):
+        env, gained = mass(1, delay=delay), []
+        for k in range(4):
+            before = env.state["qd"][0, 0]
+            env.step([[1.0 if k == 0 else 0.0]])
+            gained.append(round((env.state["qd"][0, 0] - before) / 0.1))
+        arrival = [int(delay <= k < delay + 2) for k in range(8)]
+        assert gained == [sum(arrival[k : k + 2]) for k in range(0, 8, 2)]
+
+
+def test_delays_are_drawn_for_every_episode(mass):
+    env = mass(2000, delay=(1, 3))
+    assert sorted(set(env.state["delay"])) == [1, 2, 3]
+    env.step(np.ones((2000, 1)))
+    late = env.state["delay"]
+    assert np.array_equal(env.state["qd"][:, 0], np.where(late == 1, 0.1, 0.0))
+
+
+@kt.kernel
+def weighed(m, uniform: (2,), heaviest: ()):
+    return {"q": np.zeros(1), "weight": 1 + (heaviest - 1) * uniform[0], "kick": uniform[1]}
+
+
+@kt.kernel
+def kicked(m, qd, steps, kick: ()):
+    return {"qd": kt.select(steps == 2, np.array([kick]), qd), "kick": kick + 1}
+
+
+def test_parameters_pushes_and_curricula(mass):
+    env = mass(
+        50, reset=weighed, update=kicked, parameters={"mass:mass": "weight"},
+        arguments={"heaviest": 1.0}, dt=0.1, decimation=1,
+    )  # fmt: skip
+    assert np.all(env.state["weight"] == 1)
+    env.arguments["heaviest"][...] = 3.0  # harder from now on
+    env.reset()
+    weight, kick = env.state["weight"].copy(), env.state["kick"].copy()
+    assert 1 < weight.min() < 1.2
+    assert 2.8 < weight.max() < 3
+    env.step(np.ones((50, 1)))
+    assert_close(env.state["qd"][:, 0], 0.1 / weight, ulps=4)
+    env.step(np.ones((50, 1)))
+    env.step(np.zeros((50, 1)))
+    assert_close(env.state["qd"][:, 0], kick + 2, ulps=4)  # the value after two updates
+    assert np.array_equal(env.state["weight"], weight)
+
+
+def test_observations_may_be_noisy(mass):
+    @kt.kernel
+    def noisy(m, q, normal: (1,)):
+        return q + 0.1 * normal
+
+    env = mass(4000, observe=noisy)
+    seen = np.array([env.step(np.zeros((4000, 1)))[0][:, 0] for _ in range(4)])
+    assert np.abs(seen.std(axis=1) - 0.1).max() < 0.005
+    assert np.abs(np.corrcoef(seen) - np.eye(4)).max() < 4 / np.sqrt(4000)
+
+
+# --- rigid contact -------------------------------------------------------------------------------
+
+
+def _ball():
+    ball = kt.ModelBuilder("ball").body(
+        "ball", joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0)
+    )
+    shape = kt.geometry.Geometry(1, kt.geometry.Sphere(0.1), name="ball")
+    return kt.contact.with_ground(ball.build().replace(geometry=[shape]))
+
+
+@kt.kernel
+def height_and_force(m, q, qd, contact_force: (1, 3)):
+    return np.array([q[2], np.sqrt(qd[3:] @ qd[3:]), contact_force[0, 0]])
+
+
+@kt.kernel
+def sliding(m, uniform: (1,)):
+    return {
+        "q": np.array([0, 0, 0.1, 1, 0, 0, 0]),
+        "qd": np.array([0, 0, 0, 1.0, 0, 0]),
+        "grip": uniform[0],
+    }
+
+
+@kt.kernel
+def nothing(m, action: (1,)):
+    return np.zeros(6)
+
+
+def test_friction_of_every_world_slows_its_ball():
+    """A ball that slides loses ``mu g`` until it rolls, at 5/7 of its speed."""
+    model = _ball()
+    scene = kt.contact.Scene(model, friction=0.4)
+    env = kt.learning.Environment(
+        model, 40, observe=height_and_force, reward=no_reward, reset=sliding, act=nothing,
+        contact=scene, dt=0.005, decimation=4, parameters={"friction": "grip"},
+    )  # fmt: skip
+    for _ in range(2):
+        seen, _, _, _, told = env.step(np.zeros((40, 1)))
+    speed = np.maximum(1 - 0.4 * env.state["grip"] * 9.81 * 0.04, 5 / 7)
+    assert np.allclose(seen[:, 1], speed, atol=1e-6)
+    assert np.allclose(seen[:, 2], 9.81, rtol=1e-6)
+    assert np.abs(seen[:, 0] - 0.1).max() < 1e-7
+    assert told["error"].max() <= 1e-8 * 2
+    assert speed.min() < 0.9 < 0.99 < speed.max()
+
+
+@kt.kernel
+def no_reward(m, q):
+    return 0 * q[0]
+
+
+@kt.kernel
+def position(m, q):
+    return q
+
+
+def test_rigid_steps_are_those_of_the_engine():
+    """The environment has the step unrolled, ``simulate`` of a few samples takes the engine."""
+    model = _ball()
+    contact = kt.contact.TimeStepping(kt.contact.Scene(model, friction=0.4))
+    env = kt.learning.Environment(
+        model, 3, observe=position, reward=no_reward, reset=sliding, act=nothing, contact=contact,
+        dt=0.002, decimation=5, episode=None,
+    )  # fmt: skip
+    env.state["qd"][:, 1] = 0.0, 2.0, -3.0  # spins
+    start = env.state["q"].copy(), env.state["qd"].copy()
+    for _ in range(8):
+        env.step(np.zeros((3, 1)))
+    motion = kt.simulate(model, *start, duration=0.08, dt=0.002, contact=contact)
+    assert np.allclose(env.state["q"], motion.q[-1], atol=1e-10)
+    assert np.allclose(env.state["qd"], motion.qd[-1], atol=1e-9)
+    assert np.abs(env.state["force"][:, 1:3]).max() > 1
