@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -100,15 +101,15 @@ def test_errors_are_small_relative_to_speeds_of_either_sign():
     assert ContactStepper._is_fine(step, residuals, speeds).tolist() == [True, True, False, True]
 
 
-@pytest.fixture(scope="module")
-def balls():
+def two_balls(dynamics):
     """Two that slide along x over the ground and rise along z."""
     builder = kt.ModelBuilder("balls")
     for name in ("a", "b"):
         rail = f"rail {name}"
         builder.body(
-            rail, on="base", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=0.5)
-        )
+            rail, on="base", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=0.5),
+            dynamics=dynamics if name == "a" else kt.JointDynamics(),
+        )  # fmt: skip
         builder.body(
             name, on=rail, joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.1, mass=1.5)
         )
@@ -116,9 +117,48 @@ def balls():
     return with_ground(builder.build())
 
 
+@pytest.fixture(scope="module")
+def balls():
+    return two_balls(kt.JointDynamics())
+
+
+def on_a_spring(K, D, h, n, start):
+    """States, (n + 1, 2), of a body of 2 kg that slides on a spring."""
+    model = two_balls(kt.JointDynamics(stiffness=K, damping=D))
+    contact = TimeStepping(Scene(model, friction=0.0), compiled_rows=0)
+    q, qd = np.array([start[0], 0.1, 1.0, 0.1]), np.array([start[1], 0, 0, 0])
+    motion = kt.simulate(model, q, qd, duration=n * h, dt=h, contact=contact)
+    return np.stack([motion.q[:, 0], motion.qd[:, 0]], axis=1)
+
+
+@pytest.mark.parametrize(("K", "D"), [(200.0, 0.0), (200.0, 3.0), (0.0, 3.0)])
+def test_springs_and_dampers_are_of_second_order(K, D):
+    """Against the closed solution ``exp(A t)``, after 1 s with an angle of ``h ω = 0.2, 0.1``."""
+    exact = expm(np.array([[0.0, 1.0], [-K / 2, -D / 2]])) @ [0.1, 0.3]
+    errors = [
+        np.linalg.norm(on_a_spring(K, D, h, round(1 / h), [0.1, 0.3])[-1] - exact)
+        for h in (0.02, 0.01)
+    ]
+    assert errors[0] < 0.05  # of 1 m/s
+    assert 3.8 < errors[0] / errors[1] < 4.2
+
+
+def test_springs_lose_little_energy_and_stiff_ones_come_to_rest():
+    K = 200.0
+    for h, most in ((0.01, 1e-4), (0.005, 1e-4 / 32)):  # h⁶ a step, h⁵ in all: (h ω)² = 0.01
+        x, v = on_a_spring(K, 0.0, h, 1000, [0.1, 0.0]).T
+        E = v**2 + K / 2 * x**2
+        assert np.ptp(E) < most * E[0] * (0.01 / h)
+    h = 0.01
+    for size in (1e4, 1e6, 1e8):
+        x, v = on_a_spring(2 * size / h**2, 0.0, h, 8, [1e-3, 1.0]).T
+        assert np.all(np.abs(v[2:]) < 3 / size)
+        assert np.all(np.abs(x[2:]) < 3 * h / size)
+
+
 def test_springs_of_controllers_are_implicit(balls):
-    """``(m + h D + h²/2 K) Δv = h τ - h² K v`` of a body that slides without friction."""
-    scene, h, tau = Scene(balls, friction=0.0), 0.01, np.array([3.0, 0, -1.0, 0])
+    """Trapezoidal ``2 Δv = h (τ - K Δx/2 - D Δv/2)`` but for (h² K / m)² of a body that slides."""
+    scene, h, tau = Scene(balls, friction=0.0), 0.001, np.array([3.0, 0, -1.0, 0])
     K, D = [200.0, 0, 50.0, 0], [10.0, 0, 0.0, 0]
     contact = TimeStepping(scene, stiffness=K, damping=D, compiled_rows=0, conserving=False)
     q, qd = [0, 0.1, 1.0, 0.1], np.array([0.4, 0, -0.2, 0])
@@ -128,8 +168,8 @@ def test_springs_of_controllers_are_implicit(balls):
 
     motion = kt.simulate(balls, q, qd, duration=h, dt=h, contact=contact, controller=held)
     K, D = np.array(K), np.array(D)
-    change = (h * tau - h * h * K * qd) / (2.0 + h * D + h * h / 2 * K)
-    assert_close(motion.qd[-1][[0, 2]], (qd + change)[[0, 2]])
+    change = (h * tau - h * h * K * qd / 2) / (2.0 + h * D / 2 + h * h / 4 * K)
+    assert np.all(np.abs(motion.qd[-1] - qd - change)[[0, 2]] < 1e-8 * np.abs(change)[[0, 2]])
     assert_close(motion.contact.force[-1, 1:, 0], 1.5 * 9.81 * np.ones(2), ulps=1e4)
     with pytest.raises(
         kt.ModelError,

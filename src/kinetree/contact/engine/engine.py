@@ -523,7 +523,7 @@ def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
         node=node.astype(np.int64), armature=np.array(tree.armature, dtype=float),
         damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
         stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
-        units=np.ones(nv), free=free,
+        units=np.ones(nv), free=free, lead=np.zeros(nv), lag=np.zeros(nv),
         prescribed=int(not np.all(free == 1)),
         pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
     )  # fmt: skip

@@ -2,12 +2,12 @@
 
     q_m = q + h/2 v,    M (v⁺ - v) = h (tau - C) + Jᵀ lam,    q⁺ = q_m + h/2 v⁺,
 
-all terms at ``q_m``, ``C`` at the mean velocity, joint springs and dampers implicit:
-``M = H + h D + h β K``. Contacts are found once, at ``q_m``; what their rows want, ``rows.targets``
-says. With constant ``H`` and forces the change of energy is exactly the work of all forces at the
-mean velocity, so that wheels roll without drag. Bodies that move farther in half a step than they
-are thin are looked at where the step begins: then ``q_m = q`` and ``β = h``, and nothing passes
-through.
+all terms at ``q_m``, ``C`` at the mean velocity, ``M = H + h lag``: joint springs and dampers act
+as far ahead as they are stiff, see ``resistance``. Contacts are found once, at ``q_m``; what their
+rows want, ``rows.targets`` says. With constant ``H`` and forces the change of energy is exactly
+the work of all forces at the mean velocity, so that wheels roll without drag. Bodies that
+move farther in half a step than they are thin are looked at where the step begins: then
+``q_m = q`` and ``β = h``, and nothing passes through.
 
 Penetration that is left (curvature of surfaces, a start inside) is taken out of positions by a
 second problem with the same matrices and without friction, no faster than the correction speed.
@@ -245,9 +245,9 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 @procedure
 def unconstrained(s: Step, m: Mechanism, p: Problem):
-    """``free = v_m + M⁻¹ h (tau + springs - K h v_m - C)``, but for prescribed variables."""
+    """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
     for k in range(m.nv):
-        f = s.tau[k] + s.spring[k] - s.h * m.stiffness[k] * s.v_m[k] - s.bias[k]
+        f = s.tau[k] + s.spring[k] - m.lead[k] * s.v_m[k] - s.bias[k]
         s.x[k] = s.h * f * m.free[k]
     divide(p, s.factors, s.x)
     for k in range(m.nv):
@@ -366,12 +366,9 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
     contact = 0.0
     mean = 0.0
     s.work = 0.0
-    beta = s.h - s.alpha * s.h
     for i in range(m.nv):
         dv = s.after[i] - s.v_m[i]
-        stretch = s.alpha * s.h * s.v_m[i] + beta * s.after[i]
-        f = s.tau[i] + s.spring[i]
-        f -= m.free[i] * (m.stiffness[i] * stretch + m.damping[i] * dv)
+        f = s.tau[i] + s.spring[i] - m.lead[i] * s.v_m[i] - m.lag[i] * dv
         t = p.node_tree[p.dof_node[i]]
         power = (s.h * f + s.drive[i]) * s.mean[i]
         held = s.x[i] * s.mean[i]
@@ -645,7 +642,7 @@ def take_step(
     motion_ahead(m, s.before, pairs, s.h)
     if detect(shapes, special, pairs, touch, s.margin, f) < 0:
         return FOUND_FULL
-    inertia_blocks(m, p, s.h, s.h * beta)
+    inertia_blocks(m, p, s.h, s.alpha)
     s.culprit = factor(p, s.factors, s.numbers)
     if s.culprit >= 0:
         return NO_INERTIA

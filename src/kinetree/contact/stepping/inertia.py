@@ -6,7 +6,6 @@ import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.joints import AbstractJoint, Free, Planar
-from kinetree.quantities import dynamics
 from kinetree.spatial.lie import left_jacobian_inverse
 from kinetree.spatial.ops import stumpff
 from kinetree.spatial.rotation import rotation_exp
@@ -14,19 +13,18 @@ from kinetree.spatial.vector3 import cross
 
 
 class Inertia:
-    """``M = H(q) + diag(extra)`` of a tree, ready to be divided by.
+    """``M = H + diag(extra)`` of a tree, ready to be divided by.
 
     Args:
         model: the mechanism.
-        q: configuration, (nq,).
-        extra: what an implicit treatment of springs and dampers adds to the diagonal, (nv,).
+        H: its inertia matrix, (nv, nv).
+        extra: what springs and dampers add to the diagonal, (nv,).
         free: 1 for variables that forces change, 0 for prescribed ones, (nv,): of these, ``solve``
             returns its argument, and the others do not feel it.
     """
 
-    def __init__(self, model, q, extra, free):
-        self.H = dynamics.mass_matrix(model, q)
-        self.lam, self.free = model.expanded_parent, free
+    def __init__(self, model, H, extra, free):
+        self.H, self.lam, self.free = H, model.expanded_parent, free
         M = (self.H + np.diag(extra)) * free * free[:, None] + np.diag(1 - free)
         self.L = self._factor(model, M)
 

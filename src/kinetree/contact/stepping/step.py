@@ -5,7 +5,7 @@ velocity arrives, and velocities follow from the impulses of all rows ``w = G v`
 complementarity problem with friction cones after Stewart and Trinkle, and Anitescu:
 
     q_m = q + h/2 v,    q⁺ = q_m + h/2 v⁺
-    v⁺ = v + M⁻¹ (h (tau - C) + Gᵀ lam),    M = H + h D + h²/2 K
+    v⁺ = v + M⁻¹ (h (tau - C) + Gᵀ lam),    M = H + h lag
     contact:   0 ≤ lam_n ⟂ w_n + gap/h ≥ 0,  |lam_t| ≤ mu lam_n,  lam_t against w_t
     with ``w = G v⁺ + h/2 Ġ v``, velocities where the step ends
 
@@ -31,9 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
+from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.history import Residuals
 from kinetree.contact.settings import DEEP, PASSES, SETTLED, TimeStepping
-from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
+from kinetree.contact.stepping.inertia import Inertia, _is_zero, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel
@@ -109,12 +110,14 @@ class ContactStep:
         if field.actuators is not None:
             servos = field.actuators.resistance(model, t, q, qd, tau)
             K, D = K + servos[0], D + servos[1]
-        inertia = Inertia(self.tree, middle, h * D + h * (h - half) * K, given.free)
+        H = dynamics.mass_matrix(self.tree, middle)
+        lead, lag = _resistances(K, D, np.diagonal(H), h, half / h)
+        inertia = Inertia(self.tree, H, h * lag, given.free)
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
         A, before = inertia.mobility(Y), rows.G @ v
         warm = h * force
-        explicit, felt = tau_all - h * K * v, inertia.H @ given.change
+        explicit, felt = tau_all - lead * v, H @ given.change
         ahead = self._ahead(rows, h - half, warm, before)
 
         def once(state):
@@ -139,8 +142,7 @@ class ContactStep:
         start = (v, warm, LOOSE, *nothing)
         mean, lam, _, after, targets, error, _ = repeat(if_needed, start, PASSES)
         w, held = rows.G @ after, lam @ rows.G
-        stretch = half * v + (h - half) * after
-        pushes = h * (tau_all - K * stretch - D * (after - v))  # of the joints
+        pushes = h * (explicit - lag * (after - v))  # of the joints
         if self.prescription is not None:
             taken = inertia.H @ (after - v) + h * self._bias(inertia, middle, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
@@ -241,6 +243,16 @@ def _power_error(rows, lam, w):
         slip = np.sqrt(w[t] @ w[t])
         found.append(np.abs(lam[t] @ w[t] + mu * n * slip))
     return largest(found, 0.0)
+
+
+def _resistances(K, D, H, h, alpha):
+    """``lead`` and ``lag`` of all variables, see ``resistance``; zero where nothing resists."""
+    found = [
+        resistance.python(k, d, m, h, alpha)
+        if not (_is_zero(k) and _is_zero(d)) else (0.0, 0.0)
+        for k, d, m in zip(K, D, H, strict=True)
+    ]  # fmt: skip
+    return np.array(found).reshape(-1, 2).T
 
 
 def _of_leaders(model, name):
