@@ -538,6 +538,32 @@ def loops_open(rows: Rows) -> float:
     return worst
 
 
+@record
+class Parts:
+    """All that steps read and write, as one argument: a call is quicker with few.
+
+    Attributes:
+        total: residuals of the steps of a call: the worst, and sums of energies; and the work.
+        taken: how many steps the call has taken.
+    """
+
+    step: Step
+    mechanism: Mechanism
+    problem: Problem
+    work: Work
+    rows: Rows
+    shapes: Shapes
+    special: Special
+    pairs: Pairs
+    touch: Touch
+    found: Found
+    balance: Balance
+    kernels: Kernels
+    sleep: Sleep
+    total: "float[:]"
+    taken: int
+
+
 # --- The whole step ------------------------------------------------------------------------------
 
 
@@ -598,22 +624,10 @@ def wake_side(z: Sleep, f: Found, c: int):
 
 
 @procedure
-def take_step(
-    s: Step,
-    m: Mechanism,
-    p: Problem,
-    work: Work,
-    rows: Rows,
-    shapes: Shapes,
-    special: Special,
-    pairs: Pairs,
-    touch: Touch,
-    f: Found,
-    b: Balance,
-    k: Kernels,
-    z: Sleep,
-) -> int:
+def take_step(a: Parts) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
+    s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
+    shapes, b, k, z = a.shapes, a.balance, a.kernels, a.sleep
     if s.conserving == 1 and b.known == 0:
         run(k.energy_before)
         energy_of_trees(b, p.trees, b.energy)
@@ -639,8 +653,8 @@ def take_step(
     if s.alpha == 0.0:
         rows.follows = 0
     beta = s.h - s.alpha * s.h
-    motion_ahead(m, s.before, pairs, s.h)
-    if detect(shapes, special, pairs, touch, s.margin, f) < 0:
+    motion_ahead(m, s.before, a.pairs, s.h)
+    if detect(shapes, a.special, a.pairs, a.touch, s.margin, f) < 0:
         return FOUND_FULL
     inertia_blocks(m, p, s.h, s.alpha)
     s.culprit = factor(p, s.factors, s.numbers)
@@ -761,32 +775,6 @@ def take_step(
     return 0
 
 
-@record
-class Parts:
-    """All that steps read and write, as one argument: a call is quicker with few.
-
-    Attributes:
-        total: residuals of the steps of a call: the worst, and sums of energies; and the work.
-        taken: how many steps the call has taken.
-    """
-
-    step: Step
-    mechanism: Mechanism
-    problem: Problem
-    work: Work
-    rows: Rows
-    shapes: Shapes
-    special: Special
-    pairs: Pairs
-    touch: Touch
-    found: Found
-    balance: Balance
-    kernels: Kernels
-    sleep: Sleep
-    total: "float[:]"
-    taken: int
-
-
 @procedure
 def take_steps(a: Parts, count: int) -> int:
     """Up to so many steps with the same forces; ``count``, or the code of why there are fewer."""
@@ -795,21 +783,7 @@ def take_steps(a: Parts, count: int) -> int:
     for n in range(count):
         code = WOKEN
         while code == WOKEN:
-            code = take_step(
-                s,
-                a.mechanism,
-                a.problem,
-                a.work,
-                a.rows,
-                a.shapes,
-                a.special,
-                a.pairs,
-                a.touch,
-                a.found,
-                a.balance,
-                a.kernels,
-                a.sleep,
-            )
+            code = take_step(a)
         if code < 0:
             return code
         a.taken = n + 1
