@@ -49,7 +49,7 @@ class Memory:
 
 _OF_CONTACTS = ("key", "kept", "ended")
 _OF_SLEEP = ("sleeps", "pile", "calm", "tau")
-_KEPT = (*_OF_CONTACTS, "stop_kept", "dry_kept", "loop_kept")
+_OF_ROWS = ("stop_kept", "dry_kept", "loop_kept", "loop_ended")
 
 
 class Stepped(NamedTuple):
@@ -207,7 +207,7 @@ class Engine:
             return
         rows.loops = self._constraints.outputs[0].shape[0]
         rows.loop_K, rows.loop_error = np.zeros(rows.loops * nv), np.zeros(rows.loops)
-        rows.loop_kept = np.zeros(rows.loops)
+        rows.loop_kept, rows.loop_ended = np.zeros(rows.loops), np.zeros(rows.loops)
         # Numbers that may be other than zero, by configurations all over the place.
         rng = np.random.default_rng(0)
         places = [_random(self.tree, rng) for _ in range(3)]
@@ -347,7 +347,7 @@ class Engine:
             self._current.arrays = self.saved()
         self._current = memory
         rows.slot[:] = rows.known = 0
-        for name in ("stop_kept", "dry_kept", "loop_kept"):
+        for name in _OF_ROWS:
             getattr(rows, name)[:] = memory.arrays.get(name, 0.0)
         key = memory.arrays.get("key", ())
         while len(key) >= rows.groups_room:
@@ -381,7 +381,7 @@ class Engine:
     def saved(self) -> dict[str, Array]:
         """Impulses that the next step starts from, by name."""
         rows = self.rows
-        found = {name: np.array(getattr(rows, name)) for name in _KEPT}
+        found = {name: np.array(getattr(rows, name)) for name in (*_OF_CONTACTS, *_OF_ROWS)}
         state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
         more = {
             "state": state,

@@ -14,8 +14,8 @@ from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
     "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
-    "gap_at_end", "keep_asleep", "known_again", "missed", "normal_velocity", "relative_velocity",
-    "remember", "row_velocity", "show_asleep", "slips", "targets",
+    "gap_at_end", "keep_asleep", "known_again", "loop_velocities", "missed", "normal_velocity",
+    "relative_velocity", "remember", "row_velocity", "show_asleep", "slips", "targets",
 ]  # fmt: skip
 
 FULL = -2
@@ -46,7 +46,7 @@ class Rows:
         dry: number of variables with dry friction;  dry_v: which;  dry_level: [N or N·m].
         loops: number of rows of loops and couplings;  loop_K: their rows, of nv numbers each;
             loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
-            ``loop_node``.
+            ``loop_node``;  loop_ended: velocities of the rows when the last step had ended.
         loop_of: of groups of a shift of positions: number of the row of a loop, or -1;
             end: gap [m or rad].
         dim: of groups;  force: impulses per second of their rows, as they are scaled.
@@ -59,7 +59,7 @@ class Rows:
         kept: impulses per second of the contact's rows as they are scaled;  ended: velocities of
             the contact when the step had ended, along normal and tangents.
         prior: of groups that are contacts: ``ended`` of the last step;  bend: half of what the
-            velocity has changed by since, see ``bending``.
+            velocity has changed by since, see ``bending``; of loops what it has since the start.
         slept: of the contacts found: forces with which they sleep, as ``kept``.
         slots: length of ``slot``, more than twice the groups.
     """
@@ -94,6 +94,7 @@ class Rows:
     loop_first: "int[:]"
     loop_node: "int[:]"
     loop_kept: "float[:]"
+    loop_ended: "float[:]"
     loop_of: "int[:]"
     end: "float[:]"
     dim: "int[:]"
@@ -538,6 +539,7 @@ def add_row(m: Mechanism, p: Problem, rows: Rows, number: int, low: float, high:
     rows.contact[g] = number
     rows.gap[g] = 0.0
     rows.before[g] = 0.0
+    rows.bend[g, 0] = 0.0
     p.groups = g + 1
     p.row_first[g + 1] = row + 1
     p.entry_first[g + 1] = p.entry_first[g]
@@ -616,8 +618,14 @@ def add_joint_rows(
 
 
 @procedure
-def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float, z: Sleep) -> int:
-    """Rows of loops and couplings; 0, or ``FULL``."""
+def add_loops(
+    m: Mechanism, p: Problem, rows: Rows, v_m: "float[:]", v: "float[:]", h: float, z: Sleep
+) -> int:
+    """Rows of loops and couplings; 0, or ``FULL``.
+
+    Their velocities change by ``bend`` in half a step at ``v_m``, and by as much again until its
+    end, where they are to be zero. By then errors have what the first half adds to them no more.
+    """
     for s in range(rows.loops):
         first = rows.loop_first[s]
         if first < rows.loop_first[s + 1] and z.sleeps[p.node_tree[rows.loop_node[first]]] == 1:
@@ -628,6 +636,7 @@ def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float, z: 
         g = p.groups - 1
         K = view(rows.loop_K, s * m.nv)
         row = p.row_first[g]
+        bend = -rows.loop_ended[s]
         for n in range(rows.loop_first[s], rows.loop_first[s + 1]):
             node = rows.loop_node[n]
             at = add_block(p, rows, node)
@@ -635,12 +644,14 @@ def add_loops(m: Mechanism, p: Problem, rows: Rows, v: "float[:]", h: float, z: 
                 return at
             for j in range(p.node_count[node]):
                 k = p.node_first[node] + j
+                bend += K[k] * v_m[k]
                 if m.free[k] == 0.0:
                     p.target[row] += K[k] * v[k]
                     rows.fixed[at + j] = K[k]
                 else:
                     p.J[at + j] = K[k]
-        rows.gap[g] = rows.loop_error[s]
+        rows.bend[g, 0] = bend if rows.follows == 1 else 0.0
+        rows.gap[g] = rows.loop_error[s] - h * rows.bend[g, 0] / 4.0
         p.impulse[row] = h * rows.loop_kept[s]
     return 0
 
@@ -684,7 +695,16 @@ def targets(
                     add = e * rows.before[g]
             p.target[row] += add
         elif k >= rows.stops + rows.dry:
-            p.target[row] += min(max(gap, -deep), deep) / h
+            p.target[row] += min(max(gap, -deep), deep) / h + rows.bend[g, 0]
+
+
+@procedure
+def loop_velocities(m: Mechanism, rows: Rows, v: "float[:]"):
+    """Velocities of the rows of loops, in ``loop_ended``."""
+    for s in range(rows.loops):
+        rows.loop_ended[s] = 0.0
+        for k in range(m.nv):
+            rows.loop_ended[s] += rows.loop_K[s * m.nv + k] * v[k]
 
 
 @procedure

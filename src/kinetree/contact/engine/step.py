@@ -34,6 +34,7 @@ from kinetree.contact.engine.rows import (
     approaching,
     gap_at_end,
     keep_asleep,
+    loop_velocities,
     missed,
     remember,
     row_velocity,
@@ -277,7 +278,7 @@ def rows_of_step(
     code = add_joint_rows(m, p, rows, s.q_m, s.v_m, s.free, s.h, again, z)
     if code < 0:
         return code
-    code = add_loops(m, p, rows, s.given_v, s.h, z)
+    code = add_loops(m, p, rows, s.v_m, s.given_v, s.h, z)
     if code < 0:
         return code
     targets(m, p, rows, f, s.h, s.rest, s.deep, s.free)
@@ -377,9 +378,10 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
         s.work += power + held
         mean += held
         contact += s.x[i] * s.after[i]
-    for g in range(rows.contacts):
+    for g in range(p.groups):
         for r in range(min(p.dim[g], 3)):
-            contact += p.impulse[p.row_first[g] + r] * rows.scale[g, r] * rows.bend[g, r]
+            scale = rows.scale[g, r] if g < rows.contacts else 1.0
+            contact += p.impulse[p.row_first[g] + r] * scale * rows.bend[g, r]
     touching = 0.0
     for r in range(p.row_first[p.groups]):
         if p.impulse[r] != 0.0:
@@ -772,6 +774,7 @@ def take_step(a: Parts) -> int:
             s.last[i] = 0.0
     s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
+    loop_velocities(m, rows, s.v_e)
     return 0
 
 
