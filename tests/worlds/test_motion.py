@@ -8,6 +8,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import geometry as shapes
+from kinetree.spatial.rotation import rotation_exp
 
 GRAVITY = 9.81
 
@@ -51,6 +52,24 @@ def test_a_block_slides_and_stops_where_it_should():
     world.step(350)
     assert np.abs(world.qd).max() < 1e-9
     assert world["box"].position[0] == pytest.approx(1 / (2 * 0.5 * GRAVITY), rel=1e-2)
+
+
+@pytest.mark.parametrize("mass", [1e-6, 1.0, 1e6])
+def test_residuals_mean_something_where_nothing_presses(mass):
+    """Two boxes side by side slide on without weight; relative to impulses, errors are rounding."""
+    world = kt.World(gravity=(0, 0, 0), friction=0.0)
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[:, :3, :3] = rotation_exp(np.array([0.3, 0.2, 0.0]))
+    poses[:, :3, 3] = np.array([(0, 0, 0), (0, 0, 0.05), (0.1, 0, 0.05)]) @ poses[0, :3, :3].T
+    v = poses[0, :3, :3] @ (0.3, -0.4, 0.0)
+    world.add(shapes.Plane(), at=poses[0])
+    world.add(shapes.Box((0.1, 0.1, 0.1)), mass=mass, at=poses[1:], velocity=v)
+    for _ in range(20):
+        world.step(5)
+        report = world.report()
+        assert report.residual <= 1e-6
+        assert report.residuals.velocity < 1e-13
+    np.testing.assert_allclose(world["box"].position, poses[1, :3, 3] + 0.2 * v, atol=1e-12)
 
 
 def test_sensors_of_a_world():

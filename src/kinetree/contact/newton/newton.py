@@ -20,7 +20,7 @@ same.
 Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
 momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - w / d)| sqrt(d)``.
 They are relative to the largest ``|lam| sqrt(d)`` of the island, or to ``sqrt(M_ii)`` times the
-change of velocity by the forces of the step.
+change of velocity by the forces of the step, or ``SLIGHT`` of the velocity where nothing presses.
 """
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
@@ -42,6 +42,9 @@ MOVING = 0.03
 
 ROUNDING = 1e-6
 """Part of the impulses at the start below which impulses are not looked at."""
+
+SLIGHT = 1e-6
+"""Part of a velocity that its change is taken to be at least: without weight there is no other."""
 
 SOFT = 1e-5
 """Inverse penalty of contacts that stick, in units of d."""
@@ -92,7 +95,8 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
             work.metric[i] = 1.0 / sqrt(m)
             work.v[i] = problem.velocity[i]
             work.dv[i] = 0.0
-            size = max(size, sqrt(m) * abs(problem.free[i] - problem.velocity[i]))
+            v = abs(problem.velocity[i])
+            size = max(size, sqrt(m) * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
