@@ -315,14 +315,9 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
 
 @procedure
 def approaching(
-    m: Mechanism,
-    f: Found,
-    c: int,
-    h: float,
-    slack: float,
-    before: "float[:, 6]",
+    m: Mechanism, f: Found, c: int, h: float, slack: float, before: "float[:, 6]",
     after: "float[:, 6]",
-) -> bool:
+) -> bool:  # fmt: skip
     """Whether a contact can close within ``h``, by the velocities before and without contact."""
     if f.gap[c] <= slack:
         return True
@@ -332,18 +327,9 @@ def approaching(
 
 @procedure
 def add_contacts(
-    m: Mechanism,
-    p: Problem,
-    rows: Rows,
-    f: Found,
-    h: float,
-    slack: float,
-    v: "float[:]",
-    before: "float[:, 6]",
-    after: "float[:, 6]",
-    again: bool,
-    z: Sleep,
-) -> int:
+    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, slack: float, v: "float[:]",
+    before: "float[:, 6]", after: "float[:, 6]", again: bool, z: Sleep,
+) -> int:  # fmt: skip
     """Groups of all contacts that can act within the step; 0, or ``FULL``.
 
     ``again``: of those that had rows, or for which ``missed`` has found that they should have.
@@ -567,16 +553,9 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
 
 @procedure
 def add_joint_rows(
-    m: Mechanism,
-    p: Problem,
-    rows: Rows,
-    q: "float[:]",
-    v: "float[:]",
-    free: "float[:]",
-    h: float,
-    everything: bool,
-    z: Sleep,
-) -> int:
+    m: Mechanism, p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
+    everything: bool, z: Sleep,
+) -> int:  # fmt: skip
     """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
     for s in range(rows.stops):
         k = rows.stop_v[s]
@@ -661,15 +640,9 @@ def add_loops(
 
 @procedure
 def targets(
-    m: Mechanism,
-    p: Problem,
-    rows: Rows,
-    f: Found,
-    h: float,
-    rest: float,
-    deep: float,
-    free: "float[:]",
-):
+    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, rest: float, deep: float, free:
+    "float[:]",
+):  # fmt: skip
     """What is added to the rows of every group before the first must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:

@@ -428,15 +428,9 @@ def deepest(
 
 @procedure
 def shifts_wanted(
-    m: Mechanism,
-    p: Problem,
-    rows: Rows,
-    b: Balance,
-    h: float,
-    beta: float,
-    most: float,
-    moved: "float[:]",
-) -> float:
+    m: Mechanism, p: Problem, rows: Rows, b: Balance, h: float, beta: float, most: float, moved:
+    "float[:]",
+) -> float:  # fmt: skip
     """Make the problem that of a shift of positions, in the islands that are ``b.deep``.
 
     Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
