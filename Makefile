@@ -8,8 +8,9 @@ DOCS_STAMP := $(VENV)/.installed-for-docs
 
 PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
+COLLECTED := out/covers.json
 
-.PHONY: help demo test check unit chromium pythons torch fuzz mutants bench docs book uncovered format clean
+.PHONY: help demo test check static unit chromium pythons torch fuzz mutants bench docs book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -48,21 +49,25 @@ $(DOCS_STAMP): pyproject.toml $(STAMP)
 demo: $(DEMO_STAMP)
 	$(BIN)/python examples/demo.py
 
+# Checks take one core, tests what is left; the book map is that of the tests which were collected.
 test: $(STAMP)
-	$(MAKE) --no-print-directory --jobs=2 check unit  # checks take one core, tests what is left
+	$(MAKE) --no-print-directory --jobs=2 static unit COVERS=$(COLLECTED)
+	$(BIN)/python docs/make_book.py --check --covers=$(COLLECTED)
 
-check: $(STAMP)
+check: static
+	$(BIN)/python docs/make_book.py --check
+
+static: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/house.py
-	$(BIN)/python docs/make_book.py --check
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
 unit: $(STAMP) chromium
-	env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal
+	env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal $(COVERS:%=--covers-file=%)
 
 # The viewer is tested in a browser. Where there is none, root gets Debian's.
 chromium:

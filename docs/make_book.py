@@ -2,6 +2,7 @@
 
     python docs/make_book.py              rewrite docs/book.md
     python docs/make_book.py --check      fail when docs/book.md is out of date
+    python docs/make_book.py --check --covers=FILE  the same, by what running tests wrote there
     python docs/make_book.py --uncovered  print the passages that no test covers yet
 
 The passages are listed in docs/contents.txt; tests say what they cover with
@@ -33,7 +34,9 @@ def read_contents():
 
 
 def collect_covers():
-    """Every (passages, functions, test) of the test suite, by asking pytest."""
+    """Every (passages, functions, test) of the test suite: --covers=FILE, or by asking pytest."""
+    for given in (word for word in sys.argv if word.startswith("--covers=")):
+        return json.loads(Path(given.removeprefix("--covers=")).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "covers.json"
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist"]

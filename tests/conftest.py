@@ -47,7 +47,11 @@ LONG = ("feature_matrix/", "documents/test_pages", "viewer/test_in_the_browser",
 """Where the longest tests are: they begin, so that no worker is left with one at the end."""
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    if WORKER in (None, "gw0") and (path := config.getoption("--covers-file")):
+        write_covers(path, items)
+
     def place(item):
         path = item.nodeid.removeprefix("tests/")
         return next(
@@ -56,6 +60,18 @@ def pytest_collection_modifyitems(items):
 
     if WORKER is not None:
         items.sort(key=place)  # the order within each place stays
+
+
+def write_covers(path, items):
+    """What the tests cover, in the order of their files, for docs/make_book.py."""
+    found = {}
+    for item in items:
+        for marker in item.iter_markers("covers"):
+            test, by = item.nodeid.split("[")[0], [_name(f) for f in _by(marker)]
+            entry = {"test": test, "passages": list(marker.args), "by": by}
+            found[json.dumps(entry)] = entry
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(list(found.values())), encoding="utf-8")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -149,22 +165,12 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_collection_finish(session):
+def pytest_collection_finish():
     if WORKER == "gw0" and os.environ["KINETREE_TESTS_FRESH"]:
         COLLECTED.touch()
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     gc.freeze()
     gc.set_threshold(50_000, 10, 5)
-    path = session.config.getoption("--covers-file")
-    if not path:
-        return
-    found = {}
-    for item in session.items:
-        for marker in item.iter_markers("covers"):
-            test, by = item.nodeid.split("[")[0], [_name(f) for f in _by(marker)]
-            entry = {"test": test, "passages": list(marker.args), "by": by}
-            found[json.dumps(entry)] = entry
-    Path(path).write_text(json.dumps(list(found.values())), encoding="utf-8")
 
 
 def _name(thing):
