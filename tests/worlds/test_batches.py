@@ -25,7 +25,7 @@ def sliding(friction=0.4, mass=1.0, size=1.0, restitution=0.0) -> kt.World:
 def test_samples_are_what_single_worlds_are():
     friction, mass = np.array([0.1, 0.2, 0.9]), np.array([0.5, 1.0, 2.0])
     worlds = sliding().batch(3, friction=friction, mass={"box": mass})
-    worlds.step(20, contacts=True)
+    worlds.step(20)
     for k in range(3):
         alone = sliding(friction[k], mass[k])
         alone.step(20)
@@ -72,6 +72,103 @@ def test_gains_and_controls_of_samples():
     np.testing.assert_array_equal(worlds.q, end)
 
 
+def crowd(**options) -> kt.World:
+    """A quadruped that lands beside a box on a ball, with servos."""
+    world = kt.World(**options)
+    world.add_ground(torsion=0.01)
+    world.add("quadruped", name="dog", at=(0, 0, 0.02), on="ground")
+    world.add(shapes.Sphere(0.1), mass=1.0, name="ball", at=(1, 0, 0.1), spin=(0, 0, 9.0))
+    world.add(shapes.Box((0.2, 0.2, 0.1)), mass=2.0, name="box", at=(1.01, 0, 0.26))
+    return world
+
+
+def numbers(n):
+    """Of worlds."""
+    rng = np.random.default_rng(0)
+    return {
+        "friction": rng.uniform(0.2, 1, n), "mass": {"box": rng.uniform(1, 3, n)},
+        "gains": rng.uniform(0.5, 2, n), "restitution": {"ball": rng.uniform(0, 0.5, n)},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("sleeping", [False, True])
+def test_batches_are_single_worlds_to_the_bit_on_any_number_of_threads(sleeping):
+    world, n = crowd(sleeping=sleeping), 9
+    u = np.random.default_rng(1).uniform(-0.2, 0.2, (n, len(world.model.actuators)))
+    alone, number = world.batch(n, **numbers(n)), kt.threads()
+    single = [alone[k] for k in range(n)]
+    for k, x in enumerate(single):
+        for steps in (7, 1, 12):
+            x.step(steps, control=u[k])
+    try:
+        for count in (1, 3):
+            kt.set_threads(count)
+            worlds = world.batch(n, **numbers(n))
+            for steps in (7, 1, 12):
+                worlds.step(steps, control=u)
+            for k, x in enumerate(single):
+                np.testing.assert_array_equal(worlds.q[k], x.q)
+                np.testing.assert_array_equal(worlds.qd[k], x.qd)
+                table, own = worlds.contacts()[k], x.contacts()
+                assert table.names == own.names
+                np.testing.assert_array_equal(table.force, own.force)
+                np.testing.assert_array_equal(table.moment, own.moment)
+                assert worlds.reports[k].contacts == x.report().contacts
+                np.testing.assert_array_equal(
+                    worlds.read_sensors().values[k], x.read_sensors().values
+                )
+    finally:
+        kt.set_threads(number)
+    again = worlds[4]
+    again.step(5, control=u[4])
+    worlds.step(5, control=u)
+    np.testing.assert_array_equal(worlds.q[4], again.q)
+
+
+def test_one_world_that_fails_does_not_lose_the_batch():
+    world = crowd()
+    worlds = world.batch(6)
+    tau = np.zeros((6, world.model.nv))
+    tau[2, -1] = 1e200
+    with pytest.warns(
+        kt.SimulationWarning, match=r"1 of 6 worlds 'world' failed .* world 2: its state"
+    ):
+        worlds.step(4, tau=tau)
+    assert worlds.failed.tolist() == [False, False, True, False, False, False]
+    assert np.isfinite(worlds.q).all()
+    assert "1 failed" in repr(worlds)
+    np.testing.assert_array_equal(worlds.q[2], world.q)
+    assert worlds.reports[2].steps == 0
+    assert worlds.reports[3].steps == 4
+    worlds.reset(worlds.failed)
+    worlds.step(4)
+    world.step(4)
+    assert not worlds.failed.any()
+    np.testing.assert_array_equal(worlds.q[2], world.q)
+
+
+def test_laws_of_joints_and_functions_step_all_worlds():
+    world = crowd(limits="stiff", joint_friction="smooth")
+    worlds = world.batch(3)
+    worlds.step(3, control=lambda t, q, qd: np.full((3, 12), t), tau=lambda t, q, qd: 0.1 * qd)
+    for _ in range(3):
+        world.step(1, control=np.full(12, world.time), tau=0.1 * world.qd)
+    np.testing.assert_allclose(worlds.q[1], world.q, rtol=1e-14, atol=1e-14)
+    worlds.q = np.full((3, world.model.nq), 2.0)
+    np.testing.assert_allclose(np.linalg.norm(worlds.q[:, -4:], axis=1), 1.0, rtol=1e-14)
+
+
+def test_many_contacts_make_room():
+    world = kt.World()
+    world.add_ground()
+    world.add(shapes.Box((0.1, 0.1, 0.1)), mass=1.0, at=[(0.3 * k, 0, 0.05) for k in range(20)])
+    worlds = world.batch(5)
+    worlds.step(2)
+    world.step(2)
+    np.testing.assert_array_equal(worlds.q[3], world.q)
+    assert [len(x) for x in worlds.contacts()] == [80] * 5
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -80,7 +177,7 @@ def test_gains_and_controls_of_samples():
         (lambda w: w.batch(2, friction=[1, 2, 3]), r"friction of 'a batch' must be 2 numbers"),
         (lambda w: w.batch(2, friction={"bax": 1}), "no part or body 'bax'; did you mean 'box'"),
         (lambda w: w.batch(2, size={"ground": 2.0}), "shape 'ground' is a Plane"),
-        (lambda w: w.batch(2).step(1, tau=np.zeros((3, 12))), "2 worlds need 2 rows of inputs"),
+        (lambda w: w.batch(2).step(1, tau=np.zeros((3, 12))), r"tau of 2 worlds must be \(2, 12\)"),
     ],
 )
 def test_messages(call, message):

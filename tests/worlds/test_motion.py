@@ -36,7 +36,7 @@ def test_forces_of_a_stack_are_its_weights():
     assert report.residual <= 1e-6
     assert str(report).startswith("50 steps, 12 contacts in 1 island; velocity error")
     assert "box/box_2" in repr(table)
-    assert table.to_pandas().shape == (12, 15)
+    assert table.to_pandas().shape == (12, 18)
 
 
 def test_a_block_slides_and_stops_where_it_should():

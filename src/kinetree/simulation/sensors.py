@@ -101,8 +101,8 @@ class Sensors(Mapping[str, Sensor]):
         self, q: "ArrayLike | Trajectory", qd: ArrayLike | None = None,
         qdd: ArrayLike | None = None, *, tau: ArrayLike | None = None, f_ext: Forces = None,
         controls: ArrayLike | None = None, activation: ArrayLike | None = None,
-        t: ArrayLike | None = None, contacts: Contacts | None = None,
-        contact_forces: ArrayLike | None = None, scene: Scene | None = None,
+        t: ArrayLike | None = None, contacts: Contacts | list[Contacts] | None = None,
+        contact_forces: ArrayLike | list | None = None, scene: Scene | None = None,
     ) -> "Readings":  # fmt: skip
         """Readings of a state, of many, or along a motion.
 
@@ -117,8 +117,9 @@ class Sensors(Mapping[str, Sensor]):
                 mechanism, against its passive forces.
             activation: of the actuators that have one, in their order; zero by default.
             t: time [s], for clocks.
-            contacts: where bodies touch in a single state, for sensors of touch and of forces.
-            contact_forces: of these contacts along normal and tangents [N], (n, 3).
+            contacts: where bodies touch in a single state, for sensors of touch and of forces; of
+                several states a list, one for each.
+            contact_forces: of these contacts along normal and tangents [N], (n, 3); or a list.
             scene: of a trajectory from a file, what could touch; others know theirs.
         """
         given = {"qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "t": t}
@@ -130,8 +131,14 @@ class Sensors(Mapping[str, Sensor]):
                 raise ModelError("a trajectory says all that sensors depend on; give nothing else")
             q, given, touching = self._along(q, scene)
         elif contacts is not None and contact_forces is not None:
-            touching = [checked(contacts, contact_forces)]
-            given["f_ext"] = self._with_contacts(touching, (), f_ext)
+            several = isinstance(contacts, list)
+            pairs = zip(contacts, contact_forces, strict=True) if several else [
+                (contacts, contact_forces)
+            ]  # fmt: skip
+            touching = [checked(*pair) for pair in pairs]
+            given["f_ext"] = self._with_contacts(
+                touching, np.shape(q)[:-1] if several else (), f_ext
+            )
         return Readings(self, self._values(q, given, touching))
 
     def _along(self, motion, scene):

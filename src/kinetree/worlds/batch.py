@@ -1,7 +1,7 @@
 """Many copies of a world at once, each with its own numbers, state and memory of the solver."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.codegen.runtime.threads import threads
-from kinetree.contact.engine.engine import Memory
-from kinetree.errors import ModelError, ShapeError
+from kinetree.contact.engine.batch import EngineBatch
+from kinetree.contact.history import Residuals
+from kinetree.errors import ModelError, ShapeError, SimulationWarning
 from kinetree.model import Model
 from kinetree.model.arrays import check_finite
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Geometry, Sphere, Surface
+from kinetree.quantities.actuators import driving_force
+from kinetree.quantities.dynamics import forward_dynamics
+from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
-from kinetree.worlds.drives import Drives
-from kinetree.worlds.stepping import Contacts, Report, Steps
+from kinetree.worlds.stepping import Contacts, Report, listed, table, without_forces
 
 if TYPE_CHECKING:
     from kinetree.worlds.world import State, World
@@ -30,58 +32,83 @@ _LENGTHS = {
 
 
 class Worlds:
-    """Copies of a world that are stepped together, on all threads.
+    """Copies of a world that are stepped together, in one call of compiled code, on all threads.
 
     All share one model and the code of its steps; what differs are numbers in tables, the state,
-    and the memory of the solver. ``worlds[k]`` is one of them as a ``World`` of its own.
+    and the memory of the solver. ``worlds[k]`` is one of them as a ``World`` of its own. They are
+    the same to the bit as single worlds, whatever the number of threads.
     """
 
     def __init__(self, world: "World", n: int, columns: Mapping[str, Mapping[str, np.ndarray]]):
         self.world, self.columns, self.model = world, columns, world.model
-        self._start = world.state
-        self._samples = [_Sample(self, k) for k in range(n)]
-        self._team: list[Steps] = []
+        self._start, self._steps, self._is_checked = world.state, world._whole.steps, True
+        self._drives = drives = self._steps.drives
+        laws = drives.laws if drives.is_simple and drives.count else None
+        own = bool({"mass", "size"} & {*columns})
+        self._batch = EngineBatch(lambda: self._steps.new_engine(own), n, laws)
+        self.activation = np.zeros((n, drives.states.size))
+        self._control: Any = None
+        if {"friction", "restitution", "size"} & {*columns}:
+            self._batch.give_shapes(_shape_arrays(self))
+        if own:
+            self._batch.give_inertias(_inertias(self))
+        if "gains" in columns and drives.is_simple:
+            factors = np.ones((n, drives.count))
+            for name, values in columns["gains"].items():
+                factors[:, world[name].actuators if name else slice(None)] *= values[:, None]
+            self._batch.give_gains(factors)
         self.set_state([self._start] * n)
 
     def __len__(self):
-        return len(self._samples)
+        return len(self._batch)
 
     def __getitem__(self, k: int) -> "World":
-        range(len(self))[k]
+        k = range(len(self))[k]
         world = self.world.with_model(_changed(self.world, self.columns, k))
         for what in ("friction", "restitution"):
             if "" in self.columns.get(what, ()):
                 world.coefficients[what] = None
-        world.set_state(self.state[k])
+        world.set_state(self._state(k))
         return world
 
     def __repr__(self):
-        return f"<{len(self)} worlds {self.world.name!r}; t = {self.time:.6g} s>"
+        failed = int(self.failed.sum())
+        stopped = f", {failed} failed" if failed else ""
+        return f"<{len(self)} worlds {self.world.name!r}; t = {self.time:.6g} s{stopped}>"
 
     @property
     def time(self) -> float:
         """Of the first world [s]."""
-        return self._samples[0].time
+        return float(self._batch.time[0])
+
+    @property
+    def times(self) -> np.ndarray:
+        """Of all worlds [s], (n,): a copy."""
+        return self._batch.time.copy()
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Worlds whose state did not stay finite, (n,): they stand still until reset or set."""
+        return self._batch.failed
 
     @property
     def q(self) -> np.ndarray:
         """Positions, (n, nq): a copy."""
-        return np.array([sample.q for sample in self._samples])
+        return self._batch.q
 
     @q.setter
     def q(self, q: ArrayLike):
-        for sample, x in zip(self._samples, self._rows("q", q, self.model.nq), strict=True):
-            sample.q = np.array(x)
+        q = self.world._whole._with_unit_quaternions(self._rows("q", q, self.model.nq))
+        self._batch.put(q, self.qd)
 
     @property
     def qd(self) -> np.ndarray:
         """Velocities, (n, nv): a copy."""
-        return np.array([sample.qd for sample in self._samples])
+        return self._batch.qd
 
     @qd.setter
     def qd(self, qd: ArrayLike):
-        for sample, x in zip(self._samples, self._rows("qd", qd, self.model.nv), strict=True):
-            sample.qd = np.array(x)
+        self._batch.put(self.q, self._rows("qd", qd, self.model.nv))
 
     def _rows(self, what, values, size):
         try:
@@ -94,10 +121,12 @@ class Worlds:
         return check_finite(rows, what)
 
     def step(
-        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None,
-        contacts: bool = False,
-    ) -> None:  # fmt: skip
+        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None
+    ) -> None:
         """Take ``n`` steps in all worlds.
+
+        A world whose state does not stay finite keeps its last one and is ``failed``; a warning
+        names it, and the others go on.
 
         Args:
             n: how many.
@@ -105,141 +134,148 @@ class Worlds:
                 part, ``{"left": u}``; or a function ``(t, q, qd)`` of the states of all worlds,
                 called before every step.
             tau: joint forces, in the same ways.
-            contacts: whether to keep the tables of contacts of the last step, for ``contacts()``.
         """
-        if callable(control) or callable(tau):
-            for k in range(n):
-                state = self.time, self.q, self.qd
-                u = control(*state) if callable(control) else control
-                force = tau(*state) if callable(tau) else tau
-                self._together(1, u, force, contacts and k == n - 1)
-        else:
-            self._together(n, control, tau, contacts)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise ShapeError(f"n must be a whole number of steps, got {n!r}")
+        if not self._is_checked:
+            self._is_checked = True
+            self._steps._warn_inside(self.q[0])
+        before, drives = self.failed, self._drives
+        held = not (callable(control) or callable(tau) or self._steps.laws)
+        held = held and (control is None or (drives.is_simple and not drives.states.size))
+        many, left = (n if held else 1), n
+        while left:
+            state = self.time, self.q, self.qd
+            u = control(*state) if callable(control) else control
+            force = tau(*state) if callable(tau) else tau
+            u = None if u is None else drives.rows(u, self.world._actuators, len(self))
+            force = None if force is None else self._rows("tau", force, self.model.nv)
+            self._take(many, u, force)
+            left -= many
+        new = np.flatnonzero(self.failed & ~before)
+        if new.size:
+            warnings.warn(
+                f"{new.size} of {len(self)} worlds {self.world.name!r} failed and stand still: "
+                f"world {new[0]}: {self._batch.why(new[0])}; forces or velocities are too large "
+                f"for steps of {self.world.timestep:g} s. worlds.failed has them, "
+                f"worlds.reset(worlds.failed) restarts them",
+                SimulationWarning,
+                stacklevel=2,
+            )
 
-    def _together(self, n, control, tau, contacts):
-        count, many = len(self), min(threads(), len(self))
-        while len(self._team) < many:
-            whole = self.world._whole
-            world = self.world
-            parts = self.model, whole.contact, world.joints, world.tolerance, world.sleeping
-            self._team.append(Steps(*parts))
-        h = self.world.timestep
+    def _take(self, n, u, tau):
+        """So many steps with held controls and joint forces."""
+        drives, h, push = self._drives, self.world.timestep, [] if tau is None else [tau]
+        act = self.activation if drives.states.size else None
+        if u is not None and not drives.is_simple:
+            push.append(self._driving_force(u))
+        for law in self._steps.laws:
+            push.append(law(self.model, self.time, self.q, self.qd))
+        total = sum(push[1:], push[0]) if push else None
+        if total is not None:
+            all_of_it = np.zeros((len(total), self._batch.engine.tree.nv))
+            all_of_it[:, self._batch.engine.of_v] = total
+        driven = u is not None and drives.is_simple
+        self._batch.run(
+            h, n, u[None] if driven else None, None if total is None else all_of_it,
+            driven=driven, activation=act,
+        )  # fmt: skip
+        self._control = u
+        if u is not None and act is not None:
+            self.activation = drives.after(np.broadcast_to(u, (len(self), drives.count)), act, h)
 
-        def run(first):
-            for k in range(first, count, many):
-                u = control
-                if isinstance(control, Mapping):
-                    u = {name: _row(x, k, count) for name, x in control.items()}
-                elif control is not None:
-                    u = _row(control, k, count)
-                inputs = u, _row(tau, k, count)
-                self._samples[k].advance(self._team[first], h, n, *inputs, keep=contacts)
+    def _driving_force(self, u):
+        """Joint forces of actuators that have no constant moment arms."""
+        u = np.broadcast_to(u, (len(self), u.shape[-1]))
+        given = self.q, self.qd, u, *((self.activation,) if self._drives.states.size else ())
+        if "gains" not in self.columns:
+            return np.asarray(driving_force(self.model, *given))
+        each = zip(self._models, *given, strict=True)
+        return np.array([driving_force(model, *x) for model, *x in each])
 
-        if many < 2:
-            return run(0)
-        with ThreadPoolExecutor(many) as pool:
-            list(pool.map(run, range(many)))
+    @cached_property
+    def _models(self):
+        """Models of the worlds, for what is computed from them in Python."""
+        return [_changed(self.world, self.columns, k) for k in range(len(self))]
 
     def reset(self, which: ArrayLike | None = None) -> None:
         """Bring all worlds, or those of some numbers or a mask, back to where the batch began."""
         numbers = np.arange(len(self)) if which is None else np.arange(len(self))[np.asarray(which)]
         for k in np.atleast_1d(numbers):
-            self._samples[k].set(self._start)
+            self._set(k, self._start)
+
+    def _state(self, k) -> "State":
+        b = self._batch
+        return self._start._replace(
+            time=float(b.time[k]), q=b.q[k], qd=b.qd[k], activation=self.activation[k].copy(),
+            memory=b.saved(k),
+        )  # fmt: skip
+
+    def _set(self, k, state):
+        self._batch.restore(k, state.q, state.qd, state.memory)
+        self._batch.time[k], self.activation[k] = state.time, state.activation
 
     @property
     def state(self) -> "tuple[State, ...]":
         """The states of all worlds."""
-        return tuple(
-            self._start._replace(
-                time=x.time, q=x.q.copy(), qd=x.qd.copy(), activation=x.activation.copy(),
-                memory=x.saved(),
-            )
-            for x in self._samples
-        )  # fmt: skip
+        return tuple(self._state(k) for k in range(len(self)))
 
     def set_state(self, states: "Sequence[State]") -> None:
         """Go back to states of these worlds."""
-        for sample, state in zip(self._samples, states, strict=True):
-            sample.set(state)
+        for k, state in zip(range(len(self)), states, strict=True):
+            self._set(k, state)
+
+    def _touching(self, k):
+        """Contacts of world ``k`` with forces, moments and velocities, as of the last step."""
+        b = self._batch
+        if b.many.ends[k, 3]:
+            return listed(b.forces(k))
+        return without_forces(self.model, b.q[k], b.qd[k], b.contacts(k))
 
     def contacts(self) -> tuple[Contacts, ...]:
-        """The tables of contacts of all worlds, after ``step(..., contacts=True)``."""
-        found = tuple(sample.contacts for sample in self._samples)
-        if any(table is None for table in found):
-            raise ShapeError("tables of contacts are kept by step(..., contacts=True)")
-        return found  # type: ignore[return-value]
+        """The tables of contacts of all worlds, as of ``World.contacts``."""
+        return tuple(table(self.model, *self._touching(k)) for k in range(len(self)))
+
+    def read_sensors(self) -> Readings:
+        """Readings of all worlds, (n, ...) each, as of ``World.read_sensors``."""
+        b, found, q, qd = self._batch, sensors(self.model), self.q, self.qd
+        kinds, still = {s.kind for s in found.values()}, b.many.ends[:, 3] == 0
+        qdd = (qd - b.before) / self.world.timestep
+        if still.any():
+            zero = np.zeros(self.model.nv)
+            qdd[still] = forward_dynamics(self.model, q[still], qd[still], zero)
+        given: dict[str, Any] = {"t": self.times, "qdd": qdd}
+        if kinds & {"touch", "force", "torque"}:
+            each = [self._touching(k) for k in range(len(self))]
+            given["contacts"] = [x[0] for x in each]
+            given["contact_forces"] = [x[1] for x in each]
+        if self._drives.count:
+            u = np.zeros(self._drives.count) if self._control is None else self._control
+            given["controls"] = np.broadcast_to(u, (len(self), self._drives.count))
+            if self._drives.states.size:
+                given["activation"] = self.activation
+        if not ({"mass", "size"} & {*self.columns} and kinds & {"force", "torque"}):
+            return found(q, qd, **given)
+        each = (  # forces between bodies depend on their masses
+            sensors(model)(q[k], qd[k], **{x: y[k] for x, y in given.items()}).values
+            for k, model in enumerate(self._models)
+        )
+        return Readings(found, np.array(list(each)))
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """Of the last call of ``step``, of all worlds."""
-        return tuple(sample.report for sample in self._samples)
+        b = self._batch.many
+        each = zip(b.ends.tolist(), b.total[:, :10].tolist(), b.errors.tolist(), strict=True)
+        return tuple(
+            Report(steps, Residuals(*total), *counts, *errors, asleep)
+            for (*counts, asleep, steps), total, errors in each
+        )
 
 
-class _Sample:
-    """State and numbers of one world of a batch."""
-
-    def __init__(self, worlds, k):
-        self.worlds, self.k = worlds, k
-        self.kernels: dict[int, Any] = {}
-        self.report: Any = None
-        self.contacts: Contacts | None = None
-        self.steps: Any = None
-
-    def set(self, state):
-        """Take a state."""
-        self.time, self.steps, self.contacts = state.time, None, None
-        self.q, self.qd = np.array(state.q), np.array(state.qd)
-        self.activation = np.array(state.activation)
-        self.memory = Memory({name: np.array(x) for name, x in state.memory.items()})
-
-    def saved(self):
-        """Memory of the solver, for a ``State``."""
-        engine = None if self.steps is None else self.steps.engine
-        arrays = engine.saved() if engine and engine._current is self.memory else self.memory.arrays
-        return {name: np.array(x) for name, x in arrays.items()}
-
-    def advance(self, steps, h, n, control, tau, *, keep):
-        """Take steps with an engine that others use as well."""
-        engine, self.steps = steps.engine, steps
-        for name, array in self._tables(engine).items():
-            setattr(engine.tables.shapes, name, array)
-        if "mass" in self.worlds.columns or "size" in self.worlds.columns:
-            engine.parts.kernels = self._kernels(engine)
-        engine.balance.known = engine.rows.follows = 0  # of another world
-        steps.memory, steps.checked, steps.drives = self.memory, True, self._drives
-        steps.advance(self, self.time, h, n, control, tau, self.worlds.world._actuators)
-        self.report, self.time = steps.report(), self.time + n * h
-        self.contacts = steps.contacts(self) if keep else None
-
-    @cached_property
-    def _model(self):
-        return _changed(self.worlds.world, self.worlds.columns, self.k)
-
-    def _kernels(self, engine):
-        """The code of the terms, tied to the inertias of this world."""
-        if id(engine) not in self.kernels:
-            self.kernels[id(engine)] = engine.tied(self._model)
-        return self.kernels[id(engine)]
-
-    @cached_property
-    def _drives(self):
-        factors = np.ones(len(self.worlds.model.actuators))
-        for name, values in self.worlds.columns.get("gains", {}).items():
-            at = self.worlds.world[name].actuators if name else slice(None)
-            factors[at] *= values[self.k]
-        return Drives(self.worlds.model, factors)
-
-    def _tables(self, engine):
-        """Arrays of ``Shapes`` that differ from those of the world, by name."""
-        if "_arrays" not in vars(self):
-            self._arrays = _shape_arrays(self.worlds, engine, self.k)
-        return self._arrays
-
-
-def _shape_arrays(worlds, engine, k):
-    """Friction, restitution and sizes of sample ``k`` in the tables of an engine."""
-    tables = engine.tables
-    original = worlds.__dict__.setdefault("_original", {})
+def _shape_arrays(worlds):
+    """Friction, restitution and sizes in the tables of shapes that differ, (n, shapes, ...)."""
+    tables = worlds._batch.engine.tables
     names = {
         "friction": ("friction",), "restitution": ("restitution",),
         "size": ("size", "radius", "box", "thin", "place"),
@@ -247,19 +283,44 @@ def _shape_arrays(worlds, engine, k):
     found = {}
     for what, fields in names.items():
         for field in fields if what in worlds.columns else ():
-            first = original.setdefault(field, np.array(getattr(tables.shapes, field)))
-            array = found[field] = np.array(first)
+            first = getattr(tables.shapes, field)
+            array = found[field] = np.tile(first, (len(worlds), *[1] * first.ndim))
             for part, values in worlds.columns[what].items():
                 own = _shapes_of(worlds, part)
-                at = np.flatnonzero(np.isin(tables.numbers, own)) if part else slice(None)
+                at = np.flatnonzero(np.isin(tables.numbers, own)) if part else np.arange(len(first))
+                values = values.reshape(-1, *[1] * (first.ndim))
                 if what == "friction":
-                    array[at, 0] = values[k]
+                    array[:, at, 0] = values[..., 0]
                 elif what == "restitution":
-                    array[at] = values[k]
+                    array[:, at] = values
                 elif field == "place":
-                    array[at, 3::4] *= values[k]
+                    array[:, at, 3::4] *= values
                 else:
-                    array[at] *= values[k]
+                    array[:, at] *= values
+    return found
+
+
+def _inertias(worlds):
+    """Inertias of all bodies, (n, bodies, 10): mass, first moment, moments of inertia."""
+    model, numbers = worlds.model, worlds._batch.engine.numbers
+    if not numbers or model.gravity_compensation:
+        what = "gravity compensation" if numbers else "a joint class without parameters()"
+        raise ModelError(
+            f"masses and sizes of a batch of {model.name!r} would have to be compiled for each "
+            f"world, for it has {what}; make a world of each: world.with_model(...)"
+        )
+    found = np.tile(numbers["inertia"], (len(worlds), 1, 1))
+    for what in ("mass", "size"):
+        for name, values in worlds.columns.get(what, {}).items():
+            at = [
+                i - 1
+                for i in (worlds.world[name].numbers if name else range(1, model.body_count + 1))
+            ]
+            if what == "mass":
+                found[:, at] *= (values / found[0, at, 0].sum())[:, None, None]
+            else:
+                found[:, at, 1:4] *= values[:, None, None]
+                found[:, at, 4:] *= values[:, None, None] ** 2
     return found
 
 
@@ -272,18 +333,6 @@ def _shapes_of(worlds, part):
     ]
 
 
-def _row(values, k, count):
-    """What world ``k`` gets: its row, or the same as all."""
-    if values is None or isinstance(values, str):
-        return values
-    values = np.asarray(values, dtype=float)
-    if values.ndim < 2:
-        return values
-    if len(values) != count:
-        raise ShapeError(f"{count} worlds need {count} rows of inputs, got shape {values.shape}")
-    return values[k]
-
-
 # --- numbers of each sample ----------------------------------------------------------------------
 
 
@@ -292,9 +341,11 @@ def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapeError(f"a batch needs a whole number of worlds, got {n!r}")
     columns = {what: _columns(world, what, x, n) for what, x in given.items() if x is not None}
-    world = world.copy()  # the original may go its own way
+    checked, world = world._whole.steps.checked, world.copy()  # the original goes its own way
     _changed(world, columns, 0)  # names what cannot be changed
-    return Worlds(world, n, columns)
+    worlds = Worlds(world, n, columns)
+    worlds._is_checked = checked
+    return worlds
 
 
 def _columns(world, what, given, n):

@@ -5,87 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.procedures import procedure, record
+from kinetree.contact.engine.batch import Laws, drive
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model.limits import position_index
 from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.forces.actuators import servos_of
-
-
-@record
-class Laws:
-    """Actuators with constant moment arms, and the joints that they drive.
-
-    Attributes:
-        gain: of the control: value, by length, by velocity.
-        bias: likewise.
-        control: smallest and largest control.
-        effort: smallest and largest force before the gear.
-        state: number of the activation, or -1.
-        offset: length where all positions are zero.
-        arm_first: arms of an actuator are ``arm[arm_first[k]:arm_first[k + 1]]``.
-        arm: joint force for a unit of force.
-        arm_q: position variable.
-        arm_v: velocity variable.
-        most: of the velocity variables: largest joint force.
-    """
-
-    count: int
-    nv: int
-    gain: "float[:, 3]"
-    bias: "float[:, 3]"
-    control: "float[:, 2]"
-    effort: "float[:, 2]"
-    state: "int[:]"
-    offset: "float[:]"
-    arm_first: "int[:]"
-    arm: "float[:]"
-    arm_q: "int[:]"
-    arm_v: "int[:]"
-    most: "float[:]"
-
-
-@procedure
-def drive(
-    a: Laws,
-    q: "float[:]",
-    v: "float[:]",
-    u: "float[:]",
-    activation: "float[:]",
-    tau: "float[:]",
-    K: "float[:]",
-    D: "float[:]",
-):
-    """Joint forces, and diagonals of stiffness and damping; see ``algorithms.actuators``."""
-    for i in range(a.nv):
-        tau[i] = 0.0
-        K[i] = 0.0
-        D[i] = 0.0
-    for k in range(a.count):
-        x = min(max(u[k], a.control[k, 0]), a.control[k, 1])
-        if a.state[k] >= 0:
-            x = activation[a.state[k]]
-        l = a.offset[k]
-        ld = 0.0
-        for j in range(a.arm_first[k], a.arm_first[k + 1]):
-            l += a.arm[j] * q[a.arm_q[j]]
-            ld += a.arm[j] * v[a.arm_v[j]]
-        f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
-        f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
-        stiff = 0.0
-        damp = 0.0
-        if a.effort[k, 0] < f and f < a.effort[k, 1]:
-            stiff = max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
-            damp = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)
-        f = min(max(f, a.effort[k, 0]), a.effort[k, 1])
-        for j in range(a.arm_first[k], a.arm_first[k + 1]):
-            i = a.arm_v[j]
-            tau[i] += a.arm[j] * f
-            K[i] += a.arm[j] * a.arm[j] * stiff
-            D[i] += a.arm[j] * a.arm[j] * damp
-    for i in range(a.nv):
-        tau[i] = min(max(tau[i], -a.most[i]), a.most[i])
 
 
 class Drives:
@@ -158,35 +83,43 @@ class Drives:
             control: as in ``World.step``.
             parts: function from the name of a part to the numbers of its actuators.
         """
+        if callable(control):
+            function = call_with_model(control, self.model)
+            return (lambda t, q, qd: self.rows(function(t, q, qd), parts)[0]), False
+        value = self.rows(control, parts)[0]
+        return (lambda t, q, qd: value), True
+
+    def rows(self, control, parts, n=1) -> np.ndarray:
+        """Controls of all actuators of ``n`` worlds, (n, count), or (1, count) of all the same.
+
+        Args:
+            control: not a function, otherwise as in ``World.step``; with a row for each world.
+            parts: function from the name of a part to the numbers of its actuators.
+            n: number of worlds.
+        """
         if not self.count:
             raise ModelError(
                 f"world {self.model.name!r} has no actuators to control; give joint forces, "
                 f"step(tau=...)"
             )
-        if callable(control):
-            function = call_with_model(control, self.model)
-            return (lambda t, q, qd: self._vector(function(t, q, qd), parts)), False
-        value = self._vector(of_posture(self.model, control)[0], parts)
-        return (lambda t, q, qd: value), True
-
-    def _vector(self, control, parts):
         if isinstance(control, dict):
-            u = np.zeros(self.count)
+            u = np.zeros((n, self.count))
             for name, values in control.items():
                 at, values = parts(name), np.asarray(values, dtype=float)
-                if values.shape not in ((), (len(at),)):
+                if values.shape not in ((), (len(at),), (n, len(at))):
                     raise ShapeError(
                         f"control of {name!r} must be {len(at)} numbers, one for each of its "
                         f"actuators, got shape {values.shape}"
                     )
-                u[at] = values
+                u[:, at] = values
         else:
-            u = np.array(control, dtype=float)
-        if u.shape != (self.count,) or not np.all(np.isfinite(u)):
+            u = np.array(of_posture(self.model, control)[0], dtype=float)
+        worlds = f" of {n} worlds" if n > 1 else ""
+        if u.shape not in ((self.count,), (n, self.count)) or not np.all(np.isfinite(u)):
             names = ", ".join(a.name for a in self.model.actuators[:4])
             raise ShapeError(
-                f"control must be {self.count} finite numbers, one for each actuator of world "
-                f"{self.model.name!r} ({names}{', ...' if self.count > 4 else ''}), or by part, "
-                f"{{'left': u}}; got shape {u.shape}"
+                f"control{worlds} must be {self.count} finite numbers, one for each actuator of "
+                f"world {self.model.name!r} ({names}{', ...' if self.count > 4 else ''}), or by "
+                f"part, {{'left': u}}; got shape {u.shape}"
             )
-        return u
+        return u.reshape(-1, self.count)

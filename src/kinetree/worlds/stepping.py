@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.contacts import Contacts as AllContacts
 from kinetree.contact.contacts import contact_axes, velocity
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Residuals, gathered
@@ -33,6 +32,8 @@ class Contacts:
         gap: distance along the normal [m], negative where they overlap, (n,).
         force: on the second body, in world coordinates [N], (n, 3).
         slip: velocity of the second body against the first in the plane of contact [m/s], (n, 3).
+        moment: on the second body at the point, of torsional friction about the normal and of
+            rolling friction about the tangents, in world coordinates [N·m], (n, 3).
     """
 
     names: tuple[str, ...]
@@ -42,6 +43,7 @@ class Contacts:
     gap: np.ndarray
     force: np.ndarray
     slip: np.ndarray
+    moment: np.ndarray
 
     def __len__(self):
         return len(self.gap)
@@ -71,7 +73,8 @@ class Contacts:
 
     def _some(self, mask):
         k = np.flatnonzero(mask)
-        arrays = {x: getattr(self, x)[k] for x in ("point", "normal", "gap", "force", "slip")}
+        names = ("point", "normal", "gap", "force", "slip", "moment")
+        arrays = {x: getattr(self, x)[k] for x in names}
         rows = {x: tuple(getattr(self, x)[i] for i in k) for x in ("names", "bodies")}
         return Contacts(**rows, **arrays)
 
@@ -81,7 +84,7 @@ class Contacts:
         columns: dict[str, Any] = {"first": [a for a, _ in self.bodies]}
         columns["second"] = [b for _, b in self.bodies]
         columns["gap"] = self.gap
-        for name in ("point", "normal", "force", "slip"):
+        for name in ("point", "normal", "force", "slip", "moment"):
             for k, axis in enumerate("xyz"):
                 columns[f"{name}.{axis}"] = getattr(self, name)[:, k]
         return pandas.DataFrame(columns, index=list(self.names))
@@ -97,6 +100,10 @@ class Contacts:
              f"{np.linalg.norm(self.slip[k]):.3g}", " ".join(f"{x:.4g}" for x in self.point[k]))
             for k in range(len(self))
         ]  # fmt: skip
+        if self.moment.any():
+            turning = [f"{x:.3g}" for x in np.linalg.norm(self.moment, axis=1)]
+            head = (*head, "moment [N·m]")
+            rows = [(*row, x) for row, x in zip(rows, turning, strict=True)]
         widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
         lines = ("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
                  for row in (head, *rows))  # fmt: skip
@@ -172,10 +179,14 @@ class Steps:
     @cached_property
     def engine(self) -> Engine:
         """What takes the steps, compiled once for all worlds."""
+        return self.new_engine()
+
+    def new_engine(self, own: bool = False) -> Engine:
+        """Another engine, whose code may read tables of its own."""
         names = ("rest_velocity", "correction_speed", "conserving")
         settings = {name: getattr(self.contact, name) for name in names}
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
-        return Engine(self.model, self.scene, joints=rows, **self.solving, **settings)
+        return Engine(self.model, self.scene, joints=rows, own=own, **self.solving, **settings)
 
     @cached_property
     def resistance(self) -> tuple[np.ndarray, np.ndarray]:
@@ -365,32 +376,14 @@ class Steps:
             )
 
     def _touching(self, whole):
-        """Contacts, their forces and relative velocities along normal and tangents, (n, 3)."""
-        none = np.zeros((0, 3))
-        if not self.model.nv:
-            numbers = np.zeros(0, dtype=int)
-            return AllContacts(numbers, numbers, none, none, np.zeros(0)), none, none
-        if whole.q is self.end:  # which reading q brings up to date
-            found = self.engine.forces()
-            near = (found.contacts.gap <= _NEAR) | np.any(found.force, axis=1)
-            return found.contacts.chosen(near), found.force[near], found.velocity[near]
-        found = self.engine.contacts(whole.q)
-        speed = none
-        if found.size:
-            speed = np.array(velocity(self.model, whole.q, whole.qd, found))
-        return found, np.zeros((found.size, 3)), speed
+        """Contacts, their forces, moments and velocities along normal and tangents, (n, 3)."""
+        if self.model.nv and whole.q is self.end:  # which reading q brings up to date
+            return listed(self.engine.forces())
+        return without_forces(self.model, whole.q, whole.qd, self.engine.contacts(whole.q))
 
     def contacts(self, whole) -> Contacts:
         """The contacts of the last step; after a change, those at the state of ``whole``."""
-        found, forces, slip = self._touching(whole)
-        axes = contact_axes(found.normal) if found.size else np.zeros((0, 3, 3))
-        slip = slip * np.array([0.0, 1.0, 1.0])
-        names = self.model.body_names
-        bodies = zip(found.predecessor, found.successor, strict=True)
-        return Contacts(
-            found.names, tuple((names[a], names[b]) for a, b in bodies), found.point, found.normal,
-            found.gap, np.einsum("nk,nki->ni", forces, axes), np.einsum("nk,nki->ni", slip, axes),
-        )  # fmt: skip
+        return table(self.model, *self._touching(whole))
 
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""
@@ -400,7 +393,7 @@ class Steps:
         if moved:
             given["qdd"] = self.rate
         if any(s.kind in ("touch", "force", "torque") for s in sensors.values()):
-            given["contacts"], given["contact_forces"], _ = self._touching(whole)
+            given["contacts"], given["contact_forces"] = self._touching(whole)[:2]
         if self.drives.count:
             given["controls"] = np.zeros(self.drives.count) if u is None else u
             if self.drives.states.size:
@@ -411,6 +404,32 @@ class Steps:
 _NONE = np.zeros(0)
 _NEAR = 1e-6  # [m] up to which a contact without force is listed
 _DEEP = 1e-3  # of the largest shape, from which on bodies count as inside each other
+
+
+def listed(found):
+    """Contacts that touch or exert forces, with forces, moments and velocities, (n, 3) each."""
+    near = (found.contacts.gap <= _NEAR) | np.any(found.force, axis=1)
+    rest = (x[near] for x in (found.force, found.moment, found.velocity))
+    return found.contacts.chosen(near), *rest
+
+
+def without_forces(model, q, qd, found):
+    """The same for contacts at a state to which no step has led."""
+    none = np.zeros((found.size, 3))
+    moving = found.size and model.nv
+    return found, none, none, np.array(velocity(model, q, qd, found)) if moving else none
+
+
+def table(model, found, force, moment, speed) -> Contacts:
+    """Contacts of a world, from what is known along normal and tangents."""
+    axes = contact_axes(found.normal) if found.size else np.zeros((0, 3, 3))
+    parts = force, speed * np.array([0.0, 1.0, 1.0]), moment
+    names = model.body_names
+    bodies = zip(found.predecessor, found.successor, strict=True)
+    return Contacts(
+        found.names, tuple((names[a], names[b]) for a, b in bodies), found.point, found.normal,
+        found.gap, *(np.einsum("nk,nki->ni", x, axes) for x in parts),
+    )  # fmt: skip
 
 
 def _joined(total, residuals):

@@ -759,15 +759,15 @@ class Whole:
         for length in {len(where) for _, where in at}:
             of = [(i, where) for i, where in at if len(where) == length]
             where = np.array([x for _, x in of])
-            sizes = np.linalg.norm(q[where], axis=1)
+            sizes = np.linalg.norm(q[..., where], axis=-1)
             if not sizes.all():
-                name = model.joint_names[of[int(np.argmin(sizes))][0] - 1]
+                name = model.joint_names[of[int(np.argmin(sizes)) % len(of)][0] - 1]
                 raise ShapeError(
                     f"q of world {model.name!r} has a quaternion of length zero, which points "
                     f"nowhere, at joint {name!r}; no rotation is (1, 0, 0, 0)"
                 )
             off = np.abs(sizes - 1) > 1e-12  # others keep their bits
-            q[where[off]] /= sizes[off, None]
+            q[..., where] /= np.where(off, sizes, 1.0)[..., None]
         return q
 
     def set(self, q, qd, *, activation=None):

@@ -132,7 +132,8 @@ class Bound:
             ends = at + np.cumsum(widths)
             words[:, ROW], at = ends - widths, int(ends[-1]) if len(ends) else at
             for k, name in enumerate(plan.numbers[domain], start=NUMBERS):
-                array = self._array(data.numbers[domain][name], code.dtype)
+                array = np.asarray(data.numbers[domain][name], dtype=code.dtype, order="C")
+                self.kept.append(array)  # of all kernels of a robot: who owns it may change numbers
                 words[:, k] = array.ctypes.data + np.arange(rows.count) * array.strides[0]
         for domain in records:
             for name, target, k in plan.domains[domain]:

@@ -56,6 +56,14 @@ if hasattr(os, "register_at_fork"):  # threads do not survive in a forked proces
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+def on_threads(function, count):
+    """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on a thread of its own."""
+    jobs = [_pool(count - 1).submit(function, k) for k in range(1, count)]
+    function(0)
+    for job in jobs:
+        job.result()
+
+
 def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
     """``ufunc(*arrays)``, split along the longest batch axis when it pays."""
     count = threads()
@@ -75,10 +83,7 @@ def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
         piece = (*([slice(None)] * axis), slice(cuts[k], cuts[k + 1]))
         _quiet(ufunc, *(a[piece] for a in full), out=tuple(o[piece] for o in outs))
 
-    jobs = [_pool(count - 1).submit(part, k) for k in range(1, count)]
-    part(0)
-    for job in jobs:
-        job.result()
+    on_threads(part, count)
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

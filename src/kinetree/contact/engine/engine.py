@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.codegen.loops.data import BODIES, SINGLE
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
@@ -24,6 +25,7 @@ from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
 from kinetree.errors import SingularError
 from kinetree.model.gearing import Gearing
+from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_passive_forces, joint_values
 from kinetree.model.model import Model
 
@@ -105,6 +107,7 @@ class Engine:
         forces: kernel of ``t, q, qd, inputs`` to joint forces, or None: ``tau`` of ``step`` are
             then its inputs. Not for models with couplings.
         resistance: kernel of the same to stiffness and damping of these forces, or None.
+        own: whether its code reads tables of its own, ``numbers``.
     """
 
     def __init__(
@@ -112,10 +115,11 @@ class Engine:
         rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
-        resistance: Any = None, sleeping: bool = False,
+        resistance: Any = None, sleeping: bool = False, own: bool = False,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
-        tree = self.tree = model.uncoupled.spanning_tree
+        tree = model.uncoupled.spanning_tree
+        tree = self.tree = tree.replace() if own else tree
         every = np.arange(tree.nq), np.arange(tree.nv)
         self.of_q, self.of_v = model.independent_variables if model.couplings else every
         self.tables = shape_tables(scene)
@@ -150,7 +154,7 @@ class Engine:
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
-            touch=self.touch, found=self.found, balance=self.balance, kernels=self.tied(model),
+            touch=self.touch, found=self.found, balance=self.balance, kernels=self.tied(),
             total=self._total, sleep=self.sleep,
         )  # fmt: skip
         self._current: Memory | None = None
@@ -218,30 +222,37 @@ class Engine:
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    def tied(self, model: Model) -> Kernels:
-        """The code of a step, tied to the arrays here, for this model or one with other numbers."""
-        s, m, b = self.s, self.mechanism, self.balance
-        forces, resistance = self._applied
-        tree = model.uncoupled.spanning_tree
-        h, one = s.part, m.pose[1:]
-        tied = {
-            "to_middle": ("moved", s.q, s.v, s.v, h, s.q_m, s.v_m),
-            "to_end": ("moved", s.q_m, s.after, s.after, h, s.q_e, s.v_e),
-            "to_shifted": ("moved", s.q_m, s.after, s.x, h, s.q_e, s.v_e),
-            "terms": ("terms", s.q_m, one, m.S, m.F),
-            "bias": ("bias", s.q_m, s.mean, s.given, s.bias),
-            "energy_before": ("energies", s.q, s.v, b.of_motion, b.of_place),
-            "energy_after": ("energies", s.q_e, s.v_e, b.of_motion, b.of_place),
+    def tied(self) -> Kernels:
+        """The code of a step, tied to the arrays here."""
+        s, m, b, rows = self.s, self.mechanism, self.balance, self.rows
+        h, one, now = s.part, m.pose[1:], (s.time, s.q, s.v, s.inputs)
+        arrays = {
+            "to_middle": (s.q, s.v, s.v, h, s.q_m, s.v_m),
+            "to_end": (s.q_m, s.after, s.after, h, s.q_e, s.v_e),
+            "to_shifted": (s.q_m, s.after, s.x, h, s.q_e, s.v_e),
+            "terms": (s.q_m, one, m.S, m.F),
+            "bias": (s.q_m, s.mean, s.given, s.bias),
+            "springs": (s.q, s.v, s.spring),
+            "forces": (*now, s.tau),
+            "resistance": (*now, s.more_K, s.more_D),
+            "energy_before": (s.q, s.v, b.of_motion, b.of_place),
+            "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
+            "loops": (s.q_m, rows.loop_K, rows.loop_error),
+            "loops_end": (s.q_e, rows.loop_K, rows.loop_error),
         }
-        now = s.time, s.q, s.v, s.inputs
-        return Kernels(forces=tied_code(forces, *now, s.tau), **{
-            name: tied_code(term_kernel(tree, kernel) if tree.nv else None, *arrays)
-            for name, (kernel, *arrays) in tied.items()
-        }, springs=tied_code(spring_kernel(model) if s.springs else None, s.q, s.v, s.spring),
-           resistance=tied_code(resistance, *now, s.more_K, s.more_D),
-           loops=tied_code(self._constraints, s.q_m, self.rows.loop_K, self.rows.loop_error),
-           loops_end=tied_code(self._constraints, s.q_e, self.rows.loop_K, self.rows.loop_error),
-        )  # fmt: skip
+        kernels: dict[str, Any] = {
+            name: term_kernel(self.tree, of) for name, of in _TERMS.items() if self.tree.nv
+        }
+        kernels["forces"], kernels["resistance"] = self._applied
+        kernels["springs"] = spring_kernel(self.model, self.tree) if s.springs else None
+        kernels["loops"] = kernels["loops_end"] = self._constraints
+        return Kernels(**{name: tied_code(kernels.get(name), *x) for name, x in arrays.items()})
+
+    @property
+    def numbers(self) -> dict[str, Array]:
+        """Tables that the code reads, by name, to be written where the engine has its own."""
+        data = data_of(self.tree)
+        return {} if data is None else data.numbers[BODIES] | data.numbers[SINGLE]
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -355,12 +366,13 @@ class Engine:
         for name in _OF_CONTACTS if len(key) else ():
             getattr(rows, name)[: len(key)] = memory.arrays[name]
         rows.known = len(key)
-        rows.follows = int(np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd])))
-        self.balance.known = int(rows.follows and memory.arrays["energy_known"])
+        same = np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd]))
+        rows.follows = int(same and memory.arrays.get("follows", 1))
+        self.balance.known = int(same and memory.arrays["energy_known"])
         for name in ("change", "last"):
-            getattr(s, name)[:] = memory.arrays[name] if rows.follows else 0.0
+            getattr(s, name)[:] = memory.arrays[name] if same else 0.0
         self._wake()
-        if rows.follows:
+        if same:
             self.balance.energy[:] = memory.arrays["energy"]
             for name in _OF_SLEEP:
                 getattr(self.sleep, name)[:] = memory.arrays.get(name, 0)
@@ -390,7 +402,7 @@ class Engine:
             "energy": self.balance.energy.copy(),
         }
         more |= {name: getattr(self.sleep, name).copy() for name in _OF_SLEEP}
-        more["energy_known"] = np.array(self.balance.known)
+        more |= {"energy_known": np.array(self.balance.known), "follows": np.array(rows.follows)}
         return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | more
 
     def forces(self) -> "ContactForces":
@@ -479,6 +491,12 @@ _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
     "kept": (6,), "force": (6,), "slip": (3,), "dim": (), "loop_of": (), "end": (),
     "ended": (3,), "prior": (3,), "bend": (3,),
+}  # fmt: skip
+
+
+_TERMS = {
+    "to_middle": "moved", "to_end": "moved", "to_shifted": "moved", "terms": "terms",
+    "bias": "bias", "energy_before": "energies", "energy_after": "energies",
 }  # fmt: skip
 
 

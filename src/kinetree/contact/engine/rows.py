@@ -478,8 +478,8 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
                 rows.key[n, 0] = f.first[k]
                 rows.key[n, 1] = f.second[k]
                 rows.key[n, 2] = f.feature[k]
-                for r in range(p.dim[g]):
-                    rows.kept[n, r] = p.impulse[row + r] / h
+                for r in range(6):
+                    rows.kept[n, r] = p.impulse[row + r] / h if r < p.dim[g] else 0.0
                 for r in range(3):
                     end = rows.slip[g, r] - rows.bend[g, r]
                     rows.ended[n, r] = end if has_ended else rows.prior[g, r]

@@ -1,10 +1,13 @@
-"""Steps of ``simulate`` by the engine: single motions, and batches one motion after the other."""
+"""Steps of ``simulate`` by the engine: single motions, and batches."""
 
+from functools import cached_property
+from math import prod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Notes, Residuals, gathered
 from kinetree.contact.stepping.inertia import straight_motion
@@ -128,13 +131,14 @@ class EngineStepper(Stepper):
             if field.actuators is not None:
                 native["resistance"] = _resistance.compiled(model, *start, field=field)
         self.is_native = self.is_plain or bool(native)
-        self.engine = Engine(
+        self._new_engine = lambda: Engine(
             model, settings.scene, joints=joints, tolerance=engine_tolerance(settings.tolerance),
             rest_velocity=settings.rest_velocity, correction_speed=settings.correction_speed,
             conserving=settings.conserving and self.prescription is None,
             stiffness=settings.stiffness, damping=settings.damping, springs=self.is_plain,
             flying=self.flies, free=free, **native,
         )  # fmt: skip
+        self.engine = self._new_engine()
         self.notes.engine = self.engine
         self._resists = self.engine.stiffness, self.engine.damping
         self.memories = np.empty(batch, dtype=object)
@@ -162,6 +166,11 @@ class EngineStepper(Stepper):
         if q.shape[:-1] != self.batch:  # one sample of a batch, to locate an event
             end, _ = self.single(Memory(), t, h, q, qd, tau, count)
             return end[:3]
+        simple = not (
+            self.flies and (self.method.solves or self.method.closes or self.model.couplings)
+        )
+        if self.batch and self._is_steady and simple:
+            return self._together(t, h, q, qd, tau, count)
         after = [np.empty_like(q), np.empty_like(qd), np.empty(self.batch)]
         held = np.empty(self.batch, dtype=object)
         residuals = np.empty((*self.batch, len(Residuals._fields)))
@@ -171,6 +180,36 @@ class EngineStepper(Stepper):
             for place, value in zip((*after, residuals), end, strict=True):
                 place[index] = value
         self.notes.take(held, residuals)
+        return tuple(after)
+
+    @cached_property
+    def _many(self):
+        return EngineBatch(
+            self._new_engine, prod(self.batch), flight=self._one if self.flies else None
+        )
+
+    def _together(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` of all motions of the batch after several steps, in one call."""
+        b, model = self._many, self.model
+        n, engine = len(b), b.engine
+        b.put(q.reshape(n, model.nq), qd.reshape(n, model.nv))
+        b.time[:], held = t, np.ascontiguousarray(tau).reshape(n, -1)
+        if not engine.s.forced:
+            held = np.zeros((n, engine.tree.nv))
+            held[:, engine.of_v] = np.reshape(tau, (n, -1))
+        b.run(h, count, None, held)
+        joints, zero, listed = b.joint_forces, np.zeros(model.nv), np.empty(n, dtype=object)
+        for k in np.flatnonzero(b.many.ends[:, 1]):
+            found = b.keys_and_forces(k)
+            listed[k] = _Held(*found, joints[k], zero)
+        ends = [b.q, b.qd, b.many.total[:, 10].copy(), b.many.total[:, :10].copy()]
+        for k in np.flatnonzero(b.failed):  # once more, for the error to say when and where
+            start = (x.reshape(n, -1)[k] for x in (q, qd, tau))
+            end, listed[k] = self.single(Memory(), t, h, *start, count)
+            for place, value in zip(ends, end, strict=True):
+                place[k] = value
+        after = [x.reshape(*self.batch, *x.shape[1:]) for x in ends]
+        self.notes.take(listed.reshape(self.batch), after.pop())
         return tuple(after)
 
     def single(self, memory, t, h, q, qd, tau, count):

@@ -174,14 +174,14 @@ def constraint_kernel(model, which):
     return _traced(model, "constraints", text, [Argument("q", (full.nq,))])
 
 
-def spring_kernel(model):
+def spring_kernel(model, tree):
     """Forces of springs and dampers in the variables of all joints, (nv,) of ``uncoupled``.
 
     Those of joints that close loops, of tendons, and carried weight are among them.
     """
     full, (of_q, of_v) = model.uncoupled, _independent(model)
     if not (model.couplings or model.loops or model.tendons or model.gravity_compensation):
-        return term_kernel(model.spanning_tree, "springs")
+        return term_kernel(tree, "springs")
 
     def text(q, qd):
         tau = spring_and_damper_force(model, q[of_q], qd[of_v])
