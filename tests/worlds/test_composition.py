@@ -143,6 +143,8 @@ def test_links_that_overlap_at_the_start_are_left_out():
     world.reset()
     assert world.exclude_overlaps() == pairs
     assert set(world.contacts().names) == {f"chain.{x}/ball:0" for x in "abc"}
+    with pytest.raises(kt.UnknownNameError, match="frame or shape 'bal'; did you mean 'ball'"):
+        world.exclude("chain", "bal")
     world.exclude("chain", "ball")
     world.step()
     assert not len(world.contacts())

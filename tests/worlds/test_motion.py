@@ -287,3 +287,34 @@ def test_a_world_in_which_nothing_moves_can_be_stepped(ground):
         world.step(3)
     assert world.time == pytest.approx(3 * world.timestep)
     assert len(world.contacts()) == 0
+
+
+def test_moments_of_contacts_slow_down_a_spinning_disc_and_a_rolling_ball():
+    """I dω/dt = Σ r x f + m, with m = torsion N about the normal, rolling N against the rolling."""
+    world = kt.World()
+    world.add_ground(friction=0.5, torsion=0.02, rolling=0.0)
+    top = world.add(shapes.Sphere(0.1), mass=2.0, name="top", at=(0, 0, 0.1), spin=(0, 0, 10.0))
+    disc = world.add(shapes.Cylinder(0.1, 0.02), mass=2.0, name="disc", at=(1, 0, 0.01),
+                     spin=(0, 0, 40.0))  # fmt: skip
+    ball = world.add(shapes.Sphere(0.1), mass=2.0, name="ball", at=(2, 0, 0.1), rolling=0.001,
+                     velocity=(1.0, 0, 0), spin=(0, 10.0, 0))  # fmt: skip
+    world.step(50)
+    parts = {top: 0.008, disc: 0.01, ball: 0.008}  # with inertias about the axes of their spins
+    before = [(x.spin, x.position) for x in parts]
+    world.step()
+    table, weight, h = world.contacts(), 2.0 * GRAVITY, world.timestep
+    for (part, I), (spin, place) in zip(parts.items(), before, strict=True):
+        own = table.of(part.name)
+        arm = own.point - (part.position + place) / 2  # contacts are those in the middle
+        torque = np.sum(np.cross(arm, own.force) + own.moment, axis=0)
+        change = I * (part.spin - spin) / h
+        np.testing.assert_allclose(torque[1:], change[1:], atol=2e-6 * weight * 0.1)
+        assert np.abs(change).max() > 1e-3 * weight * 0.1
+    np.testing.assert_allclose(
+        table.of("top").moment[0], (0, 0, -0.02 * weight), rtol=1e-5, atol=1e-6
+    )
+    along, about = table.of("ball").force[0, 0] / 0.5, table.of("ball").moment[0, 1] / 0.001
+    assert about < -0.99 * weight  # on the cone, which both share
+    assert np.hypot(along, about) == pytest.approx(weight, rel=1e-6)
+    assert "moment [N·m]" in repr(table)
+    assert "moment.z" in table.to_pandas()

@@ -1,13 +1,12 @@
 """``World``: robots, objects and terrain put together, stepped, saved and looked at."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import (
     ModelError,
-    ModelWarning,
     ShapeError,
     SimulationError,
     UnknownNameError,
@@ -27,6 +25,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
 from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import Posture, as_placement
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
@@ -34,31 +33,14 @@ from kinetree.spelling import did_you_mean
 from kinetree.worlds import pieces
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
-from kinetree.worlds.stepping import Contacts, Report, Steps
+from kinetree.worlds.stepping import Contacts, Report
+from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load, save
 
 if TYPE_CHECKING:
     from kinetree.worlds.batch import Worlds
 
 _SURFACE = tuple(f.name for f in fields(Surface))
 _SETTINGS = tuple(f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance"))
-
-
-class State(NamedTuple):
-    """All that a world needs to go on with the same bits.
-
-    Attributes:
-        time: [s].
-        q: positions, (nq,).
-        qd: velocities, (nv,).
-        activation: of the actuators that have one, (m,).
-        memory: of the solver: forces of the last step by contact, from which the next one starts.
-    """
-
-    time: float
-    q: np.ndarray
-    qd: np.ndarray
-    activation: np.ndarray
-    memory: Any
 
 
 class World:
@@ -155,10 +137,11 @@ class World:
             color: of an object: red, green, blue and opacity.
             surface: friction and so on of all its shapes.
             **coefficients: single fields of ``kinetree.geometry.Surface`` for all its shapes:
-                ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on. The
-                velocity of a conveyor's surface is in ``surface``.
+                ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on; with
+                ``rolling`` or ``torsion``, ``condim`` is 6 or 4 by default. The velocity of a
+                conveyor's surface is in ``surface``.
         """
-        places = pieces.placements(at)
+        places, coefficients = pieces.placements(at), _acting(coefficients)
         options = {
             "name": name, "q": q, "qd": qd, "mass": mass, "density": density, "inertia": inertia,
             "joint": joint, "velocity": velocity, "spin": spin, "fixed": fixed, "prefix": prefix,
@@ -307,6 +290,7 @@ class World:
     def _touching(self, name: str) -> list[str]:
         """Names of the links or shapes of a part, which may also be one of these itself."""
         if name not in self._parts:
+            self._require_known(name)
             return [name]
         piece, inside = self._parts[name]
         if piece.model is None or inside == ():
@@ -314,6 +298,20 @@ class World:
         shapes = [g for g in piece.model.geometry if inside is None or g.body in inside]
         links = dict.fromkeys(_link_of(piece.model, g) for g in shapes if g.collision)
         return [piece.prefix + link for link in links]
+
+    def _require_known(self, name):
+        """Raise UnknownNameError unless pieces have a body, link, frame or shape of this name."""
+        known = {self._base.base_name, *self._parts}
+        for piece in self._pieces:
+            m = piece.model
+            if m is not None:
+                own = names_that_touch(m.base_name, m.bodies, m.frames, m.geometry)
+                known |= {piece.prefix + x for x in own}
+        if not isinstance(name, str) or not is_known(name, known):
+            raise UnknownNameError(
+                f"world {self.name!r} has no part, body, link, frame or shape {name!r}; "
+                f"{did_you_mean(str(name), sorted(known))}"
+            )
 
     def _unique(self, name):
         """The name, with a number where it is taken."""
@@ -369,7 +367,7 @@ class World:
             piece.q, piece.qd = whole.q[at_q].copy(), whole.qd[at_v].copy()
 
     @cached_property
-    def _whole(self) -> "Whole":
+    def _whole(self) -> Whole:
         return Whole(self)
 
     @property
@@ -559,7 +557,7 @@ class World:
 
     # --- copies, and other functions of kinetree ---------------------------------------------
 
-    def simulated(self) -> "Simulated":
+    def simulated(self) -> Simulated:
         """What ``kinetree.simulate(world, ...)`` starts from."""
         whole, joints = self._whole, (self.joints["friction"], self.joints["limits"])
         return Simulated(
@@ -573,8 +571,6 @@ class World:
             model: the model of the world, changed by ``model.replace(...)``; bodies, joints and
                 actuators must be the same.
         """
-        from kinetree.worlds.files import fill
-
         names = ("body_names", "joint_names", "nq")
         if any(getattr(model, x) != getattr(self.model, x) for x in names):
             raise ModelError(
@@ -627,15 +623,11 @@ class World:
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write the world with its state to a file, ``.npz``; ``World.load`` reads it."""
-        from kinetree.worlds.files import save
-
         return save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "World":
         """The world in a file that ``save`` wrote; it goes on with the same bits."""
-        from kinetree.worlds.files import load
-
         return load(cls, path)
 
     @classmethod
@@ -651,8 +643,6 @@ class World:
             **options: of ``World`` and of ``kinetree.load``; and ``posture``, the name of a
                 keyframe to start from.
         """
-        from kinetree.worlds.files import from_file
-
         return from_file(cls, path, options)
 
     def view(self, **options: Any) -> Any:
@@ -662,130 +652,6 @@ class World:
         return kinetree.view(self, **options)
 
 
-class Simulated(NamedTuple):
-    """A world as ``kinetree.simulate`` needs it.
-
-    Attributes:
-        model: the whole world.
-        q: positions.
-        qd: velocities.
-        timestep: [s].
-        contact: the contact model.
-        joints: how dry friction and limits of joints are taken.
-    """
-
-    model: Model
-    q: np.ndarray
-    qd: np.ndarray
-    timestep: float
-    contact: TimeStepping
-    joints: tuple
-
-
-class Whole:
-    """A world that is put together: its model, scene, state and steps."""
-
-    def __init__(self, world: World):
-        self.model, self.numbers = pieces.composed(world._base, world._pieces, world._pairs)
-        slices = self.model.q_slice, self.model.v_slice
-        starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
-                  for r in self.numbers for x in slices]  # fmt: skip
-        self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
-        self.is_ahead = False  # the engine has a later state
-        self._q = self._with_unit_quaternions(
-            np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
-        )
-        self._qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
-        self.activation = np.zeros(sum(bool(a.activation) for a in self.model.actuators))
-        self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
-        self.ranges = dict(zip((id(p) for p in world._pieces), self.numbers, strict=True))
-        self._world = world
-
-    def _state(self):
-        if self.is_ahead:
-            self.is_ahead = False
-            self._q, self._qd = self.steps.current()
-        return self._q, self._qd
-
-    @property
-    def q(self) -> np.ndarray:
-        """Positions."""
-        return self._state()[0]
-
-    @q.setter
-    def q(self, q: np.ndarray):
-        self._state()
-        self._q = q
-
-    @property
-    def qd(self) -> np.ndarray:
-        """Velocities."""
-        return self._state()[1]
-
-    @qd.setter
-    def qd(self, qd: np.ndarray):
-        self._state()
-        self._qd = qd
-
-    @cached_property
-    def scene(self) -> Scene:
-        """What can touch."""
-        with warnings.catch_warnings():
-            if not any(g.body == 0 for g in self.model.geometry):  # nothing to fall through
-                warnings.simplefilter("ignore", ModelWarning)
-            return Scene(self.model, **self._world.coefficients)
-
-    @cached_property
-    def contact(self) -> TimeStepping:
-        """The contact model."""
-        settings: dict[str, Any] = {"tolerance": 1e-3 * self._world.tolerance}
-        settings |= self._world.settings
-        return TimeStepping(self.scene, **settings)
-
-    @cached_property
-    def steps(self) -> Steps:
-        """What takes the steps."""
-        world = self._world
-        return Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
-
-    def _with_unit_quaternions(self, q):
-        """A copy of ``q``, whose quaternions may have any length but zero."""
-        model, q = self.model, np.array(q, dtype=float)
-        at = [
-            (i, np.arange(model.nq)[model.q_slice[i]][part])
-            for i in range(1, model.body_count + 1)
-            for part in model.joint[i].unit_parts
-        ]
-        for length in {len(where) for _, where in at}:
-            of = [(i, where) for i, where in at if len(where) == length]
-            where = np.array([x for _, x in of])
-            sizes = np.linalg.norm(q[..., where], axis=-1)
-            if not sizes.all():
-                name = model.joint_names[of[int(np.argmin(sizes)) % len(of)][0] - 1]
-                raise ShapeError(
-                    f"q of world {model.name!r} has a quaternion of length zero, which points "
-                    f"nowhere, at joint {name!r}; no rotation is (1, 0, 0, 0)"
-                )
-            off = np.abs(sizes - 1) > 1e-12  # others keep their bits
-            q[..., where] /= np.where(off, sizes, 1.0)[..., None]
-        return q
-
-    def set(self, q, qd, *, activation=None):
-        """Set the state, checked; quaternions are made unit."""
-        for what, x, size in (("q", q, self.model.nq), ("qd", qd, self.model.nv)):
-            x = np.asarray(x, dtype=float)
-            if x.shape != (size,) or not np.all(np.isfinite(x)):
-                raise ShapeError(
-                    f"{what} of world {self.model.name!r} must be {size} finite numbers, got shape "
-                    f"{x.shape}"
-                )
-        self._world._require_rest("set its state")
-        self._q, self._qd = self._with_unit_quaternions(q), np.array(qd, dtype=float)
-        self.is_ahead = False
-        if activation is not None:
-            self.activation = np.array(activation, dtype=float)
-
-
 def _surface(surface, coefficients) -> Surface | None:
     unknown = [key for key in coefficients if key not in _SURFACE]
     if unknown:
@@ -793,7 +659,14 @@ def _surface(surface, coefficients) -> Surface | None:
         raise TypeError(f"a surface has no {unknown[0]!r}; {hint}")
     if surface is not None and coefficients:
         raise ModelError(f"give surface= or {next(iter(coefficients))}=, not both")
-    return Surface(**coefficients) if coefficients else surface
+    return Surface(**_acting(coefficients)) if coefficients else surface
+
+
+def _acting(coefficients):
+    """Coefficients of a surface with as many directions (``condim``) as they act in."""
+    rolls, spins = (coefficients.get(name) for name in ("rolling", "torsion"))
+    dim = {"condim": 6} if rolls else {"condim": 4} if spins else {}
+    return dim | coefficients
 
 
 def _named_parameters(function):

@@ -1,0 +1,245 @@
+"""A world that is put together: its model, scene, state and steps; and worlds in files."""
+
+import inspect
+import json
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kinetree.contact.scene import Scene
+from kinetree.contact.settings import TimeStepping
+from kinetree.errors import LoadError, ModelWarning, ShapeError
+from kinetree.loaders.load import announced, read
+from kinetree.model import Model
+from kinetree.simulation.results.archives import Archive
+from kinetree.spatial import Plucker
+from kinetree.worlds.parts import tree_parts
+from kinetree.worlds.pieces import PLACED, composed, robot
+from kinetree.worlds.stepping import Steps
+
+if TYPE_CHECKING:
+    from kinetree.worlds.world import World
+
+FORMAT = "kinetree world 1"
+
+
+class State(NamedTuple):
+    """All that a world needs to go on with the same bits.
+
+    Attributes:
+        time: [s].
+        q: positions, (nq,).
+        qd: velocities, (nv,).
+        activation: of the actuators that have one, (m,).
+        memory: of the solver: forces of the last step by contact, from which the next one starts.
+    """
+
+    time: float
+    q: np.ndarray
+    qd: np.ndarray
+    activation: np.ndarray
+    memory: Any
+
+
+class Simulated(NamedTuple):
+    """A world as ``kinetree.simulate`` needs it.
+
+    Attributes:
+        model: the whole world.
+        q: positions.
+        qd: velocities.
+        timestep: [s].
+        contact: the contact model.
+        joints: how dry friction and limits of joints are taken.
+    """
+
+    model: Model
+    q: np.ndarray
+    qd: np.ndarray
+    timestep: float
+    contact: TimeStepping
+    joints: tuple
+
+
+class Whole:
+    """A world that is put together: its model, scene, state and steps."""
+
+    def __init__(self, world: "World"):
+        self.model, self.numbers = composed(world._base, world._pieces, world._pairs)
+        slices = self.model.q_slice, self.model.v_slice
+        starts = [slice(x[r.start].start if len(r) else 0, x[r[-1]].stop if len(r) else 0)
+                  for r in self.numbers for x in slices]  # fmt: skip
+        self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
+        self.is_ahead = False  # the engine has a later state
+        self._q = self._with_unit_quaternions(
+            np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
+        )
+        self._qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
+        self.activation = np.zeros(sum(bool(a.activation) for a in self.model.actuators))
+        self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
+        self.ranges = dict(zip((id(p) for p in world._pieces), self.numbers, strict=True))
+        self._world = world
+
+    def _state(self):
+        if self.is_ahead:
+            self.is_ahead = False
+            self._q, self._qd = self.steps.current()
+        return self._q, self._qd
+
+    @property
+    def q(self) -> np.ndarray:
+        """Positions."""
+        return self._state()[0]
+
+    @q.setter
+    def q(self, q: np.ndarray):
+        self._state()
+        self._q = q
+
+    @property
+    def qd(self) -> np.ndarray:
+        """Velocities."""
+        return self._state()[1]
+
+    @qd.setter
+    def qd(self, qd: np.ndarray):
+        self._state()
+        self._qd = qd
+
+    @cached_property
+    def scene(self) -> Scene:
+        """What can touch."""
+        with warnings.catch_warnings():
+            if not any(g.body == 0 for g in self.model.geometry):  # nothing to fall through
+                warnings.simplefilter("ignore", ModelWarning)
+            return Scene(self.model, **self._world.coefficients)
+
+    @cached_property
+    def contact(self) -> TimeStepping:
+        """The contact model."""
+        settings: dict[str, Any] = {"tolerance": 1e-3 * self._world.tolerance}
+        settings |= self._world.settings
+        return TimeStepping(self.scene, **settings)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What takes the steps."""
+        world = self._world
+        return Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
+
+    def _with_unit_quaternions(self, q):
+        """A copy of ``q``, whose quaternions may have any length but zero."""
+        model, q = self.model, np.array(q, dtype=float)
+        at = [
+            (i, np.arange(model.nq)[model.q_slice[i]][part])
+            for i in range(1, model.body_count + 1)
+            for part in model.joint[i].unit_parts
+        ]
+        for length in {len(where) for _, where in at}:
+            of = [(i, where) for i, where in at if len(where) == length]
+            where = np.array([x for _, x in of])
+            sizes = np.linalg.norm(q[..., where], axis=-1)
+            if not sizes.all():
+                name = model.joint_names[of[int(np.argmin(sizes)) % len(of)][0] - 1]
+                raise ShapeError(
+                    f"q of world {model.name!r} has a quaternion of length zero, which points "
+                    f"nowhere, at joint {name!r}; no rotation is (1, 0, 0, 0)"
+                )
+            off = np.abs(sizes - 1) > 1e-12  # others keep their bits
+            q[..., where] /= np.where(off, sizes, 1.0)[..., None]
+        return q
+
+    def set(self, q, qd, *, activation=None):
+        """Set the state, checked; quaternions are made unit."""
+        for what, x, size in (("q", q, self.model.nq), ("qd", qd, self.model.nv)):
+            x = np.asarray(x, dtype=float)
+            if x.shape != (size,) or not np.all(np.isfinite(x)):
+                raise ShapeError(
+                    f"{what} of world {self.model.name!r} must be {size} finite numbers, got shape "
+                    f"{x.shape}"
+                )
+        self._world._require_rest("set its state")
+        self._q, self._qd = self._with_unit_quaternions(q), np.array(qd, dtype=float)
+        self.is_ahead = False
+        if activation is not None:
+            self.activation = np.array(activation, dtype=float)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def save(world, path) -> Path:
+    """Write a world with its state; numbers keep all their digits."""
+    path, state, model = Path(path), world.state, world.model
+    start_q, start_qd = world.start
+    about = {
+        "format": FORMAT,
+        "model": model.to_dict(),
+        "parts": {name: list(world[name].numbers) for name in world},
+        "timestep": world.timestep,
+        "coefficients": world.coefficients,
+        "settings": world.settings | {"tolerance": world.tolerance, "sleeping": world.sleeping},
+        "joints": world.joints,
+    }
+    try:
+        text = json.dumps(about)
+    except TypeError as error:
+        raise LoadError(
+            f"world {world.name!r} has settings that a file cannot hold: {error}"
+        ) from error
+    arrays = {"time": np.array(state.time), "q": state.q, "qd": state.qd, "start_q": start_q,
+              "start_qd": start_qd, "activation": state.activation}  # fmt: skip
+    arrays |= {f"memory.{name}": x for name, x in state.memory.items()}
+    with open(path, "wb") as file:
+        np.savez(file, about=np.array(text), **arrays)
+    return path
+
+
+def load(cls, path):
+    """The world that ``save`` wrote."""
+    with Archive(path) as file:
+        if "about" not in file:
+            raise LoadError(f"{path}: this is not a file of World.save")
+        about = json.loads(str(file["about"]))
+        arrays = {name: file[name] for name in file.names if name != "about"}
+    if about.get("format") != FORMAT:
+        raise LoadError(f"{path}: expected format {FORMAT!r}, got {about.get('format')!r}")
+    model, options = Model.from_dict(about["model"]), about["settings"] | about["coefficients"]
+    joints = {"limits": about["joints"]["limits"], "joint_friction": about["joints"]["friction"]}
+    world = cls(model.name, gravity=model.gravity, timestep=about["timestep"], **joints, **options)
+    start = arrays["start_q"], arrays["start_qd"]
+    fill(world, model, start, {name: tuple(x) for name, x in about["parts"].items()})
+    memory = {k.removeprefix("memory."): x for k, x in arrays.items() if k.startswith("memory.")}
+    state = {name: arrays[name] for name in ("q", "qd", "activation")}
+    world.set_state(world.state._replace(time=float(arrays["time"]), memory=memory, **state))
+    return world
+
+
+def from_file(cls, path, options):
+    """The world in a file of robots and objects."""
+    own = inspect.signature(cls).parameters
+    of_file = {k: options.pop(k) for k in list(options) if k in inspect.signature(read).parameters}
+    posture = options.pop("posture", None)
+    loaded = read(path, **of_file)
+    notices = tuple(n for n in loaded.notices if n.effect not in ("setting", "picture"))
+    model = announced(loaded._replace(notices=notices), stacklevel=4)
+    timestep = loaded.settings.get("timestep", own["timestep"].default)
+    given = {"name": model.name, "gravity": model.gravity, "timestep": timestep} | options
+    world = cls(given.pop("name"), **given)
+    names = [p.name for p in model.postures]
+    posture = posture or next((name for name in PLACED if name in names), None)
+    state = (model.neutral(), np.zeros(model.nv)) if posture is None else (posture, None)
+    fixed = {g.name: () for g in model.geometry if g.body == 0 and g.name}
+    fill(world, model, state, {**fixed, **tree_parts(model)})
+    return world
+
+
+def fill(world, model, state, parts):
+    """Make a model the first piece of an empty world, with parts by the numbers of their bodies."""
+    world._base = Model((), name=world.name, gravity=world.gravity, base_name=model.base_name)
+    piece = robot(model.replace(name=world.name), world.name, Plucker.identity(), "", *state)
+    world._pieces.append(piece)
+    world._parts |= {name: (piece, inside) for name, inside in parts.items()}
