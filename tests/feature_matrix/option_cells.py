@@ -529,7 +529,13 @@ def as_texts(choices):
         class Status:
             value = property(lambda self: next(count))
 
+        def in_place(*arrays, out):
+            for place, result in zip(out, full(*arrays), strict=True):
+                place[...] = result
+
         variant = SimpleNamespace(status=Status(), ufunc=lambda *args, out: (0.0,) * len(out))
+        if self.contact is not None:  # what fails is marked, and not taken again
+            variant = SimpleNamespace(status=SimpleNamespace(value=0), ufunc=in_place)
         return SimpleNamespace(
             inputs=inputs, full=full, is_empty=not self.model.nv, numbers=1, tier="text",
             variant=lambda dtype, wide, samples: variant,

@@ -21,7 +21,7 @@ from kinetree.contact.finding.pairs import all_pairs
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact
-from kinetree.contact.stepping.stepper import time_stepper
+from kinetree.contact.stepping.stepper import step_of_rollout, time_stepper
 from kinetree.errors import ModelError, SimulationWarning
 from kinetree.model.geometry import HeightField, Plane
 
@@ -35,11 +35,14 @@ class Attached:
         stepper: function ``(effects, method, field, q, events, *, compiled)`` that returns the
             stepper and hooks; None: those of a motion without contact.
         equal_steps: whether steps must be equal.
+        rollout_step: function ``(effects, prescription, dtype)`` that returns the ``ContactStep``
+            of a rollout; None: that of a motion without contact.
     """
 
     forces: tuple = ()
     stepper: Callable | None = None
     equal_steps: bool = False
+    rollout_step: Callable | None = None
 
 
 @singledispatch
@@ -67,7 +70,10 @@ def _(contact: SoftContact, model) -> Attached:
 @attach.register
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
-    return Attached(stepper=partial(time_stepper, contact), equal_steps=True)
+    return Attached(
+        stepper=partial(time_stepper, contact), equal_steps=True,
+        rollout_step=partial(step_of_rollout, contact),
+    )  # fmt: skip
 
 
 @attach.register

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,30 @@ where there was less before, so that it does not grow from step to step; and rou
 PASSES, SETTLED = 2, 1e-7
 """Velocity products are those of the mean velocity of a step, which is known after it: it is taken
 again, at most so often, until that changes by less than this [m/s or rad/s]."""
+
+
+class Accuracy(NamedTuple):
+    """Sizes that the numbers of an unrolled step resolve; see the constants above.
+
+    Attributes:
+        deep, closed, grown, same: of positions [m or rad].
+        settled: of velocities [m/s or rad/s].
+        tolerance: the smallest ``TimeStepping.tolerance`` that can be reached.
+        sweeps: how many of Gauss and Seidel solve for the forces; 0 for Newton's method, which
+            reaches any accuracy, and has more code than a GPU has registers for.
+    """
+
+    deep: float
+    closed: float
+    grown: float
+    same: float
+    settled: float
+    tolerance: float
+    sweeps: int
+
+
+DOUBLE = Accuracy(DEEP, CLOSED, GROWN, SAME, SETTLED, 0.0, 0)
+SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 1e-5, 32)
 
 
 @dataclass(frozen=True)

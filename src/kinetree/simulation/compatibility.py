@@ -218,6 +218,10 @@ ROLLOUT = Feature(
     "`rollout`, `rollout_gradient`, `final_state_derivatives`",
     lambda s: s.function if s.function != "simulate" else "",
 )
+SMOOTH_ROLLOUT = Feature(
+    "`rollout` and so on, unless with `contact=TimeStepping(...)`",
+    lambda s: s.function if s.function != "simulate" and not s.attached.equal_steps else "",
+)
 GRADIENT = Feature(
     "`rollout_gradient`, `final_state_derivatives`",
     lambda s: s.function if s.function not in ("simulate", "rollout") else "",
@@ -320,9 +324,12 @@ CONFLICTS = tuple(
             UnknownNameError,
         ),
         (
-            ROLLOUT, STEPS_ITSELF, "it takes steps itself, and a rollout is one compiled loop",
-            "use `kinetree.simulate`, with many starts at once for `TimeStepping`, or "
-            "`SoftContact`, which derivatives go through", TraceError,
+            ROLLOUT, EVENT_DRIVEN, "its steps end at events, and those of a rollout are equal",
+            "use `TimeStepping`, `SoftContact`, or `kinetree.simulate`", TraceError,
+        ),
+        (
+            GRADIENT, TIME_STEPPING, "its motions have no derivative where contacts open and "
+            "close", "use `SoftContact`, which derivatives go through", TraceError,
         ),
         (
             GRADIENT, STATEFUL, "its states jump where bodies arrive and slip", _LAWS, TraceError,
@@ -338,13 +345,14 @@ CONFLICTS = tuple(
             "function", TraceError,
         ),
         (
-            ROLLOUT, EXACT_FRICTION, "joints come to rest at times of their own, and steps of a "
-            "rollout are equal", "use `friction='smooth'`, or `kinetree.simulate`",
+            SMOOTH_ROLLOUT, EXACT_FRICTION, "joints come to rest at times of their own, and steps "
+            "of a rollout are equal", "use `friction='smooth'`, or `kinetree.simulate`",
             UnknownNameError,
         ),
         (
-            ROLLOUT, RIGID_LIMITS, "joints reach their stops at times of their own, and steps of a "
-            "rollout are equal", "use `limits='stiff'`, or `kinetree.simulate`", UnknownNameError,
+            SMOOTH_ROLLOUT, RIGID_LIMITS, "joints reach their stops at times of their own, and "
+            "steps of a rollout are equal", "use `limits='stiff'`, or `kinetree.simulate`",
+            UnknownNameError,
         ),
         (
             TIME_STEPPING, ADAPTIVE, "its steps are equal", "leave out `rtol` and `atol`",

@@ -9,7 +9,7 @@ velocity.
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
-from kinetree.contact.settings import CLOSED, GROWN, SAME
+from kinetree.contact.settings import DOUBLE
 from kinetree.contact.stepping.inertia import turned
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -18,7 +18,7 @@ _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
 
-def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest):
+def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest, accuracy=DOUBLE):
     """Positions without penetration, ``qd`` along the axes there, and what remains.
 
     That is the penetration, and the error of loops.
@@ -28,8 +28,9 @@ def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest):
     evaluated after each of a few rounds, which run only where they are needed.
     """
     which = _positional(rows)
-    there = largest(-rows.gap, GROWN) + SAME
-    most = select(there < CLOSED, there, CLOSED)
+    closed = accuracy.closed
+    there = largest(-rows.gap, accuracy.grown) + accuracy.same
+    most = select(there < closed, there, closed)
 
     def move(state):
         (q, gap, error, *_), qd, left = state
@@ -40,7 +41,7 @@ def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest):
 
     def some(state):
         (found, qd, left), many = state
-        open_ = ((found[3] > most) | (found[4] > CLOSED)) & (left > 0)
+        open_ = ((found[3] > most) | (found[4] > closed)) & (left > 0)
         return repeat(move, (found, qd, left), select(open_, many, 0)), 3 * many
 
     if not which:

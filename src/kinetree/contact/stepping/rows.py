@@ -5,7 +5,7 @@ first; then, one row each, ends of travel, joints with dry friction, and loops a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -81,11 +81,17 @@ class StepConstraints:
         model: the mechanism.
         scene: what can touch, a ``Scene``.
         joints: ends of travel and dry friction.
+        friction: coefficients of the contacts, (c,), in place of those of the scene; or None.
     """
 
     model: Any
     scene: Any
     joints: JointRows = NO_JOINT_ROWS
+    friction: Any = None
+
+    def with_friction(self, friction) -> "StepConstraints":
+        """The same with coefficients of friction of any kind of number, (c,)."""
+        return replace(self, friction=friction)
 
     @cached_property
     def size(self) -> float:
@@ -169,7 +175,8 @@ class StepConstraints:
         if not known.size:
             return [], np.zeros((0, 3, model.nv), dtype=int), [], np.zeros(0), np.zeros(0), ()
         terms = self.scene.candidate_terms(model, q, qd)
-        return *terms, known.friction, known.restitution, known.names
+        mu = known.friction if self.friction is None else self.friction
+        return *terms, mu, known.restitution, known.names
 
     def _travel(self, q):
         return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]

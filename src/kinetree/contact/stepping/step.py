@@ -25,7 +25,7 @@ Moreau). Where no row exerts anything, the step is that of the integrator instea
 prescribed keep their motion, see ``PrescribedStep``; drives exert what it takes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +33,11 @@ import numpy as np
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.history import Residuals
-from kinetree.contact.settings import DEEP, PASSES, SETTLED, TimeStepping
+from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
 from kinetree.contact.stepping.inertia import Inertia, _is_zero, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.contact.stepping.solver import Problem, solve_in_kernel
+from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.limits import joint_values
@@ -48,8 +48,8 @@ AIM = 0.02
 """Times the tolerance: where rounds end, so that errors of many steps do not add up to creep."""
 SMOOTH = 3.0
 """Times the velocity that its rate gives a contact in half a step: with more it hits."""
-LOOSE = 1e10
-"""Times the tolerance: what will do for the forces the first time."""
+LOOSE, FIRST = 1e10, 100.0
+"""Times the tolerance: what will do for the forces at first, by Newton's method and sweeps."""
 
 
 class Ended(NamedTuple):
@@ -78,12 +78,24 @@ class ContactStep:
         settings: ``TimeStepping``.
         tree: the mechanism without loops and couplings.
         prescription: of prescribed joints, or None.
+        accuracy: of the numbers that it is compiled for.
     """
 
     constraints: StepConstraints
     settings: TimeStepping
     tree: Any
     prescription: Any = None
+    accuracy: Accuracy = DOUBLE
+
+    @property
+    def rows(self) -> int:
+        """Number of forces of a step."""
+        return self.constraints.count(self.constraints.scene.candidates.size)
+
+    def of(self, model, friction=None) -> "ContactStep":
+        """The step of a model with other parameters, and of contacts with other friction, (c,)."""
+        rows = self.constraints if friction is None else self.constraints.with_friction(friction)
+        return replace(self, constraints=rows, tree=model.spanning_tree)
 
     def __call__(self, method, field, model, t, h, q, qd, tau, force) -> Ended:
         """The state after ``h`` seconds.
@@ -129,14 +141,14 @@ class ContactStep:
             targets = self._targets(rows, h, w, before) + ahead
             problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
             tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
-            lam, error = solve_in_kernel(problem, lam, tolerance, self.settings.rounds, loose)
+            lam, error = self._solved(problem, lam, tolerance, loose)
             after = free + inertia.response(Y, lam)
             moved = (v + after) / 2
             change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
             return moved, lam, 1.0, after, targets, error, change
 
         def if_needed(state):
-            return repeat(once, state, select(state[-1] > SETTLED, 1, 0))
+            return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
 
         nothing = (v, np.zeros(len(rows.G)), 0.0, 1.0)
         start = (v, warm, LOOSE, *nothing)
@@ -152,7 +164,7 @@ class ContactStep:
             end, turned, _ = self.prescription.at(model, t + h, end, turned)
         farthest = h * self.settings.correction_speed
         end, turned, deep, opened = projected(
-            self.constraints, model, end, turned, rows, inertia, Y, A, farthest
+            self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy
         )
         there = w + ahead
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
@@ -168,6 +180,13 @@ class ContactStep:
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
+
+    def _solved(self, problem, warm, tolerance, loose):
+        """Forces and their error; the first time forces that are ``loose``ly solved for will do."""
+        if not self.accuracy.sweeps:
+            return solve_in_kernel(problem, warm, tolerance, self.settings.rounds, loose)
+        tolerance = select(loose > 1, FIRST * tolerance, tolerance)
+        return solve_by_sweeps(problem, warm, tolerance, self.accuracy.sweeps)
 
     def _bias(self, inertia, q, qd):
         """``C`` without what comes from axes that turn."""
@@ -195,14 +214,14 @@ class ContactStep:
 
     def _targets(self, rows, h, w, before):
         """What is added to the velocity of every row before it must not be negative, (m,)."""
-        targets = [0.0] * len(rows.G)
+        targets, deep = [0.0] * len(rows.G), self.accuracy.deep
         for k, gap, e in zip(rows.one_sided, rows.gap, rows.restitution, strict=True):
-            targets[k] = select(gap > -DEEP, gap, -DEEP) / h
+            targets[k] = select(gap > -deep, gap, -deep) / h
             if e:
                 closes = (gap + h * w[k] <= 0) & (before[k] < -self.settings.rest_velocity)
                 targets[k] = select(closes, e * before[k], targets[k])
         for k, error in enumerate(rows.error, len(targets) - len(rows.error)):
-            small = select(error > DEEP, DEEP, select(error < -DEEP, -DEEP, error))
+            small = select(error > deep, deep, select(error < -deep, -deep, error))
             targets[k] = small / h
         return np.array(targets)
 

@@ -14,7 +14,7 @@ from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
-from kinetree.contact.settings import CLOSED
+from kinetree.contact.settings import CLOSED, DOUBLE, SINGLE
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError
@@ -77,6 +77,40 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         )
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
+
+
+def step_of_rollout(settings, effects, prescription, dtype) -> ContactStep:
+    """The step of a rollout, unrolled: of numbers of one precision, without decisions in Python."""
+    model, scene = effects.model, settings.scene
+    free = np.ones(model.nv) if prescription is None else prescription.others(model)
+    constraints = StepConstraints(model, scene, joint_rows(model, effects, free))
+    if prescription is not None:
+        require_movable(scene, prescription)
+    _require_unrolled(model, scene, constraints, settings.compiled_rows)
+    accuracy = SINGLE if dtype == "float32" else DOUBLE
+    if accuracy.sweeps:  # energies in float32 are too coarse to be balanced
+        tolerance = max(settings.tolerance, accuracy.tolerance)
+        settings = replace(settings, tolerance=tolerance, conserving=False)
+    return ContactStep(constraints, settings, model.spanning_tree, prescription, accuracy)
+
+
+def _require_unrolled(model, scene, constraints, most):
+    """Raise ModelError, with the reason, where a step cannot be unrolled for a scene."""
+    special = (
+        ("moving surfaces", scene.moving_surfaces),
+        ("friction that resists rolling", scene.resisting_pairs),
+    )
+    reason = next((f"it has {name}" for name, has in special if has), "")
+    if scene.open_pairs:
+        reason = "pairs of its shapes have no closed form"
+    elif scene.is_large or not is_short(constraints, most):
+        reason = f"it has more than {most} rows, or as much code (TimeStepping.compiled_rows)"
+    if reason:
+        raise ModelError(
+            f"the scene of {model.name!r} cannot be unrolled into a rollout: {reason}. Leave out "
+            f"pairs that cannot touch, Scene(model, pairs), use simple shapes such as spheres on "
+            f"planes, or kinetree.simulate with NumPy arrays, whose engine takes any scene"
+        )
 
 
 def _warn_of_python(model, field):

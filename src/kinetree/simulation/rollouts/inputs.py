@@ -3,10 +3,13 @@
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import Parameter, Signature
+from types import SimpleNamespace
 
 import numpy as np
 
 from kinetree.codegen.program import Argument
+from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import check_parameter, parameter
@@ -237,6 +240,8 @@ def _flat(array, time, batch, shape, dtype):
 
 # --- kernels of a rollout: controllers and costs, and the arrays that they take by name ----------
 
+FRICTION = "contact_friction"
+"""The argument with the coefficients of friction of all contacts, (c,)."""
 STATE = ("t", "q", "qd")
 """What every kernel of a rollout may take, besides the arrays that are given."""
 
@@ -249,6 +254,16 @@ def require_kernel(function, role):
             f"@kinetree.kernel, got {function!r}; kinetree.simulate takes any controller"
         )
     return function
+
+
+def contact_arguments(contact, arguments):
+    """What takes ``arguments["contact_friction"]``, as a list that kernels are in, too."""
+    if FRICTION not in (arguments or {}) or not isinstance(contact, TimeStepping):
+        return []
+    size = (contact.scene.candidates.size,)
+    taken = Parameter(FRICTION, Parameter.KEYWORD_ONLY, annotation=size)
+    model = Parameter("model", Parameter.POSITIONAL_OR_KEYWORD)
+    return [SimpleNamespace(__name__="contact", signature=Signature([model, taken]))]
 
 
 def names_of(kernel):

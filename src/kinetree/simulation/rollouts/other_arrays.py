@@ -18,10 +18,12 @@ import numpy as np
 from kinetree.arrays.dispatch import good_samples, module_of, namespace
 from kinetree.arrays.kinds import common, is_foreign
 from kinetree.codegen.program import Argument
+from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter
 from kinetree.integration.step import DEFECT
-from kinetree.simulation.rollouts.inputs import sample_shape
+from kinetree.simulation.rollouts.inputs import contact_arguments, sample_shape
+from kinetree.simulation.rollouts.run import contact_notes
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class ArrayRollout:
         q: joint positions, (T, ..., nq).
         qd: joint velocities, (T, ..., nv).
         work: of all joint forces since the start [J], (T, ...).
+        contact_force, residuals, failed: with rigid contact, as in ``Rollout``.
     """
 
     model: Any
@@ -43,6 +46,9 @@ class ArrayRollout:
     q: Any
     qd: Any
     work: Any
+    contact_force: Any = None
+    residuals: Any = None
+    failed: Any = None
 
     def __len__(self):
         return len(self.t)
@@ -93,13 +99,19 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
             f"and have no derivatives for arrays of other libraries: detach them, or take "
             f"kinetree.rollout_gradient"
         )
+    if followed and isinstance(options["contact"], TimeStepping):
+        raise ArrayKindError(
+            f"a rollout of model {model.name!r} with TimeStepping has no derivatives for arrays of "
+            f"other libraries: detach them, or use SoftContact, which derivatives go through"
+        )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
         start = [_mapped(kind.to_numpy, x) for x in (q0, qd0, tau)]
         for group in ("controls", *_GROUPS):
             options[group] = _mapped(kind.to_numpy, options[group])
         found = rollout(model, *start, store_every=store_every, **options)
-        parts = (kind.convert(x, like) for x in (found.q, found.qd, found.work))
-        return ArrayRollout(model, found.batch, found.t, *parts)
+        parts = [found.q, found.qd, found.work]
+        parts += [x for x in (found.contact_force, found.residuals, found.failed) if x is not None]
+        return ArrayRollout(model, found.batch, found.t, *(kind.convert(x, like) for x in parts))
     if any(a.activation for a in model.actuators) and options["controls"] is not None:
         raise ArrayKindError(
             f"activations of actuators of model {model.name!r} are computed on the CPU, and have "
@@ -108,6 +120,8 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
         )
     groups = [options[group] for group in _GROUPS]
     kernels = [options["controller"]] if options["controller"] is not None else []
+    kernels += contact_arguments(options["contact"], options["arguments"])
+    options["dtype"] = str(np.dtype(kind.dtype_of(like)))
     run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
     elsewhere = _Elsewhere(run, kind, like, arrays, groups)
     return elsewhere.states(run.marks(store_every), followed=followed)
@@ -195,12 +209,16 @@ class _Elsewhere:
     def states(self, marks, *, followed):
         """The states at ``marks``."""
         run, xp = self.run, self.xp
-        full = (self.q, self.qd, self.numbers(0.0))
+        full, n = (self.q, self.qd, self.numbers(0.0)), run.transition.memory
         cores = ((run.model.nq,), (run.model.nv,), ())
+        if n:
+            full, cores = (*full, self.numbers(np.zeros(n))), (*cores, (n,))
         start = [xp.broadcast_to(x, (*self.batch, *s)) for x, s in zip(full, cores, strict=True)]
         walk = self.kind.differentiable_walk if followed else self._launches
-        q, qd, work = walk(self, start, [int(m) for m in marks])
-        return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work)
+        q, qd, work, *memory = walk(self, start, [int(m) for m in marks])
+        if n:
+            memory = contact_notes(run.transition, memory[0], self.xp.isfinite)
+        return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work, *memory)
 
     def held(self, k):
         """What goes into step ``k``."""

@@ -35,6 +35,12 @@ class Rollout:
         work: of all joint forces since the start [J], (T, ...).
         integrator: name of the method that took the steps.
         tier: of the code that took them, see docs/tiers.md.
+        contact_force: with rigid contact, mean forces of its contacts in the step that ended at
+            each time, along normals and tangents [N], (T, ..., contacts, 3); else None.
+        residuals: with rigid contact, of all steps of each motion, (..., 10), in the order of
+            ``contact.worst`` of a simulation; else None.
+        failed: with rigid contact, (...,), motions that stopped being finite: they stay where they
+            were; else None.
     """
 
     def __init__(self, run, marks, q, qd, work):
@@ -43,6 +49,11 @@ class Rollout:
         self.t, self.integrator = run.time(marks), run.transition.method.name
         self.tier = run.tier
         self.q, self.qd, self.work = map(self._shaped, (q, qd, work))
+        notes = (None, None, None)
+        if run.transition.contact is not None:
+            self.integrator, memory = "time_stepping", run.memory
+            notes = contact_notes(run.transition, self._shaped(memory), np.isfinite)
+        self.contact_force, self.residuals, self.failed = notes
 
     def __len__(self):
         return len(self.t)
@@ -99,6 +110,15 @@ class Rollout:
 
     def _shaped(self, array):
         return array.reshape((len(array), *self.batch, *array.shape[2:]))
+
+
+def contact_notes(transition, memory, is_finite):
+    """Contact forces, residuals, and what failed, of memories (T, ..., n) of any kind of array."""
+    step, last = transition.contact, memory[-1]
+    shape = (*memory.shape[:-1], step.constraints.scene.candidates.size, 3)
+    force = memory[..., : shape[-2] * 3].reshape(shape)
+    failed = (last[..., -1] != 0) | ~is_finite(last[..., -1])
+    return force, last[..., step.rows : -1], failed
 
 
 def _energy(model, arrays, t, q, qd):
@@ -172,13 +192,17 @@ class Run:
         else:
             piece(slice(None))
         if variant.status.value != before:
+            if self.transition.contact is not None:  # what a check has marked has NaN, others go on
+                _require_inertia(self.model)
+                return
             self._carefully(marks, q, qd, work)
 
     def _remember(self, count):
         """Room for the states of forces at ``count`` times, the first at the start."""
-        stateful = self.transition.stateful
-        if stateful is not None:
-            start = stateful.start(self.model, np.asarray(self.arrays.q0, dtype=float))
+        stateful, n = self.transition.stateful, self.transition.memory
+        if n:
+            q0 = np.asarray(self.arrays.q0, dtype=float)
+            start = np.zeros((len(q0), n)) if stateful is None else stateful.start(self.model, q0)
             self.memory = np.empty((count, *start.shape), self.arrays.dtype)
             self.memory[0] = start
 

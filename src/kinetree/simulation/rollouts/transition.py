@@ -15,6 +15,7 @@ from kinetree.codegen import tiers
 from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.contact.history import Residuals, accumulated
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.calls import calls, calls_to
 from kinetree.expr.diff import jacobian
@@ -29,8 +30,10 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.model.define import kept, kernel_for
 from kinetree.simulation.forces.stateful import Stages, StatefulField, stateful_forces
-from kinetree.simulation.rollouts.inputs import ACTIVATION, apply, number
+from kinetree.simulation.rollouts.inputs import ACTIVATION, FRICTION, apply, number
 
+FINITE = 1e30
+"""Sum of the sizes of all numbers of a state beyond which it does not count as finite."""
 _LARGE = 30  # velocity variables of a mechanism whose gradients take less time by calls
 
 
@@ -47,6 +50,7 @@ class Transition:
         given: arrays that go into a step: ``tau`` or controls, and what kernels take, by their
             names.
         parameters: names of parameters of the model that go into a step, too.
+        contact: the ``ContactStep`` of rigid contact, which takes steps in place of the method.
     """
 
     model: Model = field(compare=False)
@@ -55,11 +59,28 @@ class Transition:
     controller: Any
     given: tuple[Argument, ...]
     parameters: tuple[str, ...]
+    contact: Any = None
 
     @property
     def doubts(self) -> bool:
         """Whether steps have an estimated defect."""
-        return self.method.solves or self.method.closes
+        return self.contact is None and (self.method.solves or self.method.closes)
+
+    @cached_property
+    def memory(self) -> int:
+        """Numbers that steps pass on besides the state.
+
+        States of forces; or, with rigid contact, the forces of the rows, the residuals of all
+        steps, and 1 for motions that stopped being finite.
+        """
+        if self.contact is not None:
+            return self.contact.rows + len(Residuals._fields) + 1
+        return self.stateful.size if self.stateful else 0
+
+    @property
+    def advance(self):
+        """The text of several steps."""
+        return self.advanced if self.contact is None else self.touching
 
     @cached_property
     def stateful(self) -> StatefulField | None:
@@ -120,6 +141,31 @@ class Transition:
         results += [memory] * bool(self.stateful) + [worst] * self.doubts
         return tuple(results)
 
+    def touching(self, t, h, count, q, qd, work, memory, *rest):
+        """``q, qd, work, memory`` after ``count`` steps with rigid contact.
+
+        Motions that stop being finite stay where they were, and are marked.
+        """
+        model, arrays = self.changed(rest)
+        step, rows = self.contact.of(model, arrays.get(FRICTION)), self.contact.rows
+
+        def body(state):
+            t, q, qd, work, force, residuals, failed = state
+            q, qd = settled(model, q, qd)
+            tau = self.held(model, arrays, t, q, qd)
+            after = step(None, self.field, model, t, h, q, qd, tau, force)
+            size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
+            fine = size < FINITE
+            found = accumulated(residuals, after.residuals)
+            ends = after.q, after.qd, work + after.work, after.force, found, failed
+            before = q, qd, work, force, residuals, 1.0
+            return t + h, *(select(fine, x, y) for x, y in zip(ends, before, strict=True))
+
+        parts = memory[:rows], memory[rows:-1], memory[-1]
+        _, *results = repeat(body, (t, q, qd, work, *parts), count)
+        *results, force, residuals, failed = results
+        return *results, np.concatenate([force, residuals, np.array([failed])])
+
     def stepped(self, t, h, q, qd, work, *rest):
         """``q, qd, work`` after one step; derivatives go back through it without a history."""
         model, arrays = self.changed(rest)
@@ -132,8 +178,8 @@ class Transition:
         """The joint forces held during a step from this state, and those of drives at its start."""
         field = self.field
         if self.stateful:
-            field, rest = self.stateful.at(rest[0]), rest[1:]
-        model, arrays = self.changed(rest)
+            field = self.stateful.at(rest[0])
+        model, arrays = self.changed(rest[bool(self.memory) :])
         held = self.held(model, arrays, t, q, qd)
         prescribed = field.prescription is not None
         return ((field.drive_force if prescribed else field.driven)(model, t, q, qd, held),)
@@ -142,8 +188,8 @@ class Transition:
 
     def _arguments(self, *names):
         shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
-        if self.stateful:
-            shapes["memory"], names = (self.stateful.size,), (*names, "memory")
+        if self.memory:
+            shapes["memory"], names = (self.memory,), (*names, "memory")
         own = [parameter(self.model, name) for name in self.parameters]
         return [
             *(Argument(name, shapes.get(name, ())) for name in names),
@@ -154,7 +200,7 @@ class Transition:
     def steps(self) -> Kernel:
         """Compiled ``advanced``."""
         inputs = self._arguments("t", "h", "count", "q", "qd", "work")
-        return self._kept("steps", lambda: self._compiled("rollout", inputs, self.advanced))
+        return self._kept("steps", lambda: self._compiled("rollout", inputs, self.advance))
 
     def one_step(self) -> Kernel:
         """Compiled ``stepped``."""
@@ -171,7 +217,7 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
 
         def function(t, q, qd, *rest):
-            return text(*self.changed(rest[1:] if self.stateful else rest), t, q, qd)
+            return text(*self.changed(rest[bool(self.memory) :]), t, q, qd)
 
         return self._kept((name, text), lambda: self._compiled(name, inputs, function))
 

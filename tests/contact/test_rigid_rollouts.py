@@ -1,0 +1,113 @@
+"""Rigid contact in rollouts: closed forms, precision, failures of single motions, other arrays."""
+
+import sys
+
+import numpy as np
+import pytest
+from support import fake_cupy
+from support.backends import cuda_on_cpu
+from support.contact_scenes import BALL, TABLE, G
+
+import kinetree as kt
+from kinetree.contact import Scene, TimeStepping
+from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
+
+pytestmark = pytest.mark.usefixtures("specialised")
+CONTACT = TimeStepping(Scene(BALL, friction=0.3))
+MU = np.array([[0.1], [0.2], [0.4]])
+
+
+def thrown(speed, dtype="float64"):
+    """Starts on the ground without spin."""
+    q, qd = np.tile([0, 0, 0.1, 1.0, 0, 0, 0], (len(speed), 1)), np.zeros((len(speed), 6))
+    qd[:, 3] = speed
+    return q.astype(dtype), qd.astype(dtype)
+
+
+def rolled(q, qd, arguments, steps=400, store_every=50):
+    return kt.rollout(
+        BALL, q, qd, steps=steps, dt=1e-3, store_every=store_every, contact=CONTACT,
+        arguments=arguments,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-11), ("float32", 1e-6)])
+def test_a_sliding_ball_rolls_at_five_sevenths_and_friction_is_each_motions_own(dtype, bound):
+    found = rolled(*thrown([0.5] * 3, dtype), {"contact_friction": MU.astype(dtype)})
+    assert found.q.dtype == dtype
+    assert found.integrator == "time_stepping"
+    speed = np.linalg.norm(found.qd[..., 3:], axis=-1)
+    expected = np.maximum(0.5 - MU.T * G * found.t[:, None], 0.5 * 5 / 7)
+    np.testing.assert_allclose(speed, expected, rtol=0, atol=100 * bound)
+    assert found.residuals.shape == (3, 10)
+    assert found.residuals[:, 0].max() < bound
+    assert not found.failed.any()
+    np.testing.assert_allclose(found.contact_force[1:, :, 0, 0], G, rtol=1e3 * bound)
+    assert found.contact_force.shape == (9, 3, 1, 3)
+
+
+def test_a_motion_that_stops_being_finite_is_marked_and_others_go_on():
+    q, qd = thrown([0.5, 0.2, 0.3])
+    alone = rolled(q, qd, {}, steps=20, store_every=10)
+    qd[1, 0] = 1e200
+    found = rolled(q, qd, {}, steps=20, store_every=10)
+    assert found.failed.tolist() == [False, True, False]
+    np.testing.assert_array_equal(found.q[-1, ::2], alone.q[-1, ::2])
+    np.testing.assert_array_equal(found.q[-1, 1], q[1])
+
+
+def test_the_text_for_a_gpu_gives_the_same(tmp_path, monkeypatch):
+    launches = []
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    for dtype, bound in (("float64", 1e-12), ("float32", 1e-5)):
+        launches.clear()
+        q, qd = thrown([0.5, 0.2, -0.4], dtype)
+        mu = MU.astype(dtype)
+        expected = rolled(q, qd, {"contact_friction": mu}, steps=40, store_every=20)
+        device = sys.modules["cupy"].asarray
+        found = rolled(
+            device(q), device(qd), {"contact_friction": device(mu)}, steps=40, store_every=20
+        )
+        assert [(name, kind) for name, kind, *_ in launches] == [("rollout", dtype)] * 2
+        for name in ("q", "qd", "contact_force", "residuals"):
+            a, b = (np.asarray(getattr(x, name)) for x in (expected, found))
+            np.testing.assert_allclose(b, a, rtol=0, atol=bound * max(1, np.abs(a).max()))
+        assert type(found.residuals) is fake_cupy.ndarray
+        assert not np.asarray(found.failed).any()
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)
+
+
+def test_sweeps_and_newtons_method_find_the_same_forces(rng):
+    """Two contacts that slide and stick, and a stop."""
+    J = rng.normal(size=(7, 9))
+    A, mu = J @ J.T, np.array([0.5, 0.1])
+    for b in rng.normal(size=(5, 7)):
+        b[[0, 3]] = -1
+        problem = Problem(A, b, mu, np.zeros(1), np.full(1, np.inf))
+        exact, error = solve_in_kernel(problem, np.zeros(7), 1e-13, 100)
+        assert error < 1e-12
+        found, error = solve_by_sweeps(problem, np.zeros(7), 1e-10, 2000)
+        assert error < 1e-9
+        np.testing.assert_allclose(A @ found, A @ exact, rtol=0, atol=1e-7)
+
+
+@kt.kernel
+def height(model, q):
+    return q[2]
+
+
+def test_what_cannot_be_part_of_a_rollout_is_refused():
+    torch = pytest.importorskip("torch")
+    q, qd = (torch.from_numpy(x) for x in thrown([0.5]))
+    with pytest.raises(kt.errors.ArrayKindError, match="TimeStepping has no derivatives"):
+        rolled(q.requires_grad_(), qd, {})
+    with pytest.raises(kt.errors.TraceError, match="no derivative where contacts open and close"):
+        kt.rollout_gradient(BALL, *thrown([0.5]), steps=1, contact=CONTACT, terminal=height)
+    with pytest.raises(kt.UnknownNameError, match="hold 'friction', which no kernel of this"):
+        rolled(*thrown([0.5]), {"friction": np.ones(1)})
+    few = TimeStepping(Scene(TABLE), compiled_rows=3)
+    with pytest.raises(kt.errors.ModelError, match=r"cannot be unrolled .* more than 3 rows"):
+        kt.rollout(TABLE, TABLE.neutral(), steps=1, contact=few)
