@@ -43,10 +43,18 @@ class Inertia:
         """``M⁻¹ b``."""
         return ltl.solve_ltdl(self.L, self.lam, b)
 
+    def half(self, b):
+        """``z = L⁻ᵀ b``, half of ``M⁻¹ b = L⁻¹ D⁻¹ z``."""
+        return ltl.solve_lt(self.L, self.lam, b, unit=True)
+
     def halves(self, G):
-        """``Y`` with ``G M⁻¹ Gᵀ = Y Yᵀ``-like product: see ``mobility``; G is (m, nv)."""
-        G = G * self.free
-        return [ltl.solve_lt(self.L, self.lam, row, unit=True) for row in G]
+        """``Y``, the halves of all rows: ``G M⁻¹ Gᵀ = Y D⁻¹ Yᵀ``; G is (m, nv)."""
+        return [self.half(row) for row in G * self.free]
+
+    def along(self, Y, z):
+        """``G M⁻¹ b``, (m,), from ``halves(G)`` and ``half(b)``."""
+        scaled = z / np.diagonal(self.L)
+        return np.array([_product(scaled, y) for y in Y]) if Y else np.zeros(0)
 
     def mobility(self, Y):
         """``G M⁻¹ Gᵀ``, (m, m), from ``halves(G)``."""
@@ -55,16 +63,18 @@ class Inertia:
         for i, row in enumerate(Y):
             weighted = [0 if _is_zero(x) else x / d for x, d in zip(row, D, strict=True)]
             for j in range(i + 1):
-                A[i, j] = A[j, i] = sum(
-                    x * y for x, y in zip(weighted, Y[j], strict=True)
-                    if not (_is_zero(x) or _is_zero(y))
-                )  # fmt: skip
+                A[i, j] = A[j, i] = _product(weighted, Y[j])
         return A
 
-    def response(self, Y, forces):
-        """``M⁻¹ Gᵀ forces``, (nv,), from ``halves(G)``."""
-        total = sum(f * y for f, y in zip(forces, Y, strict=True))
+    def response(self, Y, forces, z=0):
+        """``M⁻¹ (Gᵀ forces + b)``, (nv,), from ``halves(G)`` and ``half(b)``."""
+        total = z + sum(f * y for f, y in zip(forces, Y, strict=True))
         return ltl.solve_l(self.L, self.lam, total / np.diagonal(self.L), unit=True)
+
+
+def _product(x, y):
+    """``x · y`` without the products of zeros that are known beforehand."""
+    return sum(a * b for a, b in zip(x, y, strict=True) if not (_is_zero(a) or _is_zero(b)))
 
 
 def _is_zero(x):

@@ -134,29 +134,29 @@ class ContactStep:
 
         def once(state):
             mean, lam, loose = state[:3]
-            bias = self._bias(inertia, middle, mean)
+            bias = self._bias(middle, mean)
             unheld = (h * (explicit - bias) - felt) * given.free + given.change
-            free = v + inertia.solve(unheld)
-            w = rows.G @ free
+            z = inertia.half(unheld)
+            w = before + inertia.along(Y, z) + rows.G @ given.change
             targets = self._targets(rows, h, w, before) + ahead
             problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
             tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
             lam, error = self._solved(problem, lam, tolerance, loose)
-            after = free + inertia.response(Y, lam)
+            after = v + inertia.response(Y, lam, z)
             moved = (v + after) / 2
             change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
-            return moved, lam, 1.0, after, targets, error, change
+            return moved, lam, 1.0, after, w, targets, error, change
 
         def if_needed(state):
             return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
 
-        nothing = (v, np.zeros(len(rows.G)), 0.0, 1.0)
+        nothing = (v, *[np.zeros(len(rows.G))] * 2, 0.0, 1.0)
         start = (v, warm, LOOSE, *nothing)
-        mean, lam, _, after, targets, error, _ = repeat(if_needed, start, PASSES)
-        w, held = rows.G @ after, lam @ rows.G
+        mean, lam, _, after, free_w, targets, error, _ = repeat(if_needed, start, PASSES)
+        w, held = free_w + A @ lam, lam @ rows.G
         pushes = h * (explicit - lag * (after - v))  # of the joints
         if self.prescription is not None:
-            taken = inertia.H @ (after - v) + h * self._bias(inertia, middle, mean) - held
+            taken = inertia.H @ (after - v) + h * self._bias(middle, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
         move, turned = straight_motion(model, after, h - half)
         end = model.integrate(middle, move)
@@ -188,9 +188,9 @@ class ContactStep:
         tolerance = select(loose > 1, FIRST * tolerance, tolerance)
         return solve_by_sweeps(problem, warm, tolerance, self.accuracy.sweeps)
 
-    def _bias(self, inertia, q, qd):
+    def _bias(self, q, qd):
         """``C`` without what comes from axes that turn."""
-        return dynamics.bias_force(self.tree, q, qd) + inertia.H @ turning(self.tree, qd)
+        return dynamics.inverse_dynamics(self.tree, q, qd, turning(self.tree, qd))
 
     def _ahead(self, rows, time, force, before):
         """What the rates of the rows add to their velocities in some time.
