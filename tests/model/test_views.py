@@ -11,7 +11,7 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.errors import ModelError, SingularError
 from kinetree.expr.counting import count
 from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
-from kinetree.joints.helical import Helical
+from kinetree.joints.one_axis import Helical
 from kinetree.joints.planar import Planar
 from kinetree.model import ModelBuilder
 from kinetree.model.views import ModelView, dense_view, planar_view, screw_view

@@ -1,29 +1,22 @@
-"""Joints: one kind per file, all behind ``jcalc`` — RBDA §4.4.
+"""Joints: one class per kind, all behind ``jcalc`` — RBDA §4.4.
 
-To add a kind, write its file and add it to ``KINDS`` here.
+To add a kind, write its class and add it to ``KINDS`` here.
 """
 
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.check import check_joint
 from kinetree.joints.custom import CustomJoint
-from kinetree.joints.cylindrical import Cylindrical
-from kinetree.joints.euler import Euler
-from kinetree.joints.exponential import Exponential
+from kinetree.joints.euler import Euler, Universal
 from kinetree.joints.fixed import Fixed
 from kinetree.joints.free import Free
-from kinetree.joints.helical import Helical
+from kinetree.joints.one_axis import Cylindrical, Helical, Prismatic, Revolute, Screw, Translation
 from kinetree.joints.planar import Planar
 from kinetree.joints.prescribed import Prescribed, PrescribedInstant
-from kinetree.joints.prismatic import Prismatic, Translation
 from kinetree.joints.rack_and_pinion import RackAndPinion
 from kinetree.joints.reversed import Reversed
-from kinetree.joints.revolute import Revolute
-from kinetree.joints.screw import Screw
-from kinetree.joints.sphere_in_cylinder import SphereInCylinder
-from kinetree.joints.spherical import Spherical
+from kinetree.joints.spherical import Exponential, SphereInCylinder, Spherical
 from kinetree.joints.subspaces import active_subspace_from_wrench
-from kinetree.joints.universal import Universal
 
 __all__ = [
     "KINDS", "REPRESENTATIVES", "AbstractJoint", "CustomJoint", "Cylindrical", "Euler",

@@ -9,16 +9,15 @@ from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
-    axis_parameters,
     axis_rotation,
     axis_tilt,
-    axis_with,
     completed_basis,
     forces,
     motions,
     rod_along,
 )
-from kinetree.joints.base import AbstractJoint, as_choice, with_fields
+from kinetree.joints.base import AbstractJoint, as_choice
+from kinetree.joints.one_axis import AxialJoint
 from kinetree.spatial import Inertia, Motion, Plucker
 from kinetree.spatial.ops import cos, sin, stumpff
 from kinetree.spatial.vector3 import ZERO3
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Planar(AbstractJoint):
+class Planar(AxialJoint):
     """Slides and turns in the plane through the joint frame normal to an axis (x-y for ``"z"``).
 
     ``q = (angle, x, y)`` with the translation in the parent frame, or with
@@ -38,7 +37,6 @@ class Planar(AbstractJoint):
     is for angles less than a full turn apart.
     """
 
-    axis: tuple | str = (0, 0, 1)
     translation: str = "parent"
     nq = nv = 3
     position_parts = velocity_parts = ("angle", "x", "y")
@@ -53,12 +51,6 @@ class Planar(AbstractJoint):
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "normal of a planar joint"))
         as_choice(self.translation, "translation of a planar joint", ("parent", "child"))
-
-    def parameters(self) -> tuple:
-        return axis_parameters(self.axis)
-
-    def with_parameters(self, values: Any) -> AbstractJoint:
-        return with_fields(self, axis=axis_with(self.axis, values))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         u, v = completed_basis(self.axis)
