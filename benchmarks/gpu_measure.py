@@ -11,7 +11,7 @@ from gpu_kernels import FUNCTIONS, STEPS, inputs_of, robot
 import kinetree as kt
 from kinetree.codegen.runtime.cuda import CudaKernel
 from kinetree.expr import interpret
-from kinetree.expr.count import count_operations
+from kinetree.expr.counting import count_operations
 
 MEMORY = 12 * 2**30  # bytes of arrays at most
 CHECKED = 101  # samples compared with the CPU

@@ -17,7 +17,7 @@ from rich.table import Table
 import kinetree as kt
 from kinetree.benchmark import at_full_speed
 from kinetree.codegen.runtime.threads import set_threads
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.loops.linear.coordinates import variable_names
 from kinetree.loops.linear.tangent_dynamics import kernel_and_columns
 from kinetree.quantities import closed_chains

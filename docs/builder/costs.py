@@ -8,8 +8,7 @@ import numpy as np
 import kinetree as kt
 from kinetree import spatial
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.expr.count import count_operations
-from kinetree.expr.counting import count
+from kinetree.expr.counting import count, count_operations
 from kinetree.model.define import kernel_of
 from kinetree.samples import random_inertia, random_placement
 

@@ -10,7 +10,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.aba_derivatives import forward_dynamics_derivatives
 from kinetree.algorithms.rnea_derivatives import inverse_dynamics_derivatives
 from kinetree.codegen.program import Argument, trace
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 
 PAIRS = {
     "inverse dynamics": (rnea.inverse_dynamics, fewest.inverse_dynamics, 3),

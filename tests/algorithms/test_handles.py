@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.handles import HandleSets, as_handle_sets, generalised_inverse, join
+from kinetree.algorithms.closed.divide_and_conquer import (
+    HandleSets,
+    as_handle_sets,
+    generalised_inverse,
+    join,
+)
 from kinetree.errors import ShapeError
 
 

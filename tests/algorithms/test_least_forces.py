@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 from support.closeness import assert_close
 
-from kinetree.algorithms.closed.least_forces import (
+from kinetree.algorithms.closed.inverse_dynamics import (
     least_distance,
     least_forces,
     nonnegative_least_squares,

@@ -8,7 +8,7 @@ from kinetree.algorithms import rnea
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr import simplify
-from kinetree.expr.count import count_operations
+from kinetree.expr.counting import count_operations
 from kinetree.expr.interpret import evaluate, run
 from kinetree.expr.show import check_graph, listing
 from kinetree.expr.substitute import substitute

@@ -14,7 +14,7 @@ from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import SingularError
 from kinetree.expr import interpret
 from kinetree.expr.calls import call, calls_to
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.repeat import repeat
 from kinetree.expr.show import check_graph, dot, listing
 from kinetree.spatial.ops import check_pivot

@@ -9,9 +9,8 @@ from support.closeness import EPS, assert_close
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import numpy as listing
-from kinetree.codegen.repeat import LoopStep
 from kinetree.codegen.runtime.kernel import Kernel
-from kinetree.codegen.schedule import schedule
+from kinetree.codegen.schedule import LoopStep, schedule
 from kinetree.errors import SingularError, TraceError
 from kinetree.expr import interpret, show
 from kinetree.expr.repeat import repeat

@@ -8,8 +8,7 @@ import pytest
 import kinetree as kt
 from kinetree.codegen.check import cases
 from kinetree.codegen.program import Argument, trace
-from kinetree.codegen.repeat import LoopStep
-from kinetree.codegen.schedule import BLOCK_SIZE, schedule
+from kinetree.codegen.schedule import BLOCK_SIZE, LoopStep, schedule
 from kinetree.expr import interpret
 from kinetree.model.define import kernel_of
 

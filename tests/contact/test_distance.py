@@ -293,7 +293,7 @@ def test_planes_and_meshes_and_fields(rng, tmp_path):
 
 
 def height_and_derivatives_on(field, x, y):
-    from kinetree.contact.finding.height_fields import height_and_derivatives
+    from kinetree.contact.finding.shapes import height_and_derivatives
 
     h = [height_and_derivatives(field, a, b).h for a, b in zip(x, y, strict=True)]
     return np.column_stack([x, y, np.array(h) - 1.0])

@@ -6,8 +6,7 @@ from support.closeness import assert_close
 from support.convex_shapes import touches_of
 
 from kinetree.contact.finding.closed_forms import field_and_ball
-from kinetree.contact.finding.height_fields import surface_at_points
-from kinetree.contact.finding.shapes import Placed, Touch
+from kinetree.contact.finding.shapes import Placed, Touch, surface_at_points
 from kinetree.model.geometry import Box, Capsule, HeightField, Sphere
 from kinetree.spatial.rotation import rotation_exp
 

@@ -13,8 +13,7 @@ from support.contact_scenes import on_table, two_bodies, wedge_in
 import kinetree as kt
 from kinetree.contact.collision.clipping import clip_faces
 from kinetree.contact.finding import shapes
-from kinetree.contact.finding.height_fields import height_and_derivatives
-from kinetree.contact.finding.shapes import hull_of
+from kinetree.contact.finding.shapes import height_and_derivatives, hull_of
 from kinetree.contact.scene import Scene
 from kinetree.errors import MissingPackageError
 from kinetree.model.geometry import (

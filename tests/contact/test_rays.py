@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.contact.finding.height_fields import height_and_derivatives
+from kinetree.contact.finding.shapes import height_and_derivatives
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.model.geometry import (
     Box,

@@ -9,8 +9,13 @@ from support.convex_shapes import touches_of
 import kinetree as kt
 from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.contacts import bias, velocity
-from kinetree.contact.finding.height_fields import height_and_derivatives, hollow, surface_at_points
-from kinetree.contact.finding.shapes import Placed, hull_of
+from kinetree.contact.finding.shapes import (
+    Placed,
+    height_and_derivatives,
+    hollow,
+    hull_of,
+    surface_at_points,
+)
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ModelError

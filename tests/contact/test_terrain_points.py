@@ -9,12 +9,12 @@ from support.convex_shapes import SOLIDS, outside, reach, touches_of
 
 from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.finding.closed_forms import field_and_ball, fits
-from kinetree.contact.finding.height_fields import (
+from kinetree.contact.finding.shapes import (
+    Placed,
     height_and_derivatives,
     hollow,
     surface_at_points,
 )
-from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Mesh, Sphere
 from kinetree.spatial.rotation import rotation_exp
 

@@ -3,8 +3,7 @@
 import pytest
 
 import kinetree as kt
-from kinetree.diagnosis.costs import operation_counts
-from kinetree.diagnosis.published import (
+from kinetree.diagnosis.costs import (
     Cost,
     best,
     cost_curves,
@@ -12,6 +11,7 @@ from kinetree.diagnosis.published import (
     factorization_cost,
     forward_dynamics_cost,
     inertia_matrix_cost,
+    operation_counts,
 )
 from kinetree.samples import chain, random_tree
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.expr.count import WEIGHTS, OperationCount, cost, count_operations, depth
+from kinetree.expr.counting import WEIGHTS, OperationCount, cost, count_operations, depth
 from kinetree.expr.node import Graph
 
 

@@ -9,7 +9,7 @@ from support.closeness import assert_close
 
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.diff import derivatives, estimates, jacobian
 from kinetree.expr.node import Graph
 from kinetree.expr.repeat import repeat

@@ -8,7 +8,7 @@ from support.closeness import assert_close
 
 from kinetree.algorithms import aba, rnea
 from kinetree.codegen.program import Argument, regrouped, trace
-from kinetree.expr.count import count_operations
+from kinetree.expr.counting import count_operations
 from kinetree.expr.interpret import holds, run
 from kinetree.expr.regroup import regroup
 from kinetree.expr.repeat import repeat

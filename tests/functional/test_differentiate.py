@@ -14,7 +14,7 @@ from support.states import conditioning, floating_tree
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.functional.differentiate import differentiate
 from kinetree.joints import REPRESENTATIVES
 from kinetree.model import ModelBuilder

@@ -6,9 +6,9 @@ from support.closeness import assert_close
 from support.states import conditioning
 
 import kinetree as kt
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.functional.products import JacobianVectorProduct, jvp, vjp
-from kinetree.functional.variables import tangent_shape
+from kinetree.functional.transformed import tangent_shape
 from kinetree.model.define import kernel_of
 from kinetree.samples import random_inertia, random_placement
 

@@ -11,8 +11,7 @@ from kinetree.joints import REPRESENTATIVES, check_joint
 from kinetree.loaders import load, loads, read
 from kinetree.model import JointDynamics, geometry
 from kinetree.spatial.rotation import euler_rotation
-from kinetree.writers.native import to_toml, value
-from kinetree.writers.native_parts import joint_table
+from kinetree.writers.native import joint_table, to_toml, value
 
 ARM = """\
 kinetree = 1

@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.loops.linear.linearization import equations, linear_model, motion_state
 from kinetree.loops.linear.tangent_dynamics import kernel_and_columns, tangent_dynamics
 from kinetree.quantities.closed_chains import _kernel

@@ -7,7 +7,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.codegen.program import trace
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.functional.prepare import bind, prepare
 from kinetree.model.define import DEFINITIONS, by_the_book, kernel_of
 

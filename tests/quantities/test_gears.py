@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.algorithms import aba, coupled, crba
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError
-from kinetree.expr.count import count_operations
+from kinetree.expr.counting import count_operations
 from kinetree.joints import Prismatic, Revolute
 from kinetree.model import Actuator, Coupling, JointDynamics, ModelBuilder
 from kinetree.model.gearing import Gearing, elimination_tree

@@ -6,7 +6,7 @@ from support.spatial_quantities import random_force, random_motion
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.samples import random_placement
 from kinetree.spatial import DualBasis, Force, Motion, Plucker, xlt
-from kinetree.spatial.basis import reciprocal
+from kinetree.spatial.dyads import reciprocal
 
 
 @pytest.fixture

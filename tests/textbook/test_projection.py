@@ -15,9 +15,9 @@ from support.states import (
 import kinetree as kt
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms.closed.divide_and_conquer import as_handle_sets, join
 from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.algorithms.closed.systems import block_diagonal
-from kinetree.algorithms.handles import as_handle_sets, join
 from kinetree.algorithms.jacobians import frame_acceleration, frame_jacobian_rate, frame_velocity
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.errors import SingularError, UnknownNameError

@@ -8,7 +8,7 @@ import kinetree as kt
 from kinetree import viewer
 from kinetree.model import geometry
 from kinetree.viewer import motions
-from kinetree.viewer.scenes.camera import framing
+from kinetree.viewer.scenes.places import framing
 
 DOUBLE = kt.samples.double_pendulum()
 

@@ -14,7 +14,7 @@ import numpy as np
 from kinetree.codegen.program import Program
 from kinetree.codegen.render import c_loops
 from kinetree.codegen.render.c import C, argument_name, declaration, render
-from kinetree.expr.count import count_operations
+from kinetree.expr.counting import count_operations
 from kinetree.spelling import printable
 
 __all__ = ["CFunction", "Sample", "write_project"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.errors import ArrayKindError
 from kinetree.expr import interpret
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.node import Expr, Graph
 from kinetree.expr.substitute import substitute
 

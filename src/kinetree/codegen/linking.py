@@ -39,7 +39,7 @@ class Entry:
 
     @classmethod
     def of(cls, code, sizes):
-        """The entry of compiled code that was rendered to be called; see ``render.llvm_table``."""
+        """The entry of compiled code that was rendered to be called; see ``render.llvm_driver``."""
         table = code.global_address("kernel")
         step, _, constants = (ctypes.c_void_p * 3).from_address(table)
         workspace = ctypes.c_int64.from_address(table + 5 * 8).value

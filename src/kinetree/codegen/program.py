@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from kinetree.expr.calls import callees, calls, calls_to
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.node import Graph
 from kinetree.expr.refusals import explained
 from kinetree.expr.regroup import regroup

@@ -25,7 +25,6 @@ from kinetree.contact.contacts import (
 from kinetree.contact.finding.pairs import Pair
 from kinetree.contact.impacts.collision import Impact, ImpactResiduals
 from kinetree.contact.impacts.impact import capture, impact
-from kinetree.contact.reduction import disc_corners, positive_dependence, reduced
 from kinetree.contact.rigid.forward_dynamics import (
     BodyContact,
     ContactMotion,
@@ -33,7 +32,12 @@ from kinetree.contact.rigid.forward_dynamics import (
     body_contact,
     forward_dynamics,
 )
-from kinetree.contact.rigid.problem import contact_states
+from kinetree.contact.rigid.problem import (
+    contact_states,
+    disc_corners,
+    positive_dependence,
+    reduced,
+)
 from kinetree.contact.scene import Candidates, Scene, with_ground
 from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact

@@ -22,7 +22,7 @@ from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration
 from kinetree.algorithms.closed.rank import closed_configurations, rank_at
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError, ModelWarning, names_itself
-from kinetree.expr.count import count_operations
+from kinetree.expr.counting import count_operations
 from kinetree.joints import AbstractJoint
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import coordinates

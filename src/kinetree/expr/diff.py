@@ -13,7 +13,7 @@ import numpy as np
 from kinetree.expr import simplify
 from kinetree.expr.calls import adjoints as adjoints_of_call
 from kinetree.expr.calls import callee_of, place_of
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.forward import DERIVATIVES, FLAT, by_node, direction_sets, forward
 
 _CLEAR = 3.0  # ratio of estimated costs beyond which only the better way is tried

@@ -25,8 +25,13 @@ from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.compiled import CompiledFunction
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
-from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
-from kinetree.functional.variables import Variables
+from kinetree.functional.transformed import (
+    Transformed,
+    Variables,
+    checked_wrt,
+    takes_states,
+    with_group,
+)
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import ARRAYS, FUNCTIONS, is_public

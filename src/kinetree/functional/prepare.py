@@ -21,7 +21,7 @@ from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.errors import LoopError, SingularError
 from kinetree.expr.calls import calls, calls_to
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.interpret import holds
 from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters

@@ -26,8 +26,13 @@ from kinetree.functional.compiled import CompiledFunction
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
-from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
-from kinetree.functional.variables import Variables
+from kinetree.functional.transformed import (
+    Transformed,
+    Variables,
+    checked_wrt,
+    takes_states,
+    with_group,
+)
 from kinetree.model import Model
 
 

@@ -5,8 +5,13 @@ found = kt.inverse_kinematics(model, [kt.ik.PoseTask("tool", pose), kt.ik.Postur
 found.require()  # joint positions, or an error that says why there are none
 """
 
-from kinetree.ik.solve import REASONS, InverseKinematics, inverse_kinematics
-from kinetree.ik.task_space import PoseDynamics, dynamics_at_pose
+from kinetree.ik.solve import (
+    REASONS,
+    InverseKinematics,
+    PoseDynamics,
+    dynamics_at_pose,
+    inverse_kinematics,
+)
 from kinetree.ik.tasks import CenterOfMassTask, OrientationTask, PoseTask, PositionTask, PostureTask
 
 __all__ = [

@@ -19,11 +19,10 @@ from kinetree.samples.book_linkages import (
     parallel_four_bar,
 )
 from kinetree.samples.earthmovers import excavator, loader
-from kinetree.samples.legged import hopping_leg, quadruped
+from kinetree.samples.legged import hopping_leg, humanoid, quadruped
 from kinetree.samples.linkages import bennett, five_bar, four_bar, ladder, slider_crank
 from kinetree.samples.parallel_robots import delta, stewart
 from kinetree.samples.pendulums import cart_pole, double_pendulum, gyroscope, pendulum, satellite
-from kinetree.samples.person import humanoid
 from kinetree.samples.random_linkages import random_closed_mechanism
 from kinetree.samples.trees import chain, random_inertia, random_placement, random_tree, tree
 from kinetree.spelling import did_you_mean, suggesting

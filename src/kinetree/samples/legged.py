@@ -1,4 +1,7 @@
-"""Robots with legs: a floating base and simple shapes. x is forward, y left, z up."""
+"""Robots with legs, one in the shape of a person: a floating base and simple shapes.
+
+x is forward, y left, z up.
+"""
 
 from math import cos
 
@@ -9,16 +12,18 @@ from kinetree.samples.solids import (
     DARK,
     GOLD,
     ORANGE,
+    STEEL,
     WHITE,
     add_body,
     box,
     capsule,
     cylinder,
+    ellipsoid,
     sphere,
     with_motors,
 )
 
-__all__ = ["hopping_leg", "quadruped"]
+__all__ = ["hopping_leg", "humanoid", "quadruped"]
 
 
 def quadruped() -> Model:
@@ -41,7 +46,7 @@ def quadruped() -> Model:
     )  # fmt: skip
     for end, x in (("front", 0.18), ("rear", -0.18)):
         for side, y in (("left", 1), ("right", -1)):
-            _leg(robot, f"{end}_{side}", x, y)
+            _dog_leg(robot, f"{end}_{side}", x, y)
     legs = [f"{end}_{side}" for end in ("front", "rear") for side in ("left", "right")]
     home = {f"{leg}_thigh_joint": 0.8 for leg in legs}
     home |= {f"{leg}_shank_joint": -1.6 for leg in legs}
@@ -50,7 +55,7 @@ def quadruped() -> Model:
     return with_motors(robot.build())
 
 
-def _leg(robot, leg, x, y):
+def _dog_leg(robot, leg, x, y):
     add_body(
         robot, f"{leg}_hip",
         cylinder(0.04, 0.06, mass=0.6, at=(0, 0.02 * y, 0), axis="y", color=DARK),
@@ -121,3 +126,161 @@ def hopping_leg() -> Model:
     robot.frame("foot", on="rod", at=(0, 0, -1.0))
     robot.posture("home", q={"root": (0, 1.0, 0)})
     return with_motors(robot.build())
+
+
+# Lengths [m] and shares of the body mass of the average man in P. de Leva, "Adjustments to
+# Zatsiorsky–Seluyanov's segment inertia parameters" (1996): 1.741 m and 73 kg.
+_MASS = 73.0
+_TRUNK, _UPPER_ARM, _FOREARM, _THIGH, _SHANK, _FOOT = 0.5155, 0.2817, 0.2689, 0.4222, 0.434, 0.2581
+_ANKLE, _HIP = 0.07, 0.08  # ankle above the sole, pelvis above the hips
+
+
+def humanoid() -> Model:
+    """A robot in the shape of a person, 73 kg and 1.74 m, with 30 joints.
+
+    Twelve joints are in the legs, fourteen in the arms, two each in waist and neck.
+    Lengths and masses of the limbs are those of the average man in P. de Leva, "Adjustments to
+    Zatsiorsky–Seluyanov's segment inertia parameters" (1996); inertias are those of the shapes,
+    limits typical of electric humanoids.
+
+    Every joint turns about x (``roll``), y (``pitch``) or z (``yaw``) and is called after the body
+    part and the turn, such as ``left_hip_roll``. Positive roll and yaw mean opposite things left
+    and right. Frames ``left_sole``, ``right_sole``, ``left_hand_center``, ``right_hand_center``,
+    ``eyes``; posture ``home``: standing on the ground, knees a little bent.
+    """
+    robot = ModelBuilder("humanoid")
+    add_body(
+        robot, "pelvis",
+        box(0.16, 0.26, 0.15, mass=0.1117 * _MASS, color=DARK),
+        joint=Free(),
+        joint_name="root",
+    )  # fmt: skip
+    waist, torso = 2.0, (0.1596 + 0.1633) * _MASS - 2.0
+    _link(
+        robot, "waist", cylinder(0.08, 0.09, mass=waist, at=(0, 0, 0.02), color=STEEL),
+        on="pelvis", turn="yaw", at=(0, 0, 0.1), limits=(-1.2, 1.2, 8, 150),
+    )  # fmt: skip
+    _link(
+        robot, "torso",
+        box(0.19, 0.32, 0.3, mass=torso, at=(0, 0, 0.18), color=WHITE),
+        cylinder(0.07, 0.2, axis="y", color=STEEL),
+        on="waist", turn="pitch", joint="waist", at=(0, 0, 0.06), limits=(-0.4, 1.0, 8, 200),
+    )  # fmt: skip
+    _link(
+        robot, "neck", cylinder(0.045, 0.05, mass=0.8, at=(0, 0, 0.025), color=STEEL),
+        on="torso", turn="yaw", at=(0, 0, 0.33), limits=(-1.4, 1.4, 6, 20),
+    )  # fmt: skip
+    _link(
+        robot, "head",
+        ellipsoid(0.095, 0.075, 0.105, mass=0.0694 * _MASS - 0.8, at=(0.01, 0, 0.09), color=WHITE),
+        box(0.02, 0.1, 0.035, at=(0.09, 0, 0.11), color=DARK),
+        on="neck", turn="pitch", joint="neck", at=(0, 0, 0.05), limits=(-0.7, 0.9, 6, 20),
+    )  # fmt: skip
+    robot.frame("eyes", on="head", at=(0.1, 0, 0.11))
+    for side, y in (("left", 1), ("right", -1)):
+        _arm(robot, side, y)
+        _leg(robot, side, y)
+    bend = 0.3
+    home = {"root": (0, 0, _HIP + (_THIGH + _SHANK) * cos(bend) + _ANKLE, 1, 0, 0, 0)}
+    for side, y in (("left", 1), ("right", -1)):
+        home |= {f"{side}_hip_pitch": -bend, f"{side}_knee_pitch": 2 * bend}
+        home |= {f"{side}_ankle_pitch": -bend, f"{side}_elbow_pitch": -0.5}
+        home |= {f"{side}_shoulder_roll": 0.15 * y}
+    return with_motors(robot.posture("home", q=home).build())
+
+
+def _arm(robot, side, y):
+    shoulder = (0, 0.19 * y, _TRUNK - _HIP - 0.16)  # the waist is 0.16 m above the pelvis
+    upper, fore, hand = 0.0271 * _MASS, 0.0162 * _MASS, 0.0061 * _MASS
+    _link(
+        robot, f"{side}_shoulder", sphere(0.05, mass=0.25 * upper, at=(0, 0.01 * y, 0), color=DARK),
+        on="torso", turn="pitch", at=shoulder, limits=(-3.0, 1.5, 8, 80),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_upper_arm",
+        cylinder(0.04, 0.1, mass=0.25 * upper, at=(0, 0, -0.06), color=STEEL),
+        on=f"{side}_shoulder", turn="roll", joint=f"{side}_shoulder", at=(0, 0.045 * y, 0),
+        limits=_mirrored(-0.3, 2.6, y, 8, 80),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_lower_arm",
+        capsule(0.038, 0.12, mass=0.5 * upper, at=(0, 0, -0.08), color=ORANGE),
+        on=f"{side}_upper_arm", turn="yaw", joint=f"{side}_shoulder", at=(0, 0, -0.12),
+        limits=(-1.6, 1.6, 8, 50),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_elbow",
+        capsule(0.036, 0.08, mass=0.6 * fore, at=(0, 0, -0.06), color=WHITE),
+        on=f"{side}_lower_arm", turn="pitch", at=(0, 0, 0.12 - _UPPER_ARM), limits=(-2.4, 0, 8, 50),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_forearm",
+        capsule(0.03, 0.1, mass=0.4 * fore, at=(0, 0, -0.06), color=ORANGE),
+        on=f"{side}_elbow", turn="yaw", at=(0, 0, -0.13), limits=(-1.6, 1.6, 8, 20),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_wrist", sphere(0.028, mass=0.3 * hand, color=DARK),
+        on=f"{side}_forearm", turn="roll", at=(0, 0, 0.13 - _FOREARM), limits=(-0.7, 0.7, 8, 10),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_hand",
+        box(0.08, 0.03, 0.14, mass=0.7 * hand, at=(0, 0, -0.09), color=WHITE),
+        on=f"{side}_wrist", turn="pitch", joint=f"{side}_wrist", limits=(-0.7, 0.7, 8, 10),
+    )  # fmt: skip
+    robot.frame(f"{side}_hand_center", on=f"{side}_hand", at=(0, 0, -0.0862))
+
+
+def _leg(robot, side, y):
+    thigh, shank, foot = 0.1416 * _MASS, 0.0433 * _MASS, 0.0137 * _MASS
+    _link(
+        robot, f"{side}_hip", cylinder(0.055, 0.06, mass=0.15 * thigh, at=(0, 0, 0), color=STEEL),
+        on="pelvis", turn="yaw", at=(0, 0.09 * y, -_HIP), limits=_mirrored(-0.6, 0.9, y, 10, 100),
+        touches=False,  # the hip is inside pelvis and thigh
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_hip_yoke",
+        cylinder(0.05, 0.12, mass=0.15 * thigh, axis="x", color=DARK),
+        on=f"{side}_hip", turn="roll", joint=f"{side}_hip", limits=_mirrored(-0.4, 0.8, y, 10, 150),
+        touches=False,
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_thigh",
+        capsule(0.065, 0.26, mass=0.7 * thigh, at=(0, 0, -0.21), color=WHITE),
+        on=f"{side}_hip_yoke", turn="pitch", joint=f"{side}_hip", limits=(-2.0, 0.7, 12, 250),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_shank",
+        capsule(0.05, 0.29, mass=shank, at=(0, 0, -0.2), color=ORANGE),
+        cylinder(0.055, 0.11, axis="y", color=DARK),
+        on=f"{side}_thigh", turn="pitch", joint=f"{side}_knee", at=(0, 0, -_THIGH),
+        limits=(0, 2.3, 12, 250),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_ankle", sphere(0.038, mass=0.25 * foot, color=DARK),
+        on=f"{side}_shank", turn="pitch", at=(0, 0, -_SHANK), limits=(-0.9, 0.6, 12, 120),
+    )  # fmt: skip
+    _link(
+        robot, f"{side}_foot",
+        box(_FOOT, 0.09, 0.04, mass=0.75 * foot, at=(0.06, 0, 0.02 - _ANKLE), color=BLUE),
+        on=f"{side}_ankle", turn="roll", joint=f"{side}_ankle", limits=(-0.4, 0.4, 12, 60),
+    )  # fmt: skip
+    robot.frame(f"{side}_sole", on=f"{side}_foot", at=(0.06, 0, -_ANKLE))
+
+
+def _link(robot, name, *solids, on, turn, limits, at=None, joint=None, touches=True):
+    """A body on one revolute joint, called after the part of the body and the turn it makes."""
+    axis = {"roll": "x", "pitch": "y", "yaw": "z"}[turn]
+    add_body(
+        robot, name, *solids,
+        on=on,
+        joint=Revolute(axis),
+        at=at,
+        joint_name=f"{joint or name}_{turn}",
+        limits=Limits(*limits),
+        touches=touches,
+    )  # fmt: skip
+
+
+def _mirrored(lower, upper, y, *others):
+    """Limits of a turn about x or z, given for the left side."""
+    return (lower, upper, *others) if y > 0 else (-upper, -lower, *others)

@@ -8,8 +8,7 @@ notation of Lynch & Park, ``dense.swap_vector_order`` for those who put the line
 import warnings
 
 from kinetree.spatial import axial_screw, dense, lie, planar
-from kinetree.spatial.articulated_inertia import ArticulatedInertia, dyadic
-from kinetree.spatial.basis import DualBasis
+from kinetree.spatial.articulated_inertia import ArticulatedInertia, InverseInertia, dyadic
 from kinetree.spatial.dense import swap_matrix_order, swap_vector_order
 from kinetree.spatial.derivative import (
     apparent_derivative,
@@ -21,9 +20,8 @@ from kinetree.spatial.derivative import (
     transform_rate,
     true_derivative,
 )
-from kinetree.spatial.dyads import Dyadic, inertia_dyads
+from kinetree.spatial.dyads import DualBasis, Dyadic, inertia_dyads
 from kinetree.spatial.inertia import Inertia
-from kinetree.spatial.inverse_inertia import InverseInertia
 from kinetree.spatial.lie import displacement_velocity, exp, log
 from kinetree.spatial.screw import Screw, moment_about
 from kinetree.spatial.transform import Plucker, rot, rotx, roty, rotz, rx, ry, rz, xlt

@@ -1,15 +1,28 @@
-"""Articulated-body inertias in compact form — RBDA §7.1, Tables A.3, A.4."""
+"""Articulated-body inertias in compact form, and inverse inertias — RBDA §7.1, Tables A.3, A.4.
+
+The inverse inertia gives acceleration from force, ``a = Φ f + b`` — RBDA §2.15. It exists for every
+body that can move, also for one that is constrained: then it is singular and its range is the
+motion the constraint allows, while the inertia does not exist.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import SpatialTypeError
+from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.arithmetic import rotate_general, rotate_symmetric
 from kinetree.spatial.inertia import Inertia, as_matrix6, require_factor, require_motion
+from kinetree.spatial.ops import check_pivot, magnitude
 from kinetree.spatial.vector import Force, Motion
-from kinetree.spatial.vector3 import cross, identity3, skew, symmetric, symmetric_product
+from kinetree.spatial.vector3 import (
+    as_vector3,
+    cross,
+    identity3,
+    skew,
+    symmetric,
+    symmetric_product,
+)
 
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
@@ -139,3 +152,124 @@ def _shift(r, H, Y):
 def _require_articulated(x):
     if not isinstance(x, ArticulatedInertia):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to an inertia")
+
+
+class InverseInertia:
+    """``Φ = [[angular, coupling], [couplingᵀ, linear]]``: maps a ``Force`` to a ``Motion``."""
+
+    __slots__ = ("angular", "coupling", "linear")
+    __array_ufunc__ = None
+
+    def __init__(self, angular: ArrayLike, coupling: ArrayLike, linear: ArrayLike):
+        self.angular = np.asarray(angular)
+        self.coupling = np.asarray(coupling)
+        self.linear = np.asarray(linear)
+
+    @classmethod
+    def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "InverseInertia":
+        """Of a free body, from mass, mass centre and inertia about it — RBDA (2.73), (2.74)."""
+        J, C = _inverse(np.asarray(I_C)), skew(as_vector3(c, "the mass centre"))
+        m = check_pivot(m, 0, lambda: f"a body of mass {m} has no inverse inertia")
+        JC = J @ C.T
+        return cls(J, JC, identity3() / m + C @ JC)
+
+    @classmethod
+    def from_inertia(cls, I: "Inertia") -> "InverseInertia":
+        """Of a free body with rigid-body inertia ``I``, without inverting a 6×6 matrix."""
+        return cls.from_mass_center(I.mass, I.center_of_mass, I.rotational_at_center)
+
+    @classmethod
+    def from_motions(cls, S: Motion, A: Any) -> "InverseInertia":
+        """``S A Sᵀ`` for motion columns ``S`` and symmetric ``A`` — RBDA (3.54).
+
+        With ``A = (Sᵀ I S)⁻¹`` it belongs to a body that may only move along ``S``.
+        """
+        if not isinstance(S, Motion):
+            raise SpatialTypeError(f"from_motions needs Motion columns, got {type(S).__name__}")
+        wA, vA = S.angular @ A, S.linear @ A
+        return cls(
+            symmetric_product(wA, S.angular), wA @ S.linear.T, symmetric_product(vA, S.linear)
+        )
+
+    @classmethod
+    def from_matrix(cls, Phi: ArrayLike) -> "InverseInertia":
+        """From a dense symmetric 6×6 matrix."""
+        Phi = np.asarray(Phi)
+        if Phi.shape != (6, 6):
+            raise ShapeError(f"an inverse inertia is a 6x6 matrix, got shape {Phi.shape}")
+        return cls(Phi[:3, :3], Phi[:3, 3:], Phi[3:, 3:])
+
+    def to_matrix(self) -> Array:
+        """The dense symmetric 6×6 matrix."""
+        return np.block([[self.angular, self.coupling], [self.coupling.T, self.linear]])
+
+    def __matmul__(self, f):
+        if not isinstance(f, Force):
+            raise SpatialTypeError(
+                f"an inverse inertia acts on a Force, got {type(f).__name__}; forces come from "
+                f"accelerations by an Inertia"
+            )
+        return Motion(
+            self.angular @ f.angular + self.coupling @ f.linear,
+            self.coupling.T @ f.angular + self.linear @ f.linear,
+        )
+
+    def __add__(self, other):
+        if not isinstance(other, InverseInertia):
+            raise SpatialTypeError(f"cannot add {type(other).__name__} to an inverse inertia")
+        return InverseInertia(
+            self.angular + other.angular,
+            self.coupling + other.coupling,
+            self.linear + other.linear,
+        )
+
+    def __sub__(self, other):
+        return self + other * -1
+
+    def __mul__(self, k):
+        return InverseInertia(self.angular * k, self.coupling * k, self.linear * k)
+
+    __rmul__ = __mul__
+
+    def transformed(self, X: "Plucker") -> "InverseInertia":
+        """``X Φ Xᵀ``: the same map in the new coordinates — RBDA Table 2.5."""
+        return _unswap(self._swapped().transformed(X))
+
+    def inverse_transformed(self, X: "Plucker") -> "InverseInertia":
+        """``X⁻¹ Φ X*``: back to the old coordinates."""
+        return _unswap(self._swapped().inverse_transformed(X))
+
+    def _swapped(self):
+        # Swapping the halves of all vectors turns X into X*, and Φ into something that transforms
+        # like an inertia.
+        return ArticulatedInertia(self.linear, self.coupling.T, self.angular)
+
+    def __repr__(self):
+        return f"InverseInertia({self.to_matrix().tolist()})"
+
+
+def _unswap(I):
+    return InverseInertia(I.M, I.H.T, I.I)
+
+
+def _inverse(A):
+    """Inverse of a symmetric positive-definite 3×3 matrix by LDLᵀ."""
+    if A.shape != (3, 3):
+        raise ShapeError(f"the rotational inertia must be a 3x3 matrix, got {A.shape}")
+
+    def pivot(d, k):
+        return check_pivot(d, magnitude(A[k, k]), lambda: _SINGULAR.format(A.tolist()))
+
+    d0 = pivot(A[0, 0], 0)
+    a, b = A[1, 0] / d0, A[2, 0] / d0
+    d1 = pivot(A[1, 1] - a * A[1, 0], 1)
+    c = (A[2, 1] - b * A[1, 0]) / d1
+    d2 = pivot(A[2, 2] - b * A[2, 0] - c * c * d1, 2)
+    W = np.array([[1, 0, 0], [-a, 1, 0], [a * c - b, -c, 1]])  # L⁻¹
+    return symmetric_product(W.T / np.array([d0, d1, d2]), W.T)
+
+
+_SINGULAR = (
+    "the rotational inertia {} is singular, so some moment would cause infinite acceleration. "
+    "A point or a thin rod has no inverse inertia; give it some extent"
+)

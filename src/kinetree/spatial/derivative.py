@@ -12,10 +12,9 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial import dense
-from kinetree.spatial.articulated_inertia import ArticulatedInertia
+from kinetree.spatial.articulated_inertia import ArticulatedInertia, InverseInertia
 from kinetree.spatial.dyads import Dyadic
 from kinetree.spatial.inertia import Inertia
-from kinetree.spatial.inverse_inertia import InverseInertia
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import cross, skew
 

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.errors import LoadError, UnknownNameError
-from kinetree.expr.count import OperationCount, count_operations
+from kinetree.expr.counting import OperationCount, count_operations
 from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
 from kinetree.expr.substitute import substitute

@@ -6,8 +6,8 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, UnknownNameError, need
 from kinetree.viewer.painting import Painter
-from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
+from kinetree.viewer.scenes.places import framing
 
 FILMS = (".mp4", ".gif")
 PICTURES = (".png", ".jpg")

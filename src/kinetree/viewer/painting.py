@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.viewer.scenes.camera import Camera, framing
 from kinetree.viewer.scenes.description import SHOWN, Surface
-from kinetree.viewer.scenes.places import arrow_pieces, at_time, between, rotations
+from kinetree.viewer.scenes.places import Camera, arrow_pieces, at_time, between, framing, rotations
 from kinetree.viewer.scenes.surfaces import normals
 
 _SKY, _GROUND, _LINE = (

@@ -15,9 +15,9 @@ from kinetree.quantities.reactions import Part
 from kinetree.viewer import film
 from kinetree.viewer.motions import Viewable, motion_of, scene_of
 from kinetree.viewer.page import page
-from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.contacts import Contacts
 from kinetree.viewer.scenes.description import SHOWN, Scene
+from kinetree.viewer.scenes.places import framing
 
 if TYPE_CHECKING:
     from kinetree.viewer.browser.app import Viewer

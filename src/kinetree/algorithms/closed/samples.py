@@ -12,7 +12,7 @@ import numpy as np
 from kinetree.algorithms.closed.constraints import loop_constraints, velocity_rows
 from kinetree.algorithms.closed.scaling import units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
-from kinetree.expr.count import cost
+from kinetree.expr.counting import cost
 from kinetree.expr.interpret import evaluate
 from kinetree.expr.node import Graph
 from kinetree.expr.refusals import explained

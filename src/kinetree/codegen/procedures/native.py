@@ -249,7 +249,7 @@ class Procedure:
 
     def ir(self) -> str:
         """The text of LLVM for it and all that is compiled with it."""
-        from kinetree.codegen.procedures.module import module_text
+        from kinetree.codegen.procedures.writer import module_text
 
         return module_text(self)
 

@@ -10,14 +10,13 @@ Constants are read from a table: building them in registers takes up to five ins
 from itertools import accumulate
 
 from kinetree.codegen.linking import Linked
-from kinetree.codegen.render.llvm_angles import angle_places, angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter, input_places
 from kinetree.codegen.render.llvm_body import Vector, declarations
+from kinetree.codegen.render.llvm_driver import table
+from kinetree.codegen.render.llvm_math import angle_places, angles_at_once
 from kinetree.codegen.render.llvm_shared import shared_symbol
 from kinetree.codegen.render.llvm_single import HOST
-from kinetree.codegen.render.llvm_table import table
-from kinetree.codegen.repeat import LoopStep
-from kinetree.codegen.schedule import BLOCK_SIZE, schedule
+from kinetree.codegen.schedule import BLOCK_SIZE, LoopStep, schedule
 from kinetree.codegen.watch import Watch, what_to_watch
 
 

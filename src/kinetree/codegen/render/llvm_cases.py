@@ -13,9 +13,9 @@ from kinetree.codegen.loops.language import input_name, place_of
 from kinetree.codegen.loops.plan import ANGLE, KIND, ROW
 from kinetree.codegen.loops.stores import explicit_sums
 from kinetree.codegen.render.llvm import Constants, SharedCalls
-from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter
 from kinetree.codegen.render.llvm_body import Vector, declarations
+from kinetree.codegen.render.llvm_math import angles_at_once
 from kinetree.codegen.schedule import Block, Statement, inputs_at_first_use, statements_of
 from kinetree.codegen.watch import Watch
 
@@ -63,7 +63,7 @@ def angle_of(program, plan, domains, kinds):
     """Argument, column and index of the angle whose sine and cosine are computed ahead, or None.
 
     That of the row's own entries in an argument which code of its kind asks for first: the angle of
-    a hinge. ``step`` computes those of all rows in one loop (see ``llvm_angles``); in the middle of
+    a hinge. ``step`` computes those of all rows in one loop (see ``llvm_math``); in the middle of
     a case, everything would wait for them.
     """
     if len(kinds) != 1:

@@ -7,9 +7,9 @@ path and threads are those of all kernels. It does not depend on kinds: one text
 from kinetree.codegen.loops.language import Chain, Clear
 from kinetree.codegen.loops.plan import KIND, ROW
 from kinetree.codegen.render.llvm import SharedCalls, loop_entry, single_entry
-from kinetree.codegen.render.llvm_angles import angles_at_once
 from kinetree.codegen.render.llvm_body import Vector, declarations
 from kinetree.codegen.render.llvm_cases import GIVEN
+from kinetree.codegen.render.llvm_math import angles_at_once
 
 
 def step(program, plan, dtype, lanes) -> str:

@@ -10,10 +10,9 @@ import hashlib
 import re
 from functools import cache
 
-from kinetree.codegen.render.llvm_angles import angles
 from kinetree.codegen.render.llvm_body import Body, Vector, by_lane, declarations
 from kinetree.codegen.render.llvm_driver import driver
-from kinetree.codegen.render.llvm_math import atan2, sincos
+from kinetree.codegen.render.llvm_math import angles, atan2, sincos
 from kinetree.codegen.render.llvm_single import single
 from kinetree.codegen.render.minimax import EXP, LN2, LOG2_E, ROUND, TANH
 

@@ -12,8 +12,7 @@ offsets are those of CPython's object header and of NumPy's array struct on 64-b
 """
 
 from kinetree.codegen.render.llvm_body import declarations
-from kinetree.codegen.render.llvm_driver import STACK
-from kinetree.codegen.render.llvm_table import FIRST_RANK, field, record
+from kinetree.codegen.render.llvm_driver import FIRST_RANK, STACK, field, record
 
 HOST = (
     "array_type",  # PyArray_Type

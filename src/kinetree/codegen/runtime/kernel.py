@@ -26,7 +26,7 @@ from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 from kinetree.expr.calls import call, calls, calls_to
-from kinetree.expr.count import cost, cost_of_calls
+from kinetree.expr.counting import cost, cost_of_calls
 
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches

@@ -106,9 +106,9 @@ class LoopCode:
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
                 self.group = known["group"]
                 return
-        from kinetree.codegen.render.llvm_angles import angles_at_once
         from kinetree.codegen.render.llvm_body import Vector
         from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
+        from kinetree.codegen.render.llvm_math import angles_at_once
 
         program = self._program(data.rows(BODIES).kinds[:1])  # it is the same for all
         self.plan = plan_of(program, data.numbers)
@@ -240,7 +240,7 @@ class LoopVariant:
 
     def __init__(self, kernel, dtype, lanes):
         from kinetree.codegen.render.llvm_body import Vector
-        from kinetree.codegen.render.llvm_table import table_numbers
+        from kinetree.codegen.render.llvm_driver import table_numbers
 
         with _making:
             self.shared = loop_code(kernel.source, kernel.key, dtype, lanes)

@@ -18,8 +18,7 @@ from kinetree.contact.collision.tables import (
     Shapes,
     place_shapes,
 )  # fmt: skip
-from kinetree.contact.finding.height_fields import spline_coefficients
-from kinetree.contact.finding.shapes import hull_of, kept_arrays
+from kinetree.contact.finding.shapes import hull_of, kept_arrays, spline_coefficients
 from kinetree.errors import ModelError
 from kinetree.model.geometry import (
     Box,

@@ -6,13 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from kinetree.contact.finding.height_fields import height_and_derivatives, hollow
 from kinetree.contact.finding.shapes import (
     COMPILED_VERTICES,
     absolute,
     chosen,
     clamped,
     direction,
+    height_and_derivatives,
+    hollow,
     hull_of,
     touch,
 )

@@ -34,21 +34,19 @@ Quaternions are ``(w, x, y, z)`` in both. Joints are matched by name. MuJoCo com
 
 from kinetree.interop.mujoco.models import (
     frame_name,
+    from_a,
     from_f_ext,
     from_jacobian,
     from_model,
     from_pose,
-    to_f_ext,
-    to_jacobian,
-    to_model,
-    to_pose,
-)
-from kinetree.interop.mujoco.states import (
-    from_a,
     from_q,
     from_tau,
     from_v,
     to_a,
+    to_f_ext,
+    to_jacobian,
+    to_model,
+    to_pose,
     to_q,
     to_tau,
     to_v,

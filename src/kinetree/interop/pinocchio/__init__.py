@@ -28,7 +28,7 @@ name. Pinocchio comes with ``pip install "kinetree[pinocchio]"`` and is imported
 """
 
 from kinetree.interop.pinocchio.leaves import MissingLibraryError
-from kinetree.interop.pinocchio.reader import from_model
+from kinetree.interop.pinocchio.reader import from_model, to_model
 from kinetree.interop.pinocchio.states import (
     from_a,
     from_parameters,
@@ -41,7 +41,6 @@ from kinetree.interop.pinocchio.states import (
     to_tau,
     to_v,
 )
-from kinetree.interop.pinocchio.writer import to_model
 
 __all__ = [
     "MissingLibraryError", "from_a", "from_model", "from_parameters", "from_q", "from_tau",

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.closed.divide_and_conquer import generalised_inverse, pushing
 from kinetree.algorithms.closed.joint_space import (
     joint_constraints,
     loop_constraint,
@@ -25,7 +26,6 @@ from kinetree.algorithms.closed.joint_space import (
     with_own_rows,
 )
 from kinetree.algorithms.coupled import AllJoints, all_joints, coupling_rows
-from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError, calling

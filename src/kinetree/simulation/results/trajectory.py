@@ -1,19 +1,179 @@
-"""Trajectories: what a simulation returns."""
+"""Trajectories: what a simulation returns.
+
+Between two stored times the motion is the cubic in local coordinates, ``q = integrate(q0, u)``,
+that meets positions and velocities at both ends: it stays on the manifold, and its error is of
+fourth order in the distance of the stored times for positions, and of third for velocities.
+"""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.errors import ShapeError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.kernel import kernel, select
+from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.model import Model
+from kinetree.model.manifold import continued
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
-from kinetree.simulation.results import parts, plotting, storage, tables
-from kinetree.simulation.results.observables import reactions
+from kinetree.simulation.forces.actuators import servos_of
+from kinetree.simulation.results import plotting, storage
+from kinetree.simulation.results.observables import observe, reactions
+
+# Annotations of kernels are shapes:
+# ruff: noqa: F821
+# pyright: reportInvalidTypeForm=false
+
+
+_TURNS = 40  # of the iteration for velocities, which gains a factor of |u|/2 each time
+
+
+def resample(trajectory, times):
+    """The trajectory at ``times`` [s], a sorted array, or a number: the distance of times."""
+    t, model = trajectory.t, trajectory.model
+    times = _times(t, times)
+    k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
+    h = t[k + 1] - t[k]
+    s = np.divide(times - t[k], h, out=np.zeros(len(times)), where=h > 0)
+    batch = (slice(None), *(None,) * (trajectory.q.ndim - 2))
+    q, qd = _between(  # pyright: ignore[reportAssignmentType]
+        model, trajectory.q[k], trajectory.qd[k], trajectory.q[k + 1], trajectory.qd[k + 1],
+        s[batch], h[batch],
+    )  # fmt: skip
+    held = np.where(s >= 1, k + 1, k)
+    arrays = {"t": times, "q": q, "qd": qd, "tau": trajectory.tau[held]}
+    linear = ["work", "loop_error"]
+    if trajectory.controls is not None:
+        arrays["controls"] = trajectory.controls[held]
+        linear += ["tau"] if servos_of(model) is not None else []
+        linear += ["activation"] if trajectory.activation is not None else []
+    seen = observe(model, q, qd)
+    arrays["energy"] = seen.kinetic + seen.gravity + seen.elastic
+    for name in linear:
+        a = getattr(trajectory, name)
+        weight = s.reshape(-1, *(1,) * (a.ndim - 1))
+        arrays[name] = (1 - weight) * a[k] + weight * a[k + 1]
+    return replace(trajectory, **arrays)
+
+
+@kernel
+def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
+    q1, qd1 = continued(model, q1, qd1, q)
+    d = model.difference(q, q1)
+    a, b = h * qd, h * local_rate(model, q, d, qd1, order=6)
+    c2, c3 = 3 * d - 2 * a - b, a + b - 2 * d
+    u = s * (a + s * (c2 + s * c3))
+    rate = (a + s * (2 * c2 + 3 * s * c3)) / select(h > 0, h, 1)
+    return model.integrate(q, u), _velocity(model, q, u, rate)
+
+
+def _velocity(model, q, u, rate):
+    """The velocity for which local coordinates change at this rate, by successive correction."""
+    if is_flat(model):
+        return rate
+    return repeat(lambda qd: qd + rate - local_rate(model, q, u, qd, order=6), rate, _TURNS)
+
+
+def _times(t, times):
+    """Requested times, if the trajectory covers them."""
+    if np.ndim(times) == 0:
+        step = float(times)
+        if not step > 0:
+            raise ShapeError(f"the distance of times must be positive, got {times!r}")
+        times = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
+    times = np.asarray(times, dtype=float)
+    if times.ndim != 1 or np.any(np.diff(times) < 0):
+        raise ShapeError(f"times must be a sorted array of one axis, got shape {times.shape}")
+    if len(t) < 2:
+        raise ShapeError("there is nothing between the times of a trajectory that has only one")
+    slack = 1e-9 * (t[-1] - t[0])
+    if len(times) and not (times[0] >= t[0] - slack and times[-1] <= t[-1] + slack):
+        raise ShapeError(
+            f"the motion is known from {t[0]:g} s to {t[-1]:g} s; requested were {times[0]:g} s to "
+            f"{times[-1]:g} s"
+        )
+    return np.clip(times, t[0], t[-1])
+
+
+# --- Parts of a trajectory: one joint, some of the times, one of many motions --------------------
+
+
+class JointMotion(NamedTuple):
+    """The motion of one joint; joints of one variable have no axis for it.
+
+    Attributes:
+        q: positions [m, rad], (T, ..., nq of the joint).
+        qd: velocities, (T, ..., nv of the joint).
+        tau: joint forces of the controller [N, N·m], (T, ..., nv of the joint).
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+
+
+def joint_motion(trajectory, name) -> JointMotion:
+    """The motion of the joint with this name; one that follows others has no force of its own."""
+    model = trajectory.model
+    i = model.joint_index(name)
+    if any(c.joint == i for c in model.couplings):
+        full = model.uncoupled
+        q = model.expand(trajectory.q)[..., full.q_slice[i].start]
+        qd = model.expand_velocity(trajectory.q, trajectory.qd)[..., full.v_slice[i].start]
+        return JointMotion(q, qd, 0 * qd)
+
+    def part(array, at):
+        array = array[..., at]
+        return array[..., 0] if array.shape[-1] == 1 else array
+
+    return JointMotion(
+        part(trajectory.q, model.q_slice[i]),
+        part(trajectory.qd, model.v_slice[i]),
+        part(trajectory.tau, model.v_slice[i]),
+    )
+
+
+def some_times(trajectory, which):
+    """The trajectory at some of its times: a slice, a mask, or numbers of samples."""
+    which = which if isinstance(which, slice) else np.atleast_1d(which)
+    arrays = {name: array[which] for name, array in trajectory.arrays().items()}
+    t = arrays["t"]
+    within = tuple(e for e in trajectory.events if len(t) and t[0] <= e.t <= t[-1])
+    contact = trajectory.contact and trajectory.contact.at(which)
+    return replace(trajectory, events=within, contact=contact, **arrays)
+
+
+def one_of_many(trajectory, index):
+    """One motion, or some, of a batch; ``index`` is for the batch axes."""
+    index = index if isinstance(index, tuple) else (index,)
+    shape = trajectory.q.shape[1:-1]
+    try:
+        arrays = {
+            name: array if name == "t" else array[(slice(None), *index)]
+            for name, array in trajectory.arrays().items()
+        }
+    except IndexError:
+        raise ShapeError(
+            f"there is no motion {', '.join(map(str, index))} in a batch of shape {shape}"
+        ) from None
+    contact = trajectory.contact and trajectory.contact.at((slice(None), *index))
+    events = _events_of(trajectory, index)
+    return replace(trajectory, events=events, contact=contact, **arrays)
+
+
+def _events_of(trajectory, index):
+    """Events of the motions at ``index``; slices and the like keep all."""
+    if not all(isinstance(i, (int, np.integer)) for i in index):
+        return trajectory.events
+    place = tuple(range(n)[i] for n, i in zip(trajectory.q.shape[1:-1], index, strict=False))
+    found = [e for e in trajectory.events if tuple(e.sample[: len(place)]) == place]
+    return tuple(replace(e, sample=tuple(e.sample[len(place) :])) for e in found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,12 +239,12 @@ class Trajectory:
     def __getitem__(self, which):
         """The motion of a joint by its name, ``trajectory["elbow"].q``; or some of the times."""
         if isinstance(which, str):
-            return parts.joint_motion(self, which)
-        return parts.some_times(self, which)
+            return joint_motion(self, which)
+        return some_times(self, which)
 
     def motion(self, index: Any) -> "Trajectory":
         """One motion, or some, of a batch; ``index`` is for the batch axes."""
-        return parts.one_of_many(self, index)
+        return one_of_many(self, index)
 
     def resample(self, times: ArrayLike) -> "Trajectory":
         """The motion at other times [s]: a sorted array, or a number, their distance.
@@ -93,7 +253,7 @@ class Trajectory:
         both ends. Controls and the controller's forces are those of the stored time before; those
         of servos, work and loop error are interpolated linearly.
         """
-        return parts.resample(self, times)
+        return resample(self, times)
 
     def reactions(
         self, joint: str | None = None, *, part: Part = "total", frame: str = "joint",
@@ -116,12 +276,12 @@ class Trajectory:
     # --- files, tables, pictures -----------------------------------------------------------------
 
     def to_xarray(self) -> Any:
-        """A labelled dataset; see ``kinetree.simulation.results.tables``."""
-        return tables.to_xarray(self)
+        """A labelled dataset; see ``kinetree.simulation.results.storage``."""
+        return storage.to_xarray(self)
 
     def to_pandas(self) -> Any:
         """A table with a row for each time and columns such as ``q.elbow``."""
-        return tables.to_pandas(self)
+        return storage.to_pandas(self)
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file: ``.npz``, ``.parquet`` or ``.nc`` (NetCDF). Returns the path."""

@@ -16,9 +16,8 @@ from kinetree.codegen.runtime.threads import threads as kernel_threads
 from kinetree.errors import SimulationWarning, SweepError, SweepWarning
 from kinetree.model import Model
 from kinetree.simulation.simulate import simulate
-from kinetree.simulation.sweep.plan import digest, from_grid, from_samples
+from kinetree.simulation.sweep.plan import digest, from_grid, from_samples, on_cluster, on_threads
 from kinetree.simulation.sweep.result import Sweep
-from kinetree.simulation.sweep.runners import on_cluster, on_threads
 from kinetree.simulation.sweep.store import (
     FORMAT,
     Folder,

@@ -9,9 +9,8 @@ import webbrowser
 import numpy as np
 
 from kinetree.spelling import printable
-from kinetree.viewer.browser.controls import LayerPanel, Player, SavePanel
+from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import Drawing
-from kinetree.viewer.browser.knobs import Knobs
 from kinetree.viewer.browser.server import quiet, start
 from kinetree.viewer.film import film, picture
 from kinetree.viewer.motions import Motion, staged

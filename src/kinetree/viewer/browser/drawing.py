@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.description import SHOWN
-from kinetree.viewer.scenes.places import rotations
+from kinetree.viewer.scenes.places import framing, rotations
 
 _SEE_THROUGH = 0.3
 ASIDE = 0.09  # of the distance: the panel with the sliders is on the right

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.spelling import printable
-from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
-from kinetree.viewer.scenes.places import shaft_and_head
+from kinetree.viewer.scenes.places import framing, shaft_and_head
 
 __all__ = ["page", "save_page"]
 

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kinetree.contact.finding.height_fields import surface_at_points
+from kinetree.contact.finding.shapes import surface_at_points
 from kinetree.model import geometry
 from kinetree.viewer.scenes.description import Surface
 

@@ -15,12 +15,12 @@ from kinetree.writers.mjcf.attachments import (
     write_frames,
     write_gravity_compensation,
     write_postures,
+    write_sensors,
     write_tendons,
 )
 from kinetree.writers.mjcf.bodies import write_bodies
 from kinetree.writers.mjcf.elements import element
 from kinetree.writers.mjcf.geoms import write_contact_pairs, write_geometry
-from kinetree.writers.mjcf.sensors import write_sensors
 
 __all__ = ["to_mjcf"]
 
