@@ -49,9 +49,9 @@ from kinetree.errors import SingularError as SingularError
 from kinetree.errors import UnknownNameError as UnknownNameError
 from kinetree.expr import counting as counting
 from kinetree.expr.repeat import repeat as repeat
+from kinetree.functional.ahead import compile as compile
 from kinetree.functional.ahead import tier_of as tier_of
 from kinetree.functional.ahead import warm_up as warm_up
-from kinetree.functional.compiled import compile as compile
 from kinetree.functional.differentiate import differentiate as differentiate
 from kinetree.functional.export import export_c as export_c
 from kinetree.functional.export import listing as listing
@@ -64,7 +64,7 @@ from kinetree.identification import base_parameters as base_parameters
 from kinetree.identification import identify as identify
 from kinetree.ik import inverse_kinematics as inverse_kinematics
 from kinetree.integration.events import Event as Event
-from kinetree.integration.recorded_motion import RecordedMotion as RecordedMotion
+from kinetree.integration.prescription import RecordedMotion as RecordedMotion
 from kinetree.joints import Cylindrical as Cylindrical
 from kinetree.joints import Fixed as Fixed
 from kinetree.joints import Free as Free

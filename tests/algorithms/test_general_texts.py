@@ -24,7 +24,7 @@ from kinetree.joints import REPRESENTATIVES, Prescribed
 from kinetree.model.define import ARRAYS, DEFINITIONS
 from kinetree.model.general.model import Source
 from kinetree.model.general.tables import data_of
-from kinetree.samples.trees import random_tree
+from kinetree.samples.random_mechanisms import random_tree
 from kinetree.spatial import Force
 
 TEXTS = {

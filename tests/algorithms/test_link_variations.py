@@ -16,7 +16,7 @@ from kinetree.algorithms.closed.links import ClosedChain, link_states
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations, joint_transforms
 from kinetree.model import Coupling
 from kinetree.samples import random_placement
-from kinetree.samples.random_linkages import closed_loop
+from kinetree.samples.random_mechanisms import closed_loop
 from kinetree.spatial import Force, Inertia
 
 STEP = 1e-3  # of differences of sixth order

@@ -22,7 +22,7 @@ from kinetree.algorithms import centroidal, closed, crba, jacobians, rnea
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.model import Body, Coupling, JointDynamics, Model
-from kinetree.samples.trees import random_inertia, random_placement
+from kinetree.samples.random_mechanisms import random_inertia, random_placement
 from kinetree.spatial import Force, Inertia, Motion
 
 # --- the features --------------------------------------------------------------------------------

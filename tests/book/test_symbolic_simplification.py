@@ -9,9 +9,9 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr import simplify
 from kinetree.expr.counting import count_operations
+from kinetree.expr.forward import substitute
 from kinetree.expr.interpret import evaluate, run
 from kinetree.expr.show import check_graph, listing
-from kinetree.expr.substitute import substitute
 from kinetree.joints import Exponential, Spherical
 from kinetree.samples import arm, chain, panda, random_tree, scara
 from kinetree.spatial.vector3 import cross

@@ -23,7 +23,7 @@ from kinetree.codegen.loops.recomputed import recomputed
 from kinetree.codegen.render.cuda_loops import PLACES, render
 from kinetree.codegen.render.loop_tables import table_plan
 from kinetree.model.define import DEFINITIONS
-from kinetree.samples.trees import random_tree
+from kinetree.samples.random_mechanisms import random_tree
 
 ROUNDING = {"float64": 1e-14, "float32": 1e-5}
 PARENT = np.array([-1, 0, 0, 1, 1, -1, 5])

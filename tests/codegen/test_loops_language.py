@@ -15,7 +15,7 @@ from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.errors import TraceError
 from kinetree.model.general.tables import BODIES, data_of
-from kinetree.samples.trees import random_tree
+from kinetree.samples.random_mechanisms import random_tree
 
 from .test_loops_lists import recorded
 

@@ -17,7 +17,7 @@ from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.joints import Fixed, Helical, Prismatic, Revolute, Spherical
 from kinetree.model.general.model import Source as Text
 from kinetree.model.general.tables import data_of
-from kinetree.samples.trees import random_tree
+from kinetree.samples.random_mechanisms import random_tree
 
 JOINTS = [
     Revolute("x"), Revolute((1.0, 2.0, -3.0)), Prismatic("y"), Helical("z", pitch=0.3), Fixed(),

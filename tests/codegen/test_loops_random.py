@@ -15,7 +15,7 @@ from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.model.general.model import Source
 from kinetree.model.general.tables import BODIES, data_of
-from kinetree.samples.trees import random_tree
+from kinetree.samples.random_mechanisms import random_tree
 
 JOINTS = [kt.Revolute("x"), kt.Revolute("z"), kt.Prismatic("y"), kt.Revolute((1.0, 2.0, 2.0))]
 TABLES = 4

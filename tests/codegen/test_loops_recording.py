@@ -15,7 +15,7 @@ from kinetree.errors import TraceError
 from kinetree.model.general.kernels import _with_frames
 from kinetree.model.general.model import Source
 from kinetree.model.general.tables import BODIES, data_of
-from kinetree.samples.trees import random_tree
+from kinetree.samples.random_mechanisms import random_tree
 
 JOINTS = [
     kt.Revolute("x"), kt.Revolute("y"), kt.Revolute("z"), kt.Revolute("-y"),

@@ -14,7 +14,7 @@ from kinetree.contact.contacts import Contacts, jacobian
 from kinetree.contact.impacts import collision, several
 from kinetree.contact.impacts.collision import arrested_collision, frictionless_collision
 from kinetree.contact.impacts.impact import capture, impact
-from kinetree.contact.impacts.patches import patch_impacts
+from kinetree.contact.impacts.several import patch_impacts
 from kinetree.contact.impacts.single import LAWS, single_impact
 from kinetree.contact.mobility import mobility
 from kinetree.contact.scene import Scene, with_ground

@@ -5,9 +5,9 @@ from support.closeness import assert_close
 
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret
+from kinetree.expr.forward import substitute
 from kinetree.expr.node import Graph
 from kinetree.expr.repeat import repeat
-from kinetree.expr.substitute import substitute
 from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
 
 

@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
-from kinetree.functional.compiled import compile
+from kinetree.functional.ahead import compile
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.parameters import parameter, with_parameters

@@ -19,7 +19,7 @@ import kinetree as kt
 from kinetree import viewer
 from kinetree.cli.app import app
 from kinetree.codegen.export import _comment
-from kinetree.simulation.results.panels import words
+from kinetree.simulation.results.plotting import words
 from kinetree.spelling import printable
 
 mpl.use("Agg")

@@ -20,7 +20,7 @@ from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.loop_joints import loop_joint_forces, loop_velocities
 from kinetree.model import JointDynamics, Limits, MechanismGraph, ModelBuilder
 from kinetree.samples.book_linkages import actuated_arm
-from kinetree.samples.random_linkages import random_closed_mechanism
+from kinetree.samples.random_mechanisms import random_closed_mechanism
 
 L1, L2 = 1.0, 0.6
 ARM = actuated_arm(L1, L2)  # RBDA Fig. 8.3

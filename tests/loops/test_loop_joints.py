@@ -23,7 +23,7 @@ from kinetree.loops.kinematics.loop_joints import (
     loop_velocities,
 )
 from kinetree.model import JointDynamics, Limits, MechanismGraph, ModelBuilder
-from kinetree.samples.random_linkages import LOOP_JOINTS, random_closed_mechanism
+from kinetree.samples.random_mechanisms import LOOP_JOINTS, random_closed_mechanism
 from kinetree.spatial import rotz, xlt
 from kinetree.spatial.ops import cos
 

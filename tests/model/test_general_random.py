@@ -10,7 +10,7 @@ from hypothesis import settings
 import kinetree as kt
 from kinetree import joints
 from kinetree.model.define import DEFINITIONS
-from kinetree.samples.trees import random_placement
+from kinetree.samples.random_mechanisms import random_placement
 
 THOROUGH = settings.default.max_examples > 1000
 SEEDS = range(1000 if THOROUGH else 4)

@@ -15,7 +15,7 @@ from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder
 from kinetree.quantities import closed_chains
-from kinetree.samples.random_linkages import LINKAGE_KINDS, random_closed_mechanism
+from kinetree.samples.random_mechanisms import LINKAGE_KINDS, random_closed_mechanism
 from kinetree.spatial import Force
 
 

@@ -10,7 +10,7 @@ from kinetree.errors import LoopError, ModelError, ShapeError
 from kinetree.functional.layout import positions, velocities
 from kinetree.joints import Free, Revolute
 from kinetree.model import Actuator, Coupling, ModelBuilder, edit
-from kinetree.samples.trees import random_inertia
+from kinetree.samples.random_mechanisms import random_inertia
 from kinetree.spatial import ops
 
 

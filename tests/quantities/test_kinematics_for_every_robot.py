@@ -10,7 +10,7 @@ from kinetree import joints
 from kinetree.algorithms import jacobians
 from kinetree.codegen import build
 from kinetree.model.define import DEFINITIONS
-from kinetree.samples.trees import random_placement, random_tree
+from kinetree.samples.random_mechanisms import random_placement, random_tree
 
 JOINTS = [
     joints.Revolute("x"), joints.Prismatic((1.0, 2.0, -2.0)), joints.Spherical(),

@@ -25,7 +25,7 @@ from kinetree.joints import (
 )
 from kinetree.model import JointDynamics, ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree
-from kinetree.samples.random_linkages import closed_loop
+from kinetree.samples.random_mechanisms import closed_loop
 from kinetree.spatial import Force
 
 PARTS = ("total", "bearing", "drive")

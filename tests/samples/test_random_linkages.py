@@ -7,7 +7,7 @@ from support.linkages import loop_errors
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import Cylindrical
-from kinetree.samples.random_linkages import LINKAGE_KINDS, LOOP_JOINTS, random_closed_mechanism
+from kinetree.samples.random_mechanisms import LINKAGE_KINDS, LOOP_JOINTS, random_closed_mechanism
 
 
 @pytest.mark.parametrize("kind", LINKAGE_KINDS)

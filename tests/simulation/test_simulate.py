@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.integration.integrator import Stepped
 from kinetree.simulation import INTEGRATORS, Integrator
-from kinetree.simulation.equal_steps import Clock
+from kinetree.simulation.runs import Clock
 
 PENDULUM = kt.samples.double_pendulum()
 START = np.array([1.0, 0.5])

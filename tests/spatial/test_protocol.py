@@ -7,7 +7,7 @@ from kinetree.samples import random_inertia
 from kinetree.spatial import Force, Motion
 from kinetree.spatial.axial_screw import scrx, scrz
 from kinetree.spatial.planar import PlanarMotion, Xpln
-from kinetree.spatial.protocol import CoordinateTransform
+from kinetree.spatial.transform import CoordinateTransform
 
 
 @pytest.mark.covers("RBDA A.3", by=CoordinateTransform)

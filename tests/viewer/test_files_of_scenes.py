@@ -13,7 +13,7 @@ from imageio_ffmpeg import get_ffmpeg_exe
 import kinetree as kt
 from kinetree import errors, viewer
 from kinetree.model import geometry
-from kinetree.viewer import film
+from kinetree.viewer import painting
 from kinetree.viewer.painting import rasterized
 
 PENDULUM = kt.samples.pendulum()
@@ -102,7 +102,7 @@ def test_films_have_as_many_images_as_their_time_asks_for(tmp_path, name):
 
 def test_slow_motion_shows_the_states_in_between(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(film, "film", lambda scene, path, **options: seen.append(scene))
+    monkeypatch.setattr(painting, "film", lambda scene, path, **options: seen.append(scene))
     t = np.linspace(0, 1, 1001)
     for speed in (0.1, 1.0, 10.0):
         viewer.record(PENDULUM, tmp_path / "a.mp4", t[:, None], t=t, speed=speed)

@@ -15,7 +15,7 @@ from kinetree.joints import REPRESENTATIVES, Prescribed, PrescribedInstant
 from kinetree.loaders import load, loads
 from kinetree.loaders.native.reader import VERSION
 from kinetree.model import JointDynamics, geometry
-from kinetree.samples.trees import random_inertia, random_placement
+from kinetree.samples.random_mechanisms import random_inertia, random_placement
 from kinetree.writers.native import to_toml
 from kinetree.writers.save import save
 

@@ -1,11 +1,19 @@
 """JAX arrays: a primitive with rules for jit, vmap, jvp, grad and all that is made of them.
 
 The primitive is a call of a kernel. Its derivatives are calls of other kernels, see ``derived``;
-XLA runs all of them through ``xla_call``, on the CPU and on CUDA devices.
+XLA runs all of them, on the CPU and on CUDA devices, through its C interface for foreign functions,
+by ctypes: it calls a C function with a frame that holds addresses and shapes of all arrays. Ours is
+a Python function that ctypes makes callable; it takes the interpreter lock, finds the kernel by its
+number, and lets it work on the memory of XLA. Nothing is copied. Layouts are those of
+``xla/ffi/api/c_api.h``, version 0; later minor versions only add fields at the end.
 """
 
+import ctypes
+import secrets
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from functools import cache
-from itertools import pairwise
+from itertools import count, pairwise
+from math import prod
 from typing import Any
 
 import jax
@@ -15,10 +23,204 @@ from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from kinetree.arrays import xla_call
+from kinetree.arrays import device
 from kinetree.arrays.batch import aligned, batch_of
 from kinetree.arrays.kinds import precision
-from kinetree.errors import DeviceError
+from kinetree.errors import DeviceError, DeviceMemoryError
+
+_TYPES = {11: np.dtype(np.float32), 12: np.dtype(np.float64)}
+_EXECUTE, _METADATA = 3, 1
+_INVALID_ARGUMENT, _RESOURCE_EXHAUSTED = 3, 8
+_ERROR_CREATE, _STREAM_GET, _DEVICE_ORDINAL_GET = 0, 4, 17  # places in the table of functions
+
+
+class _Sized(ctypes.Structure):
+    """Every structure begins with its size and a list of extensions."""
+
+    _fields_ = [("size_of_struct", c_size_t), ("extension", c_void_p)]
+
+
+class _Extension(ctypes.Structure):
+    _fields_ = [("size_of_struct", c_size_t), ("type", c_int), ("next", c_void_p)]
+
+
+class _Version(_Sized):
+    _fields_ = [("major", c_int), ("minor", c_int)]
+
+
+class _Metadata(ctypes.Structure):
+    _fields_ = [("size_of_struct", c_size_t), ("version", _Version), ("traits", c_uint32)]
+
+
+class _MetadataExtension(ctypes.Structure):
+    _fields_ = [("base", _Extension), ("metadata", POINTER(_Metadata))]
+
+
+class _Buffer(_Sized):
+    _fields_ = [("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", POINTER(c_int64))]
+
+
+class _Buffers(_Sized):
+    """Arguments, and results."""
+
+    _fields_ = [("count", c_int64), ("types", c_void_p), ("items", POINTER(POINTER(_Buffer)))]
+
+
+class _Scalar(ctypes.Structure):
+    _fields_ = [("dtype", c_int), ("value", POINTER(c_int64))]
+
+
+class _Attributes(_Sized):
+    _fields_ = [
+        ("count", c_int64), ("types", c_void_p), ("names", c_void_p),
+        ("items", POINTER(POINTER(_Scalar))),
+    ]  # fmt: skip
+
+
+class _Frame(_Sized):
+    _fields_ = [
+        ("api", c_void_p), ("context", c_void_p), ("stage", c_int), ("arguments", _Buffers),
+        ("results", _Buffers), ("attributes", _Attributes),
+    ]  # fmt: skip
+
+
+class _Api(_Sized):
+    _fields_ = [("version", _Version), ("internal", c_void_p), ("functions", c_void_p * 18)]
+
+
+class _ErrorArguments(_Sized):
+    _fields_ = [("message", c_char_p), ("code", c_int)]
+
+
+class _StreamArguments(_Sized):
+    _fields_ = [("context", c_void_p), ("stream", c_void_p)]
+
+
+class _OrdinalArguments(_Sized):
+    _fields_ = [("context", c_void_p), ("ordinal", c_int32)]
+
+
+_HANDLER = ctypes.CFUNCTYPE(c_void_p, POINTER(_Frame))
+_FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p)
+
+
+# --- kernels by number ---------------------------------------------------------------------------
+
+# Executables know kernels by number, and may outlive everything else, so kernels stay. They may
+# also come from a cache on disk, written by another process: its numbers mean nothing here.
+_numbers = count(secrets.randbits(62))
+_by_number: dict = {}
+
+
+def number_of(kernel):
+    """The number by which an executable refers to a kernel."""
+    if not hasattr(kernel, "number_in_xla"):
+        kernel.number_in_xla = next(_numbers)
+        _by_number[kernel.number_in_xla] = kernel
+    return kernel.number_in_xla
+
+
+# --- being called --------------------------------------------------------------------------------
+
+
+def _handler(run):
+    """A C function that reads the frame and lets ``run`` compute."""
+
+    def handle(pointer):
+        frame = pointer.contents
+        try:
+            if frame.extension and _answered(frame.extension):
+                return None
+            if frame.stage == _EXECUTE:
+                kernel = _by_number[frame.attributes.items[0].contents.value[0]]
+                run(kernel, frame, _arrays(frame.arguments), _arrays(frame.results))
+        except Exception as error:  # XLA tells it to the caller
+            return _error(frame, error)
+        return None
+
+    return _HANDLER(handle)
+
+
+def _answered(address):
+    """Tell XLA, when it registers us, which version of the interface this is."""
+    extension = _MetadataExtension.from_address(address)
+    if extension.base.type != _METADATA:
+        return False
+    metadata = extension.metadata.contents
+    metadata.version.major, metadata.version.minor, metadata.traits = 0, 1, 0
+    return True
+
+
+def _arrays(buffers):
+    """Address, shape and type of every array."""
+    found = []
+    for k in range(buffers.count):
+        b = buffers.items[k].contents
+        found.append((b.data, tuple(b.dims[: b.rank]), _TYPES[b.dtype]))
+    return found
+
+
+def _error(frame, error):
+    code = _RESOURCE_EXHAUSTED if isinstance(error, DeviceMemoryError) else _INVALID_ARGUMENT
+    message = f"{type(error).__name__}: {error}".encode()
+    arguments = _ErrorArguments(ctypes.sizeof(_ErrorArguments), None, message, code)
+    return _table(frame, _ERROR_CREATE)(ctypes.addressof(arguments))
+
+
+def _table(frame, place):
+    return _FUNCTION(_Api.from_address(frame.api).functions[place])
+
+
+def _on_cpu(kernel, frame, arguments, results):
+    views = [_view(*a) for a in arguments]
+    outs = [_view(*r) for r in results]
+    if all(o.size for o in outs):
+        kernel.full(*views, out=tuple(outs) if len(outs) > 1 else outs[0])
+
+
+def _view(address, shape, dtype):
+    size = prod(shape) * dtype.itemsize
+    memory = (ctypes.c_char * size).from_address(address) if size else b""
+    return np.ndarray(shape, dtype, memory)
+
+
+def _on_cuda(kernel, frame, arguments, results):
+    batch = batch_of(kernel, [shape for _, shape, _ in arguments])
+    stream = _StreamArguments(ctypes.sizeof(_StreamArguments), None, frame.context, None)
+    _table(frame, _STREAM_GET)(ctypes.addressof(stream))
+    where = _OrdinalArguments(ctypes.sizeof(_OrdinalArguments), None, frame.context, 0)
+    _table(frame, _DEVICE_ORDINAL_GET)(ctypes.addressof(where))
+    cupy = device.require_cupy()
+    with cupy.cuda.Device(where.ordinal):
+        operands = [
+            _operand(cupy, given, i, batch, stream.stream or 0)
+            for given, i in zip(arguments, kernel.inputs, strict=True)
+        ]
+        addresses, dtype = [r[0] for r in results], results[0][2].name
+        device.launch(
+            kernel, dtype, where.ordinal, operands, addresses, batch, stream.stream or 0
+        )  # fmt: skip
+
+
+def _operand(cupy, given, argument, batch, stream):
+    """Address, numbers from one sample to the next, and a copy where no single number tells."""
+    address, shape, dtype = given
+    step = device.step_of(shape, _strides(shape), argument.shape, batch)
+    if step is not None:
+        return address, step, None
+    memory = cupy.cuda.UnownedMemory(address, prod(shape) * dtype.itemsize, None)
+    array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+    with cupy.cuda.ExternalStream(stream):
+        copy = cupy.ascontiguousarray(cupy.broadcast_to(array, (*batch, *argument.shape)))
+    return copy.data.ptr, argument.size, copy
+
+
+def _strides(shape):
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+HANDLER_CPU, HANDLER_CUDA = _handler(_on_cpu), _handler(_on_cuda)
+
 
 _TARGET = "kinetree_call"
 
@@ -151,11 +353,11 @@ def _(*arrays, kernel):
 
 def _lowered(ctx, *arrays, kernel):
     rule = jax.ffi.ffi_lowering(_TARGET)
-    return rule(ctx, *arrays, kernel=np.int64(xla_call.number_of(kernel)))
+    return rule(ctx, *arrays, kernel=np.int64(number_of(kernel)))
 
 
 mlir.register_lowering(call_p, _lowered)
-for _platform, _function in (("cpu", xla_call.HANDLER_CPU), ("CUDA", xla_call.HANDLER_CUDA)):
+for _platform, _function in (("cpu", HANDLER_CPU), ("CUDA", HANDLER_CUDA)):
     jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(_function), platform=_platform)
 
 

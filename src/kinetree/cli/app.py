@@ -5,18 +5,7 @@ from typing import Annotated
 import typer
 
 import kinetree
-from kinetree.cli import (
-    bench,
-    cache,
-    check,
-    convert,
-    demo,
-    evaluate,
-    generate,
-    info,
-    simulate,
-    view,
-)
+from kinetree.cli import bench, convert, evaluate, generate, info, simulate, view
 from kinetree.cli.console import Commands
 from kinetree.cli.options import examples, flag
 
@@ -47,7 +36,7 @@ _add(
 )
 _add(
     "check",
-    check.check,
+    convert.check,
     "kinetree check robot.urdf",
     "kinetree check robot.urdf --strict --json > report.json",
 )
@@ -86,7 +75,7 @@ _add(
     "kinetree view robot.urdf --q home --show frames,center",
     "kinetree view motion.npz --out motion.html --out motion.mp4",
 )
-_add("demo", demo.demo, "kinetree demo", "kinetree demo --out pictures")
+_add("demo", view.demo, "kinetree demo", "kinetree demo --out pictures")
 _add(
     "generate",
     generate.generate,
@@ -98,7 +87,7 @@ _add(
     "bench", bench.bench, "kinetree bench panda", "kinetree bench robot.urdf --batch 1 --batch 4096"
 )
 app.add_typer(convert.samples_app, name="samples")
-app.add_typer(cache.app, name="cache")
+app.add_typer(generate.cache_app, name="cache")
 
 
 def _print_version(wanted: bool):

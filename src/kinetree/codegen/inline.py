@@ -7,8 +7,8 @@ import numpy as np
 from kinetree.errors import ArrayKindError
 from kinetree.expr import interpret
 from kinetree.expr.counting import cost
+from kinetree.expr.forward import substitute
 from kinetree.expr.node import Expr, Graph
-from kinetree.expr.substitute import substitute
 
 
 def compact(program):

@@ -23,7 +23,7 @@ from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.expr.calls import call as call_in
 from kinetree.expr.diff import estimates, jacobian
-from kinetree.functional.compiled import CompiledFunction
+from kinetree.functional.ahead import CompiledFunction
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
 from kinetree.functional.transformed import (
     Transformed,

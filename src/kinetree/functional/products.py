@@ -22,7 +22,7 @@ from kinetree.arrays.kinds import is_foreign
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError
 from kinetree.expr.diff import jacobian
-from kinetree.functional.compiled import CompiledFunction
+from kinetree.functional.ahead import CompiledFunction
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form

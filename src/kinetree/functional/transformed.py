@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.expr.forward import substitute
 from kinetree.expr.node import Expr, Graph
-from kinetree.expr.substitute import substitute
 from kinetree.functional.parameters import DYNAMICS, is_parameter, parameter, with_parameters
 from kinetree.functional.prepare import bind, prepare, require_traceable
 from kinetree.model.define import is_public

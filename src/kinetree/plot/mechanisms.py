@@ -14,7 +14,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.plot.motions import heading, sheet
 from kinetree.quantities import kinematics
-from kinetree.simulation.results.panels import COLORS, words
+from kinetree.simulation.results.plotting import COLORS, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,15 +12,20 @@ from kinetree.functional.layout import positions, velocities
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
 from kinetree.simulation.results.observables import loop_errors
-from kinetree.simulation.results.panels import COLORS, GREY, dash_of, draw_rows, title, words
 from kinetree.simulation.results.plotting import (
+    COLORS,
+    GREY,
     as_motion,
     balance_panel,
     chosen_joints,
+    dash_of,
+    draw_rows,
     energy_panel,
     force_panel,
     motion_rows,
     plot,
+    title,
+    words,
 )
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.spelling import did_you_mean
@@ -28,11 +33,11 @@ from kinetree.spelling import did_you_mean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 from kinetree.errors import need
-from kinetree.simulation.results import panels
+from kinetree.simulation.results import plotting
 
 STYLE = {
-    **panels.STYLE,
-    "axes.prop_cycle": f"cycler(color={list(panels.COLORS)})",
+    **plotting.STYLE,
+    "axes.prop_cycle": f"cycler(color={list(plotting.COLORS)})",
     "figure.constrained_layout.use": True,
     "figure.figsize": (5.6, 3.4),
 }
@@ -43,7 +48,7 @@ STYLE = {
 def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
     """A figure with its axes, (rows, columns), while the style holds."""
     pyplot = need("matplotlib.pyplot", "kinetree.plot", "plot")
-    with pyplot.rc_context(panels.STYLE):
+    with pyplot.rc_context(plotting.STYLE):
         yield pyplot.subplots(
             rows, columns, figsize=size, layout="constrained", squeeze=False, **options
         )
@@ -51,7 +56,7 @@ def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
 
 def heading(axes, text):
     """The title of one pair of axes."""
-    axes.set_title(panels.words(text), loc="left", fontweight="bold", color="#333333")
+    axes.set_title(plotting.words(text), loc="left", fontweight="bold", color="#333333")
 
 
 def overview(trajectory: Trajectory, *, joints: Sequence[str] | None = None) -> "Figure":

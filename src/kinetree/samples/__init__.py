@@ -23,8 +23,14 @@ from kinetree.samples.legged import hopping_leg, humanoid, quadruped
 from kinetree.samples.linkages import bennett, five_bar, four_bar, ladder, slider_crank
 from kinetree.samples.parallel_robots import delta, stewart
 from kinetree.samples.pendulums import cart_pole, double_pendulum, gyroscope, pendulum, satellite
-from kinetree.samples.random_linkages import random_closed_mechanism
-from kinetree.samples.trees import chain, random_inertia, random_placement, random_tree, tree
+from kinetree.samples.random_mechanisms import (
+    chain,
+    random_closed_mechanism,
+    random_inertia,
+    random_placement,
+    random_tree,
+    tree,
+)
 from kinetree.spelling import did_you_mean, suggesting
 
 __all__ = [

@@ -11,7 +11,7 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import ModelError
 from kinetree.joints import Prismatic, Revolute, SphereInCylinder, Spherical
 from kinetree.model import Limits, Model, ModelBuilder
-from kinetree.samples.random_linkages import closed_loop
+from kinetree.samples.random_mechanisms import check_count, closed_loop
 from kinetree.samples.solids import (
     BLUE,
     DARK,
@@ -24,7 +24,6 @@ from kinetree.samples.solids import (
     with_motors,
     with_posture,
 )
-from kinetree.samples.trees import check_count
 from kinetree.spatial import Inertia, roty, xlt
 
 __all__ = ["actuated_arm", "clustered_linkage", "corner_ladder", "kite_pair", "parallel_four_bar"]

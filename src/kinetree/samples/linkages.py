@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.joints import Prismatic, Revolute, SphereInCylinder
 from kinetree.model import Limits, MechanismGraph, Model, ModelBuilder
+from kinetree.samples.random_mechanisms import check_count
 from kinetree.samples.solids import (
     BLUE,
     DARK,
@@ -26,7 +27,6 @@ from kinetree.samples.solids import (
     with_motors,
     with_posture,
 )
-from kinetree.samples.trees import check_count
 from kinetree.spatial import Inertia, rotx, roty, rotz, xlt
 
 __all__ = ["bennett", "five_bar", "four_bar", "ladder", "slider_crank", "slider_crank_graph"]

@@ -19,16 +19,21 @@ from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.model.parts import Posture
-from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import as_controller, at_instants
-from kinetree.simulation.equal_steps import Clock, Motion, run_equal_steps
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
 from kinetree.simulation.results.observables import driven_motion, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
+from kinetree.simulation.runs import (
+    Clock,
+    Motion,
+    Tolerance,
+    run_adaptive_steps,
+    run_equal_steps,
+)
 from kinetree.simulation.setup import composed, suited
 
 

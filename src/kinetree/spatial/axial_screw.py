@@ -11,9 +11,8 @@ from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.articulated_inertia import ArticulatedInertia
 from kinetree.spatial.inertia import Inertia
 from kinetree.spatial.ops import check_pivot, cos
-from kinetree.spatial.protocol import CoordinateTransform
 from kinetree.spatial.rotation import euler_angles
-from kinetree.spatial.transform import Plucker, rz
+from kinetree.spatial.transform import CoordinateTransform, Plucker, rz
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import symmetric
 

@@ -13,7 +13,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.ops import atan2, cos, sin, stumpff
-from kinetree.spatial.protocol import CoordinateTransform
+from kinetree.spatial.transform import CoordinateTransform
 from kinetree.spatial.vector import SpatialVector, Transposed
 
 __all__ = [

@@ -9,7 +9,11 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
-_DEPRECATED = {"constraint_kinds": "constrained_body", "rigid_body": "constrained_body"}
+_DEPRECATED = {
+    "constraint_kinds": "constrained_body",
+    "derivation": "aba_variants",
+    "rigid_body": "constrained_body",
+}
 
 
 def __getattr__(name):

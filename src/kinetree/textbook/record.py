@@ -31,9 +31,9 @@ import numpy as np
 
 from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr.counting import OperationCount, count_operations
+from kinetree.expr.forward import substitute
 from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
-from kinetree.expr.substitute import substitute
 
 __all__ = ["Recorded", "Recording", "Savings", "savings"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelWarning
 from kinetree.quantities.reactions import Part
-from kinetree.viewer import film
+from kinetree.viewer import painting
 from kinetree.viewer.motions import Viewable, motion_of, scene_of
 from kinetree.viewer.page import page
 from kinetree.viewer.scenes.contacts import Contacts
@@ -60,7 +60,7 @@ def view(
         A ``Viewer``, which shows itself in notebooks. In a script, ``view(model).wait()`` keeps it
         alive until Ctrl-C.
     """
-    show = film.check_layers(show)
+    show = painting.check_layers(show)
     motion = motion_of(what, q, t)
     from kinetree.viewer.browser.app import Viewer
 
@@ -139,7 +139,7 @@ def embedded(
         height: of the page in the notebook [pixel].
         **options: as in ``save_html``.
     """
-    shown = film.check_layers(show)
+    shown = painting.check_layers(show)
     scene = _scene(what, q, options)
     return Page(page(scene, show=shown, camera=framing(scene, direction, zoom)), height)
 
@@ -165,7 +165,7 @@ def picture(
     """
     scene = _scene(what, q, options)
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
-    return film.picture(scene, path, t=at, **look)
+    return painting.picture(scene, path, t=at, **look)
 
 
 def record(
@@ -190,9 +190,9 @@ def record(
         **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
             ``view``.
     """
-    scene = _scene(what, q, {**options, "rate": film.images_per_second(rate, speed)})
+    scene = _scene(what, q, {**options, "rate": painting.images_per_second(rate, speed)})
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
-    return film.film(scene, path, rate=rate, speed=speed, progress=progress, **look)
+    return painting.film(scene, path, rate=rate, speed=speed, progress=progress, **look)
 
 
 def _scene(what, q, options) -> Scene:

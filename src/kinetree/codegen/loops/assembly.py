@@ -23,8 +23,7 @@ from kinetree.codegen.loops.language import (
     When,
     input_name,
 )  # fmt: skip
-from kinetree.codegen.loops.outline import Access, Bone, Outline, can_follow
-from kinetree.codegen.loops.recording import Block, Recorder
+from kinetree.codegen.loops.recording import Access, Block, Bone, Outline, Recorder, can_follow
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
 from kinetree.codegen.loops.values import arrays_of, value_like
 from kinetree.errors import TraceError

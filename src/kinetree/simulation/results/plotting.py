@@ -1,12 +1,201 @@
-"""A trajectory as a picture: positions, velocities, forces and energy over time."""
+"""A trajectory as a picture: positions, velocities, forces and energy over time.
+
+All panels over time have one style, with titles, units, legends and events, and read well in print,
+too. Each kind of variable has a row, with one legend for both of its panels. Where there are more
+variables than colours, those that move most are coloured and named, and the others are grey. Lines
+differ by their dashes as well as by their colours.
+"""
+
+import re
+from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import UnknownNameError
+from kinetree.errors import UnknownNameError, need
 from kinetree.functional import layout
 from kinetree.simulation.results.observables import loop_errors, observe
-from kinetree.simulation.results.panels import COLORS, Line, Panel, draw_rows
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, printable
+
+COLORS = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f4fbf", "#8c613c",
+    "#c2185b", "#4d4d4d",
+)  # fmt: skip
+DASHES = ("-", (0, (6, 1.8)), (0, (1.3, 1.3)), (0, (6, 1.5, 1.3, 1.5)), (0, (3, 1.2)))
+"""One for each colour in turn, so that lines differ where there are no colours."""
+GREY = "#c4c4c4"
+_LONGEST = 100  # characters of a name; more would leave no room for the picture
+_NOTHING = 1e-9  # rad, m, N: a rounding error of what stands still
+STYLE = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#888888",
+    "axes.grid": True,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9.5,
+    "figure.dpi": 120,
+    "font.size": 9,
+    "grid.color": "#e6e6e6",
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "savefig.dpi": 150,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+}
+
+
+class Line(NamedTuple):
+    """Some values over time, with a name for the legend; a colour, unless the joint has one."""
+
+    name: str
+    values: np.ndarray  # (T, motions)
+    color: str = ""
+
+
+def draw_rows(trajectory, rows):
+    """A figure of rows of panels over time, one or two in each, with legends and events."""
+    pyplot = need("matplotlib.pyplot", "Trajectory.plot", "plot")
+    colors = colors_of(rows)
+    with pyplot.rc_context(STYLE):
+        figure = pyplot.figure(figsize=(10, 1.2 + 2.1 * len(rows)), layout="constrained")
+        grid = figure.add_gridspec(len(rows), 2)
+        first = None
+        for k, (left, right) in enumerate(rows):
+            for j, panel in enumerate((left, right)):
+                if panel is None:
+                    continue
+                at = grid[k, :] if right is None else grid[k, j]
+                first = axes = figure.add_subplot(at, sharex=first)
+                panel.draw(axes, trajectory.t, colors)
+                if right is None or (j and left.by_joint):
+                    left.legend_beside(axes, colors)
+                elif not panel.by_joint:
+                    panel.legend_above(axes, colors)
+                mark(axes, trajectory.events, named=k == j == 0)
+                if k == len(rows) - 1:
+                    axes.set_xlabel("time [s]")
+        figure.align_ylabels()
+        title(figure, trajectory)
+    return figure
+
+
+class Panel:
+    """One pair of axes with its lines."""
+
+    def __init__(self, title, unit, lines, *, by_joint=True):
+        self.title, self.unit, self.lines, self.by_joint = title, unit, lines, by_joint
+
+    def draw(self, axes, t, colors):
+        """Draw the lines, with colours by the names of joints."""
+        axes.set_title(self.title, loc="left", fontweight="bold", color="#333333")
+        axes.margins(x=0.01)
+        many = max((line.values.shape[1] for line in self.lines), default=1)
+        scale = self._scale()
+        power = f"[$10^{{{scale}}}$ " if scale else "["
+        axes.set_ylabel(self.unit.replace("[", power))
+        for line in sorted(self.lines, key=lambda line: self._color(line, colors) != GREY):
+            color = self._color(line, colors)
+            is_thin = color == GREY or many > 1
+            axes.plot(
+                t, line.values / 10.0**scale, color=color, alpha=max(0.15, many**-0.5),
+                linewidth=0.8 if is_thin else 1.4, linestyle=dash_of(color),
+            )  # fmt: skip
+        if self.by_joint and self._largest() < _NOTHING:
+            axes.set_ylim(-1, 1)
+
+    def _scale(self):
+        """A power of ten that keeps the numbers at the axis short."""
+        largest = self._largest()
+        if largest == 0 or 1e-3 <= largest < 1e5 or (self.by_joint and largest < _NOTHING):
+            return 0
+        return 3 * int(np.floor(np.log10(largest) / 3))
+
+    def _largest(self):
+        finite = [np.abs(line.values[np.isfinite(line.values)]) for line in self.lines]
+        return max((values.max(initial=0) for values in finite), default=0)
+
+    def legend_beside(self, axes, colors):
+        """A legend to the right of some axes: names that do for positions and velocities."""
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "borderaxespad": 0.3}
+        axes.legend(handles=self._handles(colors), handlelength=2.2, labelspacing=0.25, **place)
+
+    def legend_above(self, axes, colors):
+        """A legend in the line of the title."""
+        if handles := self._handles(colors):
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
+            spaces = {"handlelength": 2.2, "columnspacing": 1.0, "handletextpad": 0.4}
+            axes.legend(handles=handles, ncols=len(handles), **place, **spaces)
+
+    def _handles(self, colors):
+        from matplotlib.lines import Line2D
+
+        named = [(self._color(line, colors), _key(line.name)) for line in self.lines if line.name]
+        others = sum(color == GREY for color, _ in named)
+        named = [entry for entry in named if entry[0] != GREY]
+        named += [(GREY, f"{others} more")] if others else []
+        return [
+            Line2D([], [], color=c, label=words(label), linewidth=1.6, linestyle=dash_of(c))
+            for c, label in named
+        ]
+
+    def _color(self, line, colors):
+        return line.color or colors.get(_key(line.name), GREY)
+
+
+def _key(name):
+    """What has a colour of its own: x, its velocity vx and the turn qx or wx about it share one."""
+    return re.sub(r"\.[qvw]([wxyz])$", r".\1", name)
+
+
+def colors_of(rows):
+    """Colours of those variables of each row that move most, the same in all panels."""
+    colors = {}
+    for left, _ in rows:
+        if not left.by_joint:
+            continue
+        missing = [line for line in left.lines if _key(line.name) not in colors]
+        spread = [np.ptp(line.values, axis=0).max() for line in missing]
+        taken = sum(_key(line.name) in colors for line in left.lines)
+        most = np.argsort(spread)[::-1][: max(len(COLORS) - taken, 0)]
+        for k in sorted(most):
+            colors.setdefault(_key(missing[k].name), COLORS[len(colors) % len(COLORS)])
+    return colors
+
+
+def mark(axes, events, *, named):
+    """Events as lines across the panel; at most a dozen have their names written above."""
+    for k, event in enumerate(events):
+        axes.axvline(event.t, color="#777777", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
+        if named and k < 12:
+            axes.annotate(
+                words(event.name), (event.t, 1), xycoords=("data", "axes fraction"), rotation=90,
+                fontsize=7, color="#666666", ha="right", va="top",
+                xytext=(-1, -2), textcoords="offset points",
+            )  # fmt: skip
+
+
+def title(figure, trajectory):
+    """Name of the model, how long, how many motions."""
+    t, motions = trajectory.t, int(np.prod(trajectory.q.shape[1:-1]))
+    many = f", {motions} motions" if motions > 1 else ""
+    figure.suptitle(f"{words(trajectory.model.name)}: {t[-1] - t[0]:g} s{many}", fontsize=11)
+
+
+def words(name) -> str:
+    """The name of something as text of a picture, whatever is in it.
+
+    For Matplotlib, dollars enclose formulas, and a label that starts with an underscore is none.
+    """
+    text = printable(name).replace("$", r"\$")
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return f" {text}" if text.startswith("_") else text
+
+
+def dash_of(color):
+    """The kind of line that goes with a colour."""
+    return DASHES[COLORS.index(color) % len(DASHES)] if color in COLORS else "-"
+
 
 __all__ = [
     "COLORS", "as_motion", "balance_panel", "chosen_joints", "closure_panels", "energy_panel",

@@ -12,9 +12,9 @@ from kinetree.spelling import printable
 from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import Drawing
 from kinetree.viewer.browser.server import quiet, start
-from kinetree.viewer.film import film, picture
 from kinetree.viewer.motions import Motion, staged
 from kinetree.viewer.page import save_page
+from kinetree.viewer.painting import film, picture
 from kinetree.viewer.scenes.stage import Stage
 
 

@@ -9,8 +9,15 @@ chart.health
 
 from kinetree.loops.state_space.charts.atlas import Atlas, ChartMotion, integrate_on_charts
 from kinetree.loops.state_space.charts.chart import AbstractChart, ChartPoint, Verification, verify
-from kinetree.loops.state_space.charts.linear_chart import LinearChart, linear, partition, tangent
-from kinetree.loops.state_space.charts.nonlinear_chart import NonlinearChart, declared, nonlinear
+from kinetree.loops.state_space.charts.linear_chart import (
+    LinearChart,
+    NonlinearChart,
+    declared,
+    linear,
+    nonlinear,
+    partition,
+    tangent,
+)
 from kinetree.loops.state_space.charts.state_chart import (
     LinearStateChart,
     StateChart,
