@@ -431,7 +431,11 @@ def over_field(
     bound = max(x[2] - height_at(shapes, j, x[0], x[1]), 0.0)
     n = field_pair(shapes, i, j, bound * (1 + 1e-9) + 1e-9, touch, 0)
     if n == 0:
-        n = put_foot(shapes, j, x[0], x[1], x, 0.0, 1e300, touch, 0, 0)
+        touch.second = j
+        touch.margin = 1e300
+        touch.count = 0
+        put_foot(shapes, touch, x[0], x[1], x, 0.0, 0)
+        n = touch.count
     best = 0
     for k in range(1, n):
         if touch.gap[k] < touch.gap[best]:

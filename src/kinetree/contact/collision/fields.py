@@ -36,8 +36,6 @@ _STEPS = 30
 _DONE = 1e-11  # of the spacing: steps that end Newton's method
 _MET = 1e-9  # of the size: conditions that count as met
 _COLUMNS = 512
-_ROOM = 40
-_MOST = 16
 _RIM = 32  # samples of a rim at least
 ROUND, FACE, BALL = 0, 1, 2
 """What the ground is sampled against: a core with a radius, a plane, an ellipsoid."""
@@ -123,18 +121,11 @@ def spacing(shapes: Shapes, j: int) -> float:
 
 @procedure
 def put_foot(
-    shapes: Shapes,
-    j: int,
-    x: float,
-    y: float,
-    p: "float[3]",
-    radius: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+    shapes: Shapes, touch: Touch, x: float, y: float, p: "float[3]", radius: float, feature: int
+):
     """A contact at a foot below a point of the shape, if it is within the margin."""
+    j = touch.second
+    n = touch.count
     s = local("float", 6)
     d = local("float", 3)
     normal = local("float", 3)
@@ -144,8 +135,8 @@ def put_foot(
     d[1] = -s[2] / up
     d[2] = 1 / up
     gap = d[0] * (p[0] - x) + d[1] * (p[1] - y) + d[2] * (p[2] - s[0]) - radius
-    if not gap <= margin or n >= 60:
-        return n
+    if not gap <= touch.margin or n >= 60:
+        return
     Q = shapes.pose[j]
     turn(Q, d, normal)
     h = gap / 2
@@ -154,7 +145,7 @@ def put_foot(
     z = s[0] + h * d[2]
     for c in range(3):
         normal[c] = -normal[c]
-    return put(
+    touch.count = put(
         touch,
         n,
         Q[0] * u + Q[1] * v + Q[2] * z + Q[3],
@@ -300,21 +291,17 @@ def conditions(
 @procedure
 def settle(
     shapes: Shapes,
-    i: int,
+    touch: Touch,
     L: "float[12]",
-    j: int,
     mode: int,
     par: "float[16]",
     x: float,
     y: float,
     reach: float,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
     feature: int,
-) -> int:
+):
     """A contact from a start on: Newton's method, within ``reach`` of it."""
+    j = touch.second
     p = local("float", 3)
     J = local("float", 4)
     longest = spacing(shapes, j)
@@ -337,10 +324,10 @@ def settle(
             break
     a, b = conditions(shapes, j, mode, par, u, v, p, J)
     near = abs(u - x) <= reach and abs(v - y) <= reach
-    met = abs(a) + abs(b) <= _MET * (1.0 if mode == FACE else size)
+    met = abs(a) + abs(b) <= _MET * (1.0 if mode == FACE else touch.size)
     if not (near and met):
         if mode == FACE:
-            return n
+            return
         u = x
         v = y
         conditions(shapes, j, mode, par, u, v, p, J)
@@ -350,11 +337,9 @@ def settle(
         # a peak: curved down both ways, unlike a ridge, which the edges of the face touch
         half = (s[3] + s[5]) / 2
         away = sqrt((s[3] - s[5]) * (s[3] - s[5]) / 4 + s[4] * s[4])
-        if half + away >= -1e-9 / size:
-            return n
-        if not within_shape(shapes, i, L, p):
-            return n
-    return put_foot(shapes, j, u, v, p, par[6] if mode == ROUND else 0.0, margin, touch, n, feature)
+        if half + away >= -1e-9 / touch.size or not within_shape(shapes, touch.first, L, p):
+            return
+    put_foot(shapes, touch, u, v, p, par[6] if mode == ROUND else 0.0, feature)
 
 
 @procedure
@@ -385,28 +370,24 @@ def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
 @procedure
 def sample_ground(
     shapes: Shapes,
-    i: int,
+    touch: Touch,
     L: "float[12]",
-    j: int,
     mode: int,
     par: "float[16]",
     low: "float[2]",
     high: "float[2]",
     limit: float,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
     feature: int,
-) -> int:
+):
     """Contacts from every local minimum of the clearance on a grid over a rectangle."""
+    j = touch.second
     fine = spacing(shapes, j) / SAMPLES
     rows = 3 + ceil((high[0] - low[0]) / fine)
     columns = min(3 + ceil((high[1] - low[1]) / fine), _COLUMNS)
     value = local("float", 3, 512)
     dx = (high[0] - low[0]) / (rows - 1)
     dy = (high[1] - low[1]) / (columns - 1)
-    level = 1e-12 * size
+    level = 1e-12 * touch.size
     reach = 3 * spacing(shapes, j)
     for r in range(rows):
         x = low[0] + r * dx
@@ -428,11 +409,8 @@ def sample_ground(
                     least = least and here <= around
                     most = max(most, around)
             if least and most - here > level:
-                n = settle(
-                    shapes, i, L, j, mode, par, x - dx, low[1] + c * dy, reach, size, margin, touch,
-                    n, feature + c + (r - 1) * _COLUMNS,
-                )  # fmt: skip
-    return n
+                key = feature + c + (r - 1) * _COLUMNS
+                settle(shapes, touch, L, mode, par, x - dx, low[1] + c * dy, reach, key)
 
 
 # --- edges and rims ------------------------------------------------------------------------------
@@ -464,18 +442,16 @@ def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: flo
 @procedure
 def settle_curve(
     shapes: Shapes,
-    j: int,
+    touch: Touch,
     rim: bool,
     curve: "float[9]",
     start: float,
     apart: float,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
     feature: int,
-) -> int:
+):
     """A contact on a curve from a start on: Newton's method in x, y and the parameter."""
+    j = touch.second
+    size = touch.size
     p = local("float", 3)
     q = local("float", 3)
     g = local("float", 6)
@@ -539,22 +515,13 @@ def settle_curve(
         x = p[0]
         y = p[1]
     on_curve(rim, curve, s, p)
-    return put_foot(shapes, j, x, y, p, 0.0, margin, touch, n, feature)
+    put_foot(shapes, touch, x, y, p, 0.0, feature)
 
 
 @procedure
-def along_curve(
-    shapes: Shapes,
-    j: int,
-    rim: bool,
-    curve: "float[9]",
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+def along_curve(shapes: Shapes, touch: Touch, rim: bool, curve: "float[9]", feature: int):
     """Contacts of an edge, away from its ends, or of a rim."""
+    j = touch.second
     fine = spacing(shapes, j) / SAMPLES
     length = sqrt(curve[3] * curve[3] + curve[4] * curve[4] + curve[5] * curve[5])
     count = 3 + ceil(length / fine)
@@ -567,11 +534,8 @@ def along_curve(
     first = 0 if rim else 1
     for k in range(first, count if rim else count - 1):
         after = curve_clearance(shapes, j, rim, curve, (k + 1) * apart)
-        lowest = here <= before and here <= after and max(before, after) - here > 1e-12 * size
-        if lowest and here <= margin + 2 * fine:
-            n = settle_curve(
-                shapes, j, rim, curve, k * apart, apart, size, margin, touch, n, feature + k
-            )
+        lowest = here <= before and here <= after and max(before, after) - here > 1e-12 * touch.size
+        if lowest and here <= touch.margin + 2 * fine:
+            settle_curve(shapes, touch, rim, curve, k * apart, apart, feature + k)
         before = here
         here = after
-    return n

@@ -12,7 +12,7 @@ from kinetree.contact.collision.fields import (
     settle,
     spacing,
 )
-from kinetree.contact.collision.meshes import spread, turn, without_doubles
+from kinetree.contact.collision.meshes import copy_touch, spread, turn, without_doubles
 from kinetree.contact.collision.support import out_of_shape
 from kinetree.contact.collision.tables import (
     BOX,
@@ -31,47 +31,30 @@ _LEANS = 1e-4  # sine of the angle by which normals of a cylinder's side may mis
 
 
 @procedure
+def top_of(shapes: Shapes, touch: Touch) -> float:
+    """The height up to which the ground may touch."""
+    box = shapes.box[touch.second]
+    return box[2] + box[5] + touch.margin
+
+
+@procedure
 def corner_foot(
-    shapes: Shapes,
-    i: int,
-    L: "float[12]",
-    j: int,
-    x: float,
-    y: float,
-    z: float,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+    shapes: Shapes, touch: Touch, L: "float[12]", x: float, y: float, z: float, feature: int
+):
     """The contact of a corner, given in the shape."""
     par = local("float", 16)
     for c in range(3):
         par[c] = L[4 * c] * x + L[4 * c + 1] * y + L[4 * c + 2] * z + L[4 * c + 3]
     for c in range(3, 7):
         par[c] = 0.0
-    top = shapes.box[j, 2] + shapes.box[j, 5]
-    if par[2] > top + margin:
-        return n
-    return settle(
-        shapes, i, L, j, ROUND, par, par[0], par[1], 1e300, size, margin, touch, n, feature
-    )
+    if par[2] <= top_of(shapes, touch):
+        settle(shapes, touch, L, ROUND, par, par[0], par[1], 1e300, feature)
 
 
 @procedure
 def edge_feet(
-    shapes: Shapes,
-    j: int,
-    L: "float[12]",
-    a: "float[3]",
-    b: "float[3]",
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+    shapes: Shapes, touch: Touch, L: "float[12]", a: "float[3]", b: "float[3]", feature: int
+):
     """Contacts of an edge between two corners, given in the shape."""
     o = local("float", 3)
     p = local("float", 3)
@@ -81,61 +64,45 @@ def edge_feet(
         o[c] = 0.0
     out_of_shape(L, o, a[0], a[1], a[2], p)
     out_of_shape(L, o, b[0], b[1], b[2], q)
-    if min(p[2], q[2]) > shapes.box[j, 2] + shapes.box[j, 5] + margin:
-        return n
+    if min(p[2], q[2]) > top_of(shapes, touch):
+        return
     for c in range(3):
         curve[c] = p[c]
         curve[3 + c] = q[c] - p[c]
-    return along_curve(shapes, j, False, curve, size, margin, touch, n, feature)
+    along_curve(shapes, touch, False, curve, feature)
 
 
 @procedure
 def face_feet(
     shapes: Shapes,
-    i: int,
+    touch: Touch,
     L: "float[12]",
-    j: int,
     corner: "float[3]",
     f: "float[3]",
     low: "float[2]",
     high: "float[2]",
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
     feature: int,
-) -> int:
+):
     """Peaks of the ground against a face, given by a corner and its normal in the field."""
     par = local("float", 16)
     for c in range(3):
         par[c] = corner[c]
         par[3 + c] = f[c]
-    limit = margin + 2 * spacing(shapes, j) / SAMPLES
-    return sample_ground(
-        shapes, i, L, j, FACE, par, low, high, limit, size, margin, touch, n, feature
-    )
+    limit = touch.margin + 2 * spacing(shapes, touch.second) / SAMPLES
+    sample_ground(shapes, touch, L, FACE, par, low, high, limit, feature)
 
 
 @procedure
 def round_feet(
-    shapes: Shapes,
-    i: int,
-    L: "float[12]",
-    j: int,
-    bottom: float,
-    top: float,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+    shapes: Shapes, touch: Touch, L: "float[12]", bottom: float, top: float, feature: int
+):
     """Contacts of what is round about the part of the shape's axis from ``bottom`` to ``top``."""
+    j = touch.second
+    margin = touch.margin
     par = local("float", 16)
     low = local("float", 2)
     high = local("float", 2)
-    radius = shapes.size[i, 0]
-    below = 0.0
+    radius = shapes.size[touch.first, 0]
     for c in range(3):
         par[c] = L[4 * c + 2] * bottom + L[4 * c + 3]
         par[3 + c] = L[4 * c + 2] * (top - bottom)
@@ -150,9 +117,7 @@ def round_feet(
         low[c] = min(par[c], par[c] + par[3 + c]) - reach
         high[c] = max(par[c], par[c] + par[3 + c]) + reach
     limit = radius + margin + 2 * spacing(shapes, j) / SAMPLES
-    return sample_ground(
-        shapes, i, L, j, ROUND, par, low, high, limit, size, margin, touch, n, feature
-    )
+    sample_ground(shapes, touch, L, ROUND, par, low, high, limit, feature)
 
 
 @procedure
@@ -171,36 +136,36 @@ def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     half = shapes.size[i]
     size = shapes.radius[i] + 2 * max(shapes.size[j, 0], shapes.size[j, 1])
     start = n
+    touch.first = i
+    touch.second = j
+    touch.margin = margin
+    touch.count = n
+    touch.size = size * size
     if kind == SPHERE:
-        n = round_feet(shapes, i, L, j, 0.0, 0.0, size * size, margin, touch, n, 0)
+        round_feet(shapes, touch, L, 0.0, 0.0, 0)
     elif kind == CAPSULE:
-        n = round_feet(shapes, i, L, j, -half[1], half[1], size * size, margin, touch, n, 0)
-        n = round_feet(shapes, i, L, j, -half[1], -half[1], size * size, margin, touch, n, 1 << 20)
-        n = round_feet(shapes, i, L, j, half[1], half[1], size * size, margin, touch, n, 2 << 20)
+        round_feet(shapes, touch, L, -half[1], half[1], 0)
+        round_feet(shapes, touch, L, -half[1], -half[1], 1 << 20)
+        round_feet(shapes, touch, L, half[1], half[1], 2 << 20)
     elif kind == ELLIPSOID:
-        n = ellipsoid_feet(shapes, i, L, j, size, margin, touch, n)
+        ellipsoid_feet(shapes, touch, L)
     elif kind == CYLINDER:
-        n = cylinder_feet(shapes, i, L, j, size, margin, touch, n)
+        cylinder_feet(shapes, touch, L, size)
     elif kind == BOX:
-        n = box_feet(shapes, i, L, j, size, margin, touch, n)
+        touch.size = size
+        box_feet(shapes, touch, L)
     elif kind == HULL:
-        n = hull_feet(shapes, i, L, j, size, margin, touch, n)
-    n = without_doubles(touch, start, start, n, 1e-9)
+        touch.size = size
+        hull_feet(shapes, touch, L)
+    n = without_doubles(touch, start, start, touch.count, 1e-9)
     return spread(touch, start, n, _MOST)
 
 
 @procedure
-def ellipsoid_feet(
-    shapes: Shapes,
-    i: int,
-    L: "float[12]",
-    j: int,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-) -> int:
+def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     """Contacts of an ellipsoid."""
+    i = touch.first
+    j = touch.second
     par = local("float", 16)
     low = local("float", 2)
     high = local("float", 2)
@@ -214,46 +179,34 @@ def ellipsoid_feet(
         reach = 0.0
         for r in range(3):
             reach += L[4 * c + r] * L[4 * c + r] * par[12 + r]
-        reach = sqrt(reach) + min(max(margin, 0.0), below)
+        reach = sqrt(reach) + min(max(touch.margin, 0.0), below)
         low[c] = par[c] - reach
         high[c] = par[c] + reach
-    return sample_ground(
-        shapes, i, L, j, BALL, par, low, high, 1e300, size * size, margin, touch, n, 0
-    )
+    sample_ground(shapes, touch, L, BALL, par, low, high, 1e300, 0)
 
 
 @procedure
-def cylinder_feet(
-    shapes: Shapes,
-    i: int,
-    L: "float[12]",
-    j: int,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-) -> int:
+def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     """Contacts of a cylinder: its side, rims, four corners of each for when it stands, and ends."""
+    i = touch.first
     r = shapes.size[i, 0]
     h = shapes.size[i, 1]
-    first = n
-    n = round_feet(shapes, i, L, j, -h, h, size * size, margin, touch, n, 0)
+    kept = touch.count
+    first = kept
+    round_feet(shapes, touch, L, -h, h, 0)
     # What is round about an end belongs to the rims: there the normal leans along the axis. Where
     # the foot is, rounding may hide: far from the origin, or where Newton's method ended early.
-    kept = first
     P = shapes.pose[i]
-    for k in range(first, n):
+    for k in range(first, touch.count):
         along = 0.0
         for c in range(3):
             along += P[4 * c + 2] * touch.normal[k, c]
         if abs(along) < _LEANS:
             if kept < k:
-                touch.point[kept] = touch.point[k]
-                touch.normal[kept] = touch.normal[k]
-                touch.gap[kept] = touch.gap[k]
-                touch.feature[kept] = touch.feature[k]
+                copy_touch(touch, k, kept)
             kept += 1
-    n = kept
+    touch.count = kept
+    touch.size = size
     curve = local("float", 9)
     f = local("float", 3)
     corner = local("float", 3)
@@ -264,40 +217,26 @@ def cylinder_feet(
         for k in range(4):
             x = r if k == 0 else -r if k == 2 else 0.0
             y = r if k == 1 else -r if k == 3 else 0.0
-            n = corner_foot(
-                shapes, i, L, j, x, y, z, size, margin, touch, n, (1 << 20) + 4 * end + k
-            )
+            corner_foot(shapes, touch, L, x, y, z, (1 << 20) + 4 * end + k)
         for c in range(3):
             curve[c] = L[4 * c + 2] * z + L[4 * c + 3]
             curve[3 + c] = L[4 * c] * r
             curve[6 + c] = L[4 * c + 1] * r
             corner[c] = curve[c]
             f[c] = L[4 * c + 2] if end == 0 else -L[4 * c + 2]
-        n = along_curve(shapes, j, True, curve, size, margin, touch, n, (2 + end) << 20)
+        along_curve(shapes, touch, True, curve, (2 + end) << 20)
         if f[2] < 0:
             for c in range(2):
                 reach = r * sqrt(max(1 - f[c] * f[c], 0.0))
                 low[c] = corner[c] - reach
                 high[c] = corner[c] + reach
-            n = face_feet(
-                shapes, i, L, j, corner, f, low, high, size, margin, touch, n, (4 + end) << 20
-            )
-    return n
+            face_feet(shapes, touch, L, corner, f, low, high, (4 + end) << 20)
 
 
 @procedure
-def box_feet(
-    shapes: Shapes,
-    i: int,
-    L: "float[12]",
-    j: int,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-) -> int:
+def box_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     """Contacts of a box: corners, edges and faces of the sides that look down."""
-    half = shapes.size[i]
+    half = shapes.size[touch.first]
     a = local("float", 3)
     b = local("float", 3)
     f = local("float", 3)
@@ -310,7 +249,7 @@ def box_feet(
         z = -half[2] if k // 4 == 1 else half[2]
         # corners of sides that look down
         if L[8] * x < 0 or L[9] * y < 0 or L[10] * z < 0:
-            n = corner_foot(shapes, i, L, j, x, y, z, size, margin, touch, n, k)
+            corner_foot(shapes, touch, L, x, y, z, k)
     for k in range(3):
         u = (k + 1) % 3
         v = (k + 2) % 3
@@ -324,9 +263,7 @@ def box_feet(
                 b[u] = one
                 a[v] = two
                 b[v] = two
-                n = edge_feet(
-                    shapes, j, L, a, b, size, margin, touch, n, (1 << 20) * (1 + 4 * k + side)
-                )
+                edge_feet(shapes, touch, L, a, b, (1 << 20) * (1 + 4 * k + side))
         sign = 1.0 if L[8 + k] < 0 else -1.0
         if L[8 + k] != 0.0:
             for c in range(3):
@@ -336,25 +273,14 @@ def box_feet(
                 reach = abs(L[4 * c + u]) * half[u] + abs(L[4 * c + v]) * half[v]
                 low[c] = corner[c] - reach
                 high[c] = corner[c] + reach
-            if corner[2] - half[u] - half[v] <= shapes.box[j, 2] + shapes.box[j, 5] + margin:
-                n = face_feet(
-                    shapes, i, L, j, corner, f, low, high, size, margin, touch, n, (20 + k) << 20
-                )
-    return n
+            if corner[2] - half[u] - half[v] <= top_of(shapes, touch):
+                face_feet(shapes, touch, L, corner, f, low, high, (20 + k) << 20)
 
 
 @procedure
-def hull_feet(
-    shapes: Shapes,
-    i: int,
-    L: "float[12]",
-    j: int,
-    size: float,
-    margin: float,
-    touch: Touch,
-    n: int,
-) -> int:
+def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     """Contacts of a hull, likewise."""
+    i = touch.first
     o = local("float", 3)
     f = local("float", 3)
     p = local("float", 3)
@@ -363,14 +289,13 @@ def hull_feet(
     high = local("float", 2)
     for c in range(3):
         o[c] = 0.0
-    start = n
+    start = touch.count
     first = shapes.data[i, 0]
-    top = shapes.box[j, 2] + shapes.box[j, 5] + margin
     for k in range(first, first + shapes.data[i, 1]):
         v = shapes.vertex[k]
-        n = corner_foot(shapes, i, L, j, v[0], v[1], v[2], size, margin, touch, n, k - first)
-        if n - start > _ROOM:
-            n = spread(touch, start, n, _ROOM)
+        corner_foot(shapes, touch, L, v[0], v[1], v[2], k - first)
+        if touch.count - start > _ROOM:
+            touch.count = spread(touch, start, touch.count, _ROOM)
     for g in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
         turn(L, shapes.face_normal[g], f)
         if f[2] >= 0:
@@ -386,18 +311,12 @@ def hull_feet(
                 low[c] = p[c] if k == begin else min(low[c], p[c])
                 high[c] = p[c] if k == begin else max(high[c], p[c])
             following = shapes.face_vertex[k + 1 if k + 1 < end else begin]
-            n = edge_feet(
-                shapes, j, L, v, shapes.vertex[following], size, margin, touch, n,
-                (1 << 20) * (1 + k - shapes.face_first[shapes.data[i, 2]]),
-            )  # fmt: skip
+            key = (1 << 20) * (1 + k - shapes.face_first[shapes.data[i, 2]])
+            edge_feet(shapes, touch, L, v, shapes.vertex[following], key)
             for c in range(3):
                 corner[c] = p[c]
-        if lowest <= top:
-            n = face_feet(
-                shapes, i, L, j, corner, f, low, high, size, margin, touch, n,
-                (1 << 40) + (g << 20),
-            )  # fmt: skip
-        if n - start > _ROOM:
-            n = without_doubles(touch, start, start, n, 1e-9)
-            n = spread(touch, start, n, _ROOM)
-    return n
+        if lowest <= top_of(shapes, touch):
+            face_feet(shapes, touch, L, corner, f, low, high, (1 << 40) + (g << 20))
+        if touch.count - start > _ROOM:
+            n = without_doubles(touch, start, start, touch.count, 1e-9)
+            touch.count = spread(touch, start, n, _ROOM)

@@ -131,12 +131,22 @@ class Touch:
         normal: unit, from the first shape to the second.
         gap: [m]; negative where they overlap.
         feature: key of the point within the pair, stable from step to step.
+        count: how many there are so far; this and what follows serve height fields.
+        first: number of the convex shape.
+        second: number of the field.
+        margin: gaps up to which points count [m].
+        size: of the pair, for tolerances.
     """
 
     point: "float[:, 3]"
     normal: "float[:, 3]"
     gap: "float[:]"
     feature: "int[:]"
+    count: int
+    first: int
+    second: int
+    margin: float
+    size: float
 
 
 @record
