@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from support.closeness import assert_close
 
 from kinetree.algorithms import aba, rnea
-from kinetree.codegen.program import Argument, regrouped, trace
+from kinetree.codegen.program import Argument, regroup, regrouped, trace
 from kinetree.expr.counting import count_operations
 from kinetree.expr.interpret import holds, run
-from kinetree.expr.regroup import regroup
 from kinetree.expr.repeat import repeat
 from kinetree.expr.show import check_graph
 from kinetree.samples import chain

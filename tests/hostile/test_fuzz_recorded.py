@@ -32,7 +32,7 @@ from kinetree.errors import KinetreeError
 from kinetree.integration.events import EventRecord
 from kinetree.model.triangles import FORMATS, convex_hull, read_triangles
 from kinetree.simulation.results.report import Report
-from kinetree.viewer.scenes.bodies import mesh_pieces
+from kinetree.viewer.scenes.stage import mesh_pieces
 
 THOROUGH = settings.default.max_examples > 1000
 MODEL = kt.samples.pendulum()

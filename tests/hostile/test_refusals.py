@@ -22,9 +22,9 @@ from kinetree.model import triangles
 from kinetree.model.triangles import read_triangles
 from kinetree.simulation.results import archives
 from kinetree.simulation.results.report import Report
-from kinetree.viewer.browser import server
-from kinetree.viewer.browser.server import is_own_page
-from kinetree.viewer.scenes.bodies import mesh_pieces
+from kinetree.viewer.browser import drawing
+from kinetree.viewer.browser.drawing import is_own_page
+from kinetree.viewer.scenes.stage import mesh_pieces
 
 BOX = trimesh.creation.box()
 
@@ -94,7 +94,7 @@ def test_a_server_that_cannot_be_guarded_is_not_started(monkeypatch):
 
     monkeypatch.setattr(viser, "ViserServer", Server)
     with pytest.raises(kt.errors.ViewError, match="cannot guard against other websites"):
-        server.start("title")
+        drawing.start("title")
     assert not started
 
 

@@ -90,6 +90,45 @@ class Field:
         return self.acceleration(model, t, q, qd, total), power
 
 
+@dataclass(frozen=True)
+class FieldAround:
+    """A field with constraints of its own: all but the accelerations are those of ``field``."""
+
+    field: Any
+
+    @property
+    def forces(self):
+        """See ``Field``."""
+        return self.field.forces
+
+    @property
+    def prescription(self):
+        """See ``PrescribedField``."""
+        return self.field.prescription
+
+    @property
+    def actuators(self):
+        """See ``Field``."""
+        return self.field.actuators
+
+    def inputs(self, model):
+        """See ``Field.inputs``."""
+        return self.field.inputs(model)
+
+    def driven(self, model, t, q, qd, tau):
+        """See ``Field.driven``."""
+        return self.field.driven(model, t, q, qd, tau)
+
+    def joint_force(self, model, t, q, qd, tau):
+        """See ``Field.joint_force``; without the forces of the constraints."""
+        return self.field.joint_force(model, t, q, qd, tau)
+
+    @property
+    def of_joints(self):
+        """See ``Field.of_joints``."""
+        return self.field.of_joints
+
+
 def masked(response, model, q, M, free):
     """``Field.response`` where variables whose ``free``, (..., nv), is 0 move as ``given``."""
     one = np.eye(model.nv, dtype=int)

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel, select
-from kinetree.integration.field import Field
+from kinetree.integration.field import FieldAround
 from kinetree.integration.integrator import Integrator
 from kinetree.loops.stepping.motion import (
     Chosen,
@@ -29,7 +29,7 @@ from kinetree.quantities import dynamics
 
 
 @dataclass(frozen=True)
-class Constrained:
+class Constrained(FieldAround):
     """Field of a mechanism with loops or couplings, under which accelerations obey the constraints.
 
     States inside a step are off the constraints by its error, and are taken as they are.
@@ -41,42 +41,9 @@ class Constrained:
         regularization: how nearly dependent equations are solved; None for least squares.
     """
 
-    field: Field
     chosen: Chosen
     time_constant: float | None = None
     regularization: Regularization | None = None
-
-    @property
-    def forces(self):
-        """Functions that act on top of what a controller says."""
-        return self.field.forces
-
-    @property
-    def prescription(self):
-        """Prescribed joints, or None."""
-        return self.field.prescription
-
-    @property
-    def actuators(self):
-        """Actuators under held controls, or None."""
-        return self.field.actuators
-
-    def inputs(self, model):
-        """See ``Field.inputs``."""
-        return self.field.inputs(model)
-
-    def driven(self, model, t, q, qd, tau):
-        """See ``Field.driven``."""
-        return self.field.driven(model, t, q, qd, tau)
-
-    def joint_force(self, model, t, q, qd, tau):
-        """All joint forces but those of the constraints, (..., nv)."""
-        return self.field.joint_force(model, t, q, qd, tau)
-
-    @property
-    def of_joints(self):
-        """See ``Field.of_joints``."""
-        return self.field.of_joints
 
     def response(self, model, q, M):
         """See ``Field.response``; constraints and prescribed joints obey ``given``."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.functional.kernel import kernel, select
-from kinetree.integration.field import masked
+from kinetree.integration.field import FieldAround, masked
 from kinetree.integration.implicit import factor, solve
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
@@ -42,7 +42,7 @@ class Mode:
 
 
 @dataclass(frozen=True)
-class Held:
+class Held(FieldAround):
     """A field under which some variables are held, and others slide in known directions.
 
     Attributes:
@@ -52,44 +52,15 @@ class Held:
         held, direction: a ``Mode``; see there.
     """
 
-    field: Any
     law: Friction | None
     joints: tuple
     held: Any
     direction: Any
 
-    @property
-    def forces(self):
-        """Forces that act all the time."""
-        return self.field.forces
-
-    @property
-    def prescription(self):
-        """Prescribed joints, or None."""
-        return self.field.prescription
-
-    @property
-    def actuators(self):
-        """Actuators under held controls, or None."""
-        return self.field.actuators
-
-    def inputs(self, model):
-        """See ``Field.inputs``."""
-        return self.field.inputs(model)
-
-    def driven(self, model, t, q, qd, tau):
-        """See ``Field.driven``."""
-        return self.field.driven(model, t, q, qd, tau)
-
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces but those that hold, and those of drives, (..., nv)."""
         tau = self.field.joint_force(model, t, q, qd, tau)
         return tau if self.law is None else tau + self.law.sliding(qd, self._sliding(model, qd))
-
-    @property
-    def of_joints(self):
-        """See ``Field.of_joints``."""
-        return self.field.of_joints
 
     def response(self, model, q, M):
         """See ``Field.response``; joints that are held stay at rest."""
@@ -138,7 +109,6 @@ class FieldByMode:
         joints: velocity variables that can be held.
     """
 
-    field: Any
     law: Friction | None
     joints: tuple
 

@@ -1,5 +1,16 @@
-"""Results of a sweep: the runs with their values, results and failures."""
+"""Results of a sweep, in memory or in a folder that survives a crash.
 
+A folder holds ``manifest.json`` (what the sweep is about, with its digest), ``runs.npz`` (the
+values of all runs), ``chunk-000000.npz`` and so on. Files are written under another name and then
+renamed, so that a file which is there is whole; one that was damaged later is found by its
+checksums and computed again.
+"""
+
+import json
+import math
+import os
+import uuid
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,9 +18,210 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.errors import SweepError, UnknownNameError, need
-from kinetree.simulation.sweep.store import Folder, read_manifest, read_runs
-from kinetree.spelling import did_you_mean
+from kinetree.errors import SweepError, SweepWarning, UnknownNameError, need
+from kinetree.simulation.results.archives import Archive, regular_size
+from kinetree.simulation.sweep.work import Chunk
+from kinetree.spelling import did_you_mean, printable
+
+FORMAT = "kinetree sweep 1"
+_MANIFEST_BYTES = 2**20
+_MOST_CHUNKS = 10**6
+
+
+class Memory:
+    """Results that last as long as the program."""
+
+    def __init__(self):
+        self.chunks = {}
+
+    def finished(self):
+        """Numbers of the chunks that are there."""
+        return set(self.chunks)
+
+    def keep(self, number, chunk):
+        """Keep a chunk."""
+        self.chunks[number] = chunk
+
+    def read(self, number, names=None) -> Chunk:
+        """A chunk, with the named columns at least."""
+        return self.chunks[number]
+
+
+class Folder:
+    """Results in a folder.
+
+    Args:
+        path: of the folder.
+        study: digest of the sweep, which every file of it carries.
+        count: number of chunks.
+    """
+
+    def __init__(self, path, study, count):
+        self.path, self.study, self.count = Path(path), study, count
+
+    def finished(self):
+        """Numbers of the chunks that are there and whole."""
+        return {k for k in range(self.count) if self.file(k).exists() and self._is_whole(k)}
+
+    def keep(self, number, chunk):
+        """Write a chunk."""
+        write_whole(self.file(number), lambda f: save_arrays(f, _pack(chunk, self.study)))
+
+    def read(self, number, names=None) -> Chunk:
+        """A chunk, with all or only the named columns."""
+        path = self.file(number)
+        try:
+            with Archive(path) as arrays:
+                return _unpack(arrays, names)
+        except Exception as error:  # archives raise whatever they run into
+            raise SweepError(
+                f"{path} cannot be read ({_why(error)}); call kt.sweep again with this folder, "
+                f"which computes what is missing or damaged"
+            ) from error
+
+    def file(self, number):
+        """Path of a chunk."""
+        return self.path / f"chunk-{number:06d}.npz"
+
+    def _is_whole(self, number):
+        path = self.file(number)
+        try:
+            with Archive(path) as arrays:
+                problem = arrays.check() and "a checksum is wrong"
+                if not problem and str(arrays["study"]) != self.study:
+                    problem = "it belongs to another sweep"
+                if not problem:
+                    _unpack(arrays, ())
+        except Exception as error:  # archives raise whatever they run into
+            problem = _why(error)
+        if problem:
+            warnings.warn(
+                f"{path} is damaged ({problem}) and is computed again", SweepWarning, stacklevel=5
+            )
+        return not problem
+
+
+def write_whole(path, write):
+    """Write a file so that it is there completely or not at all."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        with open(draft, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def save_arrays(file, arrays: dict[str, Any]):
+    """Write arrays by name into an open file."""
+    np.savez(file, **arrays)
+
+
+def read_manifest(path):
+    """What a folder says it is about."""
+    file = Path(path) / "manifest.json"
+    try:
+        if (size := regular_size(file)) > _MANIFEST_BYTES:
+            raise ValueError(f"it has {size} bytes; at most {_MANIFEST_BYTES} are read")
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        is_ours = manifest["format"] == FORMAT
+        if is_ours:
+            _check_manifest(manifest)
+    except FileNotFoundError:
+        raise SweepError(f"{path} holds no sweep: there is no {file.name} in it") from None
+    except Exception as error:  # JSON from strangers can be nested too deeply, or long numbers
+        raise SweepError(f"{file} cannot be read: {_why(error)}") from None
+    if not is_ours:
+        raise SweepError(f"{file} has format {manifest['format']!r}, expected {FORMAT!r}")
+    return manifest
+
+
+def _check_manifest(manifest):
+    """ValueError for a manifest that ``sweep`` cannot have written."""
+    lengths, names = manifest["shape"], (*manifest["values"], *manifest["axes"])
+    numbers = (*lengths, manifest["count"], manifest["chunk"], manifest["chunks"])
+    if not all(type(n) is int and n >= 0 for n in numbers):
+        raise ValueError("its numbers of runs are not whole numbers")
+    if not 1 <= manifest["chunks"] <= _MOST_CHUNKS or manifest["chunk"] < 1:
+        raise ValueError(f"{manifest['chunks']} chunks of {manifest['chunk']} runs")
+    if manifest["count"] != math.prod(lengths):
+        raise ValueError(f"{manifest['count']} runs in the shape {lengths}")
+    if not all(isinstance(text, str) for text in (*names, manifest["study"], manifest["run"])):
+        raise ValueError("its names are not text")
+    if not isinstance(manifest["digest"], dict) or not isinstance(manifest["model"], str):
+        raise ValueError("it does not say what the sweep is about")
+
+
+def read_runs(path, manifest):
+    """Values of all runs, and those along the axes of a grid, by name."""
+    file = Path(path) / "runs.npz"
+    try:
+        with Archive(file) as arrays:
+            values = {name: arrays[f"value:{name}"] for name in manifest["values"]}
+            axes = {name: arrays[f"axis:{name}"] for name in manifest["axes"]}
+        if axes and [len(axis) for axis in axes.values()] != manifest["shape"]:
+            raise ValueError("its axes do not have the lengths of the manifest")
+        for name, column in values.items():
+            if len(column) != manifest["count"]:
+                raise ValueError(f"{len(column)} values of {name!r} for {manifest['count']} runs")
+    except Exception as error:  # archives raise whatever they run into
+        raise SweepError(f"{file} cannot be read: {_why(error)}") from error
+    return values, axes
+
+
+def _why(error):
+    return printable(str(error)[:300]) or type(error).__name__
+
+
+def _pack(chunk, study):
+    """A chunk as arrays: columns stacked where rows are alike, else row by row."""
+    failed = list(chunk.failures)
+    arrays = {
+        "study": np.array(study),
+        "ids": chunk.ids,
+        "seeds": chunk.seeds,
+        "failed": np.array(failed, dtype=np.int64),
+        "reasons": np.array([chunk.failures[i] for i in failed] or [""]),
+    }
+    for name, column in chunk.columns.items():
+        there = [k for k, row in enumerate(column) if row is not None]
+        arrays[f"rows:{name}"] = np.array(there, dtype=np.int64)
+        rows = [column[k] for k in there]
+        if len({(row.shape, row.dtype.kind) for row in rows}) == 1:
+            arrays[f"all:{name}"] = np.stack(rows)
+        else:
+            arrays |= {f"{k}:{name}": row for k, row in zip(there, rows, strict=True)}
+    return arrays
+
+
+def _unpack(arrays, names):
+    chunk = Chunk(arrays["ids"], arrays["seeds"])
+    if (
+        chunk.ids.dtype.kind not in "iu"
+        or chunk.ids.shape != chunk.seeds.shape
+        or chunk.ids.ndim != 1
+    ):
+        raise ValueError("the numbers of its runs do not go with their seeds")
+    failed = arrays["failed"].tolist()
+    if arrays["failed"].dtype.kind not in "iu" or not set(failed) <= set(chunk.ids.tolist()):
+        raise ValueError("runs failed that are not its own")
+    chunk.failures = dict(zip(failed, map(str, arrays["reasons"].tolist()), strict=False))
+    for key in arrays.names:
+        kind, _, name = key.partition(":")
+        if kind != "rows":
+            continue
+        if names is not None and name not in names:
+            chunk.unread += (name,)
+            continue
+        there = arrays[key].tolist()
+        if not all(type(k) is int and 0 <= k < len(chunk.ids) for k in there):
+            raise ValueError(f"results {name!r} of runs that are not its own")
+        rows = arrays.get(f"all:{name}")
+        for j, k in enumerate(there):
+            chunk.put(k, {name: arrays[f"{k}:{name}"] if rows is None else rows[j]})
+    return chunk
 
 
 class Sweep:

@@ -17,11 +17,11 @@ from kinetree.errors import SimulationWarning, SweepError, SweepWarning
 from kinetree.model import Model
 from kinetree.simulation.simulate import simulate
 from kinetree.simulation.sweep.plan import digest, from_grid, from_samples, on_cluster, on_threads
-from kinetree.simulation.sweep.result import Sweep
-from kinetree.simulation.sweep.store import (
+from kinetree.simulation.sweep.result import (
     FORMAT,
     Folder,
     Memory,
+    Sweep,
     read_manifest,
     save_arrays,
     write_whole,

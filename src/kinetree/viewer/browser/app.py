@@ -10,8 +10,7 @@ import numpy as np
 
 from kinetree.spelling import printable
 from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
-from kinetree.viewer.browser.drawing import Drawing
-from kinetree.viewer.browser.server import quiet, start
+from kinetree.viewer.browser.drawing import Drawing, quiet, start
 from kinetree.viewer.motions import Motion, staged
 from kinetree.viewer.page import save_page
 from kinetree.viewer.painting import film, picture

@@ -25,8 +25,7 @@ from kinetree.spatial.rotation import (
     rotation_from_quaternion,
 )
 from kinetree.spelling import printable
-from kinetree.viewer.browser.drawing import ASIDE
-from kinetree.viewer.browser.server import dress
+from kinetree.viewer.browser.drawing import ASIDE, dress
 from kinetree.viewer.painting import write_film
 from kinetree.viewer.scenes.description import LAYERS
 from kinetree.viewer.scenes.places import at_time, between, rotations

@@ -18,9 +18,8 @@ from kinetree.writers.mjcf.attachments import (
     write_sensors,
     write_tendons,
 )
-from kinetree.writers.mjcf.bodies import write_bodies
 from kinetree.writers.mjcf.elements import element
-from kinetree.writers.mjcf.geoms import write_contact_pairs, write_geometry
+from kinetree.writers.mjcf.geoms import write_bodies, write_contact_pairs, write_geometry
 
 __all__ = ["to_mjcf"]
 

@@ -14,8 +14,12 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.loops.kinematics.constraint import independent_rows
-from kinetree.loops.state_space.charts.chart import independent_system, inverted
-from kinetree.loops.state_space.charts.position_chart import END, AbstractPositionChart
+from kinetree.loops.state_space.charts.chart import (
+    END,
+    AbstractPositionChart,
+    independent_system,
+    inverted,
+)
 from kinetree.loops.state_space.invariants import newton
 from kinetree.loops.state_space.system import (
     ConstrainedSystem,
