@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.diagnosis.costs import best, crossover, forward_dynamics_cost, operation_counts
+from kinetree.diagnosis.costs import operation_counts
+from kinetree.diagnosis.published import best, crossover, forward_dynamics_cost
 from kinetree.samples import chain
 
 SIZES = (2, 4, 6, 8, 9, 10, 12, 15, 18)

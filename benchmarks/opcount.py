@@ -11,7 +11,7 @@ import sys
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, trace
-from kinetree.diagnosis.costs import TABLE_10_1
+from kinetree.diagnosis.published import TABLE_10_1
 from kinetree.expr.counting import count_operations
 from kinetree.textbook.record import savings
 

@@ -3,8 +3,7 @@
 import inspect
 
 import kinetree as kt
-from kinetree.codegen.loops.data import SINGLE
-from kinetree.codegen.loops.language import Chain, place_of
+from kinetree.codegen.loops.language import SINGLE, Chain, place_of
 from kinetree.codegen.loops.recomputed import recomputed
 from kinetree.model.define import DEFINITIONS
 

@@ -8,7 +8,7 @@ from support.closeness import assert_close
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.diagnosis.costs import (
+from kinetree.diagnosis.published import (
     TABLE_10_1,
     Cost,
     best,
@@ -58,7 +58,7 @@ def test_generated_code_keeps_to_its_budget(algorithm, m, a, d):
     assert count.sign_changes == 0
 
 
-@pytest.mark.covers("RBDA Table 10.1", by="diagnosis.costs.TABLE_10_1")
+@pytest.mark.covers("RBDA Table 10.1", by="diagnosis.published.TABLE_10_1")
 @pytest.mark.parametrize(
     ("algorithm", "name"), [(rnea.inverse_dynamics, "RNEA"), (aba.forward_dynamics, "ABA")]
 )
@@ -109,7 +109,7 @@ EVALUATED = [
 ]
 
 
-@pytest.mark.covers("RBDA Table 10.1", by="diagnosis.costs.TABLE_10_1")
+@pytest.mark.covers("RBDA Table 10.1", by="diagnosis.published.TABLE_10_1")
 def test_published_costs_evaluate_as_in_the_table():
     assert len(TABLE_10_1) == 13
     for row, (algorithm, values) in zip(TABLE_10_1, EVALUATED, strict=True):

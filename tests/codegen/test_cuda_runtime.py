@@ -12,7 +12,7 @@ from support.walks import KINDS, PROGRAM
 
 import kinetree as kt
 from kinetree.codegen import nvrtc
-from kinetree.codegen.loops.data import SINGLE, Data, Rows
+from kinetree.codegen.loops.language import SINGLE, Data, Rows
 from kinetree.codegen.program import Argument
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda

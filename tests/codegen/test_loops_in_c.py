@@ -8,13 +8,15 @@ from support.backends import all_loops_in_c, loops_in_c, loops_in_cuda
 from support.walks import KINDS, PROGRAM, case
 
 import kinetree as kt
-from kinetree.codegen.loops.data import SINGLE, Data, Rows
 from kinetree.codegen.loops.language import (
+    SINGLE,
     Clear,
     Code,
+    Data,
     Declaration,
     LoopProgram,
     Repeat,
+    Rows,
     Until,
     When,
 )

@@ -8,8 +8,16 @@ import pytest
 from support.general_texts import record
 
 import kinetree as kt
-from kinetree.codegen.loops.data import Data, Rows
-from kinetree.codegen.loops.language import Chain, Domain, Place, input_name, output_name, place_of
+from kinetree.codegen.loops.language import (
+    Chain,
+    Data,
+    Domain,
+    Place,
+    Rows,
+    input_name,
+    output_name,
+    place_of,
+)
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime.loops import LoopKernel

@@ -5,8 +5,7 @@ import pytest
 from support.backends import loops_in_c, loops_in_cuda
 
 from kinetree.codegen.loops.assembly import assembled, outline_of
-from kinetree.codegen.loops.data import Data, Rows
-from kinetree.codegen.loops.language import Domain
+from kinetree.codegen.loops.language import Data, Domain, Rows
 from kinetree.codegen.loops.meaning import holds, interpret
 from kinetree.codegen.loops.recording import Recorder
 from kinetree.codegen.program import Argument

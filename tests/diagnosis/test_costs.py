@@ -3,7 +3,8 @@
 import pytest
 
 import kinetree as kt
-from kinetree.diagnosis.costs import (
+from kinetree.diagnosis.costs import operation_counts
+from kinetree.diagnosis.published import (
     Cost,
     best,
     cost_curves,
@@ -11,7 +12,6 @@ from kinetree.diagnosis.costs import (
     factorization_cost,
     forward_dynamics_cost,
     inertia_matrix_cost,
-    operation_counts,
 )
 from kinetree.samples import chain, random_tree
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
+from kinetree.joints.axis import dual_basis, orthogonal_complement
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.subspaces import dual_basis, orthogonal_complement
 
 
 @pytest.mark.covers("RBDA 3.5", by=(orthogonal_complement, AbstractJoint.constraint_subspace))

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from support.closeness import assert_close
 
 from kinetree.errors import ModelError, ShapeError
-from kinetree.identification.consistent import (
+from kinetree.model import shapes
+from kinetree.model.validate import inertia_defect
+from kinetree.samples import random_inertia
+from kinetree.spatial import Inertia, rotx
+from kinetree.spatial.pseudo_inertia import (
     from_log_cholesky,
     from_pseudo_inertia,
     log_cholesky,
     log_cholesky_jacobian,
     pseudo_inertia,
 )
-from kinetree.model import shapes
-from kinetree.model.validate import inertia_defect
-from kinetree.samples import random_inertia
-from kinetree.spatial import Inertia, rotx
 
 STEP = 1e-30
 

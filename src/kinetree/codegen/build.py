@@ -522,7 +522,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
         resident: as in ``render.cuda_loops``.
         options: for the compiler.
     """
-    from kinetree.codegen.loops.data import BODIES
+    from kinetree.codegen.loops.language import BODIES
     from kinetree.codegen.loops.recomputed import recomputed
     from kinetree.codegen.render.loop_tables import TablePlan, name_of, table_plan
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.codegen.export import CFunction, Sample, write_project
-from kinetree.codegen.loops.data import BODIES
+from kinetree.codegen.loops.language import BODIES
 from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.render import numpy as numpy_renderer
 from kinetree.codegen.render.cstyle import identifier

@@ -4,6 +4,7 @@ To add a kind, write its class and add it to ``KINDS`` here.
 """
 
 from kinetree.errors import JointError
+from kinetree.joints.axis import active_subspace_from_wrench
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.check import check_joint
 from kinetree.joints.custom import CustomJoint
@@ -16,7 +17,6 @@ from kinetree.joints.prescribed import Prescribed, PrescribedInstant
 from kinetree.joints.rack_and_pinion import RackAndPinion
 from kinetree.joints.reversed import Reversed
 from kinetree.joints.spherical import Exponential, SphereInCylinder, Spherical
-from kinetree.joints.subspaces import active_subspace_from_wrench
 
 __all__ = [
     "KINDS", "REPRESENTATIVES", "AbstractJoint", "CustomJoint", "Cylindrical", "Euler",

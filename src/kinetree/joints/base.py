@@ -48,7 +48,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
-from kinetree.joints.subspaces import dual_basis
+from kinetree.joints.axis import dual_basis
 from kinetree.spatial import Force, Inertia, Motion, Plucker, log
 
 UNIT_TOLERANCE = 5e-7

@@ -8,9 +8,9 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
+from kinetree.joints.axis import orthogonal_complement
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.jet import jets
-from kinetree.joints.subspaces import orthogonal_complement
 from kinetree.spatial import Force, Motion, log
 from kinetree.spatial.ops import less
 from kinetree.spatial.vector3 import unskew

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.loops.data import SINGLE, Data
 from kinetree.codegen.loops.language import (
     NO_ROW,
+    SINGLE,
     Chain,
     Clear,
     Code,
+    Data,
     LoopProgram,
     Place,
     Repeat,

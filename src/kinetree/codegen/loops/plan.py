@@ -19,8 +19,7 @@ from itertools import product
 
 import numpy as np
 
-from kinetree.codegen.loops.data import SINGLE
-from kinetree.codegen.loops.language import Chain
+from kinetree.codegen.loops.language import SINGLE, Chain
 
 KIND, ROW, ANGLE, NUMBERS = range(4)
 """Words of a record; columns follow the pointers to numbers."""

@@ -99,7 +99,7 @@ def tables(plan, data):
 
     Args:
         plan: of a program.
-        data: the robot, a ``loops.data.Data``.
+        data: the robot, a ``loops.language.Data``.
 
     Raises:
         ValueError: the program has no case for a kind of row that the robot has.

@@ -19,7 +19,7 @@ from kinetree.arrays.dispatch import foreign_call
 from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen import tiers
 from kinetree.codegen.build import build, build_entry
-from kinetree.codegen.loops.data import BODIES
+from kinetree.codegen.loops.language import BODIES
 from kinetree.codegen.program import Argument, calls_of, regrouped
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call

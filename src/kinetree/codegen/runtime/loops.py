@@ -28,7 +28,7 @@ from kinetree.codegen.build import (
 )
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import Entry
-from kinetree.codegen.loops.data import BODIES, SINGLE
+from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.loops.plan import Bound, Plan, plan_of, units_of
 from kinetree.codegen.machine_code import default_lanes, has_many_registers, load
 from kinetree.codegen.program import Argument

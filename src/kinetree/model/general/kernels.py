@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.codegen.build import loop_request
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.loops.data import BODIES, SINGLE, Data, Rows
+from kinetree.codegen.loops.language import BODIES, SINGLE, Data, Rows
 from kinetree.codegen.runtime.loops import LoopKernel
 from kinetree.model.general.tables import Marked, data_of, placements
 

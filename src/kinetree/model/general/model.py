@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.codegen.loops.assembly import assembled, outline_of
-from kinetree.codegen.loops.data import BODIES
-from kinetree.codegen.loops.language import Chain, Declaration, Domain, LoopProgram
+from kinetree.codegen.loops.language import BODIES, Chain, Declaration, Domain, LoopProgram
 from kinetree.codegen.loops.recording import Outline, Recorder
 from kinetree.codegen.loops.stores import ANY
 from kinetree.codegen.loops.values import Array, Row

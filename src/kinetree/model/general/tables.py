@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.codegen.loops.data import BODIES, SINGLE, Data, Rows
+from kinetree.codegen.loops.language import BODIES, SINGLE, Data, Rows
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
