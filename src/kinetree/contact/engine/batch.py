@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.codegen.loops.data import BODIES, SINGLE
+from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.procedures import isfinite, procedure, record
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.contact.contacts import Contacts

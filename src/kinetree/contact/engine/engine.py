@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.codegen.loops.data import BODIES, SINGLE
+from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
