@@ -9,8 +9,9 @@ from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
 
 
 def bodies():
-    """Three that fly for themselves, centres of mass at their origins."""
-    inertia, ball = kt.shapes.box(0.2, 0.3, 0.5, mass=2.0), kt.shapes.sphere(0.1, mass=1.0)
+    """Three that fly for themselves, centres of mass beside their origins."""
+    inertia = kt.shapes.box(0.2, 0.3, 0.5, mass=2.0, at=(0.3, -0.2, 0.0))
+    ball = kt.shapes.sphere(0.1, mass=1.0, at=(0.2, 0.1, -0.3))
     builder = kt.ModelBuilder("bodies").body("disc", joint=kt.Planar(), inertia=inertia)
     builder = builder.body("ball", on="base", joint=kt.Free(), inertia=ball)
     return builder.body("wheel", on="base", joint=kt.Revolute("z"), inertia=inertia).build()
@@ -22,12 +23,14 @@ def test_bodies_move_straight_on_while_their_axes_turn(rng, h):
     q, qd = m.random_configuration(rng), rng.normal(size=m.nv)
     step, after = straight_motion(m, qd, h)
     end = m.integrate(q, step)
-    for name in ("disc", "ball", "wheel"):
+    for name, i in (("disc", 1), ("ball", 2)):
+        c = m.inertia[i].first_moment / m.inertia[i].mass
         X, Y = (np.asarray(kt.pose(m, at, name)) for at in (q, end))
-        u = np.asarray(kt.jacobian(m, q, name, frame="aligned")) @ qd
-        v = np.asarray(kt.jacobian(m, end, name, frame="aligned")) @ after
-        assert_close(Y[:3, 3], X[:3, 3] + h * u[3:], scale=1)
+        u = kt.jacobian(m, q, name, frame="aligned", point=c) @ qd
+        v = kt.jacobian(m, end, name, frame="aligned", point=c) @ after
+        assert_close(Y[:3, 3] + Y[:3, :3] @ c, X[:3, 3] + X[:3, :3] @ c + h * u[3:], scale=1)
         assert_close(v, u, scale=1)
+    assert_close(end[-1], q[-1] + h * qd[-1])
 
 
 def test_turning_is_the_acceleration_of_bodies_that_nothing_pushes(rng):

@@ -72,6 +72,30 @@ def test_residuals_mean_something_where_nothing_presses(mass):
     np.testing.assert_allclose(world["box"].position, poses[1, :3, 3] + 0.2 * v, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_impacts_keep_the_momentum_of_bodies_with_any_frame(seed):
+    """Of two cubes that meet; the spin of others changes by ``h/4 Δω × I Δω`` in steps of ``h``."""
+    rng = np.random.default_rng(seed)
+    world = kt.World(gravity=(0, 0, 0), friction=0.5, tolerance=1e-9)
+    for side in (-1, 1):
+        place, at = np.tile(np.eye(4), (2, 1, 1))
+        place[:3, :3] = rotation_exp(rng.normal(size=3))
+        place[:3, 3] = rng.uniform(-0.5, 0.5, 3)  # of the cube in its frame
+        at[:3, 3] = (0.25 * side, 0.02 * side, 0) - place[:3, 3]
+        world.add([(shapes.Box((0.2, 0.2, 0.2)), place)], mass=rng.uniform(0.5, 2), at=at,
+                  velocity=(-2 * side, 0, 0), spin=rng.normal(size=3))  # fmt: skip
+    before, lost = kt.momentum(world.model, world.q, world.qd), 0.0
+    for _ in range(60):
+        world.step()
+        after = kt.momentum(world.model, world.q, world.qd)
+        lost += world.report().residuals.loss
+        deep = max(0.0, *-world.contacts().gap) if len(world.contacts()) else 0.0
+        np.testing.assert_allclose(after[3:], before[3:], atol=1e-9)
+        np.testing.assert_allclose(after[:3], before[:3], atol=1e-9 + deep)  # positions are shifted
+        before = after
+    assert lost > 0.05
+
+
 def test_sensors_of_a_world():
     builder = kt.ModelBuilder("probe").body(
         "block", joint=kt.Free(), inertia=kt.shapes.box(0.2, 0.2, 0.2, mass=3.0)

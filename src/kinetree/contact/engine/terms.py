@@ -15,7 +15,12 @@ from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
-from kinetree.contact.stepping.inertia import straight_part, turned_part, turning_part
+from kinetree.contact.stepping.inertia import (
+    centre_of_mass,
+    straight_part,
+    turned_part,
+    turning_part,
+)
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
@@ -52,7 +57,7 @@ def straight_bias(model, q, qd, qdd):
     a = model.table(model.zero_velocity[:0])
     for i in model.outward():
         at = model.v_slice[i]
-        a[i] = qdd[at] + turning_part(model.joint[i], qd[at])
+        a[i] = qdd[at] + turning_part(model.joint[i], centre_of_mass(model.inertia[i]), qd[at])
     return newton_euler(model, q, qd, _ByJoint(model, a)).tau
 
 
@@ -70,10 +75,10 @@ def moved(model, q, qd, x, h):
     """Positions after ``h`` seconds of straight motion at ``x``, and ``qd`` along the new axes."""
     after, turned = model.table(model.zero_velocity[:0]), model.table(model.zero_velocity[:0])
     for i in model.outward():
-        joint, at = model.joint[i], model.v_slice[i]
+        joint, c, at = model.joint[i], centre_of_mass(model.inertia[i]), model.v_slice[i]
         u = h[0] * x[at]
-        after[i] = joint.integrate(q[model.q_slice[i]], straight_part(joint, u))
-        turned[i] = turned_part(joint, qd[at], u)
+        after[i] = joint.integrate(q[model.q_slice[i]], straight_part(joint, c, u))
+        turned[i] = turned_part(joint, c, qd[at], u)
     return model.joined(after, "q"), model.joined(turned)
 
 

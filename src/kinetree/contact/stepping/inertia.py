@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algorithms import ltl
 from kinetree.joints import AbstractJoint, Free, Planar
 from kinetree.spatial.lie import left_jacobian_inverse
-from kinetree.spatial.ops import stumpff
+from kinetree.spatial.ops import less, select, stumpff
 from kinetree.spatial.rotation import rotation_exp
 from kinetree.spatial.vector3 import cross
 
@@ -82,15 +82,21 @@ def _is_zero(x):
 
 
 # --- Velocity variables in rotating frames: ``Free`` and ``Planar`` joints -----------------------
-# Their linear velocities are in child coordinates, and so change when the body turns, though
-# nothing acts on it. A first-order step must not take that for an acceleration: it finds the
-# velocities along the axes that the body has at the start, moves the body straight on, and then
-# turns the axes.
+# Their linear velocities are those of the origin in child coordinates, and so change when the body
+# turns, though nothing acts on it. A step must not take that for an acceleration: it finds the
+# velocities along the axes that the body has in the middle, and moves the centre of mass ``c``
+# straight on, so that free bodies keep their momentum in an impact; then it turns the axes.
+
+
+def centre_of_mass(inertia):
+    """Centre of mass of a body in its coordinates, (3,); the origin where it has no mass."""
+    m = inertia.mass
+    return inertia.first_moment / select(less(0, m), m, 1)
 
 
 def turning(model, qd):
     """Part of the accelerations that comes from turning axes alone, (nv,)."""
-    return _joined(model, lambda joint, v: turning_part(joint, v), qd)
+    return _joined(model, turning_part, qd)
 
 
 def straight_motion(model, qd, h):
@@ -101,8 +107,7 @@ def straight_motion(model, qd, h):
         qd: velocities along the axes at the start, (nv,).
         h: how long [s].
     """
-    step = _joined(model, lambda joint, v: straight_part(joint, h * v), qd)
-    return step, turned(model, qd, h * qd)
+    return _joined(model, straight_part, h * qd), turned(model, qd, h * qd)
 
 
 def turned(model, qd, move):
@@ -113,56 +118,67 @@ def turned(model, qd, move):
 def _joined(model, function, *vectors):
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
-        parts.append(function(model.joint[i], *(x[model.v_slice[i]] for x in vectors)))
+        own = (x[model.v_slice[i]] for x in vectors)
+        parts.append(function(model.joint[i], centre_of_mass(model.inertia[i]), *own))
     return np.concatenate(parts)
 
 
 @singledispatch
-def turning_part(joint: AbstractJoint, v):
+def turning_part(joint: AbstractJoint, c, v):
     """``turning`` of one joint."""
     return 0 * v
 
 
 @turning_part.register
-def _(joint: Free, v):
-    return np.concatenate([0 * v[:3], -cross(v[:3], v[3:])])
+def _(joint: Free, c, v):
+    w = v[:3]
+    return np.concatenate([0 * w, -cross(w, v[3:] + cross(w, c))])
 
 
 @turning_part.register
-def _(joint: Planar, v):
-    return np.array([0 * v[0], v[0] * v[2], -v[0] * v[1]])
+def _(joint: Planar, c, v):
+    w, x, y = v[0], v[1] - v[0] * c[1], v[2] + v[0] * c[0]
+    return np.array([0 * w, w * y, -w * x])
 
 
 @singledispatch
-def turned_part(joint: AbstractJoint, v, u):
+def turned_part(joint: AbstractJoint, c, v, u):
     """Velocities of one joint along the axes after a displacement ``u``."""
     return v
 
 
 @turned_part.register
-def _(joint: Free, v, u):
-    return np.concatenate([v[:3], rotation_exp(u[:3]) @ v[3:]])
+def _(joint: Free, c, v, u):
+    w = cross(v[:3], c)
+    return np.concatenate([v[:3], rotation_exp(u[:3]) @ (v[3:] + w) - w])
 
 
 @turned_part.register
-def _(joint: Planar, v, u):
-    c, s = np.cos(u[0]), np.sin(u[0])
-    return np.array([v[0], c * v[1] + s * v[2], c * v[2] - s * v[1]])
+def _(joint: Planar, c, v, u):
+    w, x, y = v[0], v[1] - v[0] * c[1], v[2] + v[0] * c[0]
+    cos, sin = np.cos(u[0]), np.sin(u[0])
+    return np.array([w, cos * x + sin * y + w * c[1], cos * y - sin * x - w * c[0]])
 
 
 @singledispatch
-def straight_part(joint: AbstractJoint, u):
-    """What to integrate for a straight motion by ``u`` of one joint."""
+def straight_part(joint: AbstractJoint, c, u):
+    """What to integrate for a straight motion by ``u`` of one joint.
+
+    It takes the origin by ``J u_o``, with the left Jacobian ``J`` of the rotation ``θ``; straight
+    is ``u_c`` for the centre of mass, so that ``J u_o = u_c - (R - 1) c = u_c - J (θ × c)``.
+    """
     return u
 
 
 @straight_part.register
-def _(joint: Free, u):
-    return np.concatenate([u[:3], left_jacobian_inverse(u[:3]) @ u[3:]])
+def _(joint: Free, c, u):
+    w = cross(u[:3], c)
+    return np.concatenate([u[:3], left_jacobian_inverse(u[:3]) @ (u[3:] + w) - w])
 
 
 @straight_part.register
-def _(joint: Planar, u):
-    c = stumpff(u[0] * u[0])
-    k = c[1] / (2 * c[2])
-    return np.array([u[0], k * u[1] + u[0] / 2 * u[2], k * u[2] - u[0] / 2 * u[1]])
+def _(joint: Planar, c, u):
+    w, x, y = u[0], u[1] - u[0] * c[1], u[2] + u[0] * c[0]
+    s = stumpff(w * w)
+    k = s[1] / (2 * s[2])
+    return np.array([w, k * x + w / 2 * y + w * c[1], k * y - w / 2 * x - w * c[0]])
