@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it creates.
-PYTHON ?= python3
+PYTHON ?= $(shell python3 .ci/quickest.py)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

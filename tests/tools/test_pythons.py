@@ -1,6 +1,7 @@
 """``make pythons``: which Pythons, which versions, and what is reported of those left out."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,30 @@ except ImportError:  # before Python 3.11
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("pythons", ROOT / ".ci" / "pythons.py")
+def of_ci(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def tool():
+    return of_ci("pythons")
+
+
+def test_the_system_has_a_quicker_build_of_the_same_python(tmp_path):
+    quickest, name = of_ci("quickest").quickest, "python{}.{}".format(*sys.version_info)
+    assert (
+        quickest("/mine/python3", "--enable-shared", str(tmp_path)) == "/mine/python3"
+    )  # no other
+    other = tmp_path / name
+    for status, expected in ((1, "/mine/python3"), (0, str(other))):  # without venv, and with it
+        other.write_text(f"#!/bin/sh\nexit {status}\n")
+        other.chmod(0o755)
+        assert quickest("/mine/python3", "--enable-shared", str(tmp_path)) == expected
+    assert quickest("/mine/python3", "'--enable-optimizations'", str(tmp_path)) == "/mine/python3"
+    assert quickest(f"{tmp_path}/python3", "", str(tmp_path)) == f"{tmp_path}/python3"
 
 
 def test_the_ends_of_many_pythons_and_of_one(tool):
