@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen import tiers
 from kinetree.contact.attached import warn_of_ground
-from kinetree.errors import ShapeError
+from kinetree.errors import ModelError, ShapeError
 from kinetree.integration.events import Event
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled, turns_over
@@ -127,6 +127,11 @@ def simulate(
     of_world = getattr(model, "simulated", None)
     if of_world is not None:
         own: Any = of_world()
+        if own.give is not None:
+            raise ModelError(
+                f"simulate takes one world, and these worlds {own.model.name!r} have numbers of "
+                f"their own: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
+            )
         model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
         dt, contact = own.timestep if dt is None else dt, contact or own.contact
         friction = own.joints[0] if friction == "smooth" else friction

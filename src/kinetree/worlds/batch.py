@@ -22,7 +22,8 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.stepping import Contacts, Report, listed, table, without_forces
 
 if TYPE_CHECKING:
-    from kinetree.worlds.world import State, World
+    from kinetree.worlds.whole import Simulated, State
+    from kinetree.worlds.world import World
 
 _ALL = Surface(contype=-1, conaffinity=-1)
 _LENGTHS = {
@@ -48,16 +49,26 @@ class Worlds:
         self._batch = EngineBatch(lambda: self._steps.new_engine(own), n, laws)
         self.activation = np.zeros((n, drives.states.size))
         self._control: Any = None
-        if {"friction", "restitution", "size"} & {*columns}:
-            self._batch.give_shapes(_shape_arrays(self))
-        if own:
-            self._batch.give_inertias(_inertias(self))
-        if "gains" in columns and drives.is_simple:
-            factors = np.ones((n, drives.count))
-            for name, values in columns["gains"].items():
-                factors[:, world[name].actuators if name else slice(None)] *= values[:, None]
-            self._batch.give_gains(factors)
+        self._give(self._batch)
         self.set_state([self._start] * n)
+
+    def _give(self, batch):
+        """Give the worlds of a batch their numbers."""
+        columns, drives = self.columns, self._drives
+        if {"friction", "restitution", "size"} & {*columns}:
+            batch.give_shapes(_shape_arrays(self))
+        if {"mass", "size"} & {*columns}:
+            batch.give_inertias(_inertias(self))
+        if "gains" in columns and drives.is_simple:
+            factors = np.ones((len(self), drives.count))
+            for name, values in columns["gains"].items():
+                factors[:, self.world[name].actuators if name else slice(None)] *= values[:, None]
+            batch.give_gains(factors)
+
+    def simulated(self) -> "Simulated":
+        """What ``kinetree.rollout(worlds, ...)`` starts from."""
+        give = self._give if self.columns else None
+        return self.world.simulated()._replace(q=self.q, qd=self.qd, give=give)
 
     def __len__(self):
         return len(self._batch)

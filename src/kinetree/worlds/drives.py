@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.batch import Laws, drive
+from kinetree.contact.engine.batch import Laws, drive, has_constant_arms, laws_of
 from kinetree.errors import ModelError, ShapeError
-from kinetree.model.limits import position_index
 from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.forces.actuators import servos_of
@@ -22,44 +21,18 @@ class Drives:
 
     Args:
         model: the mechanism.
-        gains: factors of the gains of all actuators, or one for all.
     """
 
-    def __init__(self, model, gains: Any = 1.0):
-        self.model, self.count, self.gains = model, len(model.actuators), gains
+    def __init__(self, model):
+        self.model, self.count = model, len(model.actuators)
         self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
         self.holds = bool(self.count) and servos_of(model) is None
-        self.is_simple = not model.couplings and all(
-            a.tendon or (a.joint and model.joint[a.joint].nv == model.joint[a.joint].nq == 1)
-            for a in model.actuators
-        )
+        self.is_simple = has_constant_arms(model)
 
     @cached_property
     def laws(self) -> Laws:
         """The actuators as a table."""
-        model, n = self.model, self.count
-        arms, at = model.actuation, position_index(model)
-        used = [np.flatnonzero(arms[:, k]) for k in range(n)]
-        joined = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
-        gears = [arms[i, k] for k in range(n) for i in used[k]]
-        factor = np.broadcast_to(np.asarray(self.gains, dtype=float), (n,))[:, None]
-        offset = [a.gear[0] * model.tendon(a.tendon).offset if a.tendon else 0.0
-                  for a in model.actuators]  # fmt: skip
-        state = np.full(n, -1, dtype=np.int64)
-        state[self.states] = np.arange(self.states.size)
-        most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
-
-        def table(name, width):
-            values = [getattr(a, name) for a in model.actuators]
-            return np.array(values, dtype=float).reshape(n, width)
-
-        return Laws(
-            count=n, nv=model.nv, gain=factor * table("gain", 3), bias=factor * table("bias", 3),
-            control=table("control", 2), effort=table("effort", 2), state=state,
-            offset=np.array(offset, dtype=float), arm=np.array(gears, dtype=float),
-            arm_first=np.cumsum([0, *map(len, used)]).astype(np.int64),
-            arm_q=at[joined].astype(np.int64), arm_v=joined, most=np.array(most, dtype=float),
-        )  # fmt: skip
+        return laws_of(self.model)
 
     def __call__(self, q, qd, u, activation) -> tuple[np.ndarray, Any, Any]:
         """Joint forces, and the diagonals of stiffness and damping against which they work."""

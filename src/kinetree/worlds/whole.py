@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """A world as ``kinetree.simulate`` needs it.
+    """A world as ``kinetree.simulate`` and ``kinetree.rollout`` need it.
 
     Attributes:
         model: the whole world.
@@ -54,6 +54,7 @@ class Simulated(NamedTuple):
         timestep: [s].
         contact: the contact model.
         joints: how dry friction and limits of joints are taken.
+        give: gives the numbers of each world to an ``EngineBatch``, of a batch that has some.
     """
 
     model: Model
@@ -62,6 +63,7 @@ class Simulated(NamedTuple):
     timestep: float
     contact: TimeStepping
     joints: tuple
+    give: Any = None
 
 
 class Whole:

@@ -23,9 +23,9 @@ from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import FULL, known_again
 from kinetree.contact.engine.step import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run, take_steps
 from kinetree.model.general.tables import data_of
-from kinetree.model.limits import joint_values
+from kinetree.model.limits import joint_values, position_index
 
-__all__ = ["EngineBatch", "Laws", "drive", "no_laws"]
+__all__ = ["EngineBatch", "Laws", "drive", "has_constant_arms", "laws_of", "no_laws"]
 
 NOT_FINITE, ROOM = -7, -8
 """Codes of a world whose state has not stayed finite, or that has more contacts than ``room``."""
@@ -65,6 +65,39 @@ class Laws:
 def no_laws() -> Laws:
     """No actuators."""
     return Laws(count=0, arm_first=np.zeros(1, dtype=np.int64))
+
+
+def has_constant_arms(model) -> bool:
+    """Whether all actuators drive joints of one variable, or tendons."""
+    return not model.couplings and all(
+        a.tendon or (a.joint and model.joint[a.joint].nv == model.joint[a.joint].nq == 1)
+        for a in model.actuators
+    )
+
+
+def laws_of(model) -> Laws:
+    """The actuators of a model as a table."""
+    arms, at, n = model.actuation, position_index(model), len(model.actuators)
+    used = [np.flatnonzero(arms[:, k]) for k in range(n)]
+    joined = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
+    gears = [arms[i, k] for k in range(n) for i in used[k]]
+    offset = [a.gear[0] * model.tendon(a.tendon).offset if a.tendon else 0.0
+              for a in model.actuators]  # fmt: skip
+    states = np.array([bool(a.activation) for a in model.actuators], dtype=bool)
+    most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
+
+    def table(name, width):
+        values = [getattr(a, name) for a in model.actuators]
+        return np.array(values, dtype=float).reshape(n, width)
+
+    return Laws(
+        count=n, nv=model.nv, gain=table("gain", 3), bias=table("bias", 3),
+        control=table("control", 2), effort=table("effort", 2),
+        state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
+        offset=np.array(offset, dtype=float), arm=np.array(gears, dtype=float),
+        arm_first=np.cumsum([0, *map(len, used)]).astype(np.int64),
+        arm_q=at[joined].astype(np.int64), arm_v=joined, most=np.array(most, dtype=float),
+    )  # fmt: skip
 
 
 @procedure

@@ -105,7 +105,7 @@ class Engine:
         sleeping: whether islands that rest are left alone until something touches them.
         free: 0 for variables that move prescribed, 1 for others, (nv,).
         forces: kernel of ``t, q, qd, inputs`` to joint forces, or None: ``tau`` of ``step`` are
-            then its inputs. Not for models with couplings.
+            then its inputs. With couplings, of the variables of all joints.
         resistance: kernel of the same to stiffness and damping of these forces, or None.
         own: whether its code reads tables of its own, ``numbers``.
     """
@@ -148,7 +148,7 @@ class Engine:
         }.items():  # fmt: skip
             setattr(self.s, name, value)
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
-        self.s.own_K, self.s.own_D = self.stiffness, self.damping
+        self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied = forces, resistance
         self._total = np.zeros(11)
         self.parts = Parts(

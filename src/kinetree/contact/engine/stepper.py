@@ -119,7 +119,7 @@ class EngineStepper(Stepper):
         self.prescription = field.prescription
         rigid = constraints.closes or joints.friction
         self.flies = compiled and not rigid and model.nv <= FLIES
-        self.is_plain = _is_plain(field)
+        self.is_plain = is_plain(field)
         self._has_levels = joints.friction and joints.level is not JointRows().level
         free = None if self.prescription is None else self.prescription.others(model)
         native = {}
@@ -131,13 +131,9 @@ class EngineStepper(Stepper):
             if field.actuators is not None:
                 native["resistance"] = _resistance.compiled(model, *start, field=field)
         self.is_native = self.is_plain or bool(native)
-        self._new_engine = lambda: Engine(
-            model, settings.scene, joints=joints, tolerance=engine_tolerance(settings.tolerance),
-            rest_velocity=settings.rest_velocity, correction_speed=settings.correction_speed,
-            conserving=settings.conserving and self.prescription is None,
-            stiffness=settings.stiffness, damping=settings.damping, springs=self.is_plain,
-            flying=self.flies, free=free, **native,
-        )  # fmt: skip
+        self._new_engine = lambda: engine_of(
+            model, settings, joints, springs=self.is_plain, flying=self.flies, free=free, **native
+        )
         self.engine = self._new_engine()
         self.notes.engine = self.engine
         self._resists = self.engine.stiffness, self.engine.damping
@@ -267,12 +263,22 @@ class EngineStepper(Stepper):
         return _forces(model, t, q, qd, tau, field=field)
 
 
+def engine_of(model, settings, joints, *, free=None, **options) -> Engine:
+    """An engine with the settings of a ``TimeStepping``; other options as of ``Engine``."""
+    return Engine(
+        model, settings.scene, joints=joints, tolerance=engine_tolerance(settings.tolerance),
+        rest_velocity=settings.rest_velocity, correction_speed=settings.correction_speed,
+        conserving=settings.conserving and free is None, stiffness=settings.stiffness,
+        damping=settings.damping, free=free, **options,
+    )  # fmt: skip
+
+
 def engine_tolerance(tolerance) -> float:
     """Relative error of impulses at which velocities are as exact as ``tolerance`` asks for."""
     return float(np.clip(1e3 * tolerance, 1e-12, 1e-3))
 
 
-def _is_plain(field):
+def is_plain(field) -> bool:
     """Whether nothing but springs and dampers of the joints acts beside what is held."""
     passive = field.passive
     parts = (

@@ -94,6 +94,27 @@ def step_of_rollout(settings, effects, prescription, dtype) -> ContactStep:
     return ContactStep(constraints, settings, model.spanning_tree, prescription, accuracy)
 
 
+def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
+    """The tier of the steps of a rollout: ``"specialised"`` for the unrolled step, ``"general"``.
+
+    Args:
+        settings: ``TimeStepping``.
+        effects: of the joints.
+        samples: how many steps of how many worlds.
+        only: the tier if there is no other.
+    """
+    model, scene = effects.model, settings.scene
+    joints = joint_rows(model, effects, np.ones(model.nv))
+    constraints = StepConstraints(model, scene, joints)
+    try:
+        _require_unrolled(model, scene, constraints, settings.compiled_rows)
+    except ModelError:
+        if only == "specialised":
+            raise
+        only = "general"
+    return scene.choice.made(samples, only=only)
+
+
 def _require_unrolled(model, scene, constraints, most):
     """Raise ModelError, with the reason, where a step cannot be unrolled for a scene."""
     special = (

@@ -72,7 +72,9 @@ def foreign_arrays(q0, qd0, tau, controls, groups):
     return {name: x for name, x in named.items() if is_foreign(x)}
 
 
-def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **options):
+def rollout_of(
+    rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, own_numbers=False, **options
+):
     """What ``rollout`` returns for arrays of another library.
 
     Args:
@@ -84,6 +86,7 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
         tau: as for ``rollout``.
         foreign: arrays of other libraries among all of them, by name.
         store_every: as for ``rollout``.
+        own_numbers: whether samples are worlds with numbers of their own.
         **options: other options of ``rollout``.
     """
     every = [Argument(n, x.shape) for n, x in foreign.items()]  # one kind, whatever their shapes
@@ -109,9 +112,15 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
         for group in ("controls", *_GROUPS):
             options[group] = _mapped(kind.to_numpy, options[group])
         found = rollout(model, *start, store_every=store_every, **options)
-        parts = [found.q, found.qd, found.work]
-        parts += [x for x in (found.contact_force, found.residuals, found.failed) if x is not None]
-        return ArrayRollout(model, found.batch, found.t, *(kind.convert(x, like) for x in parts))
+        names = ("q", "qd", "work", "contact_force", "residuals", "failed")
+        each = ((name, getattr(found, name)) for name in names)
+        parts = {name: kind.convert(x, like) for name, x in each if x is not None}
+        return ArrayRollout(model, found.batch, found.t, **parts)
+    if own_numbers:
+        raise ArrayKindError(
+            f"worlds {model.name!r} with numbers of their own are stepped on the CPU: give NumPy "
+            f"arrays, or those of the CPU"
+        )
     if any(a.activation for a in model.actuators) and options["controls"] is not None:
         raise ArrayKindError(
             f"activations of actuators of model {model.name!r} are computed on the CPU, and have "

@@ -10,14 +10,16 @@ events, hooks, and steps that adapt, also to singular configurations.
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.contact.stepping.rows import JointRows
+from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError, SimulationWarning, TraceError
 from kinetree.integration.integrator import Integrator
-from kinetree.model import Model
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.model.parts import Posture
 from kinetree.simulation.compatibility import refuse_conflicts
@@ -26,6 +28,7 @@ from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
 from kinetree.simulation.rollouts.inputs import (
+    FRICTION,
     collect,
     contact_arguments,
     prescribed_arrays,
@@ -33,14 +36,15 @@ from kinetree.simulation.rollouts.inputs import (
     with_activation,
 )
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
-from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays, whole_number
+from kinetree.simulation.rollouts.run import EngineRun, Rollout, Run, new_arrays, whole_number
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import composed, suited
 
 
 def rollout(
-    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None, *,
-    steps: int, dt: float = 1e-3, integrator: str | Integrator = "auto",
+    model: Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None,
+    tau: ArrayLike | None = None, *,
+    steps: int, dt: float | None = None, integrator: str | Integrator = "auto",
     forces: Callable | Sequence[Callable] = (), controller: Callable | None = None,
     friction: str | Friction | None = "smooth", limits: str | StiffLimits | None = "stiff",
     inputs: Mapping[str, ArrayLike] | None = None, arguments: Mapping[str, ArrayLike] | None = None,
@@ -56,8 +60,10 @@ def rollout(
     whatever the number of threads and whatever else is in the batch.
 
     Args:
-        model: the mechanism. Every step ends on its loops and couplings, as in ``simulate``, but
-            none is taken in parts close to a singular configuration.
+        model: the mechanism; or a ``kinetree.World`` or a batch of them, whose state, time step,
+            contact and numbers are the defaults of what follows. Every step ends on its loops and
+            couplings, as in ``simulate``, but none is taken in parts close to a singular
+            configuration.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start, (..., nv); at rest by default.
         tau: joint forces [N, N·m] held during each step, time first: (steps, ..., nv), or
@@ -96,7 +102,17 @@ def rollout(
         A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with arrays of theirs, which derivatives go through.
     """
-    controller = _renamed(controller, policy)
+    controller, give = _renamed(controller, policy), None
+    of_world = getattr(model, "simulated", None)
+    if of_world is not None:
+        own: Any = of_world()
+        model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
+        dt, contact, give = own.timestep if dt is None else dt, contact or own.contact, own.give
+        friction = own.joints[0] if friction == "smooth" else friction
+        limits = own.joints[1] if limits == "stiff" else limits
+    elif q0 is None:
+        raise TypeError("rollout needs the positions at the start, q0, such as model.neutral()")
+    dt = 1e-3 if dt is None else dt
     foreign = foreign_arrays(q0, qd0, tau, controls, (inputs, arguments, parameters))
     if foreign and getattr(contact, "state_size", 0):
         raise TraceError(
@@ -104,18 +120,24 @@ def rollout(
             f"{', '.join(foreign)}: use law='hunt_crossley' or 'linear' with Regularized friction, "
             f"which need no memory"
         )
+    options = {
+        "steps": steps, "dt": dt, "integrator": integrator, "forces": forces, "limits": limits,
+        "controller": controller, "inputs": inputs, "friction": friction, "arguments": arguments,
+        "parameters": parameters, "t0": t0, "prescribed": prescribed, "contact": contact,
+        "controls": controls,
+    }  # fmt: skip
+    taken = partial(_rollout, give=give)
     if foreign:
         return rollout_of(
-            rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
-            steps=steps, dt=dt, integrator=integrator, forces=forces, controller=controller,
-            inputs=inputs, friction=friction, limits=limits, arguments=arguments,
-            parameters=parameters, t0=t0, prescribed=prescribed, contact=contact, controls=controls,
+            taken, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
+            own_numbers=give is not None, **options,
         )  # fmt: skip
-    run = run_of(
-        model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
-        controller=controller, friction=friction, limits=limits, inputs=inputs, arguments=arguments,
-        parameters=parameters, t0=t0, prescribed=prescribed, contact=contact, controls=controls,
-    )  # fmt: skip
+    return taken(model, q0, qd0, tau, store_every=store_every, out=out, **options)
+
+
+def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollout:
+    """The rollout of NumPy arrays."""
+    run = run_of(model, q0, qd0, tau, **options)
     for given in run.arrays.given:
         if given.kind == "tau":
             _warn_of_effort(model, given, run)
@@ -123,18 +145,29 @@ def rollout(
     q, qd, work = new_arrays(run, len(marks), out)
     with run.task():
         run.fill(marks, q, qd, work)
-    return Rollout(run, marks, q, qd, work)
+    found = Rollout(run, marks, q, qd, work)
+    if found.failed is not None and found.failed.any():
+        first = np.argwhere(found.failed)[0].tolist()
+        warnings.warn(
+            f"{np.sum(found.failed)} of {found.failed.size} motions of {model.name!r} did not stay "
+            f"finite and stand still from then on (Rollout.failed), the first is {first}: forces "
+            f"or velocities are too large for steps of {run.dt:g} s",
+            SimulationWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
     controller=None, friction: Any = "smooth", limits: Any = "stiff", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
-    function="rollout", controls=None, dtype=None,
+    function="rollout", controls=None, dtype=None, give=None,
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
 
-    ``dtype`` is the precision of the steps, by default that of the arrays.
+    ``dtype`` is the precision of the steps, by default that of the arrays; ``give`` gives an
+    ``EngineBatch`` the numbers of its worlds.
     """
     steps, dt, t0 = (
         whole_number(steps, "steps"),
@@ -176,6 +209,10 @@ def run_of(
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
+    if setup.attached.rollout_step is not None and dtype is None:
+        run = _by_engine(setup, arrays, controller, tuple(own), names, steps, dt, t0, give)
+        if run is not None:
+            return run
     if setup.attached.rollout_step is not None:
         given = setup.effects, setup.prescription, dtype or arrays.dtype
         method, field, step = setup.steps, setup.field, setup.attached.rollout_step(*given)
@@ -184,6 +221,20 @@ def run_of(
         method, field = setup.rollout_step(arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, controller, tuple(own), names, step)
     return Run(transition, arrays, steps, dt, t0)
+
+
+def _by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
+    """The run by the engine, if the rule of tiers takes it."""
+    model, effects = setup.model, setup.effects
+    joints = joint_rows(model, effects, np.ones(model.nv))
+    unrolled = setup.prescription is not None or any(g.name == FRICTION for g in arrays.given)
+    unrolled = unrolled or (joints.friction and joints.level is not JointRows().level)
+    only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
+    samples = max(steps, 1) * arrays.size
+    if tier_of_rollout(setup.contact, effects, samples, only=only) == "specialised":
+        return None
+    transition = Transition(model, setup.steps, setup.field, controller, own, names)
+    return EngineRun(transition, arrays, steps, dt, t0, setup.contact, joints, give)
 
 
 def _renamed(controller, policy):
@@ -199,4 +250,4 @@ def _warn_of_effort(model, given, run):
     tau = given.array if given.timed else given.array[None]
     message = beyond_effort(model, tau, run.t0 + run.dt * np.arange(len(tau)))
     if message:
-        warnings.warn(f"the rollout of {model.name!r}: {message}", SimulationWarning, stacklevel=3)
+        warnings.warn(f"the rollout of {model.name!r}: {message}", SimulationWarning, stacklevel=4)
