@@ -72,6 +72,11 @@ class HeightField:
     heights: tuple[tuple[float, ...], ...]
     size: tuple[float, float]
 
+    def __post_init__(self):
+        if getattr(self.heights, "ndim", 0) == 2:  # an array
+            rows: Any = self.heights
+            object.__setattr__(self, "heights", tuple(map(tuple, rows.tolist())))
+
 
 @dataclass(frozen=True)
 class Mesh:

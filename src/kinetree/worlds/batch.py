@@ -52,13 +52,23 @@ class Worlds:
         self._give(self._batch)
         self.set_state([self._start] * n)
 
+    # Engines have the tables of the model until they have stepped a world: these are found first.
+
+    @cached_property
+    def _shapes(self):
+        return _shape_arrays(self)
+
+    @cached_property
+    def _inertias(self):
+        return _inertias(self)
+
     def _give(self, batch):
         """Give the worlds of a batch their numbers."""
         columns, drives = self.columns, self._drives
         if {"friction", "restitution", "size"} & {*columns}:
-            batch.give_shapes(_shape_arrays(self))
+            batch.give_shapes(self._shapes)
         if {"mass", "size"} & {*columns}:
-            batch.give_inertias(_inertias(self))
+            batch.give_inertias(self._inertias)
         if "gains" in columns and drives.is_simple:
             factors = np.ones((len(self), drives.count))
             for name, values in columns["gains"].items():

@@ -9,6 +9,7 @@ same to the bit whatever the number of threads. One that fails keeps its last st
 
 from collections.abc import Callable
 from itertools import count as counting
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,9 @@ class Many:
         bodies: 1 where worlds have their own inertias, 2 where they have all numbers of their own;
             inertia, body, gravity: as in ``model.general.tables``: body has placement, armature and
             dynamics;  joint: armature, damping and stiffness of the variables.
-        every: steps between stored states, 0 for none;  q, v, work: stored states.
+        every: steps between stored states, 0 for none;  q, v, work: stored states;  force: of the
+            contacts that scenes of few pairs can have, ``columns`` of them, 0 for none;  column:
+            of two shapes, that of the feature 0, or -1;  points: how many they have.
         total: of the call, as ``Parts.total``;  last: velocities before the last step.
         ends: contacts with forces, islands, trees asleep, steps taken;  errors: residual, margin.
         listed: how many contacts had rows in the last step;  place: their points, normals, gaps,
@@ -199,6 +202,10 @@ class Many:
     q: "float[:]"
     v: "float[:]"
     work: "float[:]"
+    columns: int
+    force: "float[:, 3]"
+    column: "int[:]"
+    points: "int[:]"
     total: "float[:, 11]"
     last: "float[:]"
     ends: "int[:, 4]"
@@ -507,6 +514,20 @@ def results(a: Parts, b: Many, t: Turn, w: int) -> int:
 
 
 @procedure
+def store_forces(a: Parts, b: Many, k: int):
+    """Forces of the contacts of the last step, where they are expected."""
+    rows = a.rows
+    f = a.found
+    for g in range(rows.contacts):
+        c = rows.contact[g]
+        pair = f.first[c] * a.shapes.count + f.second[c]
+        if b.column[pair] >= 0:
+            x = b.force[k * b.columns + b.column[pair] + min(f.feature[c], b.points[pair] - 1)]
+            for r in range(3):
+                x[r] += rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+
+
+@procedure
 def take_turns(a: Parts, b: Many, t: Turn) -> int:
     """All steps of the call in the worlds of a turn; 0, or the code of lists that are too small."""
     m = a.mechanism
@@ -535,6 +556,8 @@ def take_turns(a: Parts, b: Many, t: Turn) -> int:
                 copied(s.q, m.nq, b.q, k * m.nq, True)
                 copied(s.v, m.nv, b.v, k * m.nv, True)
                 b.work[k] = a.total[10]
+                if b.columns > 0:
+                    store_forces(a, b, k)
         if results(a, b, t, w) < 0 or carry(a, b, w, True) < 0:
             return ROOM
         t.world += 1
@@ -607,6 +630,11 @@ class EngineBatch:
             )  # fmt: skip
             self._team.append((e, turn))
         return self._team[k]
+
+    @property
+    def engines(self) -> list[Engine]:
+        """Those of all threads."""
+        return [engine for engine, _ in self._team]
 
     def _have_room(self, room):
         """Lists for so many contacts of every world."""
@@ -700,8 +728,7 @@ class EngineBatch:
         tables = [data_of(tree).numbers for tree in trees]
         self.give_inertias(np.array([x[BODIES]["inertia"] for x in tables]))
         names, b, m = ("placement", "armature", "dynamics"), self.many, self.engine.mechanism
-        b.body = np.array([np.hstack([x[BODIES][y] for y in names]) for x in tables])
-        b.body = b.body.reshape(-1, 43)
+        b.body = np.concatenate([np.hstack([x[BODIES][y] for y in names]) for x in tables])
         b.gravity, b.bodies = np.array([x[SINGLE]["gravity"][0] for x in tables]), 2
         old, rest = self.engine.tree, (m.damping, m.stiffness)
         own = [
@@ -731,6 +758,19 @@ class EngineBatch:
         self.many.gain = (factors[:, :, None] * both).reshape(-1, 6)
         self.many.gains = 1
 
+    def expect(self, names: tuple[str, ...]) -> None:
+        """Store the forces of contacts with these names, in this order, with states."""
+        b, n, first = self.many, self.engine.tables.shapes.count, {}
+        pairs = [name.rpartition(":")[0] for name in names]
+        b.columns, b.points = len(names), np.ones(n * n, dtype=np.int64)
+        b.column = np.full(n * n, -1, dtype=np.int64)
+        for k, pair in enumerate(pairs):
+            first.setdefault(pair, k)
+        for i, j in product(range(n), range(n)):
+            name = self.engine.pair_name(i, j)
+            if i != j and name in first:
+                b.column[i * n + j], b.points[i * n + j] = first[name], pairs.count(name)
+
     # --- steps -------------------------------------------------------------------------------
 
     def run(
@@ -749,7 +789,8 @@ class EngineBatch:
             driven: whether there are controls.
             activation: of the actuators that have one, (n, m).
             every: store states every so many steps, and the last, in ``out``; 0 for none.
-            out: positions, velocities and work, (times, n, ...) each, from the second time on.
+            out: positions, velocities and work, (times, n, ...) each, from the second time on; and
+                forces of the contacts that ``expect`` named, zeros.
         """
         b, n = self.many, len(self)
         b.h, b.steps, b.driven, b.every = h, steps, int(driven), every
@@ -757,7 +798,9 @@ class EngineBatch:
         b.held, b.held_size, _, b.held_world = _source(None if held is None else held[None], n)
         b.activation = np.ascontiguousarray(_NONE if activation is None else activation).ravel()
         b.states = 0 if activation is None else activation.shape[-1]
-        b.q, b.v, b.work = (x.reshape(-1) for x in out or (_NONE,) * 3)
+        b.q, b.v, b.work = (x.reshape(-1) for x in (out or (_NONE,) * 3)[:3])
+        if b.columns:
+            b.force = out[3].reshape(-1, 3) if out else np.zeros((0, 3))
         if not self.engine.tree.nv:
             self.time[:] += steps * h
             return

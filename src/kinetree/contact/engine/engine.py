@@ -424,7 +424,7 @@ class Engine:
 
     def name_of(self, first: int, second: int, feature: int) -> str:
         """Name of a contact of two shapes."""
-        return f"{self._pair_name(first, second)}:{feature}"
+        return f"{self.pair_name(first, second)}:{feature}"
 
     def _contacts(self, which):
         """Some of those that were found last."""
@@ -443,7 +443,8 @@ class Engine:
         rows = self.rows
         return np.concatenate([rows.stop_kept, rows.dry_kept, rows.loop_kept])
 
-    def _pair_name(self, i, j):
+    def pair_name(self, i: int, j: int) -> str:
+        """Name of a pair of shapes."""
         found = self._names.get((i, j))
         if found is None:
             own = names_of(self.model).own

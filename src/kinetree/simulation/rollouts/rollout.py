@@ -88,9 +88,10 @@ def rollout(
         t0: time at the start [s].
         prescribed: motions of prescribed joints, see ``simulate``; all are kernels.
         contact: soft contact, ``kinetree.contact.SoftContact``; or rigid contact,
-            ``kinetree.contact.TimeStepping``, whose steps take the place of the integrator's. Its
-            pairs have closed forms. ``arguments={"contact_friction": (..., contacts)}`` gives every
-            motion friction of its own. In float32 forces are found to 1e-6 m/s or better where
+            ``kinetree.contact.TimeStepping``, whose steps take the place of the integrator's; on
+            a GPU its pairs have closed forms.
+            ``arguments={"contact_friction": (..., contacts)}`` gives every motion friction of its
+            own. In float32 forces are found to 1e-6 m/s or better where
             contacts are few, see ``Rollout.residuals``, and energies are not balanced.
         out: a ``Rollout`` of the same shape whose arrays are used again.
         policy: deprecated, the former name of ``controller``.

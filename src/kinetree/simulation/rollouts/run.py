@@ -3,11 +3,12 @@
 import operator
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -47,7 +48,8 @@ class Rollout:
         integrator: name of the method that took the steps.
         tier: of the code that took them, see docs/tiers.md.
         contact_force: with rigid contact, mean forces of its contacts in the step that ended at
-            each time, along normals and tangents [N], (T, ..., contacts, 3); else None.
+            each time, along normals and tangents [N], (T, ..., contacts, 3); None otherwise, and
+            for scenes whose contacts have no closed forms.
         residuals: with rigid contact, of all steps of each motion, (..., 10), in the order of
             ``contact.worst`` of a simulation; else None.
         failed: with rigid contact, (...,), motions that stopped being finite: they stay where they
@@ -340,6 +342,9 @@ def _of_all(model, of_v, values):
     return found
 
 
+_engines: WeakKeyDictionary = WeakKeyDictionary()
+
+
 class EngineRun(Run):
     """A rollout with rigid contact by the engine, which serves every scene, on the CPU.
 
@@ -354,7 +359,7 @@ class EngineRun(Run):
         give: gives an ``EngineBatch`` the numbers of its worlds, or None.
     """
 
-    tier = "general"
+    tier, force = "general", None
 
     def __init__(self, transition, arrays, steps, dt, t0, settings, joints, give=None):
         super().__init__(transition, arrays, steps, dt, t0)
@@ -370,14 +375,25 @@ class EngineRun(Run):
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
         self.own = give is not None or "parameters" in {g.kind for g in given}
 
+    @property
+    def _unused(self) -> list:
+        """Engines that earlier rollouts like this have left."""
+        settings = (getattr(self.settings, f.name) for f in fields(self.settings))
+        rest = tuple(x for x in settings if x is not self.settings.scene)
+        layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
+        key = self.transition, layout, self.joints, repr(rest)
+        return _engines.setdefault(self.settings.scene, {}).setdefault(key, [])
+
     def _engine(self):
-        """An engine, one that an earlier rollout has used where there is one."""
+        """An engine."""
         t, native = self.transition, {}
+        if self.give is None and self._unused:
+            return self._unused.pop()
         if not self.plain:
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
             order = tuple((numbers[id(g)], g.shape) for g in (*self._timed, *self._rest))
             full, size = self.model.uncoupled, sum(prod(shape) for _, shape in order)
-            start = 0.0, full.neutral(), np.zeros(full.nv), np.zeros(size)
+            start = 0.0, full.neutral(), np.zeros(full.nv), np.zeros(max(size, 1))
             packed = _Packed(t, order)
             native["forces"] = _joint_forces.compiled(full, *start, packed=packed)
             if t.field.actuators is not None:
@@ -408,15 +424,22 @@ class EngineRun(Run):
         elif self.driven and timed is None:
             timed, rest = rest[None], None
         out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
+        scene = self.settings.scene
+        if not (scene.is_large or scene.open_pairs):
+            b.expect(scene.candidates.names)
+            self.force = np.zeros((len(marks), n, b.many.columns, 3))
+            out.append(self.force)
         every = int(marks[1] - marks[0])
         b.run(self.dt, self.steps, timed, rest, driven=self.driven, every=every, out=tuple(out))
         q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
+        if self.give is None:  # whose numbers stay in tables
+            self._unused.extend(b.engines)
 
     def notes(self, shaped):
-        """Residuals and what failed; contacts come and go."""
+        """As of any rollout; forces of contacts that come and go are not among them."""
         b, n = self.batch, self.arrays.size
         parts = shaped(b.many.total[None, :n, :10])[0].copy(), shaped(b.failed[None, :n])[0]
-        return None, *parts
+        return None if self.force is None else shaped(self.force), *parts
 
 
 def _flat(given, lead):
