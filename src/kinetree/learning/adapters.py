@@ -5,19 +5,27 @@
     rsl_rl_env(env)      a ``VecEnv`` of rsl-rl
 
 Episodes end and begin within one step (Gymnasium's ``AutoresetMode.SAME_STEP``): observations are
-those of the new episode, and the last one of the old is in the information of the step.
+those of the new episode, and the last one of the old is in the information of the step. With
+``NEXT_STEP`` it is the last one that is returned, and the next step of this world only begins the
+new episode, whatever the action.
 """
 
 from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.dispatch import namespace
 from kinetree.errors import need
 from kinetree.learning.environment import Environment
 
 
 def _numpy(x):
     return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
+
+
+def _where(which, a, b):
+    """``a`` in some worlds, else ``b``."""
+    return namespace(b).where(which.reshape(-1, *[1] * (b.ndim - 1)), a, b)
 
 
 def _boxes(env, spaces):
@@ -27,8 +35,15 @@ def _boxes(env, spaces):
     return seen, spaces.Box(low, high, (env.action_size,), np.float32)
 
 
-def gymnasium_env(env: Environment) -> Any:
-    """The environment as a ``gymnasium.vector.VectorEnv``; arrays stay of their kind."""
+def gymnasium_env(env: Environment, autoreset: str = "same_step") -> Any:
+    """The environment as a ``gymnasium.vector.VectorEnv``; arrays stay of their kind.
+
+    Args:
+        env: the environment.
+        autoreset: ``"same_step"``, or ``"next_step"``, which some wrappers of Gymnasium need.
+    """
+    if autoreset not in ("same_step", "next_step"):
+        raise ValueError(f"autoreset must be 'same_step' or 'next_step', got {autoreset!r}")
     gymnasium = need("gymnasium", "gymnasium_env", "learning")
     vector = need("gymnasium.vector", "gymnasium_env", "learning")
 
@@ -36,12 +51,12 @@ def gymnasium_env(env: Environment) -> Any:
         """Many worlds of kinetree."""
 
         metadata = {
-            "autoreset_mode": vector.AutoresetMode.SAME_STEP,
+            "autoreset_mode": vector.AutoresetMode[autoreset.upper()],
             "render_modes": [],
         }
 
         def __init__(self):
-            self.env, self.num_envs = env, env.worlds
+            self.env, self.num_envs, self.waiting = env, env.worlds, None
             boxes = _boxes(env, gymnasium.spaces)
             self.single_observation_space, self.single_action_space = boxes
             self.observation_space, self.action_space = (
@@ -50,16 +65,27 @@ def gymnasium_env(env: Environment) -> Any:
 
         def reset(self, *, seed=None, options=None):
             """First observations; ``options={"reset_mask": ...}`` chooses worlds."""
-            mask = (options or {}).get("reset_mask")
-            return env.reset(seed, worlds=mask), {}
+            self.waiting = None
+            return env.reset(seed, worlds=(options or {}).get("reset_mask")), {}
 
         def step(self, actions):
             """As ``Environment.step``."""
+            before = env.state
             seen, reward, ended, late, told = env.step(actions)
-            over = ended | late
-            info = {"failed": told["failed"], "_failed": over}
-            info |= {"final_obs": told["final_observation"], "_final_obs": over}
-            return seen, reward, ended, late, info
+            final, failed = told["final_observation"], told["failed"]
+            if autoreset == "same_step":
+                over = ended | late
+                info = {"final_obs": final, "_final_obs": over}
+                return seen, reward, ended, late, info | {"failed": failed, "_failed": over}
+            first, seen = seen, final
+            if self.waiting is not None:
+                which, begun = self.waiting
+                env.state = {n: _where(which, before[n], x) for n, x in env.state.items()}
+                first, seen = (_where(which, begun, x) for x in (first, seen))
+                ended, late, failed = (x & ~which for x in (ended, late, failed))
+                reward = reward * ~which
+            self.waiting = ended | late, first
+            return seen, reward, ended, late, {"failed": failed, "_failed": ended | late}
 
     return GymnasiumEnv()
 
