@@ -8,6 +8,7 @@
 Kernels of the task take what they need by name; see ``Environment``.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -209,7 +210,8 @@ class ControlStep:
                 f"Environment: {role} kernel {kernel.__name__!r} takes {missing[0]!r}; "
                 f"{did_you_mean(missing[0], known)}"
             )
-        with located(kernel, _ON_NUMBERS):
+        given = [np.asarray(x).dtype for x in values.values()]
+        with located(kernel, _ON_NUMBERS) if object in given else nullcontext():
             return kernel.function(model or self.model, **{n: values[n] for n in names})
 
     def _merged(self, state, found, role):
