@@ -109,6 +109,7 @@ class FieldByMode:
         joints: velocity variables that can be held.
     """
 
+    field: Any
     law: Friction | None
     joints: tuple
 
