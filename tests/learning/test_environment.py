@@ -1,7 +1,11 @@
 """Environments: control steps, episodes, random numbers, parameters."""
 
+import sys
+
 import numpy as np
 import torch
+from support import fake_cupy
+from support.backends import cuda_on_cpu
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -251,3 +255,32 @@ def test_rigid_steps_are_those_of_the_engine():
     assert np.allclose(env.state["q"], motion.q[-1], atol=1e-10)
     assert np.allclose(env.state["qd"], motion.qd[-1], atol=1e-9)
     assert np.abs(env.state["force"][:, 1:3]).max() > 1
+
+
+def test_cuda_code_takes_the_same_steps_in_one_launch(monkeypatch, tmp_path):
+    """The text for GPUs, compiled for the CPU, under an interface like CuPy's."""
+    launches = []
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    model, ours = _ball(), {}
+    for device in ("cpu", "cuda"):
+        env = ours[device] = kt.learning.Environment(
+            model, 4, observe=height_and_force, reward=no_reward, reset=sliding, act=nothing,
+            contact=kt.contact.Scene(model, friction=0.4), dt=0.005, decimation=4, episode=3,
+            parameters={"friction": "grip"}, device=device, dtype="float32",
+            arrays=None if device == "cpu" else "cupy",
+        )  # fmt: skip
+        launches.clear()
+        for _ in range(5):  # a new episode among them
+            _seen, *_, told = env.step(np.zeros((4, 1)))
+        assert [name for name, *_ in launches] == ["Environment.step"] * 5 * (device == "cuda")
+        assert np.asarray(told["error"]).max() < 1e-5
+    here, there = ours.values()
+    assert type(there.state["q"]) is fake_cupy.ndarray
+    for name in ("tick", "steps", "grip"):  # random numbers: the same bits
+        assert np.array_equal(here.state[name], there.state[name])
+    for name in ("q", "qd", "force"):
+        assert np.allclose(here.state[name], there.state[name], rtol=1e-5, atol=1e-4)
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)

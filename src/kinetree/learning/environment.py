@@ -116,7 +116,7 @@ class Environment:
         controls = act is None and bool(model.actuators)
         physics = physics_of(
             model, contact, controls=controls, dt=dt, integrator=integrator, forces=forces,
-            friction=friction, limits=limits,
+            friction=friction, limits=limits, dtype=self._place.dtype,
         )  # fmt: skip
         delays = (delay, delay) if np.ndim(delay) == 0 else tuple(delay)
         delays = tuple(whole_number(x, "delay") for x in delays)

@@ -4,15 +4,11 @@ Rigid contact is the step that is unrolled for one small scene, see ``contact.st
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.rows import StepConstraints, is_short
 from kinetree.contact.stepping.step import ContactStep
-from kinetree.contact.stepping.stepper import joint_rows
+from kinetree.contact.stepping.stepper import step_of_rollout
 from kinetree.errors import ModelError
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.field import Field
@@ -22,17 +18,6 @@ from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.forces.stateful import stateful_forces
 from kinetree.simulation.setup import Setup, composed
-
-
-@dataclass(frozen=True)
-class FrictionOf(StepConstraints):
-    """Constraints whose coefficients of friction are those of the scene times ``factor``."""
-
-    factor: Any = 1.0
-
-    def _contacts(self, model, q, qd):
-        gap, J, bias, mu, e, names = super()._contacts(model, q, qd)
-        return gap, J, bias, mu * self.factor, e, names
 
 
 @dataclass(frozen=True)
@@ -70,17 +55,15 @@ class Physics:
         if self.contact is None:
             after = self.method.step(self.field, model, t, self.dt, q, qd, tau)
             return *settled(model, after.q, after.qd), force, 0 * t
-        rigid = self.contact
-        if friction is not None:
-            held = rigid.constraints
-            given = FrictionOf(held.model, held.scene, held.joints, friction)
-            rigid = replace(rigid, constraints=given)
-        rigid = replace(rigid, tree=model.spanning_tree)
+        known = self.contact.constraints.scene.candidates.friction
+        rigid = self.contact.of(model, None if friction is None else friction * known)
         after = rigid(None, self.field, model, t, self.dt, q, qd, tau, force)
         return after.q, after.qd, after.force, after.residuals[0]
 
 
-def physics_of(model, contact, *, controls, dt, integrator, forces, friction, limits) -> Physics:
+def physics_of(
+    model, contact, *, controls, dt, integrator, forces, friction, limits, dtype
+) -> Physics:
     """The steps of a model, with contact or without; a bare ``Scene`` is rigid."""
     if isinstance(contact, Scene):
         contact = TimeStepping(contact, tolerance=1e-8, rounds=16, conserving=False)
@@ -96,18 +79,8 @@ def physics_of(model, contact, *, controls, dt, integrator, forces, friction, li
         if isinstance(steps, ExplicitRungeKutta):  # its stages in a loop: a shorter text
             steps = replace(steps, looped=True)
         return Physics(setup.field, steps, None, dt, 0)
-    scene = contact.scene
-    constraints = StepConstraints(model, scene, joint_rows(model, setup.effects, np.ones(model.nv)))
-    closed = not (scene.is_large or scene.open_pairs or scene.moving_surfaces)
-    if not closed or scene.resisting_pairs or not is_short(constraints, contact.compiled_rows):
-        raise ModelError(
-            f"Environment: contact of model {model.name!r} is unrolled into its step, which needs "
-            f"pairs of shapes with closed forms, without torsional friction and conveyors, and at "
-            f"most TimeStepping.compiled_rows = {contact.compiled_rows} rows, three for each point "
-            f"that can touch: leave pairs out, for example Scene(model, pairs='feet')"
-        )
-    step, known = ContactStep(constraints, contact, model.spanning_tree), scene.candidates
-    return Physics(setup.field, setup.steps, step, dt, constraints.count(known.size), known.names)
+    step = step_of_rollout(contact, setup.effects, None, dtype)
+    return Physics(setup.field, setup.steps, step, dt, step.rows, contact.scene.candidates.names)
 
 
 def _require_plain(setup: Setup, servos):
