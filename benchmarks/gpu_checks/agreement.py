@@ -20,7 +20,7 @@ from support.public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
 import kinetree as kt
 from gpu_checks.definition import compute_by_definition
 
-__all__ = ["BOUND", "SAMPLES", "every_sample", "largest_error"]
+__all__ = ["BOUND", "SAMPLES", "every_sample", "largest_error", "use_shim"]
 
 BOUND = {"float64": 1e-11, "float32": 1e-4}
 """Largest difference, as a part of the largest number of a result and of 1."""
@@ -102,12 +102,12 @@ def _say(model, outcomes):
 
 def _prepare(on_cpu):
     if on_cpu:
-        _use_shim()
+        use_shim()
     else:
         compute_by_definition()
 
 
-def _use_shim():
+def use_shim():
     """Put CUDA on the CPU in the place of CuPy and of launches."""
     from support import fake_cupy
     from support.backends import cuda_on_cpu, general_in_cuda

@@ -76,6 +76,11 @@ class Layout:
         return max(32, self.bytes // (32 * (4 if dtype == "float32" else 8)) - inputs)
 
 
+LONG_LOOP = Layout(order="created", ahead=False)
+"""For programs that are one long loop: most registers spilled are those of its middle, and what
+samples travel by is better left to the cache that the spilled ones are in."""
+
+
 @dataclass(frozen=True)
 class Whole:
     """What an entry point computes a part of.

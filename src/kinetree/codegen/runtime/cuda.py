@@ -31,7 +31,8 @@ def cuda_kernel(kernel, dtype, device) -> "CudaKernel":
     found = kept.get((dtype, device))
     if found is None:
         make = LoopCudaKernel if hasattr(kernel, "source") else CudaKernel
-        found = kept[dtype, device] = make(kernel, dtype, device)
+        given = getattr(kernel, "on_gpu", None) or ()
+        found = kept[dtype, device] = make(kernel, dtype, device, *given)
     return found
 
 

@@ -82,6 +82,7 @@ class Kernel:
         self.lean: Callable[..., Any] = self.full
         self._variants, self._entries, self._derived, self._ways = {}, {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
+        self.on_gpu: Any = None  # layout and options of the compiler; None for the usual ones
         self._longest = 0  # samples of one of them
 
     @cached_property

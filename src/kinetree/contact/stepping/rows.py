@@ -17,6 +17,7 @@ from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.finding.candidates import origin_speeds
 from kinetree.contact.stepping.inertia import turning
+from kinetree.model.geometry import HeightField, Plane
 
 UNBOUNDED = np.inf
 
@@ -108,6 +109,12 @@ class StepConstraints:
         joints = [joint for i, joint in enumerate(self.model.joint) if i and i not in followers]
         units = [unit for joint in joints for unit in joint.velocity_units()]
         return np.array([1.0 if unit == "rad/s" else self.size for unit in units])
+
+    @property
+    def on_grounds(self) -> bool:
+        """Whether all contacts are with planes and height fields, which have no other side."""
+        grounds = (Plane, HeightField)
+        return all(any(isinstance(g.shape, grounds) for g in p[:2]) for p in self.scene.pairs)
 
     @property
     def closes(self) -> bool:

@@ -111,7 +111,7 @@ class ContactStep:
             tau: joint forces held during the step.
             force: forces of the rows to start from, those of the last step.
         """
-        fast = self.constraints.is_fast(model, q, qd, h / 2)
+        fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
         half = select(fast, 0.0, h / 2)
         move, v = straight_motion(model, qd, half)
         middle = model.integrate(q, move)
@@ -180,6 +180,14 @@ class ContactStep:
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
+
+    @property
+    def _looks_back(self) -> bool:
+        """Whether bodies may pass through others; through a ground they do not, it pushes them out.
+
+        In double precision steps are those of the engine, which looks at all of them.
+        """
+        return not self.accuracy.sweeps or not self.constraints.on_grounds
 
     def _solved(self, problem, warm, tolerance, loose):
         """Forces and their error; the first time forces that are ``loose``ly solved for will do."""

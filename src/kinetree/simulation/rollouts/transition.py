@@ -13,7 +13,9 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.codegen.inline import compact, evaluated
+from kinetree.codegen.nvrtc import QUICKLY
 from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.render.cuda import LONG_LOOP
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact.history import Residuals, accumulated
 from kinetree.errors import ShapeError, SingularError, TraceError
@@ -278,8 +280,10 @@ class Transition:
                 raise SingularError(str(error)) from error
             return results[0] if len(results) == 1 else results
 
-        made = Traced(lambda: trace(traced, inputs, name), tiers.first_calls())
-        return self._kernel(name, inputs, made, reference, general=True)
+        rigid = self.contact is not None  # whose general code is the engine
+        tier = "specialised" if rigid else tiers.first_calls()
+        made = Traced(lambda: trace(traced, inputs, name), tier)
+        return self._kernel(name, inputs, made, reference, general=not rigid)
 
     def _gradients(self, name, inputs, function):
         """A kernel of a number, and of the gradients of another with respect to the inputs."""
@@ -337,6 +341,8 @@ class Transition:
             self.model, name, inputs, traced.program.outputs, traced, reference=reference,
             validate=validate, general_code=general_code if general else None,
         )  # fmt: skip
+        if self.contact is not None:
+            kernel.on_gpu = LONG_LOOP, QUICKLY
         return kernel
 
 

@@ -1,0 +1,114 @@
+"""Rigid contact in rollouts on a device: scenes, reference values, and checks of every library."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.codegen.inline import evaluated
+from kinetree.simulation.rollouts.rollout import run_of
+
+__all__ = ["Case", "ball", "checks", "expected", "quadruped"]
+
+STEP = 1e-3  # [s]
+GAINS = 100.0, 3.0  # of position and speed of the quadruped's joints [N·m, N·m·s]
+_WORLDS = 33  # one more than a warp has
+
+
+@dataclass(frozen=True)
+class Case:
+    """A robot on the ground.
+
+    Attributes:
+        model: with the ground.
+        contact: ``TimeStepping``.
+        options: of ``kt.rollout``.
+        q: where it stands, (nq,).
+    """
+
+    model: Any
+    contact: Any
+    options: dict
+    q: np.ndarray
+
+    def states(self, count, spread, height, rng):
+        """States near the start, and so high above the ground [m]."""
+        move = 0.1 * spread * rng.standard_normal((count, self.model.nv))
+        q = self.model.integrate(np.tile(self.q, (count, 1)), move)
+        q[:, 2] += height - self.contact.scene.candidate_positions(self.model, q)[0].min(axis=-1)
+        return q, spread * rng.standard_normal((count, self.model.nv))
+
+    def rollout(self, q, qd, **options):
+        """A rollout of arrays of any library."""
+        given = {"dt": STEP, "contact": self.contact, "limits": None, **self.options, **options}
+        return kt.rollout(self.model, q, qd, **given)
+
+    def kernel(self, dtype):
+        """The compiled function of its steps, which rollouts use."""
+        given = {"steps": 1, "dt": STEP, "contact": self.contact, "limits": None, **self.options}
+        run = run_of(self.model, self.q, np.zeros(self.model.nv), dtype=dtype, **given)
+        return run.transition.steps(), run.transition
+
+
+def quadruped() -> Case:
+    """Dog-sized, four feet on a plane, its joints held by springs and dampers of a controller."""
+    model = kt.contact.with_ground(kt.samples.quadruped())
+    feet = [g for g in model.geometry if isinstance(g.shape, kt.geometry.Sphere)]
+    scene = kt.contact.Scene(model, [(model.geometry[-1], foot) for foot in feet], friction=0.8)
+    q = np.array(model.posture("home").q)
+    home = q[7:].copy()
+
+    @kt.kernel
+    def hold(model, q, qd):
+        return np.concatenate([np.zeros(6), GAINS[0] * (home - q[7:]) - GAINS[1] * qd[6:]])
+
+    return Case(model, kt.contact.TimeStepping(scene), {"controller": hold}, q)
+
+
+def ball() -> Case:
+    """A ball on a plane."""
+    builder = kt.ModelBuilder("ball")
+    builder.body("ball", joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0))
+    builder.geometry(kt.geometry.Sphere(0.1), on="ball")
+    model = kt.contact.with_ground(builder.build())
+    scene = kt.contact.Scene(model, friction=0.3)
+    return Case(model, kt.contact.TimeStepping(scene), {}, np.array([0, 0, 0.1, 1.0, 0, 0, 0]))
+
+
+def expected(case, q, qd, steps):
+    """State after some steps by the definition of all operations, in double precision."""
+    kernel, transition = case.kernel("float64")
+    count, ones = len(q), np.ones(len(q))
+    memory = np.zeros((count, transition.memory))
+    given = 0 * ones, STEP * ones, steps * ones, q, qd, 0 * ones, memory
+    return evaluated(kernel.program, given)[:2]
+
+
+def checks(report, libraries, case=None, steps=20):
+    """Rollouts of every library in both precisions against the definition, one line for each."""
+    case = ball() if case is None else case
+    q, qd = case.states(_WORLDS, 0.3, 5e-4, np.random.default_rng(2))
+    right = expected(case, q, qd, steps)
+
+    def same(library, dtype, bound):
+        to, back, _ = library
+        found = case.rollout(
+            to(q.astype(dtype)), to(qd.astype(dtype)), steps=steps, store_every=steps
+        )
+        ends = zip((found.q, found.qd), right, strict=True)
+        places, speeds = (np.abs(back(x)[-1] - y).max() / max(1, np.abs(y).max()) for x, y in ends)
+        assert not back(found.failed).any(), "motions failed"
+        residual = float(back(found.residuals)[..., 0].max())
+        assert residual < bound, f"residual {residual:.1e}"
+        words = f"positions differ by {places:.0e}, velocities by {speeds:.0e} of the largest"
+        assert places < 10 * bound, words
+        assert speeds < 1000 * bound, words  # gaps are divided by the step
+        assert float(np.abs(back(found.contact_force)[-1]).max()) > 0, "nothing touches"
+        return f"{words}, residual {residual:.0e} m/s"
+
+    for name, library in libraries.items():
+        for dtype, bound in (("float64", 1e-11), ("float32", 1e-5)):
+            report.run(
+                f"{name} rigid contact, {case.model.name}, {dtype}", same, library, dtype, bound
+            )

@@ -1,0 +1,220 @@
+"""Rigid contact on a GPU: a quadruped stands, and lands from random states, in whole rollouts.
+
+    python benchmarks/gpu_contact.py            # on a CUDA device, with CuPy; below 4 minutes
+    python benchmarks/gpu_contact.py --quick    # one size, float32 alone
+    python benchmarks/gpu_contact.py --on-cpu   # the text for the device, by the C compiler; tiny
+
+Four feet on a plane, joints held by a controller, steps of 1 ms, one thread a world. Residuals are
+the largest velocity errors of any step, as a part of what gravity does in one, ``error / (g h)``:
+an upper bound of the missing impulse as a part of the weight's. Prints the table last, and exits
+with the number of things that are wrong.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("KINETREE_CACHE", tempfile.mkdtemp())  # cold
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import numpy as np
+from gpu_checks import contact
+from gpu_checks.agreement import use_shim
+from gpu_checks.definition import compute_by_definition
+from gpu_checks.report import Report
+
+import kinetree as kt
+from kinetree.codegen.nvrtc import QUICKLY
+from kinetree.codegen.render.cuda import LONG_LOOP, Layout
+
+GRAVITY = 9.81
+VARIANTS = {
+    "as it is": (LONG_LOOP, QUICKLY),
+    "usual optimisation": (LONG_LOOP, ()),
+    "order of fewest waiting": (Layout(ahead=False), QUICKLY),
+    "loads ahead": (Layout(order="created"), QUICKLY),
+    "128 registers": (Layout(order="created", ahead=False, resident=2), QUICKLY),
+}
+_BLOCKS = (32, 64, 128, 256)  # threads
+_REGISTERS, _SHARED, _THREADS = 65536, 227 * 1024, 2048  # of a multiprocessor, sm_90
+
+
+class Bench:
+    """Measurements on arrays of CuPy; lines of the table are collected."""
+
+    def __init__(self, report, cupy, *, on_cpu=False):
+        self.report, self.cupy, self.on_cpu, self.lines = report, cupy, on_cpu, []
+        self.dog, self.rng = contact.quadruped(), np.random.default_rng(0)
+        self.starts = {}
+
+    def wait(self):
+        if not self.on_cpu:
+            self.cupy.cuda.Device().synchronize()
+
+    def say(self, *words):
+        self.lines.append("  ".join(words))
+        print(self.lines[-1], flush=True)
+
+    def start(self, task, worlds, dtype):
+        """States on the device: a few hundred different ones to land, all the same to stand."""
+        if task not in self.starts:
+            few = min(worlds, 512)
+            spread, height = (0.0, 0.0) if task == "stand" else (1.0, 0.03)
+            self.starts[task] = self.dog.states(few, spread, height, self.rng)
+        return [
+            self.cupy.asarray(np.resize(x, (worlds, x.shape[-1])).astype(dtype))
+            for x in self.starts[task]
+        ]
+
+    def timed(self, state, steps, repeats=3):
+        """Seconds of a rollout without stored states, the best of several, and the last."""
+        best, found = np.inf, None
+        for _ in range(repeats):
+            self.wait()
+            begin = time.perf_counter()
+            found = self.dog.rollout(*state, steps=steps, store_every=steps)
+            self.wait()
+            best = min(best, time.perf_counter() - begin)
+        return best, found
+
+    # --- what is measured ------------------------------------------------------------------------
+
+    def cold(self, worlds, dtype):
+        """Time until the first step of a process, with a cold cache."""
+        state = self.start("stand", worlds, dtype)
+        self.wait()
+        begin = time.perf_counter()
+        self.dog.rollout(*state, steps=1)
+        self.wait()
+        seconds = time.perf_counter() - begin
+        self.say(f"first step, cold, {dtype}: {seconds:.2f} s")
+        return f"{seconds:.2f} s"
+
+    def code(self, dtype):
+        """Registers, spilled bytes, and warps on a multiprocessor."""
+        kernel, _ = self.dog.kernel(dtype)
+        compiled = kernel.on_devices[dtype, 0]
+        function, shared = compiled.code.functions[0], compiled.code.shared[0]
+        warps = min(_REGISTERS // (32 * function.registers), _SHARED // (shared + 256))
+        words = (
+            f"{function.registers} registers, {function.local} B local, {shared} B shared a warp"
+        )
+        self.say(f"code {dtype}: {words}, {min(warps, _THREADS // 32)} warps a multiprocessor")
+        return words
+
+    def speed(self, task, worlds, dtype, steps):
+        """Steps a second, residuals and penetration."""
+        state = self.start(task, worlds, dtype)
+        if task == "stand":  # where it has settled
+            settled = self.dog.rollout(*state, steps=3 * steps, store_every=3 * steps)
+            state = settled.q[-1], settled.qd[-1]
+        seconds, found = self.timed(state, steps)
+        residuals = np.asarray(self.cupy.asnumpy(found.residuals), float)
+        error = residuals[:, 0] / (GRAVITY * contact.STEP)
+        percentiles = ", ".join(f"{x:.0e}" for x in np.percentile(error, [50, 99, 99.9, 100]))
+        failed = int(self.cupy.asnumpy(found.failed).sum())
+        rate = worlds * steps / seconds / 1e6
+        self.say(
+            f"{task:5s} {dtype} {worlds:6d} worlds {rate:8.1f} M steps/s  residual 50, 99, 99.9,"
+            f" 100 %: {percentiles}  penetration {residuals[:, 3].max():.0e} m, {failed} failed"
+        )
+        most = 1e-4 if dtype == "float32" else 1e-7
+        assert not failed, f"{failed} worlds failed"
+        assert np.percentile(error, 99.9) < most, f"residual {np.percentile(error, 99.9):.1e}"
+        return f"{rate:.1f} M steps/s"
+
+    def creep(self, worlds, seconds, dtype):
+        """How far a standing robot moves, and what its energy changes by, after it has settled."""
+        steps = round(seconds / contact.STEP)
+        before = self.dog.rollout(*self.start("stand", worlds, dtype), steps=steps // 6 or 1,
+                                  store_every=steps)  # fmt: skip
+        after = self.dog.rollout(before.q[-1], before.qd[-1], steps=steps, store_every=steps)
+        states = [[self.cupy.asnumpy(y[-1])[:1].astype(float) for y in (x.q, x.qd)]
+                  for x in (before, after)]  # fmt: skip
+        (q0, _), (q1, v1) = states
+        model = self.dog.model
+        energies = [float(kt.kinetic_energy(model, q, v)[0] + kt.potential_energy(model, q)[0])
+                    for q, v in states]  # fmt: skip
+        words = (
+            f"creep {np.linalg.norm(q1[0, :2] - q0[0, :2]):.0e} m, sinking "
+            f"{q0[0, 2] - q1[0, 2]:.0e} m, energy {energies[1] - energies[0]:+.0e} J, speed "
+            f"{np.abs(v1).max():.0e}"
+        )
+        self.say(f"standing {seconds:g} s {dtype}: {words}")
+        return words
+
+    def variants(self, worlds, steps, dtype="float32"):
+        """Layouts, options of the compiler and sizes of blocks, side by side."""
+        from kinetree.codegen.runtime.cuda import CudaKernel
+
+        kernel, _ = self.dog.kernel(dtype)
+        state, usual = self.start("land", worlds, dtype), kernel.on_devices[dtype, 0]
+        try:
+            for name, (layout, options) in VARIANTS.items():
+                begin = time.perf_counter()
+                compiled = (
+                    usual if name == "as it is" else CudaKernel(kernel, dtype, 0, layout, options)
+                )
+                seconds = time.perf_counter() - begin
+                kernel.on_devices[dtype, 0], f = compiled, compiled.code.functions[0]
+                rates = []
+                for block in compiled.blocks if name == "as it is" else (128,):
+                    compiled.blocks = [block]
+                    kernel.plans.clear()
+                    best, _ = self.timed(state, steps, repeats=2)
+                    rates.append(f"{block}: {worlds * steps / best / 1e6:.1f}")
+                self.say(
+                    f"variant {name}: {', '.join(rates)} M steps/s, {f.registers} registers, "
+                    f"{f.local} B local, built in {seconds:.1f} s"
+                )
+                compiled.blocks = list(_BLOCKS)
+                if not self.report.seconds_left:
+                    break
+        finally:
+            kernel.on_devices[dtype, 0] = usual
+            kernel.plans.clear()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--on-cpu", action="store_true", help="no device: the shim of the tests")
+    parser.add_argument("--quick", action="store_true", help="one size, float32 alone")
+    parser.add_argument("--limit", type=float, default=200.0, help="seconds for everything")
+    parser.add_argument("-v", "--verbose", action="store_true", help="tracebacks of failures")
+    given = parser.parse_args()
+    report = Report(given.limit, verbose=given.verbose)
+    compute_by_definition()
+    if given.on_cpu:
+        use_shim()
+    import cupy
+
+    bench = Bench(report, cupy, on_cpu=given.on_cpu)
+    library = {"cupy": (cupy.asarray, cupy.asnumpy, cupy.ndarray)}
+    bench.wait()
+    if given.on_cpu:
+        report.run("cold, float32", bench.cold, 33, "float32")
+        contact.checks(report, library, bench.dog, steps=2)
+        return report.close()
+    sizes, steps = (65_536,) if given.quick else (8_192, 65_536), 400
+    report.run("cold, float32", bench.cold, sizes[0], "float32")
+    report.run("code, float32", bench.code, "float32")
+    for task in ("stand", "land"):
+        for worlds in sizes:
+            report.run(f"{task} {worlds}, float32", bench.speed, task, worlds, "float32", steps)
+    report.run("creep, float32", bench.creep, 32, 60, "float32")
+    report.run("variants", bench.variants, sizes[-1], steps)
+    if not given.quick:
+        report.run("cold, float64", bench.cold, sizes[0], "float64")
+        report.run("code, float64", bench.code, "float64")
+        for task in ("stand", "land"):
+            report.run(f"{task}, float64", bench.speed, task, sizes[-1], "float64", steps // 4)
+        contact.checks(report, library, bench.dog, steps=10)
+    print("\n" + "\n".join(bench.lines))
+    return report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
