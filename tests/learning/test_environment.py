@@ -257,6 +257,44 @@ def test_rigid_steps_are_those_of_the_engine():
     assert np.abs(env.state["force"][:, 1:3]).max() > 1
 
 
+@kt.kernel
+def falling(m, uniform: (1,)):
+    return {"q": np.array([0, 0, 0.12 + 0.1 * uniform[0], 1, 0, 0, 0])}
+
+
+def test_soft_contact_is_that_of_a_rollout():
+    model = _ball()
+    soft = kt.contact.SoftContact(kt.contact.Scene(model), stiffness=1e4, damping=0.3)
+    env = kt.learning.Environment(
+        model, 3, observe=position, reward=no_reward, reset=falling, act=nothing, contact=soft,
+        dt=0.001, decimation=50, episode=None, integrator="rk4",
+    )  # fmt: skip
+    start = env.state["q"].copy()
+    for _ in range(4):
+        env.step(np.zeros((3, 1)))
+    motion = kt.rollout(model, start, steps=200, dt=0.001, contact=soft, integrator="rk4")
+    assert np.allclose(env.state["q"], motion.q[-1], atol=1e-12)
+    assert np.ptp(motion.qd[:, :, 5], axis=0).min() > 0.5  # it has touched
+
+
+def test_a_world_brings_its_contact():
+    world = kt.World()
+    world.add_ground()
+    world.add(kt.geometry.Sphere(0.1), name="ball", mass=1.0, at=(0, 0, 0.1))
+
+    @kt.kernel
+    def resting(m):
+        return {"q": np.array(m.neutral()) + 0.1 * np.eye(m.nq)[2]}
+
+    env = kt.learning.Environment(
+        world, 2, observe=position, reward=no_reward, reset=resting, act=nothing, episode=None
+    )
+    for _ in range(20):
+        env.step(np.zeros((2, 1)))
+    assert np.allclose(env.state["q"][:, 2], 0.1, atol=1e-9)
+    assert np.allclose(env.state["force"][:, 0], 9.81, rtol=1e-9)
+
+
 def test_cuda_code_takes_the_same_steps_in_one_launch(monkeypatch, tmp_path):
     """The text for GPUs, compiled for the CPU, under an interface like CuPy's."""
     launches = []
