@@ -35,8 +35,7 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
             c = x * q[l] + y * q[4 + l] + z * q[8 + l]
             C[k, l] = c
             F[k, l] = abs(c)
-    for l in range(3):
-        s[l] = q[l] * dx + q[4 + l] * dy + q[8 + l] * dz
+    s[:] = q[:3] * dx + q[4:7] * dy + q[8:11] * dz
     near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
     best, axis = -1e300, 0
     for k in range(3):
@@ -339,8 +338,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     t = nearest_on_segment(c, u, half, b)
     x = local("float", 3)
     out = local("float", 3)
-    for k in range(3):
-        x[k] = c[k] + t * u[k]
+    x[:] = c + t * u
     gap = out_of_box(x, b, out)
     where = 0
     deep = gap <= near  # the segment passes through the box
@@ -351,8 +349,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     if deep:
         if where >= 3:
             return put_crossing(q, c, u, half, b, where - 3, gap, r, touch, n)
-        for k in range(3):
-            out[k] = 0.0
+        out[:] = 0.0
         out[where] = 1.0 if c[where] >= -near else -1.0
         t = -half if out[where] * u[where] > 0 else half
     # Where the same face or edge stays the nearest.
@@ -378,8 +375,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
         side = local("float", 3)
         for k in range(2):
             e = low if k == 0 else high
-            for l in range(3):
-                x[l] = c[l] + e * u[l]
+            x[:] = c + e * u
             if deep:
                 gaps[k] = out @ x - b[where]
                 side[0] = out[0]
@@ -391,8 +387,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
                 n = put_inwards(q, x, side, gaps[k], r, touch, n, k)
         if min(gaps[0], gaps[1]) <= gap + near and n > count:
             return n
-    for k in range(3):
-        x[k] = c[k] + t * u[k]
+    x[:] = c + t * u
     return put_inwards(q, x, out, gap, r, touch, n, 2)
 
 
@@ -484,6 +479,5 @@ def put_crossing(
     t = -(out[w] * x - out[v] * y) / (out[w] * u[v] - out[v] * u[w])
     t = min(max(t, -half), half)
     at = local("float", 3)
-    for l in range(3):
-        at[l] = c[l] + t * u[l]
+    at[:] = c + t * u
     return put_inwards(q, at, out, gap, r, touch, n, 3 + k)

@@ -105,32 +105,25 @@ def nearest(
         length = sqrt(v @ v)
         if m == INSIDE or length <= _TOUCHING * scale:
             toward = n * 1.0
-            for c in range(3):
-                a[c] = 0.0
+            a[:] = 0.0
             for k in range(m):
-                for c in range(3):
-                    a[c] += weight[k] * A[k, c]
-            for c in range(3):
-                b[c] = a[c]
+                a[:] += weight[k] * A[k]
+            b[:] = a
             found, upper, lower = epa(
                 shapes, i, j, corners, o, m, curved, scale, W, A, B, at, n, a, b
             )
             if found == FLAT and n @ toward < 0:  # of sets without thickness either side will do
-                for c in range(3):
-                    n[c] = -n[c]
+                n[:] = -n
             status = OVERLAP
             if found == FULL and upper - lower > 5e-2 * upper + 1e-6 * scale:
                 status = BOUNDED
             gap = -upper
             break
-        for c in range(3):
-            n[c] = v[c] / length
-            a[c] = 0.0
+        n[:] = v / length
+        a[:] = 0.0
         for k in range(m):
-            for c in range(3):
-                a[c] += weight[k] * A[k, c]
-        for c in range(3):
-            b[c] = a[c] + v[c]
+            a[:] += weight[k] * A[k]
+        b[:] = a + v
         if not curved:
             gap = length
             hint[0] = at[0, 0]
@@ -143,16 +136,14 @@ def nearest(
                     B[m] = second
                     at[m] = hint
                     m += 1
-                for c in range(3):
-                    best[c] = n[c]
-                    best[3 + c] = a[c]
-                    best[6 + c] = b[c]
+                best[:3] = n
+                best[3:6] = a
+                best[6:] = b
                 wide, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
                 if not solved or wide < narrow or wide < length - 1e-13 * scale:
-                    for c in range(3):
-                        n[c] = best[c]
-                        a[c] = best[3 + c]
-                        b[c] = best[6 + c]
+                    n[:] = best[:3]
+                    a[:] = best[3:6]
+                    b[:] = best[6:]
                 break
             if m < 3 and length <= _NEAR * scale:
                 start = a * 1.0
@@ -163,32 +154,28 @@ def nearest(
                 if found == DONE and -upper >= length - 1e-15 * scale:
                     gap = -upper
                 else:
-                    for c in range(3):
-                        n[c] = v[c] / length
-                        a[c] = start[c]
-                        b[c] = a[c] + v[c]
+                    n[:] = v / length
+                    a[:] = start[:3]
+                    b[:] = a + v
             break
         wide, solved = refine(shapes, i, j, corners, o, A, B, at, m, scale, length, n, a, b)
         if wide > gap or attempt == 0:
             gap = wide
-            for c in range(3):
-                best[c] = n[c]
-                best[3 + c] = a[c]
-                best[6 + c] = b[c]
+            best[:3] = n
+            best[3:6] = a
+            best[6:] = b
         if solved:
             break
         tolerance = _TIGHT
     if curved and status == APART:
-        for c in range(3):
-            n[c] = best[c]
-            a[c] = best[3 + c]
-            b[c] = best[6 + c]
+        n[:] = best[:3]
+        a[:] = best[3:6]
+        b[:] = best[6:]
     gap -= ra + rb
     near[3] = gap
-    for c in range(3):
-        near[c] = n[c]
-        near[4 + c] = a[c] + ra * n[c]
-        near[7 + c] = b[c] - rb * n[c]
+    near[:3] = n
+    near[4:7] = a + ra * n
+    near[7:] = b - rb * n
     return status
 
 
@@ -200,9 +187,8 @@ def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     way = local("float", 3)
     near = local("float", 10)
     P = shapes.pose[i]
-    for c in range(3):
-        o[c] = P[4 * c + 3]
-        way[c] = 0.0
+    o[:] = P[3::4]
+    way[:] = 0.0
     if nearest(shapes, i, j, corners, o, margin, way, near) == BEYOND or near[3] > margin:
         return n
     polyhedra = (shapes.kind[i] == HULL or shapes.kind[i] == BOX) and shapes.kind[j] == HULL
@@ -231,9 +217,8 @@ def patch(
     face_b = local("float", 16, 3)
     normal = local("float", 3)
     back = local("float", 3)
-    for c in range(3):
-        normal[c] = near[c]
-        back[c] = -near[c]
+    normal[:] = near[:3]
+    back[:] = -near[:3]
     na = support_face(shapes, i, corners, o, normal, _TILT, face_a)
     nb = support_face(shapes, j, corners, o, back, _TILT, face_b)
     first = n
@@ -245,12 +230,10 @@ def patch(
     if deepest > near[3] + 1e-6 * (size_of(shapes, i, corners) + size_of(shapes, j, corners)):
         if n - first >= most:
             n -= 1
-        for c in range(3):
-            back[c] = near[4 + c]
+        back[:] = near[4:7]
         n = put_between(touch, n, back, normal, near[3], feature + 4095)
     for k in range(first, n):
-        for c in range(3):
-            touch.point[k, c] += o[c]
+        touch.point[k] += o
     return n
 
 

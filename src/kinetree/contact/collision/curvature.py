@@ -38,9 +38,8 @@ def curvatures(
         flat = -1
         for side in range(2):
             sign = 1.0 - 2.0 * side
-            for r in range(3):
-                normal[r] = sign * found.normal[k, r]
-                point[r] = found.point[k, r] - normal[r] * gap / 2.0
+            normal[:] = sign * found.normal[k]
+            point[:] = found.point[k] - normal * gap / 2.0
             shape = j if side == 1 else i
             on_face = surface_at(shapes, shape, point, normal, turn[k, side], travel[k, side])
             if on_face and flat < 0:
@@ -75,8 +74,7 @@ def surface_at(
             n[k] += pose[4 * r + k] * normal[r]
     K = local("float", 3, 3)  # shape operator along the axes of the shape
     for r in range(3):
-        for c in range(3):
-            K[r, c] = 0.0
+        K[r] = 0.0
     if kind == PLANE:
         flat_surface(normal, turn, travel)
         return True
@@ -95,13 +93,11 @@ def surface_at(
             return True
         if on_end:  # the rim is an edge that turns: along it, the normal is carried around the axis
             along = local("float", 3)
-            for r in range(3):
-                along[r] = (pose[4 * r + 1] * x[0] - pose[4 * r] * x[1]) / rho
+            along[:] = (pose[1:10:4] * x[0] - pose[:9:4] * x[1]) / rho
             edge_surface(normal, along, turn, travel)
             bend = (n[0] * x[0] + n[1] * x[1]) / (rho * size[0])
             for r in range(3):
-                for c in range(3):
-                    turn[r, c] += bend * travel[r, c]
+                turn[r] += bend * travel[r]
             return abs(n[2]) > 1.0 - _ALONG
     if kind == FIELD:
         s = local("float", 6)
@@ -163,8 +159,7 @@ def curved_surface(
             for r in range(3):
                 along[k, c] += pose[4 * r + k] * travel[r, c]
     for k in range(3):
-        for c in range(3):
-            half[k, c] = K[k, 0] * along[0, c] + K[k, 1] * along[1, c] + K[k, 2] * along[2, c]
+        half[k] = K[k, 0] * along[0] + K[k, 1] * along[1] + K[k, 2] * along[2]
     for r in range(3):
         for c in range(3):
             for k in range(3):
@@ -193,8 +188,7 @@ def polyhedral_surface(
         near = _NEAR * max(max(size[0], size[1]), size[2])
         for k in range(3):
             if abs(x[k]) >= size[k] - near:
-                for c in range(3):
-                    f[c] = 0.0
+                f[:] = 0.0
                 f[k] = 1.0 if x[k] > 0.0 else -1.0
                 rank = met(seen, rank, f)
                 on_face = on_face or f[k] * n[k] > 1.0 - _ALONG

@@ -263,16 +263,14 @@ def pair_distance(
     way = local("float", 3)
     corners = local("float", 6, 3)
     of = j if a == PLANE else i
-    for c in range(3):
-        o[c] = shapes.pose[of, 4 * c + 3]
-        way[c] = 0.0
+    o[:] = shapes.pose[of, 3::4]
+    way[:] = 0.0
     status = BEYOND
     if a == PLANE:
         status = over_plane(shapes, i, j, corners, o, near)
     elif b == FIELD:
         status = over_field(shapes, i, j, corners, touch, near)
-        for c in range(3):
-            o[c] = 0.0
+        o[:] = 0.0
     elif b == TRIANGLES:
         status = to_mesh(shapes, i, j, corners, o, far, near)
     else:
@@ -290,9 +288,8 @@ def pair_distance(
                     near[7 + c] = total / n + near[c] * near[3] / 2
             into_both(shapes, i, j, o, near)
     if status != BEYOND:
-        for c in range(3):
-            near[4 + c] += o[c]
-            near[7 + c] += o[c]
+        near[4:7] += o
+        near[7:] += o
     return status
 
 
@@ -302,20 +299,17 @@ def into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[10]"):
     a = local("float", 3)
     b = local("float", 3)
     n = local("float", 3)
-    for c in range(3):
-        n[c] = near[c]
-        a[c] = near[4 + c]
+    n[:] = near[:3]
+    a[:] = near[4:7]
     for _ in range(8):
         one = move_into(shapes, i, o, n, a)
-        for c in range(3):
-            b[c] = a[c] + near[3] * n[c]
-            n[c] = -n[c]
+        b[:] = a + near[3] * n
+        n[:] = -n
         two = move_into(shapes, j, o, n, b)
-        for c in range(3):
-            n[c] = -n[c]
-            near[4 + c] = a[c]
-            near[7 + c] = b[c]
-            a[c] = b[c] - near[3] * n[c]
+        n[:] = -n
+        near[4:7] = a
+        near[7:] = b
+        a[:] = b - near[3] * n
         if one + two == 0.0:
             return
 
@@ -329,8 +323,7 @@ def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]
     x = local("float", 3)
     d = local("float", 3)
     r = round_of(shapes, i)
-    for c in range(3):
-        d[c] = p[c] - r * n[c] - (P[4 * c + 3] - o[c])
+    d[:] = p - r * n - (P[3::4] - o)
     into_shape(P, d, x)
     if r > 0:
         half = size[1] if kind == CAPSULE else 0.0
@@ -352,16 +345,14 @@ def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]
         w = x[2] / size[2]
         length = sqrt(u * u + v * v + w * w)
         if length > 1:
-            for c in range(3):
-                x[c] = x[c] / length
+            x[:] = x / length
     else:
         for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
             past = (x - shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]) @ (
                 shapes.face_normal[f]
             )
             if past > 0:
-                for c in range(3):
-                    x[c] -= past * shapes.face_normal[f, c]
+                x[:] -= past * shapes.face_normal[f]
     out_of_shape(P, o, x[0], x[1], x[2], d)
     moved = 0.0
     for c in range(3):
@@ -379,9 +370,8 @@ def over_plane(
     down = local("float", 3)
     p = local("float", 3)
     q = local("float", 3)
-    for c in range(3):
-        down[c] = -P[4 * c + 2]
-        q[c] = P[4 * c + 3] - o[c]
+    down[:] = -P[2::4]
+    q[:] = P[3::4] - o
     if shapes.kind[j] == TRIANGLES:
         d = local("float", 3)
         into_shape(shapes.pose[j], down, d)
@@ -399,10 +389,9 @@ def over_plane(
         support(shapes, j, corners, o, down, -1, p)
     r = round_of(shapes, j)
     near[3] = (q - p) @ down - r
-    for c in range(3):
-        near[c] = -down[c]
-        near[7 + c] = p[c] + r * down[c]
-        near[4 + c] = near[7 + c] + near[3] * down[c]
+    near[:3] = -down
+    near[7:] = p + r * down
+    near[4:7] = near[7:] + near[3] * down
     return APART
 
 
@@ -420,13 +409,11 @@ def over_field(
     o = local("float", 3)
     p = local("float", 3)
     x = local("float", 3)
-    for c in range(3):
-        down[c] = -P[4 * c + 2]
-        o[c] = P[4 * c + 3]
+    down[:] = -P[2::4]
+    o[:] = P[3::4]
     support(shapes, i, corners, o, down, -1, p)
     r = round_of(shapes, i)
-    for c in range(3):
-        p[c] += r * down[c]
+    p[:] += r * down
     into_shape(P, p, x)
     bound = max(x[2] - height_at(shapes, j, x[0], x[1]), 0.0)
     n = field_pair(shapes, i, j, bound * (1 + 1e-9) + 1e-9, touch, 0)
@@ -441,10 +428,9 @@ def over_field(
         if touch.gap[k] < touch.gap[best]:
             best = k
     near[3] = touch.gap[best]
-    for c in range(3):
-        near[c] = touch.normal[best, c]
-        near[4 + c] = touch.point[best, c] - near[c] * near[3] / 2
-        near[7 + c] = touch.point[best, c] + near[c] * near[3] / 2
+    near[:3] = touch.normal[best]
+    near[4:7] = touch.point[best] - near[:3] * near[3] / 2
+    near[7:] = touch.point[best] + near[:3] * near[3] / 2
     return APART
 
 
@@ -506,8 +492,7 @@ def to_mesh(
                 load_triangle(shapes, i, s, o, corners, 3, normal)
             for t in range(-1 - b, -1 - b + shapes.child[two, 1]):
                 load_triangle(shapes, j, t, o, corners, 0, normal)
-                for c in range(3):
-                    way[c] = 0.0
+                way[:] = 0.0
                 got = nearest(shapes, -2 if mesh else i, -1, corners, o, best, way, found)
                 if got != BEYOND and found[3] < best:
                     status = got

@@ -68,8 +68,7 @@ def thicken(
     f = local("float", 3)
     size = 0.0
     for k in range(6):
-        for c in range(3):
-            f[c] = 0.0
+        f[:] = 0.0
         f[k // 2] = 1.0 if k % 2 == 0 else -1.0
         add_difference(shapes, i, j, corners, o, f, 4, W, A, B, at)
         size = max(size, sqrt((W[4] - W[0]) @ (W[4] - W[0])))
@@ -105,8 +104,7 @@ def thicken(
             k = 1
         if abs(t[2]) < abs(t[k]):
             k = 2
-        for c in range(3):
-            f[c] = 0.0
+        f[:] = 0.0
         f[k] = 1.0
         side = cross(t, f)
         side = side / sqrt(side @ side)
@@ -192,8 +190,7 @@ def foot_on_face(
     y = max(y, 0.0)
     z = max(z, 0.0)
     total = x + y + z
-    for c in range(3):
-        a[c] = (x * A[p, c] + y * A[q, c] + z * A[r, c]) / total
+    a[:] = (x * A[p] + y * A[q] + z * A[r]) / total
     return least
 
 
@@ -250,8 +247,7 @@ def epa(
     turn = 0
     if cross(W[1] - W[0], W[2] - W[0]) @ (W[3] - W[0]) > 0:
         turn = 1
-    for c in range(3):
-        centre[c] = (W[0, c] + W[1, c] + W[2, c] + W[3, c]) / 4
+    centre[:] = (W[0] + W[1] + W[2] + W[3]) / 4
     set_face(W, 0, 1 + turn, 2 - turn, centre, 0, face, normal, offset)
     set_face(W, 0, 3 - 2 * turn, 1 + 2 * turn, centre, 1, face, normal, offset)
     set_face(W, 1, 3 - turn, 2 + turn, centre, 2, face, normal, offset)
@@ -295,30 +291,26 @@ def epa(
             at4[1] = at[q]
             at4[2] = at[r]
             foot_on_face(W, A, p, q, r, f, pa)
-            for c in range(3):
-                pb[c] = pa[c] + height * f[c]
-                f[c] = -f[c]
+            pb[:] = pa + height * f
+            f[:] = -f
             wide, solved = refine(shapes, i, j, corners, o, A4, B4, at4, 3, size, -lower, f, pa, pb)
             if -wide < best:
                 best = -wide
                 polished = True
-                for c in range(3):
-                    n[c] = f[c]
-                    a[c] = pa[c]
-                    b[c] = pb[c]
+                n[:] = f
+                a[:] = pa
+                b[:] = pb
             if solved or old or height - lower <= _SHUT * (abs(height) + size):
                 offset[near] = -wide
                 continue
-            for c in range(3):
-                f[c] = normal[near, c]
+            f[:] = normal[near]
         if height < best:
             best = height
             polished = False
             foot_on_face(W, A, p, q, r, f, pa)
-            for c in range(3):
-                n[c] = -f[c]
-                a[c] = pa[c]
-                b[c] = pa[c] + best * f[c]
+            n[:] = -f
+            a[:] = pa
+            b[:] = pa + best * f
         if height - lower <= _EVEN * scale:
             status = DONE
             break
@@ -368,12 +360,10 @@ def epa(
         inside = -1e300
         for k in range(faces):
             if normal[k] @ n < -1 + 1e-12 and abs(offset[k] - best) <= 1e-12 * scale:
-                for c in range(3):
-                    f[c] = -n[c]
+                f[:] = -n
                 weight = foot_on_face(W, A, face[k, 0], face[k, 1], face[k, 2], f, pa)
                 if weight > inside:
                     inside = weight
-                    for c in range(3):
-                        a[c] = pa[c]
-                        b[c] = pa[c] - best * n[c]
+                    a[:] = pa
+                    b[:] = pa - best * n
     return status, best, lower

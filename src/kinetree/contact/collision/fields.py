@@ -143,8 +143,7 @@ def put_foot(
     u = x + h * d[0]
     v = y + h * d[1]
     z = s[0] + h * d[2]
-    for c in range(3):
-        normal[c] = -normal[c]
+    normal[:] = -normal
     touch.count = put(
         touch,
         n,
@@ -173,8 +172,7 @@ def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
         s = s / square
     free = s > 0 and s < 1
     s = min(max(s, 0.0), 1.0)
-    for c in range(3):
-        k[c] = par[c] + s * par[3 + c]
+    k[:] = par[:3] + s * par[3:6]
     return free
 
 
@@ -229,8 +227,7 @@ def conditions(
         past = 0.0
         for c in range(3):
             past += (g[c] - par[c]) * par[3 + c]
-        for c in range(3):
-            p[c] = g[c] - past * par[3 + c]
+        p[:] = g - past * par[3:6]
         return par[3] + s[1] * par[5], par[4] + s[2] * par[5]
     free = False
     T = local("float", 3, 3)  # derivative of the point by the upward vector
@@ -244,8 +241,7 @@ def conditions(
             d[r] = par[3 + r] * s[1] + par[6 + r] * s[2] - par[9 + r]
             length += par[12 + r] * d[r] * d[r]
         length = sqrt(length)
-        for r in range(3):
-            q[r] = par[12 + r] * d[r] / length
+        q[:] = par[12:15] * d / length
         for c in range(3):
             p[c] = par[c]
             for r in range(3):
@@ -347,8 +343,7 @@ def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
     """Whether a point in coordinates of the field is within a box, cylinder or hull."""
     d = local("float", 3)
     x = local("float", 3)
-    for c in range(3):
-        d[c] = p[c] - L[4 * c + 3]
+    d[:] = p - L[3::4]
     into_shape(L, d, x)
     size = shapes.size[i]
     tiny = 1e-9 * shapes.radius[i]

@@ -92,8 +92,7 @@ def on_triangle(
             best = square
             for k in range(4):
                 weight[k] = other[k]
-            for k in range(3):
-                v[k] = u[k]
+            v[:] = u
     return best
 
 
@@ -124,15 +123,13 @@ def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float
                 best = square
                 for c in range(4):
                     weight[c] = other[c]
-                for c in range(3):
-                    v[c] = u[c]
+                v[:] = u
     if best >= 0:
         return best
     total = volume[0] + volume[1] + volume[2] + volume[3]
     for c in range(4):
         weight[c] = volume[c] / total
-    for c in range(3):
-        v[c] = 0.0
+    v[:] = 0.0
     return 0.0
 
 

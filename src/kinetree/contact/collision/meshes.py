@@ -46,8 +46,7 @@ def load_triangle(
 @procedure
 def turn(P: "float[12]", d: "float[3]", out: "float[3]"):
     """A direction of a shape in the world."""
-    for c in range(3):
-        out[c] = P[4 * c] * d[0] + P[4 * c + 1] * d[1] + P[4 * c + 2] * d[2]
+    out[:] = P[::4] * d[0] + P[1::4] * d[1] + P[2::4] * d[2]
 
 
 @procedure
@@ -110,8 +109,7 @@ def allowed(
             most = lean
             edge = k
             length = sqrt(out @ out)
-            for e in range(3):
-                m[e] = out[e] / length
+            m[:] = out / length
     if edge < 0:
         return 1 if c > 0 else 0
     other = shapes.triangle_next[t, edge]
@@ -124,8 +122,7 @@ def allowed(
         if atan2(most, c) <= limit + _FLAT:
             return 1
         return 0
-    for e in range(3):
-        u[e] = normal[e]
+    u[:] = normal
     return 2
 
 
@@ -160,8 +157,7 @@ def touch_triangle(
     hint = local("int", 2)
     face_a = local("float", 16, 3)
     face_b = local("float", 16, 3)
-    for c in range(3):
-        way[c] = -normal[c]
+    way[:] = -normal
     hint[0] = -1
     hint[1] = -1
     if i >= 0:
@@ -173,17 +169,14 @@ def touch_triangle(
             return n
     if nearest(shapes, i, -1, corners, o, margin, way, near) == BEYOND or near[3] > margin:
         return n
-    for c in range(3):
-        u[c] = -near[c]
+    u[:] = -near[:3]
     found = allowed(shapes, j, t, corners, 0, normal, u)
     if found == 0:
         return n
-    for c in range(3):
-        way[c] = -u[c]
+    way[:] = -u
     if i < 0 and allowed(shapes, other, other_t, corners, 3, other_normal, way) != 1:
         return n
-    for c in range(3):
-        back[c] = u[c]
+    back[:] = u
     na = support_face(shapes, i, corners, o, way, _TILT, face_a)
     nb = support_face(shapes, -1, corners, o, back, _TILT, face_b)
     feature = (t - shapes.data[j, 2]) * 4096
@@ -191,8 +184,7 @@ def touch_triangle(
     if na > 1 or nb > 1:
         n = clip_faces(face_a, na, face_b, nb, way, margin, 8, touch, n, feature)
     if n == first and found == 1:
-        for c in range(3):
-            a[c] = near[4 + c]
+        a[:] = near[4:7]
         n = put_between(touch, n, a, way, near[3], feature + 4095)
     return without_doubles(touch, start, first, n, _SAME * size)
 
@@ -313,8 +305,7 @@ def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     corners = local("float", 6, 3)
     normal = local("float", 3)
     o = local("float", 3)
-    for c in range(3):
-        o[c] = shapes.pose[i, 4 * c + 3]
+    o[:] = shapes.pose[i, 3::4]
     box_in_shape(shapes, i, j, margin, low, high)
     size = shapes.radius[i]
     start = n
@@ -353,9 +344,8 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     o = local("float", 3)
     p = local("float", 3)
     stack = local("int", 128)
-    for c in range(3):
-        up[c] = P[4 * c + 2]
-        o[c] = P[4 * c + 3]
+    up[:] = P[2::4]
+    o[:] = P[3::4]
     into_shape(shapes.pose[j], up, d)
     out_of_shape(shapes.pose[j], o, 0.0, 0.0, 0.0, p)
     base = p @ up
@@ -412,8 +402,7 @@ def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
     normal = local("float", 3)
     other = local("float", 3)
     o = local("float", 3)
-    for c in range(3):
-        o[c] = shapes.pose[i, 4 * c + 3]
+    o[:] = shapes.pose[i, 3::4]
     size = min(shapes.radius[i], shapes.radius[j])
     start = n
     stack[0, 0] = shapes.data[i, 0]

@@ -43,8 +43,7 @@ def corner_foot(
 ):
     """The contact of a corner, given in the shape."""
     par = local("float", 16)
-    for c in range(3):
-        par[c] = L[4 * c] * x + L[4 * c + 1] * y + L[4 * c + 2] * z + L[4 * c + 3]
+    par[:3] = L[::4] * x + L[1::4] * y + L[2::4] * z + L[3::4]
     for c in range(3, 7):
         par[c] = 0.0
     if par[2] <= top_of(shapes, touch):
@@ -60,15 +59,13 @@ def edge_feet(
     p = local("float", 3)
     q = local("float", 3)
     curve = local("float", 9)
-    for c in range(3):
-        o[c] = 0.0
+    o[:] = 0.0
     out_of_shape(L, o, a[0], a[1], a[2], p)
     out_of_shape(L, o, b[0], b[1], b[2], q)
     if min(p[2], q[2]) > top_of(shapes, touch):
         return
-    for c in range(3):
-        curve[c] = p[c]
-        curve[3 + c] = q[c] - p[c]
+    curve[:3] = p
+    curve[3:6] = q - p
     along_curve(shapes, touch, False, curve, feature)
 
 
@@ -85,9 +82,8 @@ def face_feet(
 ):
     """Peaks of the ground against a face, given by a corner and its normal in the field."""
     par = local("float", 16)
-    for c in range(3):
-        par[c] = corner[c]
-        par[3 + c] = f[c]
+    par[:3] = corner
+    par[3:6] = f
     limit = touch.margin + 2 * spacing(shapes, touch.second) / SAMPLES
     sample_ground(shapes, touch, L, FACE, par, low, high, limit, feature)
 
@@ -103,9 +99,8 @@ def round_feet(
     low = local("float", 2)
     high = local("float", 2)
     radius = shapes.size[touch.first, 0]
-    for c in range(3):
-        par[c] = L[4 * c + 2] * bottom + L[4 * c + 3]
-        par[3 + c] = L[4 * c + 2] * (top - bottom)
+    par[:3] = L[2::4] * bottom + L[3::4]
+    par[3:6] = L[2::4] * (top - bottom)
     par[6] = radius
     # nothing nearer is farther away than the ground straight below the core
     below = max(
@@ -287,8 +282,7 @@ def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     corner = local("float", 3)
     low = local("float", 2)
     high = local("float", 2)
-    for c in range(3):
-        o[c] = 0.0
+    o[:] = 0.0
     start = touch.count
     first = shapes.data[i, 0]
     for k in range(first, first + shapes.data[i, 1]):
@@ -313,8 +307,7 @@ def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
             following = shapes.face_vertex[k + 1 if k + 1 < end else begin]
             key = (1 << 20) * (1 + k - shapes.face_first[shapes.data[i, 2]])
             edge_feet(shapes, touch, L, v, shapes.vertex[following], key)
-            for c in range(3):
-                corner[c] = p[c]
+            corner[:] = p
         if lowest <= top_of(shapes, touch):
             face_feet(shapes, touch, L, corner, f, low, high, (1 << 40) + (g << 20))
         if touch.count - start > _ROOM:

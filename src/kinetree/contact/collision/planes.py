@@ -20,8 +20,7 @@ def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -
     up[0] = x
     up[1] = y
     up[2] = z
-    for k in range(3):
-        m[k] = x * q[k] + y * q[4 + k] + z * q[8 + k]
+    m[:] = x * q[:3] + y * q[4:7] + z * q[8:11]
     return x * (q[3] - p[3]) + y * (q[7] - p[7]) + z * (q[11] - p[11])
 
 

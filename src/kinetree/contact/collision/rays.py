@@ -138,8 +138,7 @@ def cast(
                 if t < out[k, 0]:
                     out[k, 0] = t
                     which[k] = i
-                    for c in range(3):
-                        out[k, 1 + c] = normal[c]
+                    out[k, 1:] = normal
 
 
 @procedure
@@ -169,8 +168,7 @@ def ray_shape(
     v = local("float", 3)
     n = local("float", 3)
     from_origin = local("float", 3)
-    for c in range(3):
-        from_origin[c] = p[c] - P[4 * c + 3]
+    from_origin[:] = p - P[3::4]
     into_shape(P, from_origin, x)
     into_shape(P, d, v)
     kind = shapes.kind[i]
@@ -200,8 +198,7 @@ def ray_shape(
         t = ray_mesh(shapes, i, x, v, far, n)
     if not (t >= 0 and t < far):
         return NONE
-    for c in range(3):
-        normal[c] = P[4 * c] * n[0] + P[4 * c + 1] * n[1] + P[4 * c + 2] * n[2]
+    normal[:] = P[::4] * n[0] + P[1::4] * n[1] + P[2::4] * n[2]
     return t
 
 
@@ -259,8 +256,7 @@ def ray_box(half: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> fl
                 out = c
     t = entry(low, high)
     k = into if low >= 0 else out
-    for c in range(3):
-        n[c] = 0.0
+    n[:] = 0.0
     n[k] = 1.0 if (v[k] > 0) == (low < 0) else -1.0
     return t
 
@@ -372,8 +368,7 @@ def ray_hull(shapes: Shapes, i: int, x: "float[3]", v: "float[3]", n: "float[3]"
             out = f
     t = entry(low, high)
     k = into if low >= 0 else out
-    for c in range(3):
-        n[c] = shapes.face_normal[k, c]
+    n[:] = shapes.face_normal[k]
     return t
 
 
@@ -451,8 +446,7 @@ def ray_mesh(
                 met = k
     if met < 0:
         return NONE
-    for c in range(3):
-        n[c] = shapes.triangle_normal[met, c]
+    n[:] = shapes.triangle_normal[met]
     return best
 
 

@@ -90,8 +90,7 @@ def stand(
 ) -> int:
     """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal."""
     for k in range(3):
-        for c in range(3):
-            bend[k, c] = 0.0
+        bend[k] = 0.0
     if not is_curved(shapes, i):
         if mode == 0:
             return nearest_face(shapes, i, o, n, p, e)
@@ -103,9 +102,8 @@ def stand(
                 return _NONE
             if f @ n < 0:
                 length = -length
-            for c in range(3):
-                e[c] = f[c] / length
-                p[c] = C[0, c]
+            e[:] = f / length
+            p[:] = C[0]
             return _FACE
         k = mode - 4 if count == 3 else mode - 1
         if (count == 3 and mode < 4) or (count == 2 and mode == 0):
@@ -115,14 +113,12 @@ def stand(
             length = sqrt(way @ way)
             if length == 0.0:
                 return _NONE
-            for c in range(3):
-                e[c] = way[c] / length
-                p[c] = C[first, c]
+            e[:] = way / length
+            p[:] = C[first]
             return _EDGE
         if count == 1:
             k = 0
-        for c in range(3):
-            p[c] = C[k, c]
+        p[:] = C[k]
         return _SINGLE
     P = shapes.pose[i]
     size = shapes.size[i]
@@ -146,11 +142,9 @@ def stand(
         r = size[0] / across
         for k in range(3):
             one = P[4 * k + 1] * x - P[4 * k] * y
-            for c in range(3):
-                bend[k, c] = r * one * (P[4 * c + 1] * x - P[4 * c] * y)
+            bend[k] = r * one * (P[1::4] * x - P[::4] * y)
         if mode == 1:
-            for c in range(3):
-                e[c] = P[4 * c + 2]
+            e[:] = P[2::4]
             return _EDGE
         return _SINGLE
     # an ellipsoid: (diag(r²) - s s') / |diag(r) d|
@@ -160,8 +154,7 @@ def stand(
     length = sqrt(sx * d[0] * d[0] + sy * d[1] * d[1] + sz * d[2] * d[2])
     out_of_shape(P, o, sx * d[0] / length, sy * d[1] / length, sz * d[2] / length, p)
     s = local("float", 3)
-    for c in range(3):
-        s[c] = p[c] - (P[4 * c + 3] - o[c])
+    s[:] = p - (P[3::4] - o)
     for k in range(3):
         for c in range(3):
             square = (
@@ -198,8 +191,7 @@ def nearest_face(
         f = shapes.face_normal[face]
         x = shapes.vertex[shapes.face_vertex[shapes.face_first[face]]]
         out_of_shape(P, o, x[0], x[1], x[2], p)
-        for c in range(3):
-            e[c] = P[4 * c] * f[0] + P[4 * c + 1] * f[1] + P[4 * c + 2] * f[2]
+        e[:] = P[::4] * f[0] + P[1::4] * f[1] + P[2::4] * f[2]
     return _FACE if e @ n > 1 - _TILT else _NONE
 
 
@@ -231,8 +223,7 @@ def solve_normal(
     m = local("float", 3)
     last = 1.0
     for step in range(_STEPS):
-        for c in range(3):
-            m[c] = -n[c]
+        m[:] = -n
         sa = stand(shapes, i, CA, na, ma, o, n, a, bend_a, ea)
         sb = stand(shapes, j, CB, nb, mb, o, m, b, bend_b, eb)
         standing[0] = sa
@@ -262,14 +253,12 @@ def solve_normal(
             if length > _PARALLEL:
                 if over @ n < 0:
                     length = -length
-                for c in range(3):
-                    n[c] = over[c] / length
+                n[:] = over / length
                 if step > 0:
                     past = cross(b - a, eb) @ n / length
                     gap = (b - a) @ n
-                    for c in range(3):
-                        a[c] += past * ea[c]
-                        b[c] = a[c] + gap * n[c]
+                    a[:] += past * ea
+                    b[:] = a + gap * n
                     standing[0] = _CROSSING
                     return 2
                 continue
@@ -279,13 +268,11 @@ def solve_normal(
             if sa != _EDGE:
                 e = eb * 1.0
             along = e @ n
-            for c in range(3):
-                n[c] -= along * e[c]
+            n[:] -= along * e
             length = sqrt(n @ n)
             if length < 0.7:
                 return 0
-            for c in range(3):
-                n[c] = n[c] / length
+            n[:] = n / length
             t = cross(e, n)
         else:
             k = 0
@@ -293,8 +280,7 @@ def solve_normal(
                 k = 1
             if abs(n[2]) < abs(n[k]):
                 k = 2
-            for c in range(3):
-                m[c] = 0.0
+            m[:] = 0.0
             m[k] = 1.0
             t = cross(n, m)
             t = t / sqrt(t @ t)
@@ -321,11 +307,9 @@ def solve_normal(
         size = sqrt(move @ move)
         if size > 0.5:
             return 1
-        for c in range(3):
-            n[c] += move[c]
+        n[:] += move
         length = sqrt(n @ n)
-        for c in range(3):
-            n[c] = n[c] / length
+        n[:] = n / length
         if size < 3e-15:
             return 2
         last = size
@@ -347,8 +331,7 @@ def within(
     if is_curved(shapes, i):
         P = shapes.pose[i]
         d = local("float", 3)
-        for c in range(3):
-            d[c] = p[c] - (P[4 * c + 3] - o[c])
+        d[:] = p - (P[3::4] - o)
         s = local("float", 3)
         into_shape(P, d, s)
         if mode == 1:
@@ -377,8 +360,7 @@ def within_polyhedron(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", slac
     P = shapes.pose[i]
     d = local("float", 3)
     x = local("float", 3)
-    for c in range(3):
-        d[c] = p[c] - (P[4 * c + 3] - o[c])
+    d[:] = p - (P[3::4] - o)
     into_shape(P, d, x)
     if shapes.kind[i] == BOX:
         past = abs(x[0]) - shapes.size[i, 0]
@@ -427,20 +409,17 @@ def refine(
     near = local("int", 2)
     near[0] = at[0, 0]
     near[1] = at[0, 1]
-    for c in range(3):
-        start[c] = n[c]
+    start[:] = n
     best = width(shapes, i, j, corners, o, n, sa, sb, near)
     # the points, moved along the normal to where the slab ends
     slip = (sa - a) @ n
-    for c in range(3):
-        a[c] += slip * n[c]
-        b[c] = a[c] + best * n[c]
+    a[:] += slip * n
+    b[:] = a + best * n
     slack = 1e-12 * scale
     solved_any = False
     for ma in range(modes(shapes, i, na)):
         for mb in range(modes(shapes, j, nb)):
-            for c in range(3):
-                d[c] = start[c]
+            d[:] = start
             solved = solve_normal(shapes, i, j, CA, CB, na, nb, ma, mb, o, d, pa, pb, standing)
             if solved == 0 or d @ start < 1 - _TILT:
                 continue
@@ -459,12 +438,10 @@ def refine(
                     and within(shapes, j, CB, nb, mb, o, pb, slack)
                 )
             elif standing[0] == _SINGLE and standing[1] != _SINGLE:
-                for c in range(3):
-                    pb[c] = pa[c] + found * d[c]
+                pb[:] = pa + found * d
                 optimal = optimal and within(shapes, j, CB, nb, mb, o, pb, slack)
             elif standing[0] != _SINGLE and standing[1] == _SINGLE:
-                for c in range(3):
-                    pa[c] = pb[c] - found * d[c]
+                pa[:] = pb - found * d
                 optimal = optimal and within(shapes, i, CA, na, ma, o, pa, slack)
             elif standing[0] != _SINGLE:
                 optimal = False
@@ -472,14 +449,12 @@ def refine(
             if not optimal:
                 # anywhere: where the search ended, moved to the ends of the slab
                 slip = (sa - a) @ d
-                for c in range(3):
-                    pa[c] = a[c] + slip * d[c]
-                    pb[c] = pa[c] + found * d[c]
+                pa[:] = a + slip * d
+                pb[:] = pa + found * d
             best = found
-            for c in range(3):
-                n[c] = d[c]
-                a[c] = pa[c]
-                b[c] = pb[c]
+            n[:] = d
+            a[:] = pa
+            b[:] = pb
             # Apart there is one maximum; of overlapping shapes there may be several nearby.
             certain = optimal and (found >= 0 or d @ start > 1 - _CERTAIN)
             if certain or best >= most - 1e-2 * slack:

@@ -94,8 +94,7 @@ def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
 def seen_from(shape: "float[12]", x: float, y: float, z: float, out: "float[3]") -> None:
     """A point of the world in coordinates of a shape."""
     dx, dy, dz = x - shape[3], y - shape[7], z - shape[11]
-    for k in range(3):
-        out[k] = shape[k] * dx + shape[4 + k] * dy + shape[8 + k] * dz
+    out[:] = shape[:3] * dx + shape[4:7] * dy + shape[8:11] * dz
 
 
 @procedure
@@ -112,8 +111,7 @@ def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> float:
     near = NEAR * (half[0] + half[1] + half[2])
     if square > near * near + _TINY:
         distance = sqrt(square)
-        for k in range(3):
-            normal[k] = normal[k] / distance
+        normal[:] = normal / distance
         return distance
     depth = half[0] - abs(x[0])
     axis = 0
@@ -122,8 +120,7 @@ def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> float:
         if d < depth - near:
             depth = d
             axis = k
-    for k in range(3):
-        normal[k] = 0.0
+    normal[:] = 0.0
     normal[axis] = 1.0 if x[axis] >= -near else -1.0
     return -depth
 

@@ -203,8 +203,7 @@ def support_face(
     else:
         support(shapes, i, corners, o, d, 0, out[0])
     for k in range(n):
-        for c in range(3):
-            out[k, c] += r * d[c]
+        out[k] += r * d
     return n
 
 
