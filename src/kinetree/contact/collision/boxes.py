@@ -25,7 +25,6 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
     dx, dy, dz = q[3] - p[3], q[7] - p[7], q[11] - p[11]
     t = local("float", 3)  # from centre to centre, seen from the first box
-    s = local("float", 3)  # and from the second
     C = local("float", 3, 3)  # second to first
     F = local("float", 3, 3)
     for k in range(3):
@@ -35,7 +34,7 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
             c = x * q[l] + y * q[4 + l] + z * q[8 + l]
             C[k, l] = c
             F[k, l] = abs(c)
-    s[:] = q[:3] * dx + q[4:7] * dy + q[8:11] * dz
+    s = q[:3] * dx + q[4:7] * dy + q[8:11] * dz
     near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
     best, axis = -1e300, 0
     for k in range(3):
@@ -336,9 +335,8 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
             return n
     near = NEAR * (half + b[0] + b[1] + b[2])
     t = nearest_on_segment(c, u, half, b)
-    x = local("float", 3)
     out = local("float", 3)
-    x[:] = c + t * u
+    x = c + t * u
     gap = out_of_box(x, b, out)
     where = 0
     deep = gap <= near  # the segment passes through the box
@@ -378,9 +376,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
             x[:] = c + e * u
             if deep:
                 gaps[k] = out @ x - b[where]
-                side[0] = out[0]
-                side[1] = out[1]
-                side[2] = out[2]
+                side[:] = out
             else:
                 gaps[k] = out_of_box(x, b, side)
             if gaps[k] - r <= margin:
@@ -478,6 +474,5 @@ def put_crossing(
     x, y = c[v] - (b[v] if out[v] > 0 else -b[v]), c[w] - (b[w] if out[w] > 0 else -b[w])
     t = -(out[w] * x - out[v] * y) / (out[w] * u[v] - out[v] * u[w])
     t = min(max(t, -half), half)
-    at = local("float", 3)
-    at[:] = c + t * u
+    at = c + t * u
     return put_inwards(q, at, out, gap, r, touch, n, 3 + k)

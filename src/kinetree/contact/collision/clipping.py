@@ -6,7 +6,7 @@ the patch is named by the two edges that meet in it, so that it keeps its name f
 corners go to the one that comes first, or what lies at rest would change its mind by rounding.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure, sqrt, vector
 from kinetree.contact.collision.tables import Touch
 
 NEAR = 1e-6  # [sizes of the shapes] what counts as equal in choices
@@ -48,12 +48,8 @@ def axes_across(normal: "float[3]", u: "float[3]", w: "float[3]") -> None:
     s = 1.0 if z >= 0 else -1.0
     a = -1.0 / (s + z)
     b = x * y * a
-    u[0] = 1.0 + s * x * x * a
-    u[1] = s * b
-    u[2] = -s * x
-    w[0] = b
-    w[1] = s + y * y * a
-    w[2] = -y
+    u[:] = vector(1.0 + s * x * x * a, s * b, -s * x)
+    w[:] = vector(b, s + y * y * a, -y)
 
 
 @procedure

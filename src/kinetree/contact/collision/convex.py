@@ -216,9 +216,8 @@ def patch(
     face_a = local("float", 16, 3)
     face_b = local("float", 16, 3)
     normal = local("float", 3)
-    back = local("float", 3)
     normal[:] = near[:3]
-    back[:] = -near[:3]
+    back = -near[:3]
     na = support_face(shapes, i, corners, o, normal, _TILT, face_a)
     nb = support_face(shapes, j, corners, o, back, _TILT, face_b)
     first = n

@@ -321,9 +321,8 @@ def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]
     size = shapes.size[i]
     kind = shapes.kind[i]
     x = local("float", 3)
-    d = local("float", 3)
     r = round_of(shapes, i)
-    d[:] = p - r * n - (P[3::4] - o)
+    d = p - r * n - (P[3::4] - o)
     into_shape(P, d, x)
     if r > 0:
         half = size[1] if kind == CAPSULE else 0.0
@@ -367,11 +366,9 @@ def over_plane(
 ) -> int:
     """A plane and what is over it: its farthest point down."""
     P = shapes.pose[i]
-    down = local("float", 3)
     p = local("float", 3)
-    q = local("float", 3)
-    down[:] = -P[2::4]
-    q[:] = P[3::4] - o
+    down = -P[2::4]
+    q = P[3::4] - o
     if shapes.kind[j] == TRIANGLES:
         d = local("float", 3)
         into_shape(shapes.pose[j], down, d)
@@ -405,11 +402,10 @@ def over_field(
     is all below the ground, the way straight up to it counts.
     """
     P = shapes.pose[j]
-    down = local("float", 3)
     o = local("float", 3)
     p = local("float", 3)
     x = local("float", 3)
-    down[:] = -P[2::4]
+    down = -P[2::4]
     o[:] = P[3::4]
     support(shapes, i, corners, o, down, -1, p)
     r = round_of(shapes, i)

@@ -8,7 +8,7 @@ is nothing beyond it. Each such direction is an upper bound of the depth, the ne
 a lower one.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
 from kinetree.contact.collision.refine import refine
 from kinetree.contact.collision.support import support
 from kinetree.contact.collision.tables import Shapes
@@ -109,9 +109,7 @@ def thicken(
         side = cross(t, f)
         side = side / sqrt(side @ side)
         for _ in range(6):
-            f[0] = side[0]
-            f[1] = side[1]
-            f[2] = side[2]
+            f[:] = side
             add_difference(shapes, i, j, corners, o, f, 2, W, A, B, at)
             off = cross(W[2] - W[0], t)
             if sqrt(off @ off) > thin:
@@ -121,24 +119,18 @@ def thicken(
         if m == 2:
             side = side - t * (side @ t)
             side = side / sqrt(side @ side)
-            n[0] = side[0]
-            n[1] = side[1]
-            n[2] = side[2]
+            n[:] = side
             return 2
     if m == 3:
         up = cross(W[1] - W[0], W[2] - W[0])
         up = up / sqrt(up @ up)
         for _ in range(2):
-            f[0] = up[0]
-            f[1] = up[1]
-            f[2] = up[2]
+            f[:] = up
             add_difference(shapes, i, j, corners, o, f, 3, W, A, B, at)
             if abs((W[3] - W[0]) @ up) > thin:
                 return 4
             up = -up
-        n[0] = up[0]
-        n[1] = up[1]
-        n[2] = up[2]
+        n[:] = up
         return 3
     return m
 
@@ -226,7 +218,6 @@ def epa(
     offset = local("float", 1024)
     rim = local("int", 256, 2)
     f = local("float", 3)
-    centre = local("float", 3)
     pa = local("float", 3)
     pb = local("float", 3)
     for k in range(m):
@@ -234,9 +225,7 @@ def epa(
         A[k] = A4[k]
         B[k] = B4[k]
         at[k] = at4[k]
-    n[0] = 0.0
-    n[1] = 0.0
-    n[2] = 1.0
+    n[:] = vector(0.0, 0.0, 1.0)
     if m < 4 and thicken(shapes, i, j, corners, o, m, W, A, B, at, n) < 4:
         return FLAT, 0.0, 0.0
     scale = 0.0
@@ -247,7 +236,7 @@ def epa(
     turn = 0
     if cross(W[1] - W[0], W[2] - W[0]) @ (W[3] - W[0]) > 0:
         turn = 1
-    centre[:] = (W[0] + W[1] + W[2] + W[3]) / 4
+    centre = (W[0] + W[1] + W[2] + W[3]) / 4
     set_face(W, 0, 1 + turn, 2 - turn, centre, 0, face, normal, offset)
     set_face(W, 0, 3 - 2 * turn, 1 + 2 * turn, centre, 1, face, normal, offset)
     set_face(W, 1, 3 - turn, 2 + turn, centre, 2, face, normal, offset)
@@ -266,9 +255,7 @@ def epa(
         if lower >= best - 1e-12 * abs(best) - 1e-15 * scale:
             status = DONE
             break
-        f[0] = normal[near, 0]
-        f[1] = normal[near, 1]
-        f[2] = normal[near, 2]
+        f[:] = normal[near]
         add_difference(shapes, i, j, corners, o, f, count, W, A, B, at)
         w = W[count]
         height = f @ w

@@ -19,7 +19,7 @@ quarter of the spacing of the heights of each other. All is in coordinates of th
 
 from math import ceil, cos, sin
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.meshes import turn
 from kinetree.contact.collision.support import into_shape
@@ -127,13 +127,10 @@ def put_foot(
     j = touch.second
     n = touch.count
     s = local("float", 6)
-    d = local("float", 3)
     normal = local("float", 3)
     ground(shapes, j, x, y, s)
     up = sqrt(1 + s[1] * s[1] + s[2] * s[2])
-    d[0] = -s[1] / up
-    d[1] = -s[2] / up
-    d[2] = 1 / up
+    d = vector(-s[1] / up, -s[2] / up, 1 / up)
     gap = d[0] * (p[0] - x) + d[1] * (p[1] - y) + d[2] * (p[2] - s[0]) - radius
     if not gap <= touch.margin or n >= 60:
         return
@@ -179,11 +176,8 @@ def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
 @procedure
 def clearance_at(shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, y: float) -> float:
     """A measure of how near the ground is to what it is sampled against."""
-    g = local("float", 3)
     k = local("float", 3)
-    g[0] = x
-    g[1] = y
-    g[2] = height_at(shapes, j, x, y)
+    g = vector(x, y, height_at(shapes, j, x, y))
     if mode == ROUND:
         on_core(par, g, k)
         d = k - g
@@ -214,11 +208,8 @@ def conditions(
 ) -> "(float, float)":
     """Two residuals, their matrix, and the point of the shape."""
     s = local("float", 6)
-    g = local("float", 3)
     ground(shapes, j, x, y, s)
-    g[0] = x
-    g[1] = y
-    g[2] = s[0]
+    g = vector(x, y, s[0])
     if mode == FACE:
         J[0] = par[5] * s[3]
         J[1] = par[5] * s[4]
@@ -341,9 +332,8 @@ def settle(
 @procedure
 def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
     """Whether a point in coordinates of the field is within a box, cylinder or hull."""
-    d = local("float", 3)
     x = local("float", 3)
-    d[:] = p - L[3::4]
+    d = p - L[3::4]
     into_shape(L, d, x)
     size = shapes.size[i]
     tiny = 1e-9 * shapes.radius[i]
@@ -470,9 +460,7 @@ def settle_curve(
         by = curve[1] - p[1] if rim else 0.0
         bz = curve[2] - p[2] if rim else 0.0
         dz = p[2] - g[0]
-        r[0] = p[0] - x + g[1] * dz
-        r[1] = p[1] - y + g[2] * dz
-        r[2] = q[2] - g[1] * q[0] - g[2] * q[1]
+        r[:] = vector(p[0] - x + g[1] * dz, p[1] - y + g[2] * dz, q[2] - g[1] * q[0] - g[2] * q[1])
         met = abs(r[0]) + abs(r[1]) + abs(r[2]) <= _MET * size
         J[0, 0] = g[3] * dz - 1 - g[1] * g[1]
         J[0, 1] = g[4] * dz - g[1] * g[2]

@@ -11,7 +11,7 @@ Barycentric coordinates come from signed areas and volumes: M. Montanari, N. Pet
 (2017).
 """
 
-from kinetree.codegen.procedures import cross, local, procedure
+from kinetree.codegen.procedures import cross, local, procedure, vector
 from kinetree.contact.collision.support import support
 from kinetree.contact.collision.tables import Shapes
 
@@ -32,23 +32,17 @@ def on_segment(W: "float[4, 3]", p: int, q: int, weight: "float[4]", v: "float[3
         weight[k] = 0.0
     if s <= 0 or length <= 0:
         weight[p] = 1.0
-        v[0] = W[p, 0]
-        v[1] = W[p, 1]
-        v[2] = W[p, 2]
+        v[:] = W[p]
     elif s >= length:
         weight[q] = 1.0
-        v[0] = W[q, 0]
-        v[1] = W[q, 1]
-        v[2] = W[q, 2]
+        v[:] = W[q]
     else:
         f = s / length
         weight[p] = 1.0 - f
         weight[q] = f
         foot = W[p] + f * t
         slip = (foot @ t) / length  # at right angles to the segment, however near it is
-        v[0] = foot[0] - slip * t[0]
-        v[1] = foot[1] - slip * t[1]
-        v[2] = foot[2] - slip * t[2]
+        v[:] = foot - slip * t
     return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
 
 
@@ -77,9 +71,7 @@ def on_triangle(
             weight[p] = x / total
             weight[q] = y / total
             weight[r] = z / total
-            v[0] = foot[0]
-            v[1] = foot[1]
-            v[2] = foot[2]
+            v[:] = foot
             return h * h * area
     best = on_segment(W, p, q, weight, v)
     other = local("float", 4)
@@ -194,13 +186,8 @@ def gjk(
         m += 1
         square = 0.0
         if m == 1:
-            new[0] = 1.0
-            new[1] = 0.0
-            new[2] = 0.0
-            new[3] = 0.0
-            u[0] = w[0]
-            u[1] = w[1]
-            u[2] = w[2]
+            new[:] = vector(1.0, 0.0, 0.0, 0.0)
+            u[:] = w
             square = w @ w
         elif m == 2:
             square = on_segment(W, 0, 1, new, u)
@@ -219,9 +206,7 @@ def gjk(
             if stuck > _STUCK or square > vv * (1 + 4e-16):
                 return m - 1
         vv = square
-        v[0] = u[0]
-        v[1] = u[1]
-        v[2] = u[2]
+        v[:] = u
         kept = 0
         for k in range(m):
             if new[k] > 0:

@@ -149,15 +149,13 @@ def touch_triangle(
     Shape -2 is the triangle ``other_t`` of the mesh ``other``.
     """
     near = local("float", 10)
-    way = local("float", 3)
     back = local("float", 3)
     a = local("float", 3)
     b = local("float", 3)
-    u = local("float", 3)
     hint = local("int", 2)
     face_a = local("float", 16, 3)
     face_b = local("float", 16, 3)
-    way[:] = -normal
+    way = -normal
     hint[0] = -1
     hint[1] = -1
     if i >= 0:
@@ -169,7 +167,7 @@ def touch_triangle(
             return n
     if nearest(shapes, i, -1, corners, o, margin, way, near) == BEYOND or near[3] > margin:
         return n
-    u[:] = -near[:3]
+    u = -near[:3]
     found = allowed(shapes, j, t, corners, 0, normal, u)
     if found == 0:
         return n

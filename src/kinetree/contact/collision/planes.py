@@ -4,7 +4,7 @@ Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points
 ``margin`` of the plane i to ``touch``, after n others, and returns how many there are then.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -17,9 +17,7 @@ def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -
     """Height of the origin of shape j above plane i; the way up, and as j sees it."""
     p, q = shapes.pose[i], shapes.pose[j]
     x, y, z = p[2], p[6], p[10]
-    up[0] = x
-    up[1] = y
-    up[2] = z
+    up[:] = vector(x, y, z)
     m[:] = x * q[:3] + y * q[4:7] + z * q[8:11]
     return x * (q[3] - p[3]) + y * (q[7] - p[7]) + z * (q[11] - p[11])
 
@@ -55,9 +53,7 @@ def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
     """One point."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[j, 0]
     up = local("float", 3)
-    up[0] = p[2]
-    up[1] = p[6]
-    up[2] = p[10]
+    up[:] = p[2::4]
     gap = up[0] * (q[3] - p[3]) + up[1] * (q[7] - p[7]) + up[2] * (q[11] - p[11]) - radius
     if gap > margin:
         return n

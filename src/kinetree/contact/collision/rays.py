@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.distance import chosen_shapes, numbers_of, placed_poses
 from kinetree.contact.collision.fields import ground, height_at, spacing
 from kinetree.contact.collision.support import into_shape
@@ -167,17 +167,14 @@ def ray_shape(
     x = local("float", 3)
     v = local("float", 3)
     n = local("float", 3)
-    from_origin = local("float", 3)
-    from_origin[:] = p - P[3::4]
+    from_origin = p - P[3::4]
     into_shape(P, from_origin, x)
     into_shape(P, d, v)
     kind = shapes.kind[i]
     size = shapes.size[i]
     t = NONE
     if kind == PLANE:
-        n[0] = 0.0
-        n[1] = 0.0
-        n[2] = 1.0
+        n[:] = vector(0.0, 0.0, 1.0)
         if v[2] != 0.0:
             t = -x[2] / v[2]
     elif kind == SPHERE:
@@ -228,9 +225,7 @@ def ray_ellipsoid(
     t = entry(-half - root, -half + root)
     nx, ny, nz = (px + t * dx) / a, (py + t * dy) / b, (pz + t * dz) / c
     length = sqrt(nx * nx + ny * ny + nz * nz)
-    n[0] = nx / length
-    n[1] = ny / length
-    n[2] = nz / length
+    n[:] = vector(nx / length, ny / length, nz / length)
     return t
 
 
@@ -338,9 +333,7 @@ def ray_capsule(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]")
             high = max(high, -half + root)
     t = entry(low, high)
     z = x[2] + t * v[2]
-    n[0] = (x[0] + t * v[0]) / r
-    n[1] = (x[1] + t * v[1]) / r
-    n[2] = (z - min(max(z, -h), h)) / r
+    n[:] = vector((x[0] + t * v[0]) / r, (x[1] + t * v[1]) / r, (z - min(max(z, -h), h)) / r)
     return t
 
 
@@ -495,9 +488,7 @@ def ray_field(
     s = local("float", 6)
     ground(shapes, i, x[0] + t * v[0], x[1] + t * v[1], s)
     length = sqrt(1 + s[1] * s[1] + s[2] * s[2])
-    n[0] = -s[1] / length
-    n[1] = -s[2] / length
-    n[2] = 1 / length
+    n[:] = vector(-s[1] / length, -s[2] / length, 1 / length)
     return t
 
 

@@ -153,8 +153,7 @@ def stand(
     sz = size[2] * size[2]
     length = sqrt(sx * d[0] * d[0] + sy * d[1] * d[1] + sz * d[2] * d[2])
     out_of_shape(P, o, sx * d[0] / length, sy * d[1] / length, sz * d[2] / length, p)
-    s = local("float", 3)
-    s[:] = p - (P[3::4] - o)
+    s = p - (P[3::4] - o)
     for k in range(3):
         for c in range(3):
             square = (
@@ -358,9 +357,8 @@ def within(
 def within_polyhedron(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", slack: float) -> bool:
     """Whether a point is within a box or hull."""
     P = shapes.pose[i]
-    d = local("float", 3)
     x = local("float", 3)
-    d[:] = p - (P[3::4] - o)
+    d = p - (P[3::4] - o)
     into_shape(P, d, x)
     if shapes.kind[i] == BOX:
         past = abs(x[0]) - shapes.size[i, 0]

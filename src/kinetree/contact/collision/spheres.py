@@ -6,7 +6,7 @@ n)`` appends the points within ``margin`` to ``touch``, after n others, and retu
 are then; normals go from i to j.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure, sqrt, vector
 from kinetree.contact.collision.clipping import NEAR, put
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -41,16 +41,12 @@ def put_rounded(
     normal = local("float", 3)
     length = sqrt(square)
     if square > _TINY + _SAME * (ri + rj) * (ri + rj):
-        normal[0] = dx / length
-        normal[1] = dy / length
-        normal[2] = dz / length
+        normal[:] = vector(dx / length, dy / length, dz / length)
     else:
         length = dx * fallback[0] + dy * fallback[1] + dz * fallback[2]
         side = 1.0 if length >= 0 else -1.0
         length = side * length
-        normal[0] = side * fallback[0]
-        normal[1] = side * fallback[1]
-        normal[2] = side * fallback[2]
+        normal[:] = side * fallback
     h = (ri + length - rj) / 2
     gap = length - ri - rj
     a, b, c = x + h * normal[0], y + h * normal[1], z + h * normal[2]
@@ -65,9 +61,7 @@ def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n
     dx, dy, dz = q[3] - x, q[7] - y, q[11] - z
     ri, rj = shapes.size[i, 0], shapes.size[j, 0]
     up = local("float", 3)
-    up[0] = p[2]
-    up[1] = p[6]
-    up[2] = p[10]
+    up[:] = p[2::4]
     return put_rounded(x, y, z, ri, dx, dy, dz, rj, up, margin, touch, n, 0)
 
 
@@ -83,9 +77,7 @@ def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
     dy += t * q[6]
     dz += t * q[10]
     side = local("float", 3)
-    side[0] = q[0]
-    side[1] = q[4]
-    side[2] = q[8]
+    side[:] = q[::4]
     ri = shapes.size[i, 0]
     return put_rounded(x, y, z, ri, dx, dy, dz, radius, side, margin, touch, n, 0)
 
@@ -167,7 +159,6 @@ def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     p, q = shapes.pose[i], shapes.pose[j]
     radius, half = shapes.size[j, 0], shapes.size[j, 1]
     x = local("float", 3)
-    out = local("float", 3)
     seen_from(q, p[3], p[7], p[11], x)
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     u, w = 1.0, 0.0
@@ -190,9 +181,7 @@ def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
         end = 1.0
     if distance - shapes.size[i, 0] > margin:
         return n
-    out[0] = side * u
-    out[1] = side * w
-    out[2] = end * up
+    out = vector(side * u, side * w, end * up)
     return put_inwards(q, x, out, distance, shapes.size[i, 0], touch, n, 0)
 
 
@@ -214,14 +203,10 @@ def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     s = min(max(cosine * t + du, -hi), hi)
     across = local("float", 3)  # out of segments that cross: at right angles to both
     if slant < _PARALLEL:
-        across[0] = p[0]
-        across[1] = p[4]
-        across[2] = p[8]
+        across[:] = p[::4]
     else:
         length = sqrt(slant)
-        across[0] = ax / length
-        across[1] = ay / length
-        across[2] = az / length
+        across[:] = vector(ax / length, ay / length, az / length)
     low, high = max(du - abs(cosine) * hj, -hi), min(du + abs(cosine) * hj, hi)
     apart = _APART * (high - low)
     if slant > _ALONG or high - low <= NEAR * (hi + hj):

@@ -107,9 +107,7 @@ def support(
             if height > high:
                 best = k
                 high = height
-        out[0] = corners[best, 0]
-        out[1] = corners[best, 1]
-        out[2] = corners[best, 2]
+        out[:] = corners[best]
         return best
     kind = shapes.kind[i]
     P = shapes.pose[i]
