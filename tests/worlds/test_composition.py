@@ -155,8 +155,10 @@ def test_joints_that_start_beyond_their_limits_are_named():
     builder.body("link", joint=kt.Revolute("y"), inertia=kt.shapes.rod(1.0, mass=1.0),
                  limits=kt.Limits(lower=0.5, upper=1.0), joint_name="elbow")  # fmt: skip
     world = kt.World()
-    world.add(builder.build(), name="arm")
-    with pytest.warns(kt.SimulationWarning, match=r"'arm.elbow' by 0.5; .*limits=None"):
+    inside = world.add(builder.build(), name="inside")  # by default neutral, but within the limits
+    np.testing.assert_array_equal(inside.q, 0.5)
+    world.add(builder.build(), name="arm", q=[0.0])
+    with pytest.warns(kt.SimulationWarning, match=r"limits: 'arm.elbow' by 0.5; .*limits=None"):
         world.step()
 
 

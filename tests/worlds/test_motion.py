@@ -342,3 +342,31 @@ def test_moments_of_contacts_slow_down_a_spinning_disc_and_a_rolling_ball():
     assert np.hypot(along, about) == pytest.approx(weight, rel=1e-6)
     assert "moment [N·m]" in repr(table)
     assert "moment.z" in table.to_pandas()
+
+
+def test_contacts_and_joint_forces_by_part():
+    """Also of parts that are fixed to the world; names that are none are named."""
+    world = kt.World()
+    world.add_ground()
+    world.add(shapes.Box((0.2, 0.2, 0.2)), mass=2.0, name="box", at=(0, 0, 0.1))
+    arm = world.add("panda", name="arm", at=(2, 0, 0))
+    world.step(5)
+    table = world.contacts()
+    assert len(table.of("ground")) == len(table.between("ground", "box")) == 4
+    np.testing.assert_allclose(table.force_on("ground"), (0, 0, -2 * GRAVITY), atol=1e-4)
+    with pytest.raises(kt.UnknownNameError, match="has no part 'bix'; did you mean 'box'"):
+        table.of("bix")
+    tau = np.zeros(world.model.nv)
+    tau[arm.v_indices] = 1.0
+    other = world.copy()
+    world.step(2, tau={"arm": np.ones(9)})
+    other.step(2, tau=tau)
+    np.testing.assert_array_equal(world.q, other.q)
+    both = other.batch(2)
+    both.step(1, tau={"arm": np.ones((2, 9))})
+    world.step(1, tau=lambda t, q, qd: {"arm": np.ones(9)})
+    np.testing.assert_array_equal(both.q[1], world.q)
+    with pytest.raises(kt.ShapeError, match="tau of 'arm' must be 9 numbers"):
+        world.step(tau={"arm": np.ones(3)})
+    with pytest.raises(kt.ModelError, match="'box' of world 'world' has no actuators"):
+        world.step(control={"box": 0.0})

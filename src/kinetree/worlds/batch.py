@@ -19,7 +19,7 @@ from kinetree.quantities.actuators import driving_force
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
-from kinetree.worlds.stepping import Contacts, Report, listed, table, without_forces
+from kinetree.worlds.stepping import Contacts, Report, by_part, listed, table, without_forces
 
 if TYPE_CHECKING:
     from kinetree.worlds.whole import Simulated, State
@@ -161,7 +161,7 @@ class Worlds:
         if not self._is_checked:
             self._is_checked = True
             self._steps._warn_inside(self.q[0])
-        before, drives = self.failed, self._drives
+        before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
         held = not (callable(control) or callable(tau) or self._steps.laws)
         held = held and (control is None or (drives.is_simple and not drives.states.size))
         many, left = (n if held else 1), n
@@ -392,8 +392,8 @@ def _changed(world, columns, k) -> Model:
     model = world.model
     geometry, inertia = list(model.geometry), dict(enumerate(model.inertia))
     actuators = list(model.actuators)
-    for what, by_part in columns.items():
-        for name, values in by_part.items():
+    for what, given in columns.items():
+        for name, values in given.items():
             x = float(values[k])
             bodies = {*range(model.body_count + 1)} if not name else {*world[name].numbers}
             own = [

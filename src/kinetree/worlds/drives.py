@@ -79,6 +79,11 @@ class Drives:
             u = np.zeros((n, self.count))
             for name, values in control.items():
                 at, values = parts(name), np.asarray(values, dtype=float)
+                if not len(at):
+                    raise ModelError(
+                        f"{name!r} of world {self.model.name!r} has no actuators to control; give "
+                        f"joint forces, step(tau=...)"
+                    )
                 if values.shape not in ((), (len(at),), (n, len(at))):
                     raise ShapeError(
                         f"control of {name!r} must be {len(at)} numbers, one for each of its "

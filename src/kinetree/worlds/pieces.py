@@ -6,7 +6,6 @@ Postures of the same name are one posture of the world.
 """
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,9 @@ import numpy as np
 
 from kinetree import samples
 from kinetree.contact.collision.distance import distance
-from kinetree.errors import LoadError, ModelError, ModelWarning
+from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
-from kinetree.loaders.load import load
+from kinetree.loaders.load import announced, read
 from kinetree.loaders.meshes import mesh_inertia
 from kinetree.model import Body, Model, Posture, shapes
 from kinetree.model.actuator import command_vectors, commands_of
@@ -94,7 +93,12 @@ def robot(model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any) ->
     """The piece of a model in a posture, in positions (nq,), or where it starts by itself."""
     require_none_moved(model)
     named = {p.name: p for p in model.postures}
-    usual = next((named[name] for name in ("home", *PLACED) if name in named), model.neutral())
+    within = np.clip(model.neutral(), *model.position_limits)
+    usual = next((named[name] for name in ("home", *PLACED) if name in named), within)
+    if prefix:  # shapes of its base are called by it
+        base = [replace(g, link=g.link or model.base_name) if g.body == 0 else g
+                for g in model.geometry]  # fmt: skip
+        model = model.replace(geometry=base) if any(g.body == 0 for g in base) else model
     given = usual if q is None else q
     given = model.posture(given) if isinstance(given, str) else given
     if isinstance(given, Posture):
@@ -239,12 +243,10 @@ def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
     """The model in a file, on a free joint where ``fixed`` is False, or the sample of that name."""
     path = Path(name)
     if path.exists():
-        model = load(path)
+        model = announced(read(path), stacklevel=4)
         if fixed is not False or _is_free(model):
             return model
-        with warnings.catch_warnings():  # the same notices
-            warnings.simplefilter("ignore", ModelWarning)
-            return load(path, floating_base=True)
+        return read(path, floating_base=True).model  # with the same notices
     if str(name) in samples.names():
         return samples.load(str(name))
     known = samples.names()

@@ -1,7 +1,8 @@
 """Steps of a world, with the memory of the solver, the table of contacts and the report."""
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple
@@ -10,13 +11,21 @@ import numpy as np
 
 from kinetree.contact.contacts import contact_axes, velocity
 from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
-from kinetree.errors import ShapeError, SimulationError, SimulationWarning, need
+from kinetree.errors import (
+    ShapeError,
+    SimulationError,
+    SimulationWarning,
+    UnknownNameError,
+    need,
+)
 from kinetree.integration.breakdown import NamingTime
 from kinetree.quantities.actuators import needs_of
 from kinetree.simulation.controllers import call_with_model
 from kinetree.simulation.setup import effects_of
+from kinetree.spelling import did_you_mean
 from kinetree.worlds.drives import Drives, drive
 
 
@@ -34,6 +43,7 @@ class Contacts:
         slip: velocity of the second body against the first in the plane of contact [m/s], (n, 3).
         moment: on the second body at the point, of torsional friction about the normal and of
             rolling friction about the tangents, in world coordinates [N·m], (n, 3).
+        known: names of all bodies and shapes of the world.
     """
 
     names: tuple[str, ...]
@@ -44,6 +54,7 @@ class Contacts:
     force: np.ndarray
     slip: np.ndarray
     moment: np.ndarray
+    known: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self):
         return len(self.gap)
@@ -54,29 +65,37 @@ class Contacts:
         return np.einsum("ni,ni->n", self.force, self.normal)
 
     def between(self, first: str, second: str) -> "Contacts":
-        """Those between two bodies, in either order; of a robot ``left``, all its bodies."""
-        return self._some([
-            (_is(a, first) and _is(b, second)) or (_is(a, second) and _is(b, first))
-            for a, b in self.bodies
-        ])  # fmt: skip
+        """Those between two bodies or parts, in either order; of a robot, all its bodies."""
+        one, two = self._sides(first), self._sides(second)
+        return self._some((one & two[:, ::-1]).any(axis=1))
 
     def of(self, name: str) -> "Contacts":
-        """Those of one body, or of a robot."""
-        return self._some([_is(a, name) or _is(b, name) for a, b in self.bodies])
+        """Those of one body or part, such as a robot or the ground."""
+        return self._some(self._sides(name).any(axis=1))
 
     def force_on(self, name: str) -> np.ndarray:
-        """Sum of the contact forces on a body or robot from others [N], (3,)."""
-        total = np.zeros(3)
-        for (a, b), f in zip(self.bodies, self.force, strict=True):
-            total += f * (int(_is(b, name)) - int(_is(a, name)))
-        return total
+        """Sum of the contact forces on a body or part from others [N], (3,)."""
+        side = self._sides(name).astype(float)
+        return (side[:, 1] - side[:, 0]) @ self.force
+
+    def _sides(self, name):
+        """Which bodies of the contacts have a name, or belong to that part, (n, 2)."""
+        shapes = [x.rpartition(":")[0].split("/") for x in self.names]
+        found = np.array([
+            [_is(body, name) or _is(shape, name) for body, shape in zip(*pair, strict=True)]
+            for pair in zip(self.bodies, shapes, strict=True)
+        ], dtype=bool).reshape(-1, 2)  # fmt: skip
+        if self.known and not any(_is(x, name) for x in self.known):
+            hint = did_you_mean(str(name), self.known)
+            raise UnknownNameError(f"the world of these contacts has no part {name!r}; {hint}")
+        return found
 
     def _some(self, mask):
         k = np.flatnonzero(mask)
         names = ("point", "normal", "gap", "force", "slip", "moment")
         arrays = {x: getattr(self, x)[k] for x in names}
         rows = {x: tuple(getattr(self, x)[i] for i in k) for x in ("names", "bodies")}
-        return Contacts(**rows, **arrays)
+        return Contacts(**rows, **arrays, known=self.known)
 
     def to_pandas(self) -> Any:
         """A table with a row for each contact."""
@@ -111,7 +130,7 @@ class Contacts:
 
 
 def _is(body, name):
-    return body == name or body.startswith(f"{name}.")
+    return body == name or body.startswith((f"{name}.", f"{name}["))
 
 
 class Report(NamedTuple):
@@ -429,6 +448,7 @@ def table(model, found, force, moment, speed) -> Contacts:
     return Contacts(
         found.names, tuple((names[a], names[b]) for a, b in bodies), found.point, found.normal,
         found.gap, *(np.einsum("nk,nki->ni", x, axes) for x in parts),
+        known=(*names, *names_of(model).own),
     )  # fmt: skip
 
 
@@ -439,10 +459,28 @@ def _joined(total, residuals):
 def _reader(tau, model):
     """A function ``(t, q, qd)`` to joint forces, (nv,)."""
     if callable(tau):
-        function = call_with_model(tau, model)
-        return lambda t, q, qd: _checked(function(t, q, qd), model)
+        return lambda t, q, qd: _checked(tau(t, q, qd), model)
     value = np.zeros(model.nv) if tau is None else _checked(tau, model)
     return lambda t, q, qd: value
+
+
+def by_part(tau, world, n=None):
+    """Joint forces, (nv,) or (n, nv), where they are given by part, ``{"left": (nv,)}``."""
+    if callable(tau):
+        function = call_with_model(tau, world.model)
+        return lambda t, q, qd: by_part(function(t, q, qd), world, n)
+    if not isinstance(tau, Mapping):
+        return tau
+    found = np.zeros((n or 1, world.model.nv))
+    for name, values in tau.items():
+        at = world[name].v_indices
+        if np.shape(values) not in ((len(at),), (n, len(at))):
+            raise ShapeError(
+                f"tau of {name!r} must be {len(at)} numbers, one for each of its velocities, got "
+                f"shape {np.shape(values)}"
+            )
+        found[:, at] = values
+    return found if n else found[0]
 
 
 def _checked(tau, model):

@@ -33,7 +33,7 @@ from kinetree.spelling import did_you_mean
 from kinetree.worlds import pieces
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
-from kinetree.worlds.stepping import Contacts, Report
+from kinetree.worlds.stepping import Contacts, Report, by_part
 from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load, save
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class World:
             at: position (3,), pose (4, 4) or ``Plucker``; of several copies an array (n, 3) or
                 (n, 4, 4), or a list of these: then a list of parts is returned.
             q: of a robot: positions (nq,) or the name of a posture; by default its posture
-                ``home``, else where its file puts it, or neutral.
+                ``home``, else where its file puts it, or neutral, within the limits of joints.
             qd: velocities at the start, (nv,).
             mass: of an object [kg]; its inertia is that of solids of uniform density.
             density: in place of the mass [kg/m³]. With neither, and no ``inertia``, the shapes are
@@ -258,11 +258,14 @@ class World:
         """
         model, found = self.model, self.scene.contacts(self.q, margin=margin)
         owner = {i: name for name in self for i in self[name].numbers}
+        bases = {piece.prefix + piece.model.base_name: piece.name for piece in self._pieces
+                 if piece.model is not None and piece.prefix}  # fmt: skip
         shapes = dict(zip(names_of(model).own, model.geometry, strict=True))
         names: list[tuple[str, str]] = []
         for name, gap in zip(found.names, found.gap, strict=True):
             a, b = (shapes[x] for x in name.rpartition(":")[0].split("/"))
-            if gap < margin - 1e-9 and a.body and b.body and owner[a.body] == owner[b.body]:
+            of_a, of_b = (owner.get(x.body) or bases.get(x.link) for x in (a, b))
+            if gap < margin - 1e-9 and of_a is not None and of_a == of_b:
                 names.append((_link_of(model, a), _link_of(model, b)))
         names = list(dict.fromkeys(names))
         for a, b in names:
@@ -506,7 +509,7 @@ class World:
             control: of the actuators of all robots, (number of actuators,); or by name of the
                 part, ``{"left": u}``; or a function ``(t, q, qd)`` that returns either, called
                 before every step. Without it actuators exert nothing.
-            tau: joint forces, (nv,), beside them, or a function ``(t, q, qd)``.
+            tau: joint forces beside them, (nv,), by part as well, or a function ``(t, q, qd)``.
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be a whole number of steps, got {n!r}")
@@ -520,6 +523,7 @@ class World:
             if tau is None and n and callable(control):
                 steps.follow(whole, self._time, h, int(n), control, self._actuators)
             elif not (tau is None and n and steps.go_on(whole, h, n, control)):
+                tau = by_part(tau, self)
                 steps.advance(whole, self._time, h, int(n), control, tau, self._actuators)
         finally:  # a controller may fail on the way
             self._is_stepping = False
