@@ -18,6 +18,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support import entered, pytorch_here
 
+gc.disable()  # until everything is imported and collected
+
 settings.register_profile(
     "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -170,6 +172,7 @@ def pytest_collection_finish():
         COLLECTED.touch()
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 10, 5)
 
 

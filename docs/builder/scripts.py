@@ -105,8 +105,11 @@ class Shown:
         return "\n".join(lines)
 
 
-def run(script: Script, folder) -> Shown:
-    """Execute a script cell by cell, with ``folder`` as current folder."""
+def run(script: Script, folder, draft=False) -> Shown:
+    """Execute a script cell by cell, with ``folder`` as current folder.
+
+    ``draft``: figures are drawn once, and small, which is enough to see that they can be.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -121,7 +124,9 @@ def run(script: Script, folder) -> Shown:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 exec(compile("\n" * line + code, str(script.path), "exec"), names)
-            _save_figures(number)
+            _save_figures(
+                number, **({"dpi": 40} if draft else {"dpi": 130, "bbox_inches": "tight"})
+            )
             printed.append(out.getvalue())
             files.append(tuple(p.name for p in _shown_files(folder) if p.name not in before))
     return Shown(script, tuple(printed), tuple(files), folder)
@@ -139,11 +144,11 @@ def _shown_files(folder):
     return sorted(p for p in folder.iterdir() if p.suffix in SHOWN)
 
 
-def _save_figures(number):
+def _save_figures(number, **how):
     import matplotlib.pyplot as plt
 
     for count, figure in enumerate(plt.get_fignums(), 1):
-        plt.figure(figure).savefig(f"figure_{number}_{count}.png", dpi=130, bbox_inches="tight")
+        plt.figure(figure).savefig(f"figure_{number}_{count}.png", **how)
     plt.close("all")
 
 
