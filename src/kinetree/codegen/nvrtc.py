@@ -14,7 +14,6 @@ OPTIONS = ("--std=c++17", "--disable-warnings")
 
 QUICKLY = ("--Ofast-compile=min",)
 """For long programs: a third less time, and fewer registers spilled."""
-_QUICK = (13, 0)  # NVRTC that has it
 
 _LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
 
@@ -88,11 +87,11 @@ def compiled(text: str, device: int, options=()) -> bytes:
     nvrtc = _nvrtc()
     program = nvrtc.createProgram(text, "kernel.cu", (), ())
     try:
-        known = tuple(nvrtc.getVersion()) >= _QUICK
-        options = [x for x in options if known or x not in QUICKLY]
         nvrtc.compileProgram(program, (*OPTIONS, f"-arch=sm_{architecture(device)}", *options))
         return nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
+        if set(QUICKLY) & set(options):  # an older NVRTC, or what is wrong is said without it
+            return compiled(text, device, tuple(x for x in options if x not in QUICKLY))
         raise BackendError(
             f"NVRTC does not compile a kernel ({error}): {nvrtc.getProgramLog(program)[:2000]}"
         ) from error

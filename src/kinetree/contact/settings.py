@@ -44,7 +44,7 @@ class Accuracy(NamedTuple):
 
 
 DOUBLE = Accuracy(DEEP, CLOSED, GROWN, SAME, SETTLED, 0.0, 0)
-SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 1e-5, 32)
+SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 2.5e-5, 32)
 
 
 @dataclass(frozen=True)
