@@ -311,8 +311,9 @@ def test_cuda_code_takes_the_same_steps_in_one_launch(monkeypatch, tmp_path):
             arrays=None if device == "cpu" else "cupy",
         )  # fmt: skip
         launches.clear()
-        for _ in range(5):  # a new episode among them
-            _seen, *_, told = env.step(np.zeros((4, 1)))
+        for k in range(5):  # a new episode among them, and an action that is not a number
+            *_, told = env.step(np.array([[0.0], [0], [np.nan if k == 1 else 0], [0]]))
+            assert np.asarray(told["failed"]).tolist() == [False, False, k == 1, False]
         assert [name for name, *_ in launches] == ["Environment.step"] * 5 * (device == "cuda")
         assert np.asarray(told["error"]).max() < 1e-5
     here, there = ours.values()

@@ -178,6 +178,7 @@ class Program:
         graph: the expressions.
         roots: node number of every scalar of every output, in order.
         checks: conditions that must hold at run time, with what to say when one does not.
+        total: whether results are meant for inputs that are not finite, too.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Program:
     graph: Graph
     roots: tuple
     checks: tuple = field(default=())
+    total: bool = False
 
     @property
     def wanted(self) -> tuple:

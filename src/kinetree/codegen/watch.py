@@ -51,6 +51,8 @@ def hidden_inputs(program) -> set:
     hyperbolic tangent, which have limits, or a choice. A sine and a cosine of such an angle are
     NaN, and so is all that is divided by what they enter.
     """
+    if program.total:
+        return set()
     nodes, found, seen = program.graph.nodes, set(), set()
     waiting = []  # nodes, and whether a NaN would be hidden as well
     for i in program.graph.reachable(program.wanted):

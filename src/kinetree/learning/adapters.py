@@ -114,13 +114,12 @@ def sb3_env(env: Environment) -> Any:
 
         def step_wait(self):
             """A control step with the actions that were kept."""
-            seen, reward, ended, late, told = (
-                {k: _numpy(v) for k, v in x.items()} if isinstance(x, dict) else _numpy(x)
-                for x in env.step(self.actions)
-            )
+            *results, told = env.step(self.actions)
+            seen, reward, ended, late = map(_numpy, results)
+            final = _numpy(told["final_observation"])
             infos: list[dict] = [{} for _ in range(env.worlds)]
             for k in np.flatnonzero(ended | late):
-                infos[k]["terminal_observation"] = told["final_observation"][k]
+                infos[k]["terminal_observation"] = final[k]
                 infos[k]["TimeLimit.truncated"] = bool(late[k])
             return seen, reward, ended | late, infos
 
@@ -152,6 +151,7 @@ def rsl_rl_env(env: Environment) -> Any:
     It takes an environment with ``arrays="torch"``.
     """
     tensordict = need("tensordict", "rsl_rl_env", "rsl-rl")
+    torch = need("torch", "rsl_rl_env", "rsl-rl")
     rsl_rl = need("rsl_rl.env", "rsl_rl_env", "rsl-rl")
 
     class RslRlEnv(rsl_rl.VecEnv):
@@ -179,7 +179,7 @@ def rsl_rl_env(env: Environment) -> Any:
         def step(self, actions):
             """Observations, rewards, whether episodes are over, and which for their length."""
             self.seen, reward, ended, late, _ = env.step(actions)
-            over = (ended | late).long()
+            over = torch.logical_or(ended, late).long()
             return self.get_observations(), reward, over, {"time_outs": late}
 
     return RslRlEnv()

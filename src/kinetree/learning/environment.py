@@ -1,6 +1,7 @@
 """Environments for reinforcement learning: many worlds, one compiled call for a control step."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class Environment:
             model, contact, controls=controls, dt=dt, integrator=integrator, forces=forces,
             friction=friction, limits=limits, dtype=self._place.dtype,
         )  # fmt: skip
-        delays = (delay, delay) if np.ndim(delay) == 0 else tuple(delay)
+        delays = delay if isinstance(delay, tuple) else (delay, delay)
         delays = tuple(whole_number(x, "delay") for x in delays)
         self.action_size = _action_size(model, act)
         self.program = ControlStep(
@@ -317,7 +318,7 @@ class Environment:
             graph.checks.clear()  # worlds that fail begin anew: see ``ControlStep``
             return tuple(np.asarray(x) for x in found)
 
-        traced = Traced(lambda: trace(text, inputs, what), None)
+        traced = Traced(lambda: replace(trace(text, inputs, what), total=True))
         kernel = kernel_for(
             self.model, f"Environment.{what}", inputs, traced.program.outputs, traced,
             reference=lambda arrays: evaluated(kernel.program, arrays),
@@ -337,7 +338,9 @@ def _kernels(**given):
                 f"Environment: {role} becomes part of a compiled step and must be a function under "
                 f"@kinetree.kernel, got {kernel!r}"
             )
-        for kind in RANDOM if kernel is not None else ():
+        for kind in RANDOM:
+            if kernel is None:
+                continue
             p = kernel.signature.parameters.get(kind)
             if p is not None and not (isinstance(p.annotation, tuple) and len(p.annotation) == 1):
                 raise TypeError(

@@ -127,7 +127,7 @@ def train(
                 actions = policy.distribution(seen)
                 action = actions.sample()
                 after, reward, ended, late, told = env.step(action)
-                keep = (ended | late).float()
+                keep = torch.logical_or(ended, late).float()
                 # what is cut short goes on in expectation
                 rest = policy.value(told["final_observation"]) * late.float()
                 found.append((seen, action, actions.log_prob(action).sum(-1), policy.value(seen),

@@ -24,8 +24,9 @@ from kinetree.learning.physics import Physics
 from kinetree.learning.random import WORD
 from kinetree.spelling import did_you_mean
 
-FAR = 1e6
-"""A variable beyond this, or one that is not a number, ends the episode: the world has failed."""
+FAR, FINITE = 1e6, 1e30
+"""A joint variable beyond the first, or another number beyond the second, or one that is not a
+number, ends the episode: the world has failed."""
 RANDOM = ("uniform", "normal")
 OWN = ("q", "qd", "tick", "steps", "action", "history", "force", "delay")
 """States that every environment may have; others are those that ``reset`` returns."""
@@ -91,7 +92,7 @@ class ControlStep:
         state = state | {"steps": state["steps"] + 1, "action": action}
         if old is not None:
             state["history"] = np.array(history[:-1])
-        fine = _is_finite([*state["q"], *state["qd"]])
+        fine = _is_fine(state)
         more = {"previous_action": previous, "tau": tau}
         ended = self._ended(state, arguments, draws, more) | ~fine
         late = state["steps"] >= (self.episode or np.inf)
@@ -250,11 +251,13 @@ def _next(counter):
     return select(counter >= WORD * WORD - 1, 0.0, counter + 1)
 
 
-def _is_finite(numbers):
-    """Whether all numbers are, and within ``FAR``."""
-    fine = np.abs(numbers[0]) < FAR
-    for x in numbers[1:]:
-        fine = fine & (np.abs(x) < FAR)
+def _is_fine(state):
+    """Whether the mechanism is within ``FAR``, and all other numbers are finite."""
+    fine = True
+    for name, value in state.items():
+        most = FAR if name in ("q", "qd") else FINITE
+        for x in np.ravel(value) if name not in ("tick", "steps") else ():
+            fine = (np.abs(x) < most) & fine
     return fine
 
 
