@@ -125,6 +125,18 @@ def test_batches_are_single_worlds_to_the_bit_on_any_number_of_threads(sleeping)
     np.testing.assert_array_equal(worlds.q[4], again.q)
 
 
+def test_loops_of_samples_remember_what_is_their_own():
+    world = kt.World()
+    world.add("four_bar")
+    tau = np.array([[0.5, 0.0, 0.0], [-2.0, 0.0, 0.0]])
+    worlds, single = world.batch(2), [world.copy() for _ in range(2)]
+    for _ in range(3):
+        worlds.step(5, tau=tau)
+        for k, x in enumerate(single):
+            x.step(5, tau=tau[k])
+            np.testing.assert_array_equal(worlds.q[k], x.q)
+
+
 def test_one_world_that_fails_does_not_lose_the_batch():
     world = crowd()
     worlds = world.batch(6)

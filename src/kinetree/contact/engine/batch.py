@@ -283,6 +283,7 @@ def carry(a: Parts, b: Many, w: int, back: bool) -> int:
     at = copied(rows.stop_kept, rows.stops, b.row, at, back)
     at = copied(rows.dry_kept, rows.dry, b.row, at, back)
     at = copied(rows.loop_kept, rows.loops, b.row, at, back)
+    at = copied(rows.loop_ended, rows.loops, b.row, at, back)
     at = copied(z.tau, m.nv, b.row, at, back)
     at = w * b.whole
     if back:
@@ -593,7 +594,8 @@ class EngineBatch:
         trees, rows = e.problem.trees, e.rows
         names = {
             "q": nq, "v": nv, "time": 1, "change": nv, "last": nv, "energy": trees,
-            "stop_kept": rows.stops, "dry_kept": rows.dry, "loop_kept": rows.loops, "tau": nv,
+            "stop_kept": rows.stops, "dry_kept": rows.dry, "loop_kept": rows.loops,
+            "loop_ended": rows.loops, "tau": nv,
         }  # fmt: skip
         width, whole = sum(names.values()), 3 + 3 * trees
         self.many = Many(
@@ -863,7 +865,7 @@ class EngineBatch:
 
 
 _NONE = np.zeros(0)
-_MEMORY = ("change", "last", "energy", "stop_kept", "dry_kept", "loop_kept", "tau")
+_MEMORY = ("change", "last", "energy", "stop_kept", "dry_kept", "loop_kept", "loop_ended", "tau")
 _WHOLE = ("follows", "energy_known", "sleeps", "pile", "calm")
 _OF_CONTACTS = {
     "key": (np.int64, 3), "kept": (float, 6), "ended": (float, 3), "place": (float, 18),
