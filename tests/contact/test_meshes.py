@@ -1,5 +1,8 @@
 """Triangle meshes: patches on flat ones, edges inside of a surface, concave ones, mesh on mesh."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
@@ -129,3 +132,40 @@ def test_mesh_on_mesh_is_as_hull_on_hull(files, rng):
         np.testing.assert_allclose(
             np.ptp(one.point, axis=0), np.ptp(other.point, axis=0), atol=1e-6
         )
+
+
+def test_thin_sheets_stop_what_is_fast_or_warn_of_its_turns(files):
+    """Cubes of 4 cm at 100 m/s, 20 cm a step, against a sheet of single triangles."""
+    for seed, spin in ((0, 0.0), (1, 0.0), (2, 0.0), (13, 20.0), (4, 20.0)):
+        rng = np.random.default_rng(seed)
+        world = kt.World()
+        world.add(Mesh(files["floor"], convex=False))
+        v = np.array([*(20 * rng.normal(size=2) * (spin > 0)), -100.0])
+        place = *(0 * v[:2]), rng.uniform(0.05, 0.4)
+        spins = spin * rng.normal(size=3)
+        world.add(Box((0.04,) * 3), mass=0.1, at=place, velocity=v, spin=spins, name="cube")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            world.step(3)
+            world.step(3)
+        texts = [str(w.message) for w in said]
+        assert len(texts) <= 1  # once
+        if texts:
+            assert spin
+            assert re.match(
+                r"body 'cube' turns by \d\S* rad in one step of 0\.002 s\. .*Take steps of",
+                texts[0],
+            )
+        else:
+            assert world["cube"].position[2] > 0.0199
+    assert texts
+
+
+@pytest.mark.parametrize("tier", ["general", "specialised"])
+def test_bodies_that_turn_over_1_rad_in_a_step_are_named(tier):
+    model = on(Box((0.3, 0.2, 0.4)), Plane())
+    q, qd = at(np.eye(3), (0, 0, 0.2)), np.array([0, 0, 700.0, 0, 0, 0])
+    contact = TimeStepping(Scene(model, friction=0.0))
+    said = pytest.warns(kt.SimulationWarning, match=r"body 'thing' turns by 1\.4 rad in one step")
+    with kt.tier(tier), said:
+        kt.simulate(model, q, qd, duration=0.01, dt=0.002, contact=contact)

@@ -833,6 +833,7 @@ class EngineBatch:
             if all(turn.world >= turn.end for _, turn in team):
                 break
             self._have_room(2 * b.room)  # while no thread is at it
+        max((e for e, _ in team), key=lambda e: e.s.turn).warn_of_turning()
 
     # --- what is reported --------------------------------------------------------------------
 

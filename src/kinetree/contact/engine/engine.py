@@ -1,5 +1,6 @@
 """The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
-from kinetree.contact.collision.tables import place_shapes
+from kinetree.contact.collision.tables import TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import step as of_step
 from kinetree.contact.engine.energy import Balance
@@ -23,14 +24,15 @@ from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
-from kinetree.errors import SingularError
+from kinetree.errors import SimulationWarning, SingularError
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_passive_forces, joint_values
 from kinetree.model.model import Model
 
-__all__ = ["Engine", "Memory", "Stepped"]
+__all__ = ["Engine", "Memory", "Stepped", "warn_of_turning"]
 
+_TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 
 
@@ -158,6 +160,7 @@ class Engine:
             total=self._total, sleep=self.sleep,
         )  # fmt: skip
         self._current: Memory | None = None
+        self._has_warned = False
         self._names: dict[tuple[int, int], str] = {}
 
     # --- tables -----------------------------------------------------------------------------------
@@ -295,7 +298,18 @@ class Engine:
                 return count - left
             self._help(code)
             code = take_steps(self.parts, left)
+        self.warn_of_turning()
         return count
+
+    def warn_of_turning(self) -> None:
+        """Warn, once, of a body that turns so far in a step that contacts may be missed."""
+        s = self.s
+        if s.turn > (_TURN / 2) ** 2 and not self._has_warned:
+            most = _TURN / 2 if TRIANGLES in self.tables.shapes.kind else _TURN
+            angle = float(np.sqrt(s.turn))
+            if angle > most:
+                self._has_warned = True
+                warn_of_turning(self.tree.body_names[s.turner], angle, s.h)
 
     @property
     def drive(self) -> Array:
@@ -499,6 +513,18 @@ _TERMS = {
     "to_middle": "moved", "to_end": "moved", "to_shifted": "moved", "terms": "terms",
     "bias": "bias", "energy_before": "energies", "energy_after": "energies",
 }  # fmt: skip
+
+
+def warn_of_turning(body: str, angle: float, h: float) -> None:
+    """Warn of a body that turns by an angle [rad] in a step of ``h`` seconds."""
+    warnings.warn(
+        f"body {body!r} turns by {angle:.2g} rad in one step of {h:g} s. Contacts are found once a "
+        f"step: what turns by more than {_TURN:g} rad ({_TURN / 2:g} rad beside triangle meshes, "
+        f"which are thin sheets) may be inside others, or beyond a sheet, before it is seen. Take "
+        f"steps of {h * _TURN / 4 / angle:.1g} s, or thick shapes in place of sheets",
+        SimulationWarning,
+        stacklevel=5,
+    )
 
 
 def tied_code(kernel, *arrays) -> Code:

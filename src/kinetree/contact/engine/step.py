@@ -16,7 +16,7 @@ second problem with the same matrices and without friction, no faster than the c
 from kinetree.codegen.procedures import invoke, procedure, record, sqrt
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
-from kinetree.contact.collision.tables import Found, Shapes, Special, Touch, place_shapes
+from kinetree.contact.collision.tables import SPHERE, Found, Shapes, Special, Touch, place_shapes
 from kinetree.contact.engine.energy import Balance, balanced, energy_of_trees
 from kinetree.contact.engine.mechanism import (
     Mechanism,
@@ -148,6 +148,8 @@ class Step:
         work: of all forces [J].
         culprit: variable that moves no inertia.
         near: gap below which contacts had to be looked at [m].
+        turn: largest angle, squared, by which a body with a shape has turned in a step [rad²], and
+            turner: that body, since the engine was made.
         passes, tried, newton, factored: effort of the last step;  unsolved: islands without a
             solution.
     """
@@ -199,6 +201,8 @@ class Step:
     work: float
     culprit: int
     near: float
+    turn: float
+    turner: int
     alpha: float
     passes: int
     tried: int
@@ -224,6 +228,17 @@ def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) ->
         if time * time * (x * x + y * y + z * z) > shapes.thin[n] * shapes.thin[n]:
             return True
     return False
+
+
+@procedure
+def note_turns(s: Step, m: Mechanism, shapes: Shapes):
+    """Remember which body turns farthest in a step; spheres turn as they like."""
+    for n in range(shapes.count):
+        t = m.twist[shapes.body[n]]
+        angle = s.h * s.h * (t[0] * t[0] + t[1] * t[1] + t[2] * t[2])
+        if angle > s.turn and shapes.kind[n] != SPHERE:
+            s.turn = angle
+            s.turner = shapes.body[n]
 
 
 @procedure
@@ -722,6 +737,7 @@ def take_step(a: Parts) -> int:
             break
     account(s, m, p, rows, b, k)
     body_velocities(m, s.after, m.twist)
+    note_turns(s, m, shapes)
     slips(m, rows, f, m.twist)
     remember(p, rows, f, s.h, True, z)
     s.part[0] = beta
