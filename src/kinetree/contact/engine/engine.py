@@ -30,7 +30,7 @@ from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_passive_forces, joint_values
 from kinetree.model.model import Model
 
-__all__ = ["Engine", "Memory", "Stepped", "warn_of_turning"]
+__all__ = ["Engine", "Memory", "Stepped"]
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
@@ -303,13 +303,22 @@ class Engine:
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
-        s = self.s
-        if s.turn > (_TURN / 2) ** 2 and not self._has_warned:
-            most = _TURN / 2 if TRIANGLES in self.tables.shapes.kind else _TURN
-            angle = float(np.sqrt(s.turn))
-            if angle > most:
-                self._has_warned = True
-                warn_of_turning(self.tree.body_names[s.turner], angle, s.h)
+        s, kinds = self.s, self.tables.shapes.kind
+        if s.turn <= (_TURN / 2) ** 2 or self._has_warned:
+            return
+        angle = float(np.sqrt(s.turn))
+        if angle <= _TURN and TRIANGLES not in kinds:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"body {self.tree.body_names[s.turner]!r} turns by {angle:.2g} rad in one step of "
+            f"{s.h:g} s. Contacts are found once a step: what turns by more than {_TURN:g} rad "
+            f"({_TURN / 2:g} rad beside triangle meshes, which are thin sheets) may be inside "
+            f"others, or beyond a sheet, before it is seen. Take steps of "
+            f"{s.h * _TURN / 4 / angle:.1g} s, or thick shapes in place of sheets",
+            SimulationWarning,
+            stacklevel=4,
+        )
 
     @property
     def drive(self) -> Array:
@@ -513,18 +522,6 @@ _TERMS = {
     "to_middle": "moved", "to_end": "moved", "to_shifted": "moved", "terms": "terms",
     "bias": "bias", "energy_before": "energies", "energy_after": "energies",
 }  # fmt: skip
-
-
-def warn_of_turning(body: str, angle: float, h: float) -> None:
-    """Warn of a body that turns by an angle [rad] in a step of ``h`` seconds."""
-    warnings.warn(
-        f"body {body!r} turns by {angle:.2g} rad in one step of {h:g} s. Contacts are found once a "
-        f"step: what turns by more than {_TURN:g} rad ({_TURN / 2:g} rad beside triangle meshes, "
-        f"which are thin sheets) may be inside others, or beyond a sheet, before it is seen. Take "
-        f"steps of {h * _TURN / 4 / angle:.1g} s, or thick shapes in place of sheets",
-        SimulationWarning,
-        stacklevel=5,
-    )
 
 
 def tied_code(kernel, *arrays) -> Code:

@@ -60,6 +60,7 @@ class Ended(NamedTuple):
         work: of all forces, the contact's included [J].
         force: of every row, mean over the step [N or N·m], (m,).
         residuals: numbers of ``Residuals``, in order.
+        energy: kinetic and potential [J], if steps balance it, (2,).
     """
 
     q: Any
@@ -67,6 +68,7 @@ class Ended(NamedTuple):
     work: Any
     force: Any
     residuals: Any
+    energy: Any
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,14 @@ class ContactStep:
         rows = self.constraints if friction is None else self.constraints.with_friction(friction)
         return replace(self, constraints=rows, tree=model.spanning_tree)
 
-    def __call__(self, method, field, model, t, h, q, qd, tau, force) -> Ended:
+    def energies(self, q, qd):
+        """Kinetic and potential energy [J], (2,), or zero where steps do not balance it."""
+        if not self.settings.conserving or self.prescription is not None:
+            return np.zeros(2)
+        T = dynamics.kinetic_energy(self.tree, q, qd)
+        return np.array([T, dynamics.potential_energy(self.tree, q)])
+
+    def __call__(self, method, field, model, t, h, q, qd, tau, force, energy=None) -> Ended:
         """The state after ``h`` seconds.
 
         Args:
@@ -110,7 +119,9 @@ class ContactStep:
             qd: joint velocities, (nv,).
             tau: joint forces held during the step.
             force: forces of the rows to start from, those of the last step.
+            energy: ``energies`` at the start, where they are known.
         """
+        energy = self.energies(q, qd) if energy is None else energy
         fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
         half = select(fast, 0.0, h / 2)
         move, v = straight_motion(model, qd, half)
@@ -168,15 +179,16 @@ class ContactStep:
         )
         there = w + ahead
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
+        at_end = energy
         if self.settings.conserving and self.prescription is None:
-            turned, balance = balanced(self.tree, q, qd, end, turned, balance)
+            turned, balance, at_end = balanced(energy, self.energies(end, turned), turned, balance)
         residuals = Residuals(
             error,
             _cone_error(rows.mu, lam),
             _power_error(rows, lam, w + targets),
             deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
         )  # fmt: skip
-        contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]))
+        contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]), at_end)
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
@@ -240,17 +252,15 @@ class ContactStep:
             q, qd, *_ = state
             after = method.step(field, model, t, h, q, qd, tau)
             gaps, _ = self.constraints.gaps(model, after.q)
-            return after.q, after.qd, after.work, -largest(-gaps, -1.0)
+            clear = -largest(-gaps, -1.0)
+            return after.q, after.qd, after.work, self.energies(after.q, after.qd), clear
 
         untouched = largest(np.abs(lam)) <= 0
-        flown: Any = repeat(fly, (q, qd, 0.0, -1.0), select(untouched, 1, 0))
-        clear = untouched & (flown[3] >= 0)
+        flown: Any = repeat(fly, (q, qd, 0.0, np.zeros(2), -1.0), select(untouched, 1, 0))
+        clear = untouched & (flown[4] >= 0)
         nothing = Residuals(0.0, *[0.0] * (len(contact.residuals) - 1))
-        flight = (*flown[:3], 0 * contact.force, np.array([*nothing]))
-        q, qd, work, force, residuals = (
-            select(clear, ours, theirs) for ours, theirs in zip(flight, contact[:5], strict=True)
-        )
-        return Ended(q, qd, work, force, residuals)
+        flight = (*flown[:3], 0 * contact.force, np.array([*nothing]), flown[3])
+        return Ended(*(select(clear, *both) for both in zip(flight, contact, strict=True)))
 
 
 def _cone_error(mu, lam):
@@ -363,10 +373,12 @@ class Balance(NamedTuple):
         return self.joints + self.contact - self.lost - self.taken
 
 
-def balanced(model, q, qd, end, after, balance):
-    """Velocities at the end of a step that do not hold too much energy, and the new balance."""
-    first, kinetic = (dynamics.kinetic_energy(model, *at) for at in ((q, qd), (end, after)))
-    before, potential = (dynamics.potential_energy(model, x) for x in (q, end))
+def balanced(start, end, after, balance):
+    """Velocities ``after`` a step that do not hold too much energy, the balance, and the energies.
+
+    ``start`` and ``end`` are the kinetic and potential energies there, (2,).
+    """
+    (first, before), (kinetic, potential) = start, end
     held = balance.contact - balance.lost
     given = balance.joints + select(held < 0, held, 0.0)
     excess = kinetic - first + (potential - before) - given
@@ -376,7 +388,8 @@ def balanced(model, q, qd, end, after, balance):
     factor = sqrt(select(gains, kept / select(kinetic > 0, kinetic, 1.0), 1.0))
     taken = select(gains, kinetic - kept, 0.0)
     left = excess - taken
-    return factor * after, balance._replace(taken=taken, gained=select(left > 0, left, 0.0))
+    balance = balance._replace(taken=taken, gained=select(left > 0, left, 0.0))
+    return factor * after, balance, np.array([kinetic - taken, potential])
 
 
 def _size(x):

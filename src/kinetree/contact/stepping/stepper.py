@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.contact import mobility
-from kinetree.contact.engine.engine import Memory, warn_of_turning
+from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
@@ -216,13 +216,13 @@ def _contact_steps(model, t, h, q, qd, inputs, force, count, *, step, method, fi
     """``count`` steps with the same inputs: state, work, forces of the last, residuals of all."""
 
     def body(state):
-        t, q, qd, work, force, residuals = state
-        after = step(method, field, model, t, h, q, qd, inputs, force)
+        t, q, qd, work, force, residuals, energy = state
+        after = step(method, field, model, t, h, q, qd, inputs, force, energy)
         residuals = accumulated(residuals, after.residuals)
-        return t + h, after.q, after.qd, work + after.work, after.force, residuals
+        return t + h, after.q, after.qd, work + after.work, after.force, residuals, after.energy
 
-    none = np.zeros(len(Residuals._fields))
-    return repeat(body, (t, q, qd, 0 * t, force, none), count)[1:]
+    none, energy = np.zeros(len(Residuals._fields)), step.energies(q, qd)
+    return repeat(body, (t, q, qd, 0 * t, force, none, energy), count)[1:6]
 
 
 class ContactStepper(Stepper):
@@ -240,7 +240,7 @@ class ContactStepper(Stepper):
         inside: which bodies start inside each other, in words.
     """
 
-    inside, _has_warned = "", False
+    inside = ""
 
     def __init__(self, model, method, field, step, batch):
         super().__init__(model, method, field, compiled=True)
@@ -266,22 +266,7 @@ class ContactStepper(Stepper):
             q, qd = states[-1][:2]
         states += super().walk(instants[len(states) :], q, qd, tau)
         self.notes.behind = len(states)
-        if states and not self._has_warned:
-            self._look_at_turns(instants[-1] - instants[-2], states[-1][1])
         return states
-
-    def _look_at_turns(self, h, qd):
-        """Warn, once, of a body that turns by more than 1 rad in a step."""
-        angles = h * np.abs(qd).reshape(-1, self.model.nv).max(axis=0) * self._is_angle
-        if angles.max(initial=0.0) > 1:
-            self._has_warned, k = True, int(np.argmax(angles))
-            body = next(i for i, at in enumerate(self.model.v_slice) if i and k < at.stop)
-            warn_of_turning(self.model.body_names[body], angles[k], h)
-
-    @cached_property
-    def _is_angle(self):
-        units = [unit for joint in self.model.joint[1:] for unit in joint.velocity_units()]
-        return np.array(units) == "rad/s"
 
     def _unrolled_walk(self, instants, q, qd, tau):
         """States after steps, up to the first one that unrolled code does not solve."""
