@@ -231,10 +231,10 @@ def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) ->
 
 
 @procedure
-def note_turns(s: Step, m: Mechanism, shapes: Shapes):
+def note_turns(s: Step, shapes: Shapes):
     """Remember which body turns farthest in a step; spheres turn as they like."""
     for n in range(shapes.count):
-        t = m.twist[shapes.body[n]]
+        t = s.before[shapes.body[n]]
         angle = s.h * s.h * (t[0] * t[0] + t[1] * t[1] + t[2] * t[2])
         if angle > s.turn and shapes.kind[n] != SPHERE:
             s.turn = angle
@@ -661,6 +661,7 @@ def take_step(a: Parts) -> int:
             m.stiffness[i] = s.own_K[i] + s.more_K[i]
             m.damping[i] = s.own_D[i] + s.more_D[i]
     middle(s, m, shapes, k)
+    note_turns(s, shapes)
     if s.alpha == 0.0:
         rows.follows = 0
     beta = s.h - s.alpha * s.h
@@ -737,7 +738,6 @@ def take_step(a: Parts) -> int:
             break
     account(s, m, p, rows, b, k)
     body_velocities(m, s.after, m.twist)
-    note_turns(s, m, shapes)
     slips(m, rows, f, m.twist)
     remember(p, rows, f, s.h, True, z)
     s.part[0] = beta
