@@ -63,6 +63,9 @@ SHIFTS = 4
 SHIFTED = 1e-3
 """Error of a shift of positions, relative to what holds it: the next step takes out the rest."""
 
+COARSE = 1e-4
+"""Error of the first pass where bodies move, relative to the impulses."""
+
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
 
@@ -304,8 +307,11 @@ def rows_of_step(
 def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
     """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
     for k in range(m.nv):
+        p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
         p.free[k] = s.free[k]
         p.velocity[k] = s.v_m[k] if m.free[k] == 1.0 else s.free[k]
+    p.again = min(s.passes, 1)
+    p.coarse = COARSE if s.passes == 0 else 0.0
     if p.groups == 0:
         for k in range(m.nv):
             p.velocity[k] = s.free[k]
@@ -500,6 +506,8 @@ def shifted(
     looked at again after each of a few shifts. The problem is that of the shift afterwards.
     """
     rest = shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
+    p.again = 0
+    p.coarse = 0.0
     left = s.correction
     for _ in range(SHIFTS):
         for i in range(m.nv):
@@ -701,12 +709,13 @@ def take_step(a: Parts) -> int:
         if code < 0:
             return code
         s.passes += 1
-        again = False
+        again = p.left > 0 and p.groups > 0
         if s.passes < PASSES:
             for i in range(m.nv):
                 s.y[i] = s.bias[i]
             run(k.bias)
             most = 0.0
+            changed = False
             for i in range(m.nv):
                 s.y[i] = s.h * (s.y[i] - s.bias[i]) * m.free[i]
                 most = max(most, abs(s.y[i]))
@@ -715,8 +724,9 @@ def take_step(a: Parts) -> int:
                 most = 0.0
                 for i in range(m.nv):
                     most = max(most, abs(s.y[i]))
-                again = most > s.settled
-            if again:
+                changed = most > s.settled
+            if changed:
+                again = True
                 for i in range(m.nv):
                     s.free[i] += s.y[i]
         if s.tried < TRIES and f.count > rows.contacts:

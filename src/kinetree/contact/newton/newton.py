@@ -93,7 +93,7 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
             m = block[k * count + k]
             work.inverse[i] = 1.0 / m
             work.metric[i] = 1.0 / sqrt(m)
-            work.v[i] = problem.velocity[i]
+            work.v[i] = problem.start[i] if problem.again == 1 else problem.velocity[i]
             work.dv[i] = 0.0
             v = abs(problem.velocity[i])
             size = max(size, sqrt(m) * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
@@ -593,7 +593,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
         merit, sliding = states(problem, work, island)
         acting, sliding = guess(problem, work, island)
-        if acting > 0:
+        if acting > 0 and problem.again == 0:
             steps += 1
             if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
                 move(problem, work, island, 1.0)
@@ -624,7 +624,10 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
         enough = problem.tolerance * size if tried > 0 else MOVING * problem.tolerance * size
-        if error <= enough and not at_rest(work, island, forces):
+        moves = not at_rest(work, island, forces)
+        if error <= max(enough, problem.coarse * size) and moves:
+            if error > enough:
+                problem.left += 1
             break
         merit, sliding = states(problem, work, island)
         steps += 1
@@ -641,6 +644,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             while True:
                 new = laws_along(problem, work, island, t) + (1.0 - t) * (1.0 - t) * rest
                 if new <= (1.0 - 0.1 * t) * merit:
+                    break
+                if again != 0 or (moves and error <= problem.tolerance * size):
+                    stuck = 1
                     break
                 t *= 0.5
                 if t < SHORT and changes < CHANGES:
@@ -739,7 +745,7 @@ def finish(
     work.island_error[island] = relative
     problem.error = max(problem.error, relative)
     status = 0
-    if not relative <= problem.tolerance:
+    if not relative <= max(problem.tolerance, problem.coarse):
         status = 1
     work.island_status[island] = status
     return status
@@ -810,6 +816,7 @@ def solve(problem: Problem, work: Work) -> int:
         return -1
     list_nodes(problem, work, islands)
     problem.islands = islands
+    problem.left = 0
     problem.rounds = 0
     problem.newton = 0
     problem.factored = 0

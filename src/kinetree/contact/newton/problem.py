@@ -61,10 +61,13 @@ class Problem:
         velocity: in, velocity before the step (a start, and the measure of the forces of the step);
             out, the solution.
         impulse: of rows. In, the impulses of the last step or zero; out, the solution.
+        again: 1 where impulses are those of nearly the same problem, and ``start`` its velocities.
+        coarse: relative error with which islands that move are left to another call, or 0.
 
     Out:
         islands: number of islands that have groups.
         rounds: rounds, the most of an island;  newton, factored: steps and factorisations, in all.
+        left: how many islands are left to another call.
         status: 0 when all islands are solved, else how many are not. -1: ``Work`` is too small.
         error: largest scaled error of an island (momentum and laws, see ``newton``), relative: at
             most ``tolerance`` when solved.
@@ -101,10 +104,14 @@ class Problem:
     J: "float[:]"
     target: "float[:]"
     impulse: "float[:]"
+    again: int
+    start: "float[:]"
+    coarse: float
     tolerance: float
     most_rounds: int
     most_newton: int
     islands: int
+    left: int
     rounds: int
     newton: int
     factored: int
@@ -239,6 +246,7 @@ def problem_of(
     problem = Problem(
         nv=len(parent), trees=max(tree, default=-1) + 1, nodes=len(first), groups=0,
         M=np.zeros(numbers), free=np.zeros(len(parent)), velocity=np.zeros(len(parent)),
+        start=np.zeros(len(parent)), again=0, coarse=0.0, left=0,
         **{k: np.array(x, dtype=np.int64) for k, x in static.items()},
         **{k: np.zeros(1, dtype=np.int64) for k in (*_OF_GROUPS_INT, *_OF_ENTRIES)},
         **{k: np.zeros(1) for k in (*_OF_GROUPS, *_OF_ROWS, "J")},
