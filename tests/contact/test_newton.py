@@ -306,6 +306,23 @@ def test_boxes_that_slide_tumble_and_hit():
         assert max(momentum, laws) <= 1e-5 * np.max(np.abs(p.impulse))
 
 
+def test_what_was_left_coarse_goes_on_where_it_was():
+    p, *_ = pyramid(3, velocity=0.1 * np.random.default_rng(1).normal(size=36), mu=0.8)
+    start, p.coarse = p.velocity.copy(), 1e-2
+    _, work = run(p)
+    assert (p.left, p.status) == (1, 0)
+    assert p.tolerance < p.error <= p.coarse
+    few, p.coarse, p.again, p.start = p.newton, 0.0, 1, p.velocity.copy()
+    p.velocity[:] = start
+    assert run(p, work)[0] == p.left == 0
+    assert p.error <= p.tolerance
+    assert few < p.newton + few < 20
+    p.start[:] = p.velocity
+    p.velocity[:] = start
+    assert run(p, work)[0] == 0
+    assert p.newton <= 1  # what is solved stays
+
+
 def test_contacts_given_five_times_over_change_nothing_but_their_shares():
     once, *_ = stack(3)
     contacts = [(i - 1, i, (x, y, 2 * H * i)) for i in range(3) for x in (H, -H) for y in (H, -H)]

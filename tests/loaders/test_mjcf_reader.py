@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from support.mujoco_mechanisms import TREES, loaded
 
+import kinetree as kt
 from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.loaders import read
+from kinetree.model import model as of_model
+from kinetree.model import validate, validate_attachments
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 
 TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -405,3 +408,32 @@ def test_copies_are_read_in_linear_time():
     lines(1)  # what is imported and kept at the first call
     few, some, many = lines(8), lines(16), lines(32)
     assert (many - some) < 1.02 * 2 * (some - few)
+
+
+def counting(calls, name, original):
+    def counted(*arguments, **options):
+        calls[name] += 1
+        return original(*arguments, **options)
+
+    return counted
+
+
+def test_a_heap_is_checked_part_by_part_once(tmp_path, monkeypatch):
+    """Effort of loading grows with the number of bodies, and not with that of models made of it."""
+    calls = dict.fromkeys(("check_model", "_check_transform", "_check_numbers"), 0)
+    holders = of_model, validate, validate_attachments
+    for (name, _), module in zip(calls.items(), holders, strict=True):
+        monkeypatch.setattr(module, name, counting(calls, name, getattr(module, name)))
+    body = "<body pos='0 0 {}'><freejoint/><geom type='box' size='.1 .1 .1'/></body>"
+    counts = []
+    for n in (10, 20):
+        calls.update(dict.fromkeys(calls, 0))
+        path = tmp_path / f"heap{n}.xml"
+        path.write_text(world("".join(body.format(k) for k in range(n))))
+        made = kt.World.from_file(path)
+        assert made.model.body_count == n
+        counts.append(tuple(calls.values()))
+    (models, transforms, few), (same, none, many) = counts
+    assert models == same <= 4  # of the file, of an empty world, and of the world
+    assert transforms == none == 0
+    assert 0 < many <= 2 * few

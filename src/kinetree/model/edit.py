@@ -255,10 +255,9 @@ class Assembly:
         here = prefix + other.base_name
         taken = here in self.names
         parts = {
-            kind: [replace(p, name=prefix + p.name) if getattr(p, "name", "") else p for p in parts]
+            kind: [_named(p, prefix) for p in parts] if prefix else parts
             for kind, parts in transferred(other, number, X).items()
         }
-        parts["geometry"] = [replace(g, link=g.link and prefix + g.link) for g in parts["geometry"]]
         parts["contact_pairs"] = [
             replace(p, first=prefix + p.first, second=prefix + p.second)
             for p in other.contact_pairs
@@ -300,6 +299,12 @@ class Assembly:
         )  # fmt: skip
 
 
+def _named(part, prefix):
+    """A part with a prefix to the names that it has."""
+    given = {n: prefix + x for n in ("name", "link") if (x := getattr(part, n, ""))}
+    return replace(part, **given) if given else part
+
+
 def free_roots(model: Model) -> frozenset[int]:
     """Bodies on free joints on the base whose variables alone say where they are.
 
@@ -321,8 +326,9 @@ def moved_roots(model: Model, q: ArrayLike, at: Plucker) -> np.ndarray:
     """
     q = np.array(q, dtype=float)
     for i in free_roots(model):
-        joint, k = model.joint[i], model.q_slice[i]
-        q[k] = joint.coordinates(joint.transform(q[k]) @ model.tree_transform[i] @ at)
+        joint, k, X = model.joint[i], model.q_slice[i], model.tree_transform[i] @ at
+        if np.any(X.r) or not np.array_equal(X.E, np.eye(3)):
+            q[k] = joint.coordinates(joint.transform(q[k]) @ X)
     return q
 
 

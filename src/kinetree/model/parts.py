@@ -109,11 +109,11 @@ class Part:
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every part is a dataclass
 
     def __post_init__(self):
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
+        for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and value.shape == (4, 4):
                 value = as_placement(value)
-            object.__setattr__(self, name, _frozen(value))
+            if isinstance(value, _OF_ARRAYS):
+                object.__setattr__(self, name, _frozen(value))
 
 
 class Jointed(Part):
@@ -142,15 +142,18 @@ class Jointed(Part):
         return active_subspace_from_wrench(self.joint, q, wrench)
 
 
+_OF_ARRAYS = (Plucker, Inertia)
+
+
 def _frozen(x):
     if isinstance(x, Plucker):
         return Plucker(_read_only(x.E), _read_only(x.r))
-    if isinstance(x, Inertia):
-        return Inertia(x.mass, _read_only(x.first_moment), _read_only(x.rotational))
-    return x
+    return Inertia(x.mass, _read_only(x.first_moment), _read_only(x.rotational))
 
 
 def _read_only(array):
+    if isinstance(array, np.ndarray) and array.base is None and not array.flags.writeable:
+        return array
     copy = np.array(array)
     copy.flags.writeable = False
     return copy

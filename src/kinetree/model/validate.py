@@ -70,11 +70,13 @@ def check_model(model, *, strict):
                 f"simulate(contact=...)"
             )
     check_couplings(model)
-    for geometry in model.geometry:
+    proper = _are_proper([g.placement for g in model.geometry])
+    for geometry, sound in zip(model.geometry, proper, strict=True):
         what = f"geometry {geometry.name!r}" if geometry.name else "geometry"
         _check_body_number(model, geometry.body, what)
         what = f"{what} on body {model.body_names[geometry.body]!r}"
-        _check_transform(geometry.placement, f"placement of {what}")
+        if not sound:
+            _check_transform(geometry.placement, f"placement of {what}")
         check_shape(geometry, what)
     for actuator in model.actuators:
         check_actuator(model, actuator)
@@ -135,31 +137,50 @@ def _are_sound(bodies):
 
     The checks of single bodies, to half their tolerance; they find out what is wrong with others.
     """
-    doubtful = np.zeros(len(bodies), dtype=bool)
-    if any(type(b.placement) is not Plucker or type(b.inertia) is not Inertia for b in bodies):
-        return doubtful
-    try:
-        E, r = (np.array([getattr(b.placement, n) for b in bodies]) for n in ("E", "r"))
-        names = ("mass", "first_moment", "rotational")
-        m, h, I = (np.array([getattr(b.inertia, n) for b in bodies]) for n in names)
-    except ValueError:  # of different shapes
-        return doubtful
-    shapes = {"E": (E, (3, 3)), "r": (r, (3,)), "m": (m, ()), "h": (h, (3,)), "I": (I, (3, 3))}
-    if any(x.dtype.kind not in "fi" or x.shape[1:] != shape for x, shape in shapes.values()):
-        return doubtful
+    sound = _are_proper([b.placement for b in bodies])
+    if any(type(b.inertia) is not Inertia for b in bodies):
+        return np.zeros(len(bodies), dtype=bool)
+    names = {"mass": (), "first_moment": (3,), "rotational": (3, 3)}
+    m, h, I = (_stacked([getattr(b.inertia, n) for b in bodies], x) for n, x in names.items())
+    if m is None or h is None or I is None:
+        return np.zeros(len(bodies), dtype=bool)
     with np.errstate(all="ignore"):
         c = h / m[:, None]
         around = np.sum(h * c, axis=1)[:, None, None] * np.eye(3) - h[:, :, None] * c[:, None, :]
         size = 5e-10 * np.max(np.abs(I), axis=(1, 2), initial=1e-300)
-        sound = np.isfinite(r).all(axis=1) & np.isfinite(I - around).all(axis=(1, 2)) & (m > 0)
-        sound &= np.max(np.abs(E @ E.transpose(0, 2, 1) - np.eye(3)), axis=(1, 2), initial=0) < 5e-7
+        sound &= np.isfinite(I - around).all(axis=(1, 2)) & (m > 0)
         sound &= np.max(np.abs(I - I.transpose(0, 2, 1)), axis=(1, 2), initial=0) <= size
         where = np.flatnonzero(sound)
-        sound[where] = np.linalg.det(E[where]) > 0
         moments = np.linalg.eigvalsh((I - around)[where])
         possible = moments[:, 0] >= -size[where]
         sound[where] &= possible & (2 * moments[:, 2] <= moments.sum(axis=1) + size[where])
     return sound
+
+
+def _are_proper(placements):
+    """Whether each of these transforms is right beyond doubt."""
+    sound = np.zeros(len(placements), dtype=bool)
+    if any(type(X) is not Plucker for X in placements):
+        return sound
+    E = _stacked([X.E for X in placements], (3, 3))
+    r = _stacked([X.r for X in placements], (3,))
+    if E is None or r is None:
+        return sound
+    with np.errstate(all="ignore"):
+        error = np.max(np.abs(E @ E.transpose(0, 2, 1) - np.eye(3)), axis=(1, 2), initial=0)
+        sound = np.isfinite(r).all(axis=1) & (error < 5e-7)
+    sound[sound] = np.linalg.det(E[sound]) > 0
+    return sound
+
+
+def _stacked(numbers, shape):
+    """Arrays of real numbers as one; None unless all of them are of that shape."""
+    try:
+        found = np.array(numbers)
+    except ValueError:  # of different shapes
+        return None
+    found = found.reshape(0, *shape) if not len(numbers) else found
+    return found if found.dtype.kind in "fi" and found.shape[1:] == shape else None
 
 
 def check_joint_type(joint, what):

@@ -2,8 +2,10 @@
 
 import math
 import warnings
+from contextlib import suppress
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from kinetree.spatial import Plucker, log
 from kinetree.spelling import did_you_mean
 
 _LONGEST_LAW = 1000
+_SOUND: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""Shapes and surfaces, which never change, that were found right in another model, by ``id``."""
 
 
 def check_dynamics(d, joint, joint_name, strict):
@@ -272,7 +276,7 @@ def check_shape(geometry, what):
             f"shape of {what} must be one of kinetree.geometry, such as Sphere(0.1), got "
             f"{type(shape).__name__}"
         )
-    for f in fields(shape):
+    for f in () if _SOUND.get(id(shape)) is shape else fields(shape):
         value = getattr(shape, f.name)
         if f.name == "path":
             if not isinstance(value, str) or not value:
@@ -296,6 +300,7 @@ def check_shape(geometry, what):
             raise ModelError(f"{f.name} of {what} must be positive, got {min(values):.6g}")
         if f.name == "length" and min(values) < 0:
             raise ModelError(f"{f.name} of {what} must not be negative, got {min(values):.6g}")
+    _remember(shape)
     for key in ("name", "link"):
         if not isinstance(getattr(geometry, key), str):
             raise ModelError(f"{key} of {what} must be a string, got {getattr(geometry, key)!r}")
@@ -311,7 +316,7 @@ def check_shape(geometry, what):
 
 def check_surface(surface, what):
     """Raise ModelError unless the surface, if any, has coefficients that mean something."""
-    if surface is None:
+    if surface is None or _SOUND.get(id(surface)) is surface:
         return
     what = f"surface of {what}"
     if not isinstance(surface, Surface):
@@ -334,6 +339,13 @@ def check_surface(surface, what):
         )
     if surface.condim not in (1, 3, 4, 6):
         raise ModelError(f"condim of the {what} must be 1, 3, 4 or 6, got {surface.condim}")
+    _remember(surface)
+
+
+def _remember(part):
+    with suppress(TypeError):  # of lists and arrays, which may change
+        hash(part)
+        _SOUND[id(part)] = part
 
 
 def check_contact_pairs(model):

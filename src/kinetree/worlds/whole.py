@@ -242,6 +242,7 @@ def from_file(cls, path, options):
 def fill(world, model, state, parts):
     """Make a model the first piece of an empty world, with parts by the numbers of their bodies."""
     world._base = Model((), name=world.name, gravity=world.gravity, base_name=model.base_name)
-    piece = robot(model.replace(name=world.name), world.name, Plucker.identity(), "", *state)
+    named = model if model.name == world.name else model.replace(name=world.name)
+    piece = robot(named, world.name, Plucker.identity(), "", *state)
     world._pieces.append(piece)
     world._parts |= {name: (piece, inside) for name, inside in parts.items()}

@@ -63,8 +63,8 @@ SHIFTS = 4
 SHIFTED = 1e-3
 """Error of a shift of positions, relative to what holds it: the next step takes out the rest."""
 
-COARSE = 1e-4
-"""Error of the first pass where bodies move, relative to the impulses."""
+COARSE = 100.0
+"""Error of the first pass where bodies move, in units of the tolerance."""
 
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
@@ -304,14 +304,14 @@ def rows_of_step(
 
 
 @procedure
-def solved(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
+def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
     """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
     for k in range(m.nv):
         p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
         p.free[k] = s.free[k]
         p.velocity[k] = s.v_m[k] if m.free[k] == 1.0 else s.free[k]
     p.again = min(s.passes, 1)
-    p.coarse = COARSE if s.passes == 0 else 0.0
+    p.coarse = COARSE * p.tolerance if coarse else 0.0
     if p.groups == 0:
         for k in range(m.nv):
             p.velocity[k] = s.free[k]
@@ -342,10 +342,14 @@ def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
         p.mu[g] *= STICKS
     for r in range(p.row_first[p.groups]):
         p.impulse[r] = 0.0
-    code = solved(s, m, p, work)
+    passes = s.passes
+    s.passes = 0
+    code = solved(s, m, p, work, False)
     for g in range(p.groups):
         p.mu[g] /= STICKS
-    return code if code < 0 else solved(s, m, p, work)
+    code = code if code < 0 else solved(s, m, p, work, False)
+    s.passes = passes
+    return code
 
 
 @procedure
@@ -702,14 +706,16 @@ def take_step(a: Parts) -> int:
     s.factored = 0
     s.passes = 0
     s.tried = 0
+    left = True
     while True:
-        code = solved(s, m, p, work)
-        if code >= 0 and s.unsolved > 0 and s.passes == 0:
+        code = solved(s, m, p, work, s.passes == 0)
+        if code >= 0 and s.unsolved > 0 and left:
             code = solved_from_sticking(s, m, p, work)
         if code < 0:
             return code
         s.passes += 1
-        again = p.left > 0 and p.groups > 0
+        left = p.groups > 0 and p.left > 0
+        again = left
         if s.passes < PASSES:
             for i in range(m.nv):
                 s.y[i] = s.bias[i]

@@ -83,6 +83,18 @@ def limits_of(mj_model, j, name, note) -> Limits | None:
     return Limits(**limits) if limits else None
 
 
+def have_dynamics(mj_model) -> np.ndarray:
+    """Joints for which ``dynamics_of`` may find or note something: all where there are drives."""
+    found = np.full(mj_model.njnt, mj_model.nu > 0)
+    for name in ("jnt_stiffness", "jnt_stiffnesspoly", "jnt_springyield"):
+        values = getattr(mj_model, name, np.zeros(mj_model.njnt))
+        found |= np.any(values, axis=tuple(range(1, values.ndim)))
+    for name in ("dof_armature", "dof_damping", "dof_frictionloss", "dof_dampingpoly"):
+        values = getattr(mj_model, name, np.zeros(mj_model.nv))
+        found[mj_model.dof_jntid[np.any(values, axis=tuple(range(1, values.ndim)))]] = True
+    return found
+
+
 def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
     """Armature, damping, friction and spring, with what actuators add to the first two."""
     at = variables(mj_model, j)

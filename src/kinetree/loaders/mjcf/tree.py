@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kinetree.joints import Fixed, Free
-from kinetree.loaders.mjcf.joints import FREE, anchor, dynamics_of, joint_of, limits_of
+from kinetree.loaders.mjcf.joints import (
+    FREE,
+    anchor,
+    dynamics_of,
+    have_dynamics,
+    joint_of,
+    limits_of,
+)
 from kinetree.loaders.mjcf.values import (
     POSE,
     AllBut,
@@ -72,13 +79,14 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
     """All bodies, each with the joints that carry it."""
     tree = Tree(body_names(mj_model), joint_names(mj_model))
     taken, taken_joints = set(tree.body_names), set(tree.joint_names)
+    passive = have_dynamics(mj_model)
     for b in range(1, mj_model.nbody):
         name, parent = tree.body_names[b], tree.places[mj_model.body_parentid[b]]
         X = placement(mj_model.body_pos[b], mj_model.body_quat[b]) @ parent.X
         if mj_model.body_mocapid[b] >= 0:
             note("body", name, "a mocap body has no joint to move it; it stays where it is defined")
         if mj_model.body_jntnum[b]:
-            place = _on_joints(mj_model, tree, b, parent.body, X, taken, note)
+            place = _on_joints(mj_model, tree, b, parent.body, X, taken, note, passive)
         elif floating_base and mj_model.body_parentid[b] == 0 and mj_model.body_mocapid[b] < 0:
             joint_name = unused(f"{name}_floating", "joint", taken_joints)
             number = tree.add(name, 0, Free(), Plucker.identity(), joint_name)
@@ -95,7 +103,7 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
     return tree
 
 
-def _on_joints(mj_model, tree, b, parent, X, taken, note) -> Place:
+def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
     """One body of ours for every joint; the last is the body itself."""
     first, count = int(mj_model.body_jntadr[b]), int(mj_model.body_jntnum[b])
     for k, j in enumerate(range(first, first + count), start=1):
@@ -108,7 +116,7 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note) -> Place:
         parent = tree.add(
             name, parent, joint_of(mj_model, j), _joined(at, X), joint_name,
             limits=limits_of(mj_model, j, joint_name, note),
-            dynamics=dynamics_of(mj_model, j, joint_name, note),
+            dynamics=dynamics_of(mj_model, j, joint_name, note) if passive[j] else None,
         )  # fmt: skip
         X = shift(-anchor(mj_model, j))
     return Place(parent, X)
