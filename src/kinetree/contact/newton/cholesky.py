@@ -5,7 +5,7 @@ it is eliminated in itself. Rows of blocks that follow one another in both panel
 ``H`` holds the rows of ``U``; ``L`` holds those of ``L'``, with ones on the diagonal.
 """
 
-from kinetree.codegen.procedures import isfinite, procedure, sqrt, view
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.problem import Problem, Work
 
 __all__ = ["factor", "solve_factored", "take"]
@@ -18,84 +18,39 @@ def take(
 ) -> None:  # fmt: skip
     """``C -= A' B``; C is (rows, width), A (depth, rows), B (depth, width), with wider rows.
 
-    Tiles of two rows and six columns stay in registers.
+    Tiles of three rows and six columns stay in registers.
     """
+    x = local("float", 6)
+    y = local("float", 6)
+    z = local("float", 6)
     r = 0
-    while r + 2 <= rows:
+    while r + 3 <= rows:
         c = 0
         p = r * wc
-        q = p + wc
         while c + 6 <= width:
-            x0 = C[p + c]
-            x1 = C[p + c + 1]
-            x2 = C[p + c + 2]
-            x3 = C[p + c + 3]
-            x4 = C[p + c + 4]
-            x5 = C[p + c + 5]
-            y0 = C[q + c]
-            y1 = C[q + c + 1]
-            y2 = C[q + c + 2]
-            y3 = C[q + c + 3]
-            y4 = C[q + c + 4]
-            y5 = C[q + c + 5]
+            first = view(C, p + c, 6)
+            second = view(C, p + wc + c, 6)
+            third = view(C, p + 2 * wc + c, 6)
+            x[0:6] = first
+            y[0:6] = second
+            z[0:6] = third
             for m in range(depth):
-                a = A[m * wa + r]
-                b = A[m * wa + r + 1]
-                k = m * wb + c
-                x0 -= a * B[k]
-                x1 -= a * B[k + 1]
-                x2 -= a * B[k + 2]
-                x3 -= a * B[k + 3]
-                x4 -= a * B[k + 4]
-                x5 -= a * B[k + 5]
-                y0 -= b * B[k]
-                y1 -= b * B[k + 1]
-                y2 -= b * B[k + 2]
-                y3 -= b * B[k + 3]
-                y4 -= b * B[k + 4]
-                y5 -= b * B[k + 5]
-            C[p + c] = x0
-            C[p + c + 1] = x1
-            C[p + c + 2] = x2
-            C[p + c + 3] = x3
-            C[p + c + 4] = x4
-            C[p + c + 5] = x5
-            C[q + c] = y0
-            C[q + c + 1] = y1
-            C[q + c + 2] = y2
-            C[q + c + 3] = y3
-            C[q + c + 4] = y4
-            C[q + c + 5] = y5
+                k = m * wa + r
+                row = view(B, m * wb + c, 6)
+                x -= A[k] * row
+                y -= A[k + 1] * row
+                z -= A[k + 2] * row
+            first[0:6] = x
+            second[0:6] = y
+            third[0:6] = z
             c += 6
-        while c + 2 <= width:
-            x0 = C[p + c]
-            x1 = C[p + c + 1]
-            y0 = C[q + c]
-            y1 = C[q + c + 1]
-            for m in range(depth):
-                a = A[m * wa + r]
-                b = A[m * wa + r + 1]
-                k = m * wb + c
-                x0 -= a * B[k]
-                x1 -= a * B[k + 1]
-                y0 -= b * B[k]
-                y1 -= b * B[k + 1]
-            C[p + c] = x0
-            C[p + c + 1] = x1
-            C[q + c] = y0
-            C[q + c + 1] = y1
-            c += 2
-        if c < width:
-            x0 = C[p + c]
-            y0 = C[q + c]
-            for m in range(depth):
-                x0 -= A[m * wa + r] * B[m * wb + c]
-                y0 -= A[m * wa + r + 1] * B[m * wb + c]
-            C[p + c] = x0
-            C[q + c] = y0
-        r += 2
-    if r < rows:
+        for n in range(r, r + 3):
+            if c < width:
+                take_row(view(C, n * wc + c), view(A, n), wa, view(B, c), wb, depth, width - c)
+        r += 3
+    while r < rows:
         take_row(view(C, r * wc), view(A, r), wa, B, wb, depth, width)
+        r += 1
 
 
 @procedure
@@ -103,35 +58,20 @@ def take_row(
     C: "float[:]", A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int, width: int
 ) -> None:
     """``C -= A' B`` for one row C, and A one column."""
+    x = local("float", 6)
     c = 0
     while c + 6 <= width:
-        x0 = C[c]
-        x1 = C[c + 1]
-        x2 = C[c + 2]
-        x3 = C[c + 3]
-        x4 = C[c + 4]
-        x5 = C[c + 5]
+        own = view(C, c, 6)
+        x[0:6] = own
         for m in range(depth):
-            a = A[m * wa]
-            k = m * wb + c
-            x0 -= a * B[k]
-            x1 -= a * B[k + 1]
-            x2 -= a * B[k + 2]
-            x3 -= a * B[k + 3]
-            x4 -= a * B[k + 4]
-            x5 -= a * B[k + 5]
-        C[c] = x0
-        C[c + 1] = x1
-        C[c + 2] = x2
-        C[c + 3] = x3
-        C[c + 4] = x4
-        C[c + 5] = x5
+            x -= A[m * wa] * view(B, m * wb + c, 6)
+        own[0:6] = x
         c += 6
     while c < width:
-        x0 = C[c]
+        one = C[c]
         for m in range(depth):
-            x0 -= A[m * wa] * B[m * wb + c]
-        C[c] = x0
+            one -= A[m * wa] * B[m * wb + c]
+        C[c] = one
         c += 1
 
 
