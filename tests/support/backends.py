@@ -106,7 +106,7 @@ def _compiled_shim(program, found, work, folder, robot=False):
     name = f"cuda{len(_alive)}"
     source, library = folder / f"{name}.c", folder / f"{name}.so"
     source.write_text(_shimmed(program, found, work, robot), encoding="utf-8")
-    flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
+    flags = ["-std=gnu11", "-O0", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
     flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
     subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
     _alive.append(ctypes.CDLL(str(library)).launch)
