@@ -15,7 +15,7 @@ from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, U
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
-from kinetree.model.define import kernel_of
+from kinetree.model.define import kept, kernel_of
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import has_passive_forces, ratio_to_leader
 from kinetree.quantities import kinematics
@@ -203,4 +203,5 @@ def nominal_mobility(model) -> np.ndarray:
 
 def neutral_mobility(tree) -> np.ndarray:
     """``H⁻¹`` at the neutral position, by the plain text: one sample is not worth compiling for."""
-    return kernel_of(tree, "inverse_mass_matrix").reference([tree.neutral()])
+    text = kernel_of(tree, "inverse_mass_matrix").reference
+    return kept(tree, ("neutral_mobility",), lambda: text([tree.neutral()]))
