@@ -46,6 +46,34 @@ def test_a_sliding_ball_rolls_at_five_sevenths_and_friction_is_each_motions_own(
     assert found.contact_force.shape == (9, 3, 1, 3)
 
 
+def test_terrain_and_masses_of_every_motion():
+    """Balls at the bottom of a bowl press on it with their weights."""
+    x = np.linspace(-1, 1, 4)
+    bowl = kt.geometry.HeightField(0.3 * (x[:, None] ** 2 + x**2), size=(2.0, 2.0))
+    model = BALL.replace(geometry=(BALL.geometry[0], kt.geometry.Geometry(0, bowl, name="bowl")))
+    contact, mass = TimeStepping(Scene(model, friction=0.5)), np.array([0.5, 2.0], "float32")
+    q, qd = thrown([0.0, 0.0], "float32")
+    q[:, 2] += 0.02
+    found = kt.rollout(
+        model, q, qd, steps=600, contact=contact, parameters={"mass:body": mass}, store_every=600
+    )
+    np.testing.assert_allclose(found.contact_force[-1, :, 0, 0], mass * G, rtol=1e-4)
+    np.testing.assert_allclose(found.q[-1, 0], found.q[-1, 1], rtol=0, atol=1e-6)
+    assert found.residuals[:, 0].max() < 1e-6
+    assert found.residuals[:, 3].max() < 1e-5
+
+
+def test_rigid_stops_are_rows_of_the_same_problem():
+    model = kt.samples.pendulum()
+    model = model.replace(limits={model.joint_names[0]: kt.Limits((-0.5,), (0.5,))})
+    contact = TimeStepping(Scene(model, []))
+    found = kt.rollout(
+        model, [[0.0], [0.2]], [[1.0], [3.0]], steps=300, limits="rigid", contact=contact
+    )
+    assert 0.49 < found.q.max() < 0.5 + 1e-9
+    assert found.q[:, 0].max() < 0.4
+
+
 def test_a_motion_that_stops_being_finite_is_marked_and_others_go_on():
     q, qd = thrown([0.5, 0.2, 0.3])
     alone = rolled(q, qd, {}, steps=20, store_every=10)
