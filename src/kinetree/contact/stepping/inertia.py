@@ -1,6 +1,7 @@
 """The inertia matrix of a step, factorised with the sparsity of the tree."""
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class Inertia:
                 A[i, j] = A[j, i] = _product(weighted, Y[j])
         return A
 
-    def response(self, Y, forces, z=0):
+    def response(self, Y, forces, z: Any = 0):
         """``M⁻¹ (Gᵀ forces + b)``, (nv,), from ``halves(G)`` and ``half(b)``."""
         total = z + sum(f * y for f, y in zip(forces, Y, strict=True))
         return ltl.solve_l(self.L, self.lam, total / np.diagonal(self.L), unit=True)
