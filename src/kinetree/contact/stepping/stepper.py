@@ -112,6 +112,9 @@ def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
         if only == "specialised":
             raise
         only = "general"
+    else:
+        if only is None and (constraints.closes or model.couplings):  # as in ``time_stepper``
+            only = "specialised"
     return scene.choice.made(samples, only=only)
 
 

@@ -16,6 +16,7 @@ from kinetree.algorithms.energy import elastic_energy
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
 from kinetree.contact.engine.batch import EngineBatch, has_constant_arms, laws_of
+from kinetree.contact.engine.step import NO_INERTIA
 from kinetree.contact.engine.stepper import engine_of, is_plain
 from kinetree.errors import (
     ModelError,
@@ -434,6 +435,8 @@ class EngineRun(Run):
         q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
         if self.give is None:  # whose numbers stay in tables
             self._unused.extend(b.engines)
+        if (b.many.failed == NO_INERTIA).any():
+            _require_inertia(self.model)
 
     def notes(self, shaped):
         """As of any rollout; forces of contacts that come and go are not among them."""
