@@ -3,6 +3,7 @@
     python benchmarks/worlds.py                 all scenes, as a table
     python benchmarks/worlds.py --only stack    those whose name contains a word
     python benchmarks/worlds.py --picture P     time against the number of piles, as an image
+    python benchmarks/worlds.py --batches       a step of 1,024 worlds at once against one step
 
 Columns: mean time of a step [µs] of both and their ratio; the median of our steps; the first step
 [ms]; contacts at the end; of ours the largest residual of a step, relative to the impulse of the
@@ -425,6 +426,38 @@ def against_piles(counts=(1, 2, 5, 10, 20, 50, 100, 200, 400)):
     return np.array(rows)
 
 
+def batches(n=1024):
+    """A step of each of ``n`` worlds at once, on one thread, beside a step of the engine alone.
+
+    All are in the same state. What is more than the engine's time, the mean of ten steps in one
+    call, is what the batch adds: copies of states and memories, cold caches, Python.
+    """
+    kt.set_threads(1)
+    dog = kt.World(timestep=STEP)
+    dog.add_ground()
+    dog.add("quadruped", name="dog", on="ground")
+    file = Path(tempfile.mkdtemp()) / "boxes.xml"
+    file.write_text(stack(10))
+    print(
+        "| worlds | steps a call | engine alone [µs] | batch [µs] | more |\n|---|---|---|---|---|"
+    )
+    for name, one in (("ten boxes", kt.World.from_file(file)), ("quadruped", dog)):
+        one.step(20)
+        worlds, engine = one.batch(n), one._whole.steps.engine
+        worlds.step(1)
+        for steps in (1, 10):
+            alone, together = [], []
+            for _ in range(7):
+                one.reset()
+                one.step(21)
+                alone.append(_spent(lambda engine=engine: engine.go_on(10), 1) / 10)
+                worlds.reset()
+                worlds.step(1)
+                together.append(_spent(lambda w=worlds, k=steps: w.step(k), 1) / steps / n)
+            a, b = (1e6 * np.median(x) for x in (alone, together))
+            print(f"| {n} {name} | {steps} | {a:.1f} | {b:.1f} | {b - a:.1f} |", flush=True)
+
+
 def _spent(call, times):
     """CPU time of a call [s], the mean of some."""
     start = time.thread_time()
@@ -467,7 +500,11 @@ def main():
     parser.add_argument("--elliptic", action="store_true", help="MuJoCo with elliptic cones")
     parser.add_argument("--folder", default=None, help="where files of robots are kept")
     parser.add_argument("--picture", default=None, help="draw time against piles instead, here")
+    parser.add_argument("--batches", action="store_true", help="many worlds at once instead")
     args = parser.parse_args()
+    if args.batches:
+        batches()
+        return
     if args.picture:
         draw(against_piles(), args.picture)
         return
