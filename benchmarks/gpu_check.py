@@ -21,7 +21,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # calls of all functions, and the shim
 
 import numpy as np
-from gpu_checks import contact
+from gpu_checks import contact, environments
 from gpu_checks.agreement import BOUND, every_sample, largest_error, use_shim
 from gpu_checks.definition import compute_by_definition
 from gpu_checks.report import Report
@@ -120,11 +120,14 @@ def main():
         known = libraries()
         particulars(model, known, report)
         contact.checks(report, known)
+        environments.checks(report, known)
     else:
         use_shim()
         import cupy
 
-        contact.checks(report, {"cupy": (cupy.asarray, cupy.asnumpy, cupy.ndarray)})
+        shim = {"cupy": (cupy.asarray, cupy.asnumpy, cupy.ndarray)}
+        contact.checks(report, shim)
+        environments.checks(report, shim)
     scan = Thread(
         target=every_sample,
         args=(report, given.samples, given.functions, given.workers),
