@@ -41,15 +41,12 @@ def size_of(shapes: Shapes, i: int, corners: "float[6, 3]") -> float:
 def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "float[3]"):
     """Centre of the box around a shape, relative to ``o``."""
     if i < 0:
-        for c in range(3):
-            k = -3 * (i + 1)
-            out[c] = (corners[k, c] + corners[k + 1, c] + corners[k + 2, c]) / 3.0
+        k = -3 * (i + 1)
+        out[:] = (corners[k] + corners[k + 1] + corners[k + 2]) / 3.0
     else:
         P = shapes.pose[i]
         x = shapes.box[i]
-        for c in range(3):
-            k = 4 * c
-            out[c] = P[k] * x[0] + P[k + 1] * x[1] + P[k + 2] * x[2] + (P[k + 3] - o[c])
+        out[:] = P[::4] * x[0] + P[1::4] * x[1] + P[2::4] * x[2] + (P[3::4] - o)
 
 
 @procedure

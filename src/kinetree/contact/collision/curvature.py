@@ -73,8 +73,7 @@ def surface_at(
             x[k] += pose[4 * r + k] * (point[r] - pose[4 * r + 3])
             n[k] += pose[4 * r + k] * normal[r]
     K = local("float", 3, 3)  # shape operator along the axes of the shape
-    for r in range(3):
-        K[r] = 0.0
+    K[:] = 0.0
     if kind == PLANE:
         flat_surface(normal, turn, travel)
         return True
@@ -96,8 +95,7 @@ def surface_at(
             along[:] = (pose[1:10:4] * x[0] - pose[:9:4] * x[1]) / rho
             edge_surface(normal, along, turn, travel)
             bend = (n[0] * x[0] + n[1] * x[1]) / (rho * size[0])
-            for r in range(3):
-                turn[r] += bend * travel[r]
+            turn[:] += bend * travel
             return abs(n[2]) > 1.0 - _ALONG
     if kind == FIELD:
         s = local("float", 6)

@@ -161,12 +161,8 @@ def put_foot(
 @procedure
 def on_core(par: "float[16]", g: "float[3]", k: "float[3]") -> bool:
     """The point of a core nearest to g, and whether it is away from the ends."""
-    s = 0.0
     square = par[3] * par[3] + par[4] * par[4] + par[5] * par[5]
-    if square > 0:
-        for c in range(3):
-            s += (g[c] - par[c]) * par[3 + c]
-        s = s / square
+    s = (g - par[:3]) @ par[3:6] / square if square > 0 else 0.0
     free = s > 0 and s < 1
     s = min(max(s, 0.0), 1.0)
     k[:] = par[:3] + s * par[3:6]
@@ -182,11 +178,9 @@ def clearance_at(shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, 
         on_core(par, g, k)
         d = k - g
         return sqrt(d @ d)
-    total = 0.0
     if mode == FACE:
-        for c in range(3):
-            total += (g[c] - par[c]) * par[3 + c]
-        return total
+        return (g - par[:3]) @ par[3:6]
+    total = 0.0
     for r in range(3):
         a = 0.0
         for c in range(3):
@@ -215,10 +209,7 @@ def conditions(
         J[1] = par[5] * s[4]
         J[2] = J[1]
         J[3] = par[5] * s[5]
-        past = 0.0
-        for c in range(3):
-            past += (g[c] - par[c]) * par[3 + c]
-        p[:] = g - past * par[3:6]
+        p[:] = g - ((g - par[:3]) @ par[3:6]) * par[3:6]
         return par[3] + s[1] * par[5], par[4] + s[2] * par[5]
     free = False
     T = local("float", 3, 3)  # derivative of the point by the upward vector
@@ -408,10 +399,9 @@ def on_curve(rim: bool, curve: "float[9]", s: float, p: "float[3]"):
     """A point of an edge or rim."""
     a = cos(s) if rim else s
     b = sin(s) if rim else 0.0
-    for c in range(3):
-        p[c] = curve[c] + a * curve[3 + c]
-        if rim:
-            p[c] += b * curve[6 + c]
+    p[:] = curve[:3] + a * curve[3:6]
+    if rim:
+        p[:] += b * curve[6:]
 
 
 @procedure

@@ -89,8 +89,7 @@ def stand(
     e: "float[3]",
 ) -> int:
     """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal."""
-    for k in range(3):
-        bend[k] = 0.0
+    bend[:] = 0.0
     if not is_curved(shapes, i):
         if mode == 0:
             return nearest_face(shapes, i, o, n, p, e)

@@ -133,10 +133,9 @@ def put_inwards(
     gap = distance - radius
     h = radius + gap / 2
     at = local("float", 3)
-    for r in range(3):
-        a, b, c = shape[4 * r], shape[4 * r + 1], shape[4 * r + 2]
-        normal[r] = -(a * out[0] + b * out[1] + c * out[2])
-        at[r] = shape[4 * r + 3] + a * x[0] + b * x[1] + c * x[2] + h * normal[r]
+    a, b, c = shape[::4], shape[1::4], shape[2::4]
+    normal[:] = -(a * out[0] + b * out[1] + c * out[2])
+    at[:] = shape[3::4] + a * x[0] + b * x[1] + c * x[2] + h * normal
     return put(touch, n, at[0], at[1], at[2], normal, gap, feature)
 
 
