@@ -67,9 +67,16 @@ class Inertia:
                 A[i, j] = A[j, i] = _product(weighted, Y[j])
         return A
 
-    def response(self, Y, forces, z: Any = 0):
-        """``M⁻¹ (Gᵀ forces + b)``, (nv,), from ``halves(G)`` and ``half(b)``."""
-        total = z + sum(f * y for f, y in zip(forces, Y, strict=True))
+    def half_of(self, Y, forces, z: Any = 0):
+        """The half of ``Gᵀ forces + b``, (nv,), from ``halves(G)`` and ``half(b)``."""
+        return z + sum(f * y for f, y in zip(forces, Y, strict=True))
+
+    def response(self, Y, forces):
+        """``M⁻¹ Gᵀ forces``, (nv,), from ``halves(G)``."""
+        return self.whole(self.half_of(Y, forces))
+
+    def whole(self, total):
+        """``M⁻¹ b``, from ``half(b)``."""
         return ltl.solve_l(self.L, self.lam, total / np.diagonal(self.L), unit=True)
 
 

@@ -147,13 +147,14 @@ class ContactStep:
             mean, lam, loose = state[:3]
             bias = self._bias(middle, mean)
             unheld = (h * (explicit - bias) - felt) * given.free + given.change
-            z = inertia.half(unheld)
-            w = before + inertia.along(Y, z) + rows.G @ given.change
+            z, moves = inertia.half(unheld), before + rows.G @ given.change
+            w = moves + inertia.along(Y, z)
             targets = self._targets(rows, h, w, before) + ahead
             problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
             tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
             lam, error = self._solved(problem, lam, tolerance, loose)
-            after = v + inertia.response(Y, lam, z)
+            z = inertia.half_of(Y, lam, z)
+            after, w = v + inertia.whole(z), moves + inertia.along(Y, z)
             moved = (v + after) / 2
             change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
             return moved, lam, 1.0, after, w, targets, error, change
@@ -163,8 +164,8 @@ class ContactStep:
 
         nothing = (v, *[np.zeros(len(rows.G))] * 2, 0.0, 1.0)
         start = (v, warm, LOOSE, *nothing)
-        mean, lam, _, after, free_w, targets, error, _ = repeat(if_needed, start, PASSES)
-        w, held = free_w + A @ lam, lam @ rows.G
+        mean, lam, _, after, w, targets, error, _ = repeat(if_needed, start, PASSES)
+        held = lam @ rows.G
         pushes = h * (explicit - lag * (after - v))  # of the joints
         if self.prescription is not None:
             taken = inertia.H @ (after - v) + h * self._bias(middle, mean) - held
