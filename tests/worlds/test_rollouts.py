@@ -85,6 +85,28 @@ def test_controllers_parameters_and_joint_laws_are_those_of_simulate():
             np.testing.assert_allclose(found.q[-1, k], alone.q[-1], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_parameters_and_held_forces_are_those_of_worlds(timed):
+    world, mass = terrain(), np.linspace(1, 3, N)
+    worlds = world.batch(N, mass={"box": mass})
+    tau = np.zeros((STEPS if timed else 1, N, world.model.nv))
+    tau[..., world["box"].v_indices[3]] = RNG.uniform(5, 20, tau.shape[:2])
+    found = kt.rollout(
+        world, np.tile(world.q, (N, 1)), tau=tau, steps=STEPS, parameters={"mass:box": mass}
+    )
+    for k in range(STEPS):
+        worlds.step(1, tau=tau[k if timed else 0])
+    np.testing.assert_array_equal(found.q[-1], worlds.q)
+    driven = kt.rollout(
+        world, np.tile(world.q, (N, 1)), controls=U if timed else U[:1], steps=STEPS,
+        parameters={"mass:box": mass},
+    )  # fmt: skip
+    again = kt.rollout(
+        world.batch(N, mass={"box": mass}), controls=U if timed else U[:1], steps=STEPS
+    )
+    np.testing.assert_array_equal(driven.q, again.q)
+
+
 def test_the_engine_and_the_unrolled_step_agree_in_forces_too():
     builder = kt.ModelBuilder("ball").body(
         "ball", joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0)

@@ -192,15 +192,12 @@ class Worlds:
             push.append(self._driving_force(u))
         for law in self._steps.laws:
             push.append(law(self.model, self.time, self.q, self.qd))
-        total = sum(push[1:], push[0]) if push else None
-        if total is not None:
-            all_of_it = np.zeros((len(total), self._batch.engine.tree.nv))
-            all_of_it[:, self._batch.engine.of_v] = total
-        driven = u is not None and drives.is_simple
-        self._batch.run(
-            h, n, u[None] if driven else None, None if total is None else all_of_it,
-            driven=driven, activation=act,
-        )  # fmt: skip
+        total: Any = None
+        if push:
+            total = np.zeros((len(self), self._batch.engine.tree.nv))
+            total[:, self._batch.engine.of_v] = sum(push[1:], push[0])
+        control = u[None] if u is not None and drives.is_simple else None
+        self._batch.run(h, n, control, total, driven=control is not None, activation=act)
         self._control = u
         if u is not None and act is not None:
             self.activation = drives.after(np.broadcast_to(u, (len(self), drives.count)), act, h)
@@ -289,8 +286,8 @@ class Worlds:
         b = self._batch.many
         each = zip(b.ends.tolist(), b.total[:, :10].tolist(), b.errors.tolist(), strict=True)
         return tuple(
-            Report(steps, Residuals(*total), *counts, *errors, asleep)
-            for (*counts, asleep, steps), total, errors in each
+            Report(steps, Residuals(*total), contacts, islands, residual, margin, asleep)
+            for (contacts, islands, asleep, steps), total, (residual, margin) in each
         )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.batch import Laws, drive, has_constant_arms, laws_of
+from kinetree.contact.engine.drives import Laws, drive, has_constant_arms, laws_of
 from kinetree.errors import ModelError, ShapeError
 from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture

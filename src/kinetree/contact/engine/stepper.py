@@ -196,8 +196,8 @@ class EngineStepper(Stepper):
         b.run(h, count, None, held)
         joints, zero, listed = b.joint_forces, np.zeros(model.nv), np.empty(n, dtype=object)
         for k in np.flatnonzero(b.many.ends[:, 1]):
-            found = b.keys_and_forces(k)
-            listed[k] = _Held(*found, joints[k], zero)
+            keys, force = b.keys_and_forces(k)
+            listed[k] = _Held(keys, force, joints[k], zero)
         ends = [b.q, b.qd, b.many.total[:, 10].copy(), b.many.total[:, :10].copy()]
         for k in np.flatnonzero(b.failed):  # once more, for the error to say when and where
             start = (x.reshape(n, -1)[k] for x in (q, qd, tau))

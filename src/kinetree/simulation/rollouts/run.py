@@ -15,7 +15,8 @@ import numpy as np
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
-from kinetree.contact.engine.batch import EngineBatch, has_constant_arms, laws_of
+from kinetree.contact.engine.batch import EngineBatch
+from kinetree.contact.engine.drives import has_constant_arms, laws_of
 from kinetree.contact.engine.step import NO_INERTIA
 from kinetree.contact.engine.stepper import engine_of, is_plain
 from kinetree.errors import (
@@ -419,10 +420,11 @@ class EngineRun(Run):
         b.put(self.arrays.q0.astype(float), self.arrays.qd0.astype(float))
         b.time[:] = self.t0
         tree, of_v = b.engine.tree, b.engine.of_v
-        timed, rest = _flat(self._timed, (self.steps, n)), _flat(self._rest, (n,))
+        held = [g for g in self._rest if not (self.plain and g.kind == "parameters")]
+        timed, rest = _flat(self._timed, (self.steps, n)), _flat(held, (n,))
         if self.plain and not self.driven:  # joint forces
             timed, rest = (_spread(x, tree.nv, of_v) for x in (timed, rest))
-        elif self.driven and timed is None:
+        elif self.driven and rest is not None:
             timed, rest = rest[None], None
         out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
         scene = self.settings.scene
@@ -447,19 +449,15 @@ class EngineRun(Run):
 
 def _flat(given, lead):
     """Arrays one after another, (*lead, size), or None."""
-    parts = [np.asarray(g.array, dtype=float).reshape(*lead, -1) for g in given
-             if g.kind != "parameters"]  # fmt: skip
-    more = [np.asarray(g.array, dtype=float).reshape(*lead, -1) for g in given
-            if g.kind == "parameters"]  # fmt: skip
-    found = parts + more
-    return np.concatenate(found, axis=-1) if found else None
+    parts = [np.asarray(g.array, dtype=float).reshape(*lead, -1) for g in given]
+    return np.concatenate(parts, axis=-1) if parts else None
 
 
 def _spread(values, nv, of_v):
     if values is None:
         return None
     found = np.zeros((*values.shape[:-1], nv))
-    found[..., of_v] = values[..., : len(of_v)]
+    found[..., of_v] = values
     return found
 
 

@@ -1,0 +1,446 @@
+"""Worlds as rows of numbers, and all steps of a call in them, one world after another.
+
+State and memory of a world are copied into the engine, all its steps are taken, and both are copied
+back. What differs between worlds is copied in the same way: shapes and their coefficients, gains of
+actuators, and the tables of bodies that the code of the terms reads.
+"""
+
+from kinetree.codegen.procedures import isfinite, procedure, record
+from kinetree.contact.engine.drives import Laws, drive
+from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.rows import FULL, known_again
+from kinetree.contact.engine.step import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run, take_steps
+
+__all__ = ["NOT_FINITE", "ROOM", "Many", "Turn", "own_numbers", "take_turns"]
+
+NOT_FINITE, ROOM = -7, -8
+"""Codes of a world whose state has not stayed finite, or that has more contacts than ``room``."""
+
+
+@record
+class Many:
+    """Rows of all worlds, and what a call does with them.
+
+    Attributes:
+        worlds: how many;  steps: of the call.
+        row: state and memory, ``width`` numbers each in the order of ``carry``;  number: what of it
+            are integers, ``whole`` each.
+        room: contacts that a world can have;  key, kept, ended: so many rows as in ``Rows``.
+        failed: 0, or the code of why the world stands still.
+        held, held_size, held_world: joint forces, or inputs of forces, during the whole call; from
+            where those of a world are to the next, 0 for the same of all.
+        timed, timed_size, timed_world, timed_step: likewise, of every step; inputs have them first.
+        driven: 1 where ``timed`` are controls of actuators.
+        activation, states: of actuators, and how many.
+        gains: 1 where worlds have their own;  gain: gains and biases of ``Laws``, in turn.
+        shaped: 1 where worlds have their own shapes;  shape: friction, restitution, size, radius,
+            thin, box and place of all.
+        bodies: 1 where worlds have their own inertias, 2 where they have all numbers of their own;
+            inertia, body, gravity: as in ``model.general.tables``: body has placement, armature and
+            dynamics;  joint: armature, damping and stiffness of the variables.
+        every: steps between stored states, 0 for none;  q, v, work: stored states;  force: of the
+            contacts that scenes of few pairs can have, ``columns`` of them, 0 for none;  column:
+            of two shapes, that of the feature 0, or -1;  points: how many they have.
+        total: of the call, as ``Parts.total``;  last: velocities before the last step.
+        ends: contacts with forces, islands, trees asleep, steps taken;  errors: residual, margin.
+        listed: how many contacts had rows in the last step;  place: their points, normals, gaps,
+            friction, restitution, forces and moments, velocities;  which: shapes, feature, bodies.
+    """
+
+    worlds: int
+    steps: int
+    h: float
+    width: int
+    whole: int
+    row: "float[:]"
+    number: "int[:]"
+    room: int
+    key: "int[:, 3]"
+    kept: "float[:, 6]"
+    ended: "float[:, 3]"
+    failed: "int[:]"
+    held: "float[:]"
+    held_size: int
+    held_world: int
+    timed: "float[:]"
+    timed_size: int
+    timed_world: int
+    timed_step: int
+    driven: int
+    activation: "float[:]"
+    states: int
+    gains: int
+    gain: "float[:, 6]"
+    shaped: int
+    shape: "float[:, 27]"
+    bodies: int
+    inertia: "float[:, 10]"
+    body: "float[:, 43]"
+    gravity: "float[:, 3]"
+    joint: "float[:, 3]"
+    every: int
+    q: "float[:]"
+    v: "float[:]"
+    work: "float[:]"
+    columns: int
+    force: "float[:, 3]"
+    column: "int[:]"
+    points: "int[:]"
+    total: "float[:, 11]"
+    last: "float[:]"
+    ends: "int[:, 4]"
+    errors: "float[:, 2]"
+    listed: "int[:]"
+    place: "float[:, 18]"
+    which: "int[:, 5]"
+
+
+@record
+class Turn:
+    """What a thread is at.
+
+    Attributes:
+        world, end: the world, and that before which it ends;  step: of the world, -1 before it;
+            flew: 1 where nothing was near in the last one.
+        laws: actuators;  state: activations of the world;  control: of its actuators.
+        flight: code of a step of an integrator, where nothing is near;  length, flown: its length
+            and work.
+        inertia, placement, armature, dynamics, gravity: tables that the code of the engine reads.
+    """
+
+    world: int
+    end: int
+    step: int
+    flew: int
+    laws: Laws
+    state: "float[:]"
+    control: "float[:]"
+    flight: Code
+    flown: "float[:]"
+    length: "float[:]"
+    inertia: "float[:, 10]"
+    placement: "float[:, 12]"
+    armature: "float[:, 6]"
+    dynamics: "float[:, 25]"
+    gravity: "float[:, 3]"
+
+
+@procedure
+def copied(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
+    """Copy ``n`` numbers from a row, or back into it: where the next ones are."""
+    for i in range(n):
+        if back:
+            row[at + i] = x[i]
+        else:
+            x[i] = row[at + i]
+    return at + n
+
+
+@procedure
+def copied_whole(x: "int[:]", n: int, row: "int[:]", at: int, back: bool) -> int:
+    """The same of integers."""
+    for i in range(n):
+        if back:
+            row[at + i] = x[i]
+        else:
+            x[i] = row[at + i]
+    return at + n
+
+
+@procedure
+def carry(a: Parts, b: Many, w: int, back: bool) -> int:
+    """Put state and memory of a world into the engine, or back; 0, ``FULL`` or ``ROOM``."""
+    s = a.step
+    m = a.mechanism
+    rows = a.rows
+    z = a.sleep
+    at = copied(s.q, m.nq, b.row, w * b.width, back)
+    at = copied(s.v, m.nv, b.row, at, back)
+    at = copied(s.time, 1, b.row, at, back)
+    at = copied(s.change, m.nv, b.row, at, back)
+    at = copied(s.last, m.nv, b.row, at, back)
+    at = copied(a.balance.energy, a.problem.trees, b.row, at, back)
+    at = copied(rows.stop_kept, rows.stops, b.row, at, back)
+    at = copied(rows.dry_kept, rows.dry, b.row, at, back)
+    at = copied(rows.loop_kept, rows.loops, b.row, at, back)
+    at = copied(rows.loop_ended, rows.loops, b.row, at, back)
+    at = copied(z.tau, m.nv, b.row, at, back)
+    at = w * b.whole
+    if back:
+        if rows.known > b.room:
+            return ROOM
+        b.number[at] = rows.follows
+        b.number[at + 1] = a.balance.known
+        b.number[at + 2] = rows.known
+    else:
+        if b.number[at + 2] >= rows.groups_room:
+            return FULL
+        rows.follows = b.number[at]
+        a.balance.known = b.number[at + 1]
+        rows.known = b.number[at + 2]
+    at = copied_whole(z.sleeps, z.trees, b.number, at + 3, back)
+    at = copied_whole(z.pile, z.trees, b.number, at, back)
+    at = copied_whole(z.calm, z.trees, b.number, at, back)
+    for n in range(rows.known):
+        k = w * b.room + n
+        for r in range(6):
+            if back:
+                b.kept[k, r] = rows.kept[n, r]
+            else:
+                rows.kept[n, r] = b.kept[k, r]
+        for r in range(3):
+            if back:
+                b.key[k, r] = rows.key[n, r]
+                b.ended[k, r] = rows.ended[n, r]
+            else:
+                rows.key[n, r] = b.key[k, r]
+                rows.ended[n, r] = b.ended[k, r]
+    if not back:
+        z.asleep = 0
+        for t in range(z.trees):
+            z.asleep += z.sleeps[t]
+        for k in range(rows.slots):
+            rows.slot[k] = 0
+        known_again(rows)
+    return 0
+
+
+@procedure
+def own_numbers(a: Parts, b: Many, t: Turn, w: int):
+    """Give the engine the shapes, gains and inertias of a world."""
+    shapes = a.shapes
+    m = a.mechanism
+    for i in range(shapes.count if b.shaped == 1 else 0):
+        r = b.shape[w * shapes.count + i]
+        for j in range(3):
+            shapes.friction[i, j] = r[j]
+            shapes.size[i, j] = r[4 + j]
+        shapes.restitution[i] = r[3]
+        shapes.radius[i] = r[7]
+        shapes.thin[i] = r[8]
+        for j in range(6):
+            shapes.box[i, j] = r[9 + j]
+        for j in range(12):
+            shapes.place[i, j] = r[15 + j]
+    for i in range(t.laws.count if b.gains == 1 else 0):
+        g = b.gain[w * t.laws.count + i]
+        for j in range(3):
+            t.laws.gain[i, j] = g[j]
+            t.laws.bias[i, j] = g[3 + j]
+    for i in range(b.states):
+        t.state[i] = b.activation[w * b.states + i]
+    for i in range(m.bodies - 1 if b.bodies > 0 else 0):
+        x = b.inertia[w * (m.bodies - 1) + i]
+        for j in range(10):
+            t.inertia[i, j] = x[j]
+    if b.bodies > 1:
+        for i in range(m.bodies - 1):
+            y = b.body[w * (m.bodies - 1) + i]
+            for j in range(12):
+                t.placement[i, j] = y[j]
+            for j in range(6):
+                t.armature[i, j] = y[12 + j]
+            for j in range(25):
+                t.dynamics[i, j] = y[18 + j]
+        for j in range(3):
+            t.gravity[0, j] = b.gravity[w, j]
+        for i in range(m.nv):
+            z = b.joint[w * m.nv + i]
+            m.armature[i] = z[0]
+            m.damping[i] = z[1]
+            m.stiffness[i] = z[2]
+            a.step.own_D[i] = z[1]
+            a.step.own_K[i] = z[2]
+
+
+@procedure
+def inputs_of_step(s: Step, m: Mechanism, b: Many, t: Turn, w: int):
+    """Joint forces of a step, and stiffness and damping of actuators; or inputs of forces."""
+    n = b.timed_size
+    at = w * b.timed_world + t.step * b.timed_step
+    if s.forced == 1:
+        for i in range(n):
+            s.inputs[i] = b.timed[at + i]
+        for i in range(b.held_size):
+            s.inputs[n + i] = b.held[w * b.held_world + i]
+    elif b.driven == 1:
+        for i in range(n):
+            t.control[i] = b.timed[at + i]
+        drive(t.laws, s.q, s.v, t.control, t.state, s.tau, s.more_K, s.more_D)
+        for i in range(m.nv):
+            m.stiffness[i] = s.own_K[i] + s.more_K[i]
+            m.damping[i] = s.own_D[i] + s.more_D[i]
+        for i in range(b.held_size):
+            s.tau[i] = b.held[w * b.held_world + i] + s.tau[i]
+    else:
+        for i in range(m.nv):
+            s.tau[i] = b.timed[at + i] if n > 0 else 0.0
+        for i in range(b.held_size):
+            s.tau[i] += b.held[w * b.held_world + i]
+
+
+@procedure
+def fly(a: Parts, t: Turn):
+    """A step of the integrator, after which nothing goes on as it was."""
+    s = a.step
+    t.flew = 1
+    t.length[0] = s.h
+    run(t.flight)
+    for i in range(a.mechanism.nq):
+        s.q[i] = s.q_e[i]
+    for i in range(a.mechanism.nv):
+        s.v[i] = s.v_e[i]
+        s.change[i] = 0.0
+        s.last[i] = 0.0
+    s.time[0] += s.h
+    a.total[10] += t.flown[0]
+    a.rows.follows = 0
+    a.rows.contacts = 0
+    a.balance.known = 0
+    for i in range(a.sleep.trees):
+        a.sleep.calm[i] = 0
+
+
+@procedure
+def is_finite(s: Step, m: Mechanism) -> bool:
+    """Whether the state is."""
+    x = 0.0
+    for i in range(m.nq):
+        x += s.q[i] * s.q[i]
+    for i in range(m.nv):
+        x += s.v[i] * s.v[i]
+    return isfinite(x)
+
+
+@procedure
+def step_world(a: Parts, b: Many, t: Turn) -> int:
+    """One step of a world; 0, or the code of why there is none."""
+    s = a.step
+    m = a.mechanism
+    w = t.world
+    copied(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
+    copied(s.v, m.nv, b.row, w * b.width + m.nq, True)
+    inputs_of_step(s, m, b, t, w)
+    t.flew = 0
+    code = take_steps(a, 1)
+    if code == IN_FLIGHT:
+        fly(a, t)
+        code = 0
+    if code >= 0 and not is_finite(s, m):
+        b.failed[w] = NOT_FINITE
+    elif code == NO_INERTIA:
+        b.failed[w] = code
+    if b.failed[w] != 0:
+        at = copied(s.q, m.nq, b.row, w * b.width, False)
+        copied(s.v, m.nv, b.row, at, False)
+        for i in range(m.nv):
+            s.change[i] = 0.0
+            s.last[i] = 0.0
+        a.rows.follows = 0
+        a.rows.known = 0
+        a.rows.contacts = 0
+        a.balance.known = 0
+        for i in range(a.sleep.trees):
+            a.sleep.sleeps[i] = 0
+            a.sleep.calm[i] = 0
+    elif code < 0:
+        return code
+    else:
+        b.ends[w, 3] += 1
+        if t.step == b.steps - 1:
+            for i in range(m.nv):
+                b.last[w * m.nv + i] = b.row[w * b.width + m.nq + i]
+    return 0
+
+
+@procedure
+def results(a: Parts, b: Many, t: Turn, w: int) -> int:
+    """What is reported of a world; 0, or ``ROOM``."""
+    rows = a.rows
+    f = a.found
+    for i in range(11):
+        b.total[w, i] = a.total[i]
+    if a.sleep.asleep == a.sleep.trees and a.sleep.trees > 0 and b.ends[w, 2] == a.sleep.trees:
+        return 0  # all slept through it: contacts are those of before
+    b.ends[w, 0] = 0
+    for g in range(rows.contacts):
+        if rows.force[g, 0] != 0.0:
+            b.ends[w, 0] += 1
+    b.ends[w, 1] = a.problem.islands if t.flew == 0 else 0
+    b.ends[w, 2] = a.sleep.asleep
+    b.errors[w, 0] = a.problem.error
+    b.errors[w, 1] = a.step.near
+    if rows.contacts > b.room:
+        return ROOM
+    b.listed[w] = rows.contacts
+    for g in range(rows.contacts):
+        c = rows.contact[g]
+        x = b.place[w * b.room + g]
+        n = b.which[w * b.room + g]
+        n[0] = f.first[c]
+        n[1] = f.second[c]
+        n[2] = f.feature[c]
+        n[3] = f.bodies[c, 0]
+        n[4] = f.bodies[c, 1]
+        for r in range(3):
+            x[r] = f.point[c, r]
+            x[3 + r] = f.normal[c, r]
+            x[15 + r] = rows.slip[g, r]
+        x[6] = f.gap[c]
+        x[7] = f.friction[c, 0]
+        x[8] = f.restitution[c]
+        for r in range(6):
+            x[9 + r] = rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+    return 0
+
+
+@procedure
+def store_forces(a: Parts, b: Many, k: int):
+    """Forces of the contacts of the last step, where they are expected."""
+    rows = a.rows
+    f = a.found
+    for g in range(rows.contacts):
+        c = rows.contact[g]
+        pair = f.first[c] * a.shapes.count + f.second[c]
+        if b.column[pair] >= 0:
+            x = b.force[k * b.columns + b.column[pair] + min(f.feature[c], b.points[pair] - 1)]
+            for r in range(3):
+                x[r] += rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+
+
+@procedure
+def take_turns(a: Parts, b: Many, t: Turn) -> int:
+    """All steps of the call in the worlds of a turn; 0, or the code of lists that are too small."""
+    m = a.mechanism
+    s = a.step
+    while t.world < t.end:
+        w = t.world
+        if t.step < 0:
+            code = carry(a, b, w, False)
+            if code < 0:
+                return code
+            own_numbers(a, b, t, w)
+            for i in range(11):
+                a.total[i] = 0.0
+            b.ends[w, 3] = 0
+            s.h = b.h
+            t.step = 0
+        while t.step < b.steps:
+            if b.failed[w] == 0:
+                code = step_world(a, b, t)
+                if code < 0:
+                    return code
+            t.step += 1
+            n = t.step
+            if b.every > 0 and (n == b.steps or n % b.every == 0):
+                k = (n + b.every - 1) // b.every * b.worlds + w
+                copied(s.q, m.nq, b.q, k * m.nq, True)
+                copied(s.v, m.nv, b.v, k * m.nv, True)
+                b.work[k] = a.total[10]
+                if b.columns > 0:
+                    store_forces(a, b, k)
+        if results(a, b, t, w) < 0 or carry(a, b, w, True) < 0:
+            return ROOM
+        t.world += 1
+        t.step = -1
+    return 0
