@@ -170,6 +170,13 @@ def test_parameters_pushes_and_curricula(mass):
     assert np.array_equal(env.state["weight"], weight)
 
 
+def test_parameters_may_be_arguments(mass):
+    weight = np.array([1.0, 2.0, 4.0])
+    env = mass(3, parameters={"mass:mass": "weight"}, arguments={"weight": weight}, decimation=1)
+    env.step(np.ones((3, 1)))
+    assert_close(env.state["qd"][:, 0], 0.1 / weight, ulps=4)
+
+
 def test_observations_may_be_noisy(mass):
     @kt.kernel
     def noisy(m, q, normal: (1,)):

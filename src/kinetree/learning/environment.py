@@ -10,15 +10,16 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.inline import evaluated
 from kinetree.codegen.program import Argument, Traced, trace
 from kinetree.codegen.runtime.threads import run_threaded
-from kinetree.errors import ModelError, ShapeError, UnknownNameError, need
-from kinetree.functional.kernel import UserKernel
+from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter
 from kinetree.integration.integrator import Integrator
 from kinetree.learning.physics import physics_of
+from kinetree.learning.place import Place
 from kinetree.learning.random import Draws, words
 from kinetree.learning.step import FRICTION, OWN, RANDOM, ControlStep
+from kinetree.learning.task import SEES, action_size, kernels_of, tried
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, as_seconds
+from kinetree.model.arrays import as_seconds
 from kinetree.model.define import kernel_for
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.rollouts.run import whole_number
@@ -26,7 +27,6 @@ from kinetree.spelling import did_you_mean
 from kinetree.worlds.world import World
 
 TOLD = ("observation", "reward", "terminated", "truncated", "final_observation", "failed", "error")
-_SEES = ("t", "steps", "action", "previous_action", "tau", "contact_force")  # besides q and qd
 
 
 class Environment:
@@ -107,13 +107,14 @@ class Environment:
             contact = model.contact if contact is None else contact
             model = model.model
         self.model, self.worlds = model, whole_number(worlds, "worlds", least=1)
-        kernels = _kernels(
+        kernels = kernels_of(
             observe=observe, reward=reward, reset=reset, terminate=terminate, act=act, update=update
         )
         decimation = whole_number(decimation, "decimation", least=1)
         dt = as_seconds(dt, "dt", least=0.0)
-        self._place = _Place(device, arrays, dtype)
-        shapes, self.arguments = self._arguments(arguments or {}, kernels)
+        self._place = Place(device, arrays, dtype)
+        parameters = dict(parameters or {})
+        shapes, self.arguments = self._arguments(arguments or {}, kernels, parameters)
         controls = act is None and bool(model.actuators)
         physics = physics_of(
             model, contact, controls=controls, dt=dt, integrator=integrator, forces=forces,
@@ -121,14 +122,20 @@ class Environment:
         )  # fmt: skip
         delays = delay if isinstance(delay, tuple) else (delay, delay)
         delays = tuple(whole_number(x, "delay") for x in delays)
-        self.action_size = _action_size(model, act)
+        self.action_size = action_size(model, act)
         self.program = ControlStep(
-            model, physics, kernels, shapes, dict(parameters or {}), self.action_size,
+            model, physics, kernels, shapes, parameters, self.action_size,
             tuple(map(float, action_limits)), decimation, episode, delays,
         )  # fmt: skip
         self.step_time, self.episode = dt * decimation, episode
         self._kernels: dict = {}
-        self._try_kernels()
+        self.observation_size = tried(
+            self.program,
+            {
+                name: np.asarray(self._place.numpy(a), float).reshape(-1, *shapes[name])[0][()]
+                for name, a in self.arguments.items()
+            },
+        )
         self._world = self._place.array(np.arange(self.worlds))
         self.state: dict[str, Array] = {}
         self.reset(seed=seed)
@@ -192,12 +199,14 @@ class Environment:
 
     # --- what goes in ------------------------------------------------------------------------
 
-    def _arguments(self, given, kernels):
+    def _arguments(self, given, kernels, parameters):
         """Shapes and arrays of the arguments by name."""
         wanted = {n for k in kernels.values() for n in tuple(k.signature.parameters)[1:]}
+        own = {value: name for name, value in parameters.items() if value not in wanted}
+        wanted |= set(own)
         shapes, found = {}, {}
         for name, value in given.items():
-            if name in (*OWN, *_SEES, *RANDOM, "terminated"):
+            if name in (*OWN, *SEES, *RANDOM):
                 raise UnknownNameError(f"arguments cannot hold {name!r}, which kernels get anyway")
             if name not in wanted:
                 raise UnknownNameError(
@@ -206,6 +215,8 @@ class Environment:
                 )
             array = self._place.array(value)
             shape = sample_shape(self.model, name, array, list(kernels.values()), timed=False)
+            if name in own:  # no kernel says what one sample is
+                shape = () if own[name] == FRICTION else parameter(self.model, own[name]).shape
             if tuple(array.shape) not in (shape, (self.worlds, *shape)):
                 raise ShapeError(
                     f"argument {name!r} must have shape {shape} or, one for each world, "
@@ -213,71 +224,6 @@ class Environment:
                 )
             shapes[name], found[name] = shape, array
         return shapes, found
-
-    def _try_kernels(self):
-        """Call every kernel once on numbers, for the shapes, and for errors of its own."""
-        step, model = self.program, self.model
-        numbers = {
-            name: np.asarray(self._place.numpy(a), float).reshape(-1, *step.arguments[name])[0][()]
-            for name, a in self.arguments.items()
-        }
-        draws = Draws(words(0), 0.0, 0.0, {})
-        found = step._called("reset", {**numbers, **step._random("reset", draws)})
-        if not isinstance(found, dict) or "q" not in found:
-            raise ShapeError(
-                f"Environment: reset kernel {step.kernels['reset'].__name__!r} must return a dict "
-                f"of arrays by name with 'q' in it, such as {{'q': q, 'qd': qd}}, got {found!r}"
-            )
-        own = {"q": (model.nq,), "qd": (model.nv,), "tick": (), "steps": ()}
-        own["action"] = (self.action_size,)
-        if step.history:
-            own["history"] = (step.history, self.action_size)
-        if step.delay[0] != step.delay[1]:
-            own["delay"] = ()
-        if step.physics.rows:
-            own["force"] = (step.physics.rows,)
-        taken = sorted({*found} & ({*OWN, *_SEES, *RANDOM, *self.arguments} - {"q", "qd"}))
-        if taken:
-            raise UnknownNameError(
-                f"Environment: reset kernel {step.kernels['reset'].__name__!r} returns "
-                f"{taken[0]!r}, which is the name of something else; choose another"
-            )
-        step.shapes.update(own | {n: np.shape(x) for n, x in found.items() if n not in own})
-        draws = Draws(words(0), 0.0, 0.0, {})
-        state = step.begun(numbers, draws)
-        as_configuration(model, np.asarray(state["q"], float))
-        self._check_parameters({**numbers, **state})
-        more = {"previous_action": state["action"], "tau": np.zeros(model.nv), "terminated": 0.0}
-        sizes = {"observe": 1, "reward": 0, "terminate": 0, "act": 1, "update": None}
-        for role in [r for r in sizes if r in step.kernels]:
-            values = step._values(state, numbers, draws, role, action=state["action"])
-            result = step._called(role, values | more)
-            if role == "update":
-                step._merged(state, result, role)
-            elif role == "act" and np.shape(result) != (model.nv,):
-                raise _shape_error(role, step, f"joint forces of shape ({model.nv},)", result)
-            elif np.ndim(result) != sizes[role]:
-                what = "a vector, (k,)" if sizes[role] else "one number or condition"
-                raise _shape_error(role, step, what, result)
-            elif role == "observe":
-                self.observation_size = len(result)
-
-    def _check_parameters(self, values):
-        for name, value in self.program.parameters.items():
-            if not isinstance(value, str) or value not in values:
-                names = sorted(n for n in values if n not in OWN)
-                raise UnknownNameError(
-                    f"Environment: parameter {name!r} takes the name of an argument or of a value "
-                    f"that reset returns, got {value!r}; {did_you_mean(str(value), names)}"
-                )
-            if name == FRICTION and self.program.physics.contact is None:
-                raise ModelError("Environment: 'friction' is that of rigid contact; there is none")
-            shape = () if name == FRICTION else parameter(self.model, name).shape
-            if np.shape(values[value]) != shape:
-                raise ShapeError(
-                    f"Environment: parameter {name!r} has shape {shape}, and {value!r} has "
-                    f"{np.shape(values[value])}"
-                )
 
     # --- compiled ----------------------------------------------------------------------------
 
@@ -325,102 +271,3 @@ class Environment:
             validate=lambda arrays: None,
         )  # fmt: skip
         return kernel
-
-
-def _kernels(**given):
-    """Kernels of a task by role, checked."""
-    found = {role: kernel for role, kernel in given.items() if kernel is not None}
-    for role, kernel in given.items():
-        if kernel is None and role in ("observe", "reward", "reset"):
-            raise TypeError(f"Environment needs a kernel {role}=, got None")
-        if kernel is not None and not isinstance(kernel, UserKernel):
-            raise TypeError(
-                f"Environment: {role} becomes part of a compiled step and must be a function under "
-                f"@kinetree.kernel, got {kernel!r}"
-            )
-        for kind in RANDOM:
-            if kernel is None:
-                continue
-            p = kernel.signature.parameters.get(kind)
-            if p is not None and not (isinstance(p.annotation, tuple) and len(p.annotation) == 1):
-                raise TypeError(
-                    f"Environment: {role} kernel {kernel.__name__!r} must say how many random "
-                    f"numbers it takes: {kind}: (n,)"
-                )
-    return found
-
-
-def _action_size(model, act):
-    if act is None:
-        return len(model.actuators) or model.nv
-    p = act.signature.parameters.get("action")
-    if p is None or not isinstance(p.annotation, tuple) or len(p.annotation) != 1:
-        raise TypeError(
-            f"Environment: act kernel {act.__name__!r} must take action: (n,), with the size of an "
-            f"action as annotation"
-        )
-    n = p.annotation[0]
-    return getattr(model, n) if isinstance(n, str) else int(n)
-
-
-def _shape_error(role, step, what, result):
-    name = step.kernels[role].__name__
-    return ShapeError(
-        f"Environment: {role} kernel {name!r} must return {what}, got shape {np.shape(result)}"
-    )
-
-
-class _Place:
-    """Where arrays are, of which library and precision."""
-
-    def __init__(self, device, arrays, dtype):
-        self.device = str(device)
-        self.on_host = self.device == "cpu"
-        self.kind = arrays or ("numpy" if self.on_host else "torch")
-        if self.kind not in ("numpy", "torch", "cupy") or (self.kind == "numpy") > self.on_host:
-            raise ModelError(
-                f"arrays must be 'numpy' (device 'cpu'), 'torch' or 'cupy', got {arrays!r} for "
-                f"device {self.device!r}"
-            )
-        if self.kind == "cupy" and self.on_host:
-            raise ModelError("arrays='cupy' are on a GPU: say device='cuda'")
-        self.dtype = dtype or ("float64" if self.on_host else "float32")
-        if self.dtype not in ("float32", "float64"):
-            raise ModelError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
-        extra = {"torch": "torch", "cupy": "gpu"}.get(self.kind, "")
-        self.library = need(self.kind, f"arrays={self.kind!r}", extra)
-
-    def __repr__(self):
-        return f"{self.dtype} in {self.kind} arrays on {self.device}"
-
-    def array(self, x):
-        """An array of ours: the same memory where it is one already."""
-        if self.kind == "torch":
-            dtype = getattr(self.library, self.dtype)
-            if not self.library.is_tensor(x):
-                x = self.library.as_tensor(np.asarray(x, self.dtype))
-            return x.detach().to(device=self.device, dtype=dtype)
-        return self.library.asarray(x, dtype=self.dtype)
-
-    def numpy(self, x):
-        """The array as one of NumPy's, the same memory on the CPU."""
-        if self.kind == "torch":
-            return x.cpu().numpy()
-        return x.get() if self.kind == "cupy" else x
-
-    def wrapped(self, results):
-        """Results of compiled code on the CPU as arrays of ours."""
-        if self.kind == "torch":
-            return [self.library.from_numpy(x) for x in results]
-        return list(results)
-
-    def result(self, x):
-        """What an agent is told, in float32."""
-        if self.kind == "torch":
-            return x.float()
-        return x.astype("float32", copy=False)
-
-    def where(self, which, new, old):
-        """``new`` in some worlds, else ``old``."""
-        which = which.reshape(-1, *[1] * (len(old.shape) - 1))
-        return self.library.where(which, new, old)

@@ -83,9 +83,9 @@ class ControlStep:
         previous = state["action"]
         action = np.array([_clipped(x, low, high) for x in action])
         if "update" in self.kernels:
-            values = self._values(state, arguments, draws, "update", action=action)
+            values = self.values_of(state, arguments, draws, "update", action=action)
             values["previous_action"] = previous
-            state = self._merged(state, self._called("update", values), "update")
+            state = self.merged(state, self.called("update", values), "update")
         old = state.get("history")
         history = [action] if old is None else [action, *old]
         state, tau, error = self._moved(state, arguments, history)
@@ -117,10 +117,10 @@ class ControlStep:
 
     def begun(self, arguments, draws):
         """The state at the start of an episode."""
-        values = {**arguments, **self._random("reset", draws)}
-        found = self._called("reset", values)
+        values = {**arguments, **self.random_numbers("reset", draws)}
+        found = self.called("reset", values)
         state = {name: np.zeros(shape)[()] for name, shape in self.shapes.items()}
-        state = self._merged(state, found, "reset") | {"tick": draws.counter}
+        state = self.merged(state, found, "reset") | {"tick": draws.counter}
         low, high = self.delay
         if "delay" in self.shapes:
             u = draws.uniform("delay", 1)[0]
@@ -145,7 +145,7 @@ class ControlStep:
             k, q, qd, force, _, worst = now
             wanted = self._delayed(history, state, k)
             values = {**arguments, **held, "t": t + k * dt, "q": q, "qd": qd, "action": wanted}
-            tau = self._called("act", values, model) if "act" in self.kernels else wanted
+            tau = self.called("act", values, model) if "act" in self.kernels else wanted
             q, qd, force, error = self.physics(model, t + k * dt, q, qd, tau, force, friction)
             return k + 1, q, qd, force, tau, select(error > worst, error, worst)
 
@@ -180,19 +180,19 @@ class ControlStep:
 
     def _of(self, role, state, arguments, draws, more, what=None):
         """The result of a kernel that looks at a state."""
-        values = self._values(state, arguments, draws, role, what=what, action=state["action"])
-        return self._called(role, values | more)
+        values = self.values_of(state, arguments, draws, role, what=what, action=state["action"])
+        return self.called(role, values | more)
 
-    def _values(self, state, arguments, draws, role, what=None, **more):
+    def values_of(self, state, arguments, draws, role, what=None, **more):
         """What kernels can take, by name."""
         t = state["steps"] * (self.physics.dt * self.decimation)
         values = {**arguments, **state, "t": t, **more}
         if self.physics.names:
             count = len(self.physics.names)
             values["contact_force"] = state["force"][: 3 * count].reshape(count, 3)
-        return values | self._random(role, draws, what)
+        return values | self.random_numbers(role, draws, what)
 
-    def _random(self, role, draws, what=None):
+    def random_numbers(self, role, draws, what=None):
         """Random numbers for a kernel that takes some."""
         parameters, found = self.kernels[role].signature.parameters, {}
         for kind in RANDOM:
@@ -201,7 +201,8 @@ class ControlStep:
                 found[kind] = getattr(draws, kind)(label, n)
         return found
 
-    def _called(self, role, values, model=None):
+    def called(self, role, values, model=None):
+        """The result of a kernel, which takes what it needs of ``values``, by name."""
         kernel = self.kernels[role]
         names = tuple(kernel.signature.parameters)[1:]
         missing = [n for n in names if n not in values]
@@ -215,7 +216,7 @@ class ControlStep:
         with located(kernel, _ON_NUMBERS) if object in given else nullcontext():
             return kernel.function(model or self.model, **{n: values[n] for n in names})
 
-    def _merged(self, state, found, role):
+    def merged(self, state, found, role):
         """The state with what a kernel returned, a dict, in place."""
         name = self.kernels[role].__name__
         if not isinstance(found, dict):

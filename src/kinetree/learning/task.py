@@ -1,0 +1,129 @@
+"""The kernels of a task: which there are, what they return, and what is wrong with them."""
+
+import numpy as np
+
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.functional.kernel import UserKernel
+from kinetree.functional.parameters import parameter
+from kinetree.learning.random import Draws, words
+from kinetree.learning.step import FRICTION, OWN, RANDOM
+from kinetree.model.arrays import as_configuration
+from kinetree.spelling import did_you_mean
+
+SEES = ("t", "steps", "action", "previous_action", "tau", "contact_force", "terminated")
+"""What kernels may take beside ``q`` and ``qd``."""
+
+
+def kernels_of(**given):
+    """Kernels of a task by role, checked."""
+    found = {role: kernel for role, kernel in given.items() if kernel is not None}
+    for role, kernel in given.items():
+        if kernel is None and role in ("observe", "reward", "reset"):
+            raise TypeError(f"Environment needs a kernel {role}=, got None")
+        if kernel is not None and not isinstance(kernel, UserKernel):
+            raise TypeError(
+                f"Environment: {role} becomes part of a compiled step and must be a function under "
+                f"@kinetree.kernel, got {kernel!r}"
+            )
+        parameters = {} if kernel is None else kernel.signature.parameters
+        for kind in RANDOM:
+            p = parameters.get(kind)
+            if p is not None and not (isinstance(p.annotation, tuple) and len(p.annotation) == 1):
+                raise TypeError(
+                    f"Environment: {role} kernel {kernel.__name__!r} must say how many random "
+                    f"numbers it takes: {kind}: (n,)"
+                )
+    return found
+
+
+def action_size(model, act) -> int:
+    """Entries of an action."""
+    if act is None:
+        return len(model.actuators) or model.nv
+    p = act.signature.parameters.get("action")
+    if p is None or not isinstance(p.annotation, tuple) or len(p.annotation) != 1:
+        raise TypeError(
+            f"Environment: act kernel {act.__name__!r} must take action: (n,), with the size of an "
+            f"action as annotation"
+        )
+    n = p.annotation[0]
+    return getattr(model, n) if isinstance(n, str) else int(n)
+
+
+def _shape_error(role, step, what, result):
+    name = step.kernels[role].__name__
+    return ShapeError(
+        f"Environment: {role} kernel {name!r} must return {what}, got shape {np.shape(result)}"
+    )
+
+
+def tried(step, numbers) -> int:
+    """Call every kernel once on numbers: for shapes, and for errors of its own.
+
+    Args:
+        step: the ``ControlStep``, whose ``shapes`` are filled in.
+        numbers: arguments of one world, by name.
+
+    Returns:
+        How many entries an observation has.
+    """
+    model, size = step.model, 0
+    draws = Draws(words(0), 0.0, 0.0, {})
+    found = step.called("reset", {**numbers, **step.random_numbers("reset", draws)})
+    if not isinstance(found, dict) or "q" not in found:
+        raise ShapeError(
+            f"Environment: reset kernel {step.kernels['reset'].__name__!r} must return a dict "
+            f"of arrays by name with 'q' in it, such as {{'q': q, 'qd': qd}}, got {found!r}"
+        )
+    own = {"q": (model.nq,), "qd": (model.nv,), "tick": (), "steps": ()}
+    own["action"] = (step.actions,)
+    if step.history:
+        own["history"] = (step.history, step.actions)
+    if step.delay[0] != step.delay[1]:
+        own["delay"] = ()
+    if step.physics.rows:
+        own["force"] = (step.physics.rows,)
+    taken = sorted({*found} & ({*OWN, *SEES, *RANDOM, *numbers} - {"q", "qd"}))
+    if taken:
+        raise UnknownNameError(
+            f"Environment: reset kernel {step.kernels['reset'].__name__!r} returns "
+            f"{taken[0]!r}, which is the name of something else; choose another"
+        )
+    step.shapes.update(own | {n: np.shape(x) for n, x in found.items() if n not in own})
+    draws = Draws(words(0), 0.0, 0.0, {})
+    state = step.begun(numbers, draws)
+    as_configuration(model, np.asarray(state["q"], float))
+    _check_parameters(step, {**numbers, **state})
+    more = {"previous_action": state["action"], "tau": np.zeros(model.nv), "terminated": 0.0}
+    sizes = {"observe": 1, "reward": 0, "terminate": 0, "act": 1, "update": None}
+    for role in [r for r in sizes if r in step.kernels]:
+        values = step.values_of(state, numbers, draws, role, action=state["action"])
+        result = step.called(role, values | more)
+        if role == "update":
+            step.merged(state, result, role)
+        elif role == "act" and np.shape(result) != (model.nv,):
+            raise _shape_error(role, step, f"joint forces of shape ({model.nv},)", result)
+        elif np.ndim(result) != sizes[role]:
+            what = "a vector, (k,)" if sizes[role] else "one number or condition"
+            raise _shape_error(role, step, what, result)
+        elif role == "observe":
+            size = len(result)
+    return size
+
+
+def _check_parameters(step, values):
+    for name, value in step.parameters.items():
+        if not isinstance(value, str) or value not in values:
+            names = sorted(n for n in values if n not in OWN)
+            raise UnknownNameError(
+                f"Environment: parameter {name!r} takes the name of an argument or of a value "
+                f"that reset returns, got {value!r}; {did_you_mean(str(value), names)}"
+            )
+        if name == FRICTION and step.physics.contact is None:
+            raise ModelError("Environment: 'friction' is that of rigid contact; there is none")
+        shape = () if name == FRICTION else parameter(step.model, name).shape
+        if np.shape(values[value]) != shape:
+            raise ShapeError(
+                f"Environment: parameter {name!r} has shape {shape}, and {value!r} has "
+                f"{np.shape(values[value])}"
+            )
