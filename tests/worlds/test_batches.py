@@ -195,3 +195,21 @@ def test_many_contacts_make_room():
 def test_messages(call, message):
     with pytest.raises(kt.KinetreeError, match=message):
         call(sliding())
+
+
+def test_simulations_of_batches_are_those_of_each_to_the_bit():
+    """With flight, which the integrator takes, and contact."""
+    world = kt.World()
+    world.add_ground()
+    world.add(shapes.Box((0.1, 0.1, 0.1)), mass=1.0, at=[(0, 0, 0.05), (0.02, 0, 0.16)])
+    starts = np.tile(world.q, (4, 1))
+    starts[:, [2, 9]] += np.array([0.0, 0.001, 0.01, 0.05])[:, None]
+    options = {"duration": 0.08, "dt": 2e-3, "contact": world.contact}
+    with kt.tier("general"):
+        together = kt.simulate(world.model, starts, **options)
+        for k, q in enumerate(starts):
+            alone = kt.simulate(world.model, q, **options)
+            np.testing.assert_array_equal(together.q[:, k], alone.q)
+            np.testing.assert_array_equal(together.work[:, k], alone.work)
+            known = [together.contact.names.index(name) for name in alone.contact.names]
+            np.testing.assert_array_equal(together.contact.force[:, k, known], alone.contact.force)

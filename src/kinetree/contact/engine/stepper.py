@@ -200,8 +200,8 @@ class EngineStepper(Stepper):
             listed[k] = _Held(keys, force, joints[k], zero)
         ends = [b.q, b.qd, b.many.total[:, 10].copy(), b.many.total[:, :10].copy()]
         for k in np.flatnonzero(b.failed):  # once more, for the error to say when and where
-            start = (x.reshape(n, -1)[k] for x in (q, qd, tau))
-            end, listed[k] = self.single(Memory(), t, h, *start, count)
+            alone = [x.reshape(n, -1)[k] for x in (q, qd, tau)]
+            end, listed[k] = self.single(Memory(), t, h, alone[0], alone[1], alone[2], count)
             for place, value in zip(ends, end, strict=True):
                 place[k] = value
         after = [x.reshape(*self.batch, *x.shape[1:]) for x in ends]
