@@ -16,18 +16,18 @@ SEES = ("t", "steps", "action", "previous_action", "tau", "contact_force", "term
 
 def kernels_of(**given):
     """Kernels of a task by role, checked."""
-    found = {role: kernel for role, kernel in given.items() if kernel is not None}
-    for role, kernel in given.items():
-        if kernel is None and role in ("observe", "reward", "reset"):
+    for role in ("observe", "reward", "reset"):
+        if given[role] is None:
             raise TypeError(f"Environment needs a kernel {role}=, got None")
-        if kernel is not None and not isinstance(kernel, UserKernel):
+    found = {role: kernel for role, kernel in given.items() if kernel is not None}
+    for role, kernel in found.items():
+        if not isinstance(kernel, UserKernel):
             raise TypeError(
                 f"Environment: {role} becomes part of a compiled step and must be a function under "
                 f"@kinetree.kernel, got {kernel!r}"
             )
-        parameters = {} if kernel is None else kernel.signature.parameters
         for kind in RANDOM:
-            p = parameters.get(kind)
+            p = kernel.signature.parameters.get(kind)
             if p is not None and not (isinstance(p.annotation, tuple) and len(p.annotation) == 1):
                 raise TypeError(
                     f"Environment: {role} kernel {kernel.__name__!r} must say how many random "
