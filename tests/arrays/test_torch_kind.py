@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.contact_scenes import BALL
 from support.public_calls import DIFFERENTIABLE, differentiable_functions, end_of_rollout
 from torch.autograd import gradcheck, gradgradcheck
 
 import kinetree as kt
 from kinetree.arrays import torch_kind
+from kinetree.contact import Scene, TimeStepping
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +127,12 @@ def test_rollouts_have_derivatives():
     each = torch.func.vmap(end, in_dims=(0, 0, None))(q0, 0 * q0, tau[:, 0])
     for a, b in zip(each, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-15)
+
+
+def test_rollouts_with_rigid_contact_have_none():
+    contact, q = TimeStepping(Scene(BALL)), torch.tensor(BALL.neutral(), requires_grad=True)
+    with pytest.raises(kt.errors.ArrayKindError, match="TimeStepping has no derivatives"):
+        kt.rollout(BALL, q, steps=1, dt=1e-3, contact=contact)
 
 
 def test_rollouts_have_derivatives_by_controls_of_servos():

@@ -129,10 +129,6 @@ def height(model, q):
 
 
 def test_what_cannot_be_part_of_a_rollout_is_refused():
-    torch = pytest.importorskip("torch")
-    q, qd = (torch.from_numpy(x) for x in thrown([0.5]))
-    with pytest.raises(kt.errors.ArrayKindError, match="TimeStepping has no derivatives"):
-        rolled(q.requires_grad_(), qd, {})
     with pytest.raises(kt.errors.TraceError, match="no derivative where contacts open and close"):
         kt.rollout_gradient(BALL, *thrown([0.5]), steps=1, contact=CONTACT, terminal=height)
     with pytest.raises(kt.UnknownNameError, match="hold 'friction', which no kernel of this"):
