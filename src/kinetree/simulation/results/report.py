@@ -147,7 +147,7 @@ def check_result(
         steps=record.steps,
         rejected=record.rejected,
         largest_step=float(record.largest_step),
-        energy_error=_energy_error(seen, arrays["work"]),
+        energy_error=_energy_error(model, seen, arrays["work"]),
         event_energy=_event_energy(record.events),
         momentum_error=None
         if kicked or contact
@@ -175,11 +175,16 @@ def check_result(
     return report
 
 
-def _energy_error(seen, work):
-    """Change of energy less work done, over the energy that moved to and fro."""
+def _energy_error(model, seen, work):
+    """Change of energy less work done, over the energy that moved to and fro.
+
+    Or over the weight times 1e-12 m: what rests exchanges nothing but errors of rounding.
+    """
+    weight = float(sum(I.mass for I in model.inertia[1:]) * np.linalg.norm(model.gravity))
     energy = seen.kinetic + seen.gravity
     exchanged = seen.kinetic.max(axis=0) + np.ptp(seen.gravity, axis=0) + np.abs(work).max(axis=0)
-    scale = exchanged + 1e-9 * np.abs(seen.gravity).max(axis=0) + np.finfo(float).tiny
+    scale = exchanged + 1e-9 * np.abs(seen.gravity).max(axis=0) + 1e-12 * weight
+    scale = scale + np.finfo(float).tiny
     return float(np.max(np.abs(energy - energy[0] - work) / scale, initial=0.0))
 
 
