@@ -6,7 +6,7 @@ integrator made of them; only the others are integrated. Written for numbers of 
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import JointError, ShapeError, SimulationError, SimulationWarning
 from kinetree.functional.kernel import UserKernel
+from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.integrator import Integrator
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.gearing import require_leader
@@ -373,3 +374,10 @@ class PrescribedSteps(Integrator):
     def interpolation(self, theta):
         """Weights of the stages of the inner method."""
         return self.inner.interpolation(theta)
+
+
+def looped(method: Integrator) -> Integrator:
+    """The method with its stages in a loop, where the code of each would be long."""
+    if isinstance(method, PrescribedSteps):
+        return replace(method, inner=looped(method.inner))
+    return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method

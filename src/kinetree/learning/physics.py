@@ -3,17 +3,17 @@
 Rigid contact is the step that is unrolled for one small scene, see ``contact.stepping.step``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.contact.stepping.stepper import step_of_rollout
 from kinetree.errors import ModelError
-from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
+from kinetree.integration.prescription import looped
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.forces.stateful import stateful_forces
@@ -75,10 +75,7 @@ def physics_of(
     _require_plain(setup, servos)
     if not isinstance(contact, TimeStepping):
         refuse_conflicts(setup)
-        steps = setup.steps
-        if isinstance(steps, ExplicitRungeKutta):  # its stages in a loop: a shorter text
-            steps = replace(steps, looped=True)
-        return Physics(setup.field, steps, None, dt, 0)
+        return Physics(setup.field, looped(setup.steps), None, dt, 0)
     step = step_of_rollout(contact, setup.effects, None, dtype)
     return Physics(setup.field, setup.steps, step, dt, step.rows, contact.scene.candidates.names)
 

@@ -21,10 +21,9 @@ from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularE
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.events import UserEvents
-from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.field import is_traceable
 from kinetree.integration.integrator import Stepped
-from kinetree.integration.prescription import PrescribedSteps
+from kinetree.integration.prescription import looped
 from kinetree.integration.step import Stepper
 from kinetree.integration.watcher import Watcher
 from kinetree.model.limits import position_bounds, position_index
@@ -207,13 +206,6 @@ def joint_rows(model, effects, free) -> JointRows:
     return JointRows(stops, restitution, friction, level)
 
 
-def _looped(method):
-    """The method with its stages in a loop: most steps touch, and code for flight is long."""
-    if isinstance(method, PrescribedSteps):
-        return replace(method, inner=_looped(method.inner))
-    return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
-
-
 @kernel
 def _contact_steps(model, t, h, q, qd, inputs, force, count, *, step, method, field):
     """``count`` steps with the same inputs: state, work, forces of the last, residuals of all."""
@@ -251,7 +243,7 @@ class ContactStepper(Stepper):
         self.constraints = "contact" if step.constraints.closes else None
         self.notes = Notes(step, batch)
         rigid = step.constraints.closes or step.constraints.joints.friction
-        self.flight = None if rigid else _looped(method)
+        self.flight = None if rigid else looped(method)
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""

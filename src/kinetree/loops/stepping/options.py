@@ -7,10 +7,9 @@ import numpy as np
 
 from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.prescription import PrescribedSteps
+from kinetree.integration.prescription import looped
 from kinetree.integration.step import Stepper
 from kinetree.loops.state_space.charts.atlas import ChartStepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
@@ -281,14 +280,7 @@ def projected(model, method, field, q, qd, t0):
     check_start(now, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
     prescribed = () if field.prescription is None else field.prescription.variables(model)
     choice = choose(now, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], prescribed)
-    return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
-
-
-def _looped(method):
-    """The method with its stages in a loop: equations of motion with constraints are long."""
-    if isinstance(method, PrescribedSteps):
-        return replace(method, inner=_looped(method.inner))
-    return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
+    return Projected(looped(method), choice.chosen), Constrained(field, choice.chosen)
 
 
 def constrained_stepper(
@@ -318,7 +310,7 @@ def constrained_stepper(
     if isinstance(constraint, Baumgarte):
         constraint = constraint.of(model, dt)
     stepper = constraint.stepper(
-        Given(model, _looped(method), field, choice, q.shape[:-1], compiled, adaptive)
+        Given(model, looped(method), field, choice, q.shape[:-1], compiled, adaptive)
     )
     stepper.constraints = constraint.name
     return stepper
