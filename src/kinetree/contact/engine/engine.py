@@ -13,12 +13,13 @@ from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
-from kinetree.contact.engine import step as of_step
+from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.parts import Code, Kernels, Parts, Step
 from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.sleep import Sleep
-from kinetree.contact.engine.step import Code, Kernels, Parts, Step, take_steps
+from kinetree.contact.engine.step import take_steps
 from kinetree.contact.engine.terms import constraint_kernel, spring_kernel, term_kernel
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace

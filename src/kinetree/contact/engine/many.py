@@ -8,8 +8,9 @@ actuators, and the tables of bodies that the code of the terms reads.
 from kinetree.codegen.procedures import isfinite, procedure, record
 from kinetree.contact.engine.drives import Laws, drive
 from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run
 from kinetree.contact.engine.rows import FULL, known_again
-from kinetree.contact.engine.step import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run, take_steps
+from kinetree.contact.engine.step import take_steps
 
 __all__ = ["NOT_FINITE", "ROOM", "Many", "Turn", "own_numbers", "take_turns"]
 

@@ -13,10 +13,10 @@ Penetration that is left (curvature of surfaces, a start inside) is taken out of
 second problem with the same matrices and without friction, no faster than the correction speed.
 """
 
-from kinetree.codegen.procedures import invoke, procedure, record, sqrt
+from kinetree.codegen.procedures import procedure, sqrt
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
-from kinetree.contact.collision.tables import SPHERE, Found, Shapes, Special, Touch, place_shapes
+from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
 from kinetree.contact.engine.energy import Balance, balanced, energy_of_trees
 from kinetree.contact.engine.mechanism import (
     Mechanism,
@@ -25,193 +25,48 @@ from kinetree.contact.engine.mechanism import (
     factor,
     inertia_blocks,
 )
+from kinetree.contact.engine.parts import (
+    FOUND_FULL,
+    FULL,
+    IN_FLIGHT,
+    NO_INERTIA,
+    WOKEN,
+    WORK_FULL,
+    Kernels,
+    Parts,
+    Step,
+    run,
+)
 from kinetree.contact.engine.rows import (
-    UNBOUNDED,
     Rows,
     add_contacts,
     add_joint_rows,
     add_loops,
     approaching,
-    gap_at_end,
     keep_asleep,
     loop_velocities,
     missed,
     remember,
-    row_velocity,
     show_asleep,
     slips,
     targets,
 )
+from kinetree.contact.engine.shift import deepest, shifted
 from kinetree.contact.engine.sleep import Sleep, driven, fall_asleep, is_mixed, wake
 from kinetree.contact.newton.newton import solve
-from kinetree.contact.newton.problem import BOUNDS, Problem, Work
-from kinetree.contact.settings import GROWN, PASSES, SAME
+from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.settings import PASSES
 
-__all__ = ["Code", "Kernels", "Parts", "Step", "take_step", "take_steps"]
-
-NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN = -1, -2, -3, -4, -5, -6
-"""Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
-of the solver, of contacts are too small, nothing is near and flight was asked for, or something
-that slept was hit."""
+__all__ = ["take_step", "take_steps"]
 
 STICKS = 1024.0
 """Times the friction: what sticks whatever happens; a power of two, which rounds nothing."""
-
-SHIFTS = 4
-"""Of positions in a step, at most: more than one where loops are curved."""
-
-SHIFTED = 1e-3
-"""Error of a shift of positions, relative to what holds it: the next step takes out the rest."""
 
 COARSE = 100.0
 """Error of the first pass where bodies move, in units of the tolerance."""
 
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
-
-
-@record
-class Code:
-    """Machine code of a kernel, tied to arrays; NumPy's convention of an inner loop.
-
-    Attributes:
-        loop: address of the code.
-        frame: addresses of arguments and results.
-        count: 1;  steps: from sample to sample, and strides;  status: how many calls failed.
-    """
-
-    loop: int
-    frame: "int[:]"
-    count: "int[:]"
-    steps: "int[:]"
-    status: "int[:]"
-
-
-@record
-class Kernels:
-    """The kernels of ``terms``, each tied to what it reads and writes.
-
-    Attributes:
-        to_middle: ``q_m, v_m`` from ``q, v`` in ``part[0]`` seconds.
-        to_end: ``q_e, v_e`` from ``q_m, after``.
-        to_shifted: the same, on the way that ``x`` leads.
-        terms: ``pose, S, F`` at ``q_m``.
-        bias: at ``q_m, mean``, and the accelerations ``given``.
-        springs: at ``q, v``.
-        forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
-        energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
-        loops: rows and errors at ``q_m``;  loops_end: at ``q_e``.
-    """
-
-    to_middle: Code
-    to_end: Code
-    to_shifted: Code
-    terms: Code
-    bias: Code
-    springs: Code
-    forces: Code
-    resistance: Code
-    energy_before: Code
-    energy_after: Code
-    loops: Code
-    loops_end: Code
-
-
-@procedure
-def run(code: Code):
-    """Call the machine code of a kernel."""
-    invoke(code.loop, code.frame, code.count, code.steps, code.status)
-
-
-@record
-class Step:
-    """Settings, state and results of a step.
-
-    Attributes:
-        h: length [s].
-        rest, correction, deep, closed, settled: ``TimeStepping.rest_velocity``, its
-            ``correction_speed`` in velocity units, and the constants of ``settings``.
-        conserving: whether velocities give way where energy would be gained.
-        flying: whether a step with no row at all is left to an integrator.
-        springs, forced, resists: whether there are such kernels.
-        time: [s];  inputs: of forces, held;  own_K, own_D, more_K, more_D: stiffness and damping of
-            joints, and of forces.
-        margin: least gap up to which contacts are found [m].
-        q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
-            the end.
-        free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
-        change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
-        given: accelerations of prescribed variables, and zero;  given_v: their velocities
-            at the end;  given_x: those with which they come to their places from the middle on.
-        bias, spring, x, y: joint forces, and auxiliary vectors.
-        drive: impulses that the drives of prescribed variables exert.
-        factors: of ``M``;  numbers: how many.
-        before, unheld: velocities of the bodies before the step and without constraints.
-        residuals: of the step, as ``history.Residuals``.
-        work: of all forces [J].
-        culprit: variable that moves no inertia.
-        near: gap below which contacts had to be looked at [m].
-        turn: largest angle, squared, by which a body with a shape has turned in a step [rad²], and
-            turner: that body, since the engine was made.
-        passes, tried, newton, factored: effort of the last step;  unsolved: islands without a
-            solution.
-    """
-
-    h: float
-    rest: float
-    correction: float
-    deep: float
-    closed: float
-    settled: float
-    margin: float
-    conserving: int
-    flying: int
-    springs: int
-    forced: int
-    resists: int
-    time: "float[:]"
-    inputs: "float[:]"
-    own_K: "float[:]"
-    own_D: "float[:]"
-    more_K: "float[:]"
-    more_D: "float[:]"
-    q: "float[:]"
-    v: "float[:]"
-    tau: "float[:]"
-    q_m: "float[:]"
-    v_m: "float[:]"
-    q_e: "float[:]"
-    v_e: "float[:]"
-    free: "float[:]"
-    after: "float[:]"
-    mean: "float[:]"
-    bias: "float[:]"
-    spring: "float[:]"
-    change: "float[:]"
-    last: "float[:]"
-    given: "float[:]"
-    given_v: "float[:]"
-    given_x: "float[:]"
-    drive: "float[:]"
-    x: "float[:]"
-    y: "float[:]"
-    part: "float[:]"
-    factors: "float[:]"
-    numbers: int
-    before: "float[:, 6]"
-    unheld: "float[:, 6]"
-    residuals: "float[:]"
-    work: float
-    culprit: int
-    near: float
-    turn: float
-    turner: int
-    alpha: float
-    passes: int
-    tried: int
-    factored: int
-    newton: int
-    unsolved: int
 
 
 @procedure
@@ -419,172 +274,6 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
     s.residuals[7] = 0.0
     s.residuals[8] = 0.0
     s.residuals[9] = touching
-
-
-@procedure
-def deepest(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, beta: float
-) -> bool:
-    """Penetration and opening of loops at the end of the step, in ``residuals``: is any too large?
-
-    ``b.island`` are the islands of the trees, and ``b.deep`` those in which some is.
-    """
-    any_deep = False
-    for t in range(p.trees):
-        b.island[t] = work.tree_island[t] if p.groups > 0 else -1
-        b.deep[t] = 0
-    for g in range(p.groups):
-        k = rows.contact[g]
-        end = gap_at_end(p, rows, g, beta, s.x)
-        if g < rows.contacts or k < rows.stops:
-            s.residuals[3] = max(s.residuals[3], -end)
-        elif k >= rows.stops + rows.dry:
-            end = -abs(rows.loop_error[k - rows.stops - rows.dry])
-            s.residuals[4] = max(s.residuals[4], -end)
-        else:
-            end = 0.0
-        # Where there was less, less is left, so that it does not grow from step to step.
-        limit = min(s.closed, max(-rows.gap[g], GROWN) + SAME) if g < rows.contacts else s.closed
-        if end < -limit and p.entry_first[g + 1] > p.entry_first[g]:
-            b.deep[b.island[p.node_tree[p.entry_node[p.entry_first[g]]]]] = 1
-            any_deep = True
-    return any_deep
-
-
-@procedure
-def shifts_wanted(
-    m: Mechanism, p: Problem, rows: Rows, b: Balance, h: float, beta: float, most: float, moved:
-    "float[:]",
-) -> float:  # fmt: skip
-    """Make the problem that of a shift of positions, in the islands that are ``b.deep``.
-
-    Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
-    the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
-    asks for more than ``most`` [m/s or rad/s]. Returns the penetration that is left as it is.
-    """
-    n = 0
-    rest = 0.0
-    entry = 0
-    for g in range(p.groups):
-        first = p.entry_first[g]
-        last = p.entry_first[g + 1]
-        k = rows.contact[g]
-        is_dry = g >= rows.contacts and k >= rows.stops and k < rows.stops + rows.dry
-        bilateral = g >= rows.contacts and k >= rows.stops
-        end = gap_at_end(p, rows, g, beta, moved)
-        if first == last or is_dry or b.deep[b.island[p.node_tree[p.entry_node[first]]]] == 0:
-            if not bilateral:
-                rest = max(rest, -end)
-            continue
-        rows.end[n] = end
-        rows.loop_of[n] = -1
-        if bilateral:
-            rows.loop_of[n] = k - rows.stops - rows.dry
-            end = rows.loop_error[rows.loop_of[n]]
-        p.kind[n] = BOUNDS
-        p.dim[n] = 1
-        p.row_first[n] = n
-        p.impulse[n] = 0.0
-        p.low[n] = -UNBOUNDED if bilateral else 0.0
-        p.high[n] = UNBOUNDED
-        p.target[n] = (min(max(end, -most * h), most * h) if bilateral else max(end, -most * h)) / h
-        p.entry_first[n] = entry
-        for j in range(first, last):
-            p.entry_node[entry] = p.entry_node[j]
-            p.entry_at[entry] = p.entry_at[j]
-            entry += 1
-        n += 1
-        p.entry_first[n] = entry
-    p.row_first[n] = n
-    p.groups = n
-    return rest
-
-
-@procedure
-def shifted(
-    s: Step, m: Mechanism, p: Problem, work: Work, rows: Rows, b: Balance, k: Kernels, beta: float
-) -> int:
-    """Take penetration and errors of loops out of the positions at the end; 0, or a code.
-
-    ``x`` are velocities with which positions come from the middle to the end. Errors of loops are
-    looked at again after each of a few shifts. The problem is that of the shift afterwards.
-    """
-    rest = shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
-    p.again = 0
-    p.coarse = 0.0
-    left = s.correction
-    for _ in range(SHIFTS):
-        for i in range(m.nv):
-            p.free[i] = 0.0
-            p.velocity[i] = 0.0
-        tolerance = p.tolerance
-        p.tolerance = max(SHIFTED, tolerance)
-        code = solve(p, work)
-        p.tolerance = tolerance
-        if code < 0:
-            return WORK_FULL
-        way = 0.0
-        for i in range(m.nv):
-            way = max(way, abs(p.velocity[i]) / m.units[i])
-        part = 1.0 if way <= left else left / way
-        left -= part * way
-        for i in range(m.nv):
-            s.x[i] += part * p.velocity[i] * s.h / beta
-        run(k.to_shifted)
-        s.residuals[3] = rest
-        for g in range(p.groups):
-            if rows.loop_of[g] < 0:
-                rows.end[g] += part * s.h * row_velocity(p, rows, g, p.velocity)
-                s.residuals[3] = max(s.residuals[3], -rows.end[g])
-        if rows.loops == 0 or left <= 0.0:
-            break
-        run(k.loops_end)
-        s.residuals[4] = loops_open(rows)
-        if s.residuals[4] <= s.closed:
-            break
-        for g in range(p.groups):
-            n = rows.loop_of[g]
-            if n >= 0:
-                p.target[g] = rows.loop_error[n] / s.h
-            else:
-                p.target[g] += row_velocity(p, rows, g, p.velocity)
-            p.impulse[g] = 0.0
-    return 0
-
-
-@procedure
-def loops_open(rows: Rows) -> float:
-    """Largest error of a loop or coupling [m or rad]."""
-    worst = 0.0
-    for n in range(rows.loops):
-        worst = max(worst, abs(rows.loop_error[n]))
-    return worst
-
-
-@record
-class Parts:
-    """All that steps read and write, as one argument: a call is quicker with few.
-
-    Attributes:
-        total: residuals of the steps of a call: the worst, and sums of energies; and the work.
-        taken: how many steps the call has taken.
-    """
-
-    step: Step
-    mechanism: Mechanism
-    problem: Problem
-    work: Work
-    rows: Rows
-    shapes: Shapes
-    special: Special
-    pairs: Pairs
-    touch: Touch
-    found: Found
-    balance: Balance
-    kernels: Kernels
-    sleep: Sleep
-    total: "float[:]"
-    taken: int
 
 
 # --- The whole step ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.drives import has_constant_arms, laws_of
-from kinetree.contact.engine.step import NO_INERTIA
+from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.stepper import engine_of, is_plain
 from kinetree.errors import (
     ModelError,

@@ -1,0 +1,187 @@
+"""Records of a step: settings, state and results, the kernels that it calls, and all its parts."""
+
+from kinetree.codegen.procedures import invoke, procedure, record
+from kinetree.contact.collision.sweep import Pairs
+from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
+from kinetree.contact.engine.energy import Balance
+from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.rows import Rows
+from kinetree.contact.engine.sleep import Sleep
+from kinetree.contact.newton.problem import Problem, Work
+
+__all__ = ["Code", "Kernels", "Parts", "Step", "run"]
+
+NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN = -1, -2, -3, -4, -5, -6
+"""Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
+of the solver, of contacts are too small, nothing is near and flight was asked for, or something
+that slept was hit."""
+
+
+@record
+class Code:
+    """Machine code of a kernel, tied to arrays; NumPy's convention of an inner loop.
+
+    Attributes:
+        loop: address of the code.
+        frame: addresses of arguments and results.
+        count: 1;  steps: from sample to sample, and strides;  status: how many calls failed.
+    """
+
+    loop: int
+    frame: "int[:]"
+    count: "int[:]"
+    steps: "int[:]"
+    status: "int[:]"
+
+
+@record
+class Kernels:
+    """The kernels of ``terms``, each tied to what it reads and writes.
+
+    Attributes:
+        to_middle: ``q_m, v_m`` from ``q, v`` in ``part[0]`` seconds.
+        to_end: ``q_e, v_e`` from ``q_m, after``.
+        to_shifted: the same, on the way that ``x`` leads.
+        terms: ``pose, S, F`` at ``q_m``.
+        bias: at ``q_m, mean``, and the accelerations ``given``.
+        springs: at ``q, v``.
+        forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
+        energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
+        loops: rows and errors at ``q_m``;  loops_end: at ``q_e``.
+    """
+
+    to_middle: Code
+    to_end: Code
+    to_shifted: Code
+    terms: Code
+    bias: Code
+    springs: Code
+    forces: Code
+    resistance: Code
+    energy_before: Code
+    energy_after: Code
+    loops: Code
+    loops_end: Code
+
+
+@procedure
+def run(code: Code):
+    """Call the machine code of a kernel."""
+    invoke(code.loop, code.frame, code.count, code.steps, code.status)
+
+
+@record
+class Step:
+    """Settings, state and results of a step.
+
+    Attributes:
+        h: length [s].
+        rest, correction, deep, closed, settled: ``TimeStepping.rest_velocity``, its
+            ``correction_speed`` in velocity units, and the constants of ``settings``.
+        conserving: whether velocities give way where energy would be gained.
+        flying: whether a step with no row at all is left to an integrator.
+        springs, forced, resists: whether there are such kernels.
+        time: [s];  inputs: of forces, held;  own_K, own_D, more_K, more_D: stiffness and damping of
+            joints, and of forces.
+        margin: least gap up to which contacts are found [m].
+        q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
+            the end.
+        free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
+        change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
+        given: accelerations of prescribed variables, and zero;  given_v: their velocities
+            at the end;  given_x: those with which they come to their places from the middle on.
+        bias, spring, x, y: joint forces, and auxiliary vectors.
+        drive: impulses that the drives of prescribed variables exert.
+        factors: of ``M``;  numbers: how many.
+        before, unheld: velocities of the bodies before the step and without constraints.
+        residuals: of the step, as ``history.Residuals``.
+        work: of all forces [J].
+        culprit: variable that moves no inertia.
+        near: gap below which contacts had to be looked at [m].
+        turn: largest angle, squared, by which a body with a shape has turned in a step [rad²], and
+            turner: that body, since the engine was made.
+        passes, tried, newton, factored: effort of the last step;  unsolved: islands without a
+            solution.
+    """
+
+    h: float
+    rest: float
+    correction: float
+    deep: float
+    closed: float
+    settled: float
+    margin: float
+    conserving: int
+    flying: int
+    springs: int
+    forced: int
+    resists: int
+    time: "float[:]"
+    inputs: "float[:]"
+    own_K: "float[:]"
+    own_D: "float[:]"
+    more_K: "float[:]"
+    more_D: "float[:]"
+    q: "float[:]"
+    v: "float[:]"
+    tau: "float[:]"
+    q_m: "float[:]"
+    v_m: "float[:]"
+    q_e: "float[:]"
+    v_e: "float[:]"
+    free: "float[:]"
+    after: "float[:]"
+    mean: "float[:]"
+    bias: "float[:]"
+    spring: "float[:]"
+    change: "float[:]"
+    last: "float[:]"
+    given: "float[:]"
+    given_v: "float[:]"
+    given_x: "float[:]"
+    drive: "float[:]"
+    x: "float[:]"
+    y: "float[:]"
+    part: "float[:]"
+    factors: "float[:]"
+    numbers: int
+    before: "float[:, 6]"
+    unheld: "float[:, 6]"
+    residuals: "float[:]"
+    work: float
+    culprit: int
+    near: float
+    turn: float
+    turner: int
+    alpha: float
+    passes: int
+    tried: int
+    factored: int
+    newton: int
+    unsolved: int
+
+
+@record
+class Parts:
+    """All that steps read and write, as one argument: a call is quicker with few.
+
+    Attributes:
+        total: residuals of the steps of a call: the worst, and sums of energies; and the work.
+        taken: how many steps the call has taken.
+    """
+
+    step: Step
+    mechanism: Mechanism
+    problem: Problem
+    work: Work
+    rows: Rows
+    shapes: Shapes
+    special: Special
+    pairs: Pairs
+    touch: Touch
+    found: Found
+    balance: Balance
+    kernels: Kernels
+    sleep: Sleep
+    total: "float[:]"
+    taken: int
