@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import kinetree as kt
 from kinetree import geometry as shapes
@@ -128,7 +127,7 @@ def test_the_engine_and_the_unrolled_step_agree_in_forces_too():
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * max(1, np.abs(y).max()))
 
 
-def test_failures_and_other_arrays():
+def test_a_motion_that_fails_does_not_lose_the_others():
     world = terrain()
     q0, qd0 = np.tile(world.q, (3, 1)), np.zeros((3, world.model.nv))
     qd0[1, -1] = 1e200
@@ -136,9 +135,8 @@ def test_failures_and_other_arrays():
         found = kt.rollout(world, q0, qd0, steps=4)
     assert found.failed.tolist() == [False, True, False]
     np.testing.assert_array_equal(found.q[-1, 1], q0[1])
-    good = kt.rollout(world, torch.tensor(q0[::2]), steps=4)
-    assert isinstance(good.failed, torch.Tensor)
-    np.testing.assert_array_equal(good.q[-1].numpy(), found.q[-1, ::2])
+    good = kt.rollout(world, q0[::2], steps=4)
+    np.testing.assert_array_equal(good.q[-1], found.q[-1, ::2])
 
 
 def test_messages():
