@@ -304,11 +304,11 @@ class Engine:
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
-        s, kinds = self.s, self.tables.shapes.kind
-        if s.turn <= (_TURN / 2) ** 2 or self._has_warned:
+        s = self.s
+        if s.turn <= _TURN * _TURN / 4 or self._has_warned:
             return
         angle = float(np.sqrt(s.turn))
-        if angle <= _TURN and TRIANGLES not in kinds:
+        if angle <= _TURN and TRIANGLES not in self.tables.shapes.kind:
             return
         self._has_warned = True
         warnings.warn(
