@@ -160,6 +160,48 @@ def mesh(suffixes=("stl", "obj", "ply")):
             assert any(len(part.surface.faces) >= 12 for part in drawn.parts)
 
 
+def learning():
+    """Many worlds as an environment of Gymnasium."""
+    env = kt.learning.gymnasium_env(_environment())
+    env.reset(seed=1)
+    seen, reward, *_ = env.step(np.zeros(env.action_space.shape, np.float32))
+    assert seen.shape == (4, 2)
+    assert np.isfinite(reward).all()
+
+
+def sb3():
+    import stable_baselines3
+
+    env = kt.learning.sb3_env(_environment())
+    stable_baselines3.PPO("MlpPolicy", env, n_steps=8, batch_size=32, device="cpu").learn(32)
+
+
+def rsl_rl():
+    env = kt.learning.rsl_rl_env(_environment(arrays="torch"))
+    assert env.get_observations()["policy"].shape == (4, 2)
+
+
+def _environment(**options):
+    """Four pendulums that are pushed."""
+
+    @kt.kernel
+    def observe(m, q, qd):
+        return np.array([q[0], qd[0]])
+
+    @kt.kernel
+    def reward(m, q):
+        return np.cos(q[0])
+
+    @kt.kernel
+    def reset(m, uniform: (1,)):
+        return {"q": uniform}
+
+    kernels = {"observe": observe, "reward": reward, "reset": reset}
+    return kt.learning.Environment(
+        kt.samples.pendulum(), 4, dt=0.01, episode=8, **kernels, **options
+    )
+
+
 def mjcf():
     import mujoco
 
@@ -227,9 +269,10 @@ def view():
 
 
 EXTRAS = {
-    f.__name__: f
+    f.__name__.replace("_", "-"): f
     for f in (
-        cluster, contact, jax, mesh, mjcf, pinocchio, plot, symbolic, tables, torch, view,
+        cluster, contact, jax, learning, mesh, mjcf, pinocchio, plot, rsl_rl, sb3, symbolic, tables,
+        torch, view,
     )
 }  # fmt: skip
 

@@ -1,96 +1,38 @@
-"""Interfaces of other libraries, against stand-ins of them where they are not installed.
+"""Interfaces of other libraries: Gymnasium and Stable-Baselines3 themselves, rsl-rl by a stand-in.
 
-The libraries themselves (gymnasium 1.4, stable-baselines3 2.9, rsl-rl 5.5, skrl 2.1) were run with
-the same adapters.
+rsl-rl 5.5 and skrl 2.1 were run with the same adapters.
 """
 
-import enum
 import sys
 from types import ModuleType
 
 import numpy as np
 import pytest
+import stable_baselines3
 import torch
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
 
 import kinetree as kt
 from kinetree.errors import MissingPackageError
 
 
-class Box:
-    """A space of arrays."""
-
-    def __init__(self, low, high, shape, dtype):
-        self.low, self.high, self.shape, self.dtype = low, high, shape, np.dtype(dtype)
-
-    def contains(self, x):
-        """Whether an array is in the space."""
-        fits = x.shape == self.shape and x.dtype == self.dtype
-        return bool(fits and np.all(x >= self.low) and np.all(x <= self.high))
-
-
-def _batch(space, n):
-    return Box(space.low, space.high, (n, *space.shape), space.dtype)
-
-
-class Mode(enum.Enum):
-    """As gymnasium.vector.AutoresetMode."""
-
-    NEXT_STEP = "NextStep"
-    SAME_STEP = "SameStep"
-    DISABLED = "Disabled"
-
-
-class VecEnv:
-    """As that of Stable-Baselines3, in what it does for its subclasses."""
-
-    def __init__(self, num_envs, observation_space, action_space):
-        self.num_envs = num_envs
-        self.observation_space, self.action_space = observation_space, action_space
-        self._seeds = [None] * num_envs
-
-    def seed(self, seed):
-        """Seeds for the next reset."""
-        self._seeds = [seed + k for k in range(self.num_envs)]
-
-    def _reset_seeds(self):
-        self._seeds = [None] * self.num_envs
-
-    def _get_indices(self, indices):
-        return range(self.num_envs) if indices is None else indices
-
-    def step(self, actions):
-        """As VecEnv.step."""
-        self.step_async(actions)
-        return self.step_wait()
-
-
-def _module(name, **names):
-    module = ModuleType(name)
-    module.__dict__.update(names)
-    return module
-
-
 @pytest.fixture
-def libraries(monkeypatch):
-    """Stand-ins of the libraries."""
-    utils = _module("gymnasium.vector.utils", batch_space=_batch)
-    plain = type("VectorEnv", (), {})
-    vector = _module("gymnasium.vector", VectorEnv=plain, AutoresetMode=Mode, utils=utils)
-    spaces = _module("gymnasium.spaces", Box=Box)
-    found = [
-        _module("gymnasium", vector=vector, spaces=spaces), vector, spaces, utils,
-        _module("stable_baselines3"), _module("stable_baselines3.common"),
-        _module("stable_baselines3.common.vec_env", VecEnv=VecEnv),
-        _module("rsl_rl"), _module("rsl_rl.env", VecEnv=type("VecEnv", (), {})),
-        _module("tensordict", TensorDict=lambda values, batch_size: values),
-    ]  # fmt: skip
-    for module in found:
-        monkeypatch.setitem(sys.modules, module.__name__, module)
+def rsl_rl(monkeypatch):
+    """A stand-in of rsl-rl."""
+    for name, names in (
+        ("rsl_rl", {}),
+        ("rsl_rl.env", {"VecEnv": type("VecEnv", (), {})}),
+        ("tensordict", {"TensorDict": lambda values, batch_size: values}),
+    ):
+        module = ModuleType(name)
+        module.__dict__.update(names)
+        monkeypatch.setitem(sys.modules, name, module)
 
 
-def test_gymnasium_with_resets_in_the_same_step(libraries, cart_pole):
+def test_gymnasium_with_resets_in_the_same_step(cart_pole):
     env = kt.learning.gymnasium_env(cart_pole(6, episode=4))
-    assert env.metadata["autoreset_mode"] is Mode.SAME_STEP
+    assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     assert env.num_envs == 6
     seen, info = env.reset(seed=3)
     assert info == {}
@@ -108,11 +50,11 @@ def test_gymnasium_with_resets_in_the_same_step(libraries, cart_pole):
     assert (info["final_obs"] != seen).any()
 
 
-def test_gymnasium_with_resets_in_the_next_step(libraries, cart_pole):
+def test_gymnasium_with_resets_in_the_next_step(cart_pole):
     """A step that begins an episode: no reward, nothing ends, and the action does not count."""
     next_step = kt.learning.gymnasium_env(cart_pole(3, episode=4), autoreset="next_step")
     same_step = kt.learning.gymnasium_env(cart_pole(3, episode=4))
-    assert next_step.metadata["autoreset_mode"] is Mode.NEXT_STEP
+    assert next_step.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     ours, theirs = next_step.reset(seed=1)[0], same_step.reset(seed=1)[0]
     for k in range(12):
         action = np.full((3, 1), 0.1 * k, "f4")
@@ -131,7 +73,24 @@ def test_gymnasium_with_resets_in_the_next_step(libraries, cart_pole):
         kt.learning.gymnasium_env(next_step.env, autoreset="no")
 
 
-def test_stable_baselines(libraries, cart_pole):
+def test_wrappers_of_gymnasium(cart_pole):
+    env = kt.learning.gymnasium_env(cart_pole(3, episode=4), autoreset="next_step")
+    env = RecordEpisodeStatistics(NormalizeObservation(env))
+    env.reset(seed=1)
+    for _ in range(4):
+        *_, info = env.step(env.action_space.sample())
+    assert info["episode"]["l"].tolist() == [4, 4, 4]
+
+
+def test_stable_baselines_learns(cart_pole):
+    env = kt.learning.sb3_env(cart_pole(8, episode=32))
+    learner = stable_baselines3.PPO("MlpPolicy", env, n_steps=16, batch_size=64, seed=0)
+    assert learner.learn(256).num_timesteps == 256
+    action, _ = learner.predict(env.reset())
+    assert action.shape == (8, 1)
+
+
+def test_stable_baselines(cart_pole):
     env = kt.learning.sb3_env(cart_pole(5, episode=3, arrays="torch"))
     env.seed(4)
     first = env.reset()
@@ -153,7 +112,7 @@ def test_stable_baselines(libraries, cart_pole):
     env.close()
 
 
-def test_rsl_rl(libraries, cart_pole):
+def test_rsl_rl(rsl_rl, cart_pole):
     env = kt.learning.rsl_rl_env(cart_pole(5, episode=3, arrays="torch"))
     assert (env.num_envs, env.num_actions, env.max_episode_length) == (5, 1, 3)
     env.episode_length_buf = torch.tensor([0, 1, 2, 0, 1])
