@@ -7,9 +7,9 @@ python examples/learn_on_a_cpu.py reach
 import sys
 
 import numpy as np
+import ppo
 
 import kinetree as kt
-from kinetree.learning import ppo
 
 # --- A cart balances a pole ----------------------------------------------------------------------
 

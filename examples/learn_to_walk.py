@@ -15,10 +15,10 @@ import argparse
 import csv
 
 import numpy as np
+import ppo
 import torch
 
 import kinetree as kt
-from kinetree.learning import ppo
 
 DT, DECIMATION = 0.005, 4
 STEP = DT * DECIMATION

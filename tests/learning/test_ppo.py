@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from kinetree.learning import ppo
-
 
 @pytest.fixture(scope="module")
 def example():
@@ -50,7 +48,7 @@ def test_an_arm_learns_to_reach(example):
         return np.linalg.norm(tips - env.state["goal"].numpy(), axis=1)
 
     policy, history = example.learn(example.reach, 16, quiet)
-    untrained = np.median(distance(ppo.Policy(policy.mean.numel(), 2)))
+    untrained = np.median(distance(example.ppo.Policy(policy.mean.numel(), 2)))
     assert np.median(distance(policy)) < 0.4 * untrained  # a tenth after 32 iterations
     assert history[-1]["simulation"] < history[-1]["seconds"]
 
@@ -61,12 +59,12 @@ def test_the_same_seed_learns_the_same_policy(example):
         assert torch.equal(a, b)
 
 
-def test_advantages_are_discounted_sums_of_errors():
+def test_advantages_are_discounted_sums_of_errors(example):
     """Against the definition, sum over k of (gamma lambda)^k times the error, up to an end."""
     rng = np.random.default_rng(0)
     reward, value, last = rng.normal(size=(5, 1)), rng.normal(size=(5, 1)), rng.normal(size=1)
     over = np.array([[0.0], [0], [1], [0], [0]])
-    found = ppo._advantages(*map(torch.tensor, (reward, value, over, last)), 0.9, 0.8)
+    found = example.ppo._advantages(*map(torch.tensor, (reward, value, over, last)), 0.9, 0.8)
     ahead = np.append(value[1:], [last], axis=0)
     error = reward + 0.9 * (1 - over) * ahead - value
     for k in range(5):

@@ -3,8 +3,7 @@
     env = kt.learning.Environment(model, worlds=4096, observe=..., reward=..., reset=...)
     observation, reward, terminated, truncated, info = env.step(action)
 
-``gymnasium_env``, ``sb3_env`` and ``rsl_rl_env`` put other libraries' interfaces around it;
-``kinetree.learning.ppo`` learns a policy in torch.
+``gymnasium_env``, ``sb3_env`` and ``rsl_rl_env`` put other libraries' interfaces around it.
 """
 
 from kinetree.learning.adapters import gymnasium_env, rsl_rl_env, sb3_env
