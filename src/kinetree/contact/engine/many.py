@@ -184,18 +184,14 @@ def carry(a: Parts, b: Many, w: int, back: bool) -> int:
     at = copied_whole(z.calm, z.trees, b.number, at, back)
     for n in range(rows.known):
         k = w * b.room + n
-        for r in range(6):
-            if back:
-                b.kept[k, r] = rows.kept[n, r]
-            else:
-                rows.kept[n, r] = b.kept[k, r]
-        for r in range(3):
-            if back:
-                b.key[k, r] = rows.key[n, r]
-                b.ended[k, r] = rows.ended[n, r]
-            else:
-                rows.key[n, r] = b.key[k, r]
-                rows.ended[n, r] = b.ended[k, r]
+        if back:
+            b.kept[k] = rows.kept[n]
+            b.key[k] = rows.key[n]
+            b.ended[k] = rows.ended[n]
+        else:
+            rows.kept[n] = b.kept[k]
+            rows.key[n] = b.key[k]
+            rows.ended[n] = b.ended[k]
     if not back:
         z.asleep = 0
         for t in range(z.trees):
@@ -213,45 +209,33 @@ def own_numbers(a: Parts, b: Many, t: Turn, w: int):
     m = a.mechanism
     for i in range(shapes.count if b.shaped == 1 else 0):
         r = b.shape[w * shapes.count + i]
-        for j in range(3):
-            shapes.friction[i, j] = r[j]
-            shapes.size[i, j] = r[4 + j]
+        shapes.friction[i] = r[:3]
         shapes.restitution[i] = r[3]
+        shapes.size[i] = r[4:7]
         shapes.radius[i] = r[7]
         shapes.thin[i] = r[8]
-        for j in range(6):
-            shapes.box[i, j] = r[9 + j]
-        for j in range(12):
-            shapes.place[i, j] = r[15 + j]
+        shapes.box[i] = r[9:15]
+        shapes.place[i] = r[15:]
     for i in range(t.laws.count if b.gains == 1 else 0):
         g = b.gain[w * t.laws.count + i]
-        for j in range(3):
-            t.laws.gain[i, j] = g[j]
-            t.laws.bias[i, j] = g[3 + j]
+        t.laws.gain[i] = g[:3]
+        t.laws.bias[i] = g[3:]
     for i in range(b.states):
         t.state[i] = b.activation[w * b.states + i]
     for i in range(m.bodies - 1 if b.bodies > 0 else 0):
-        x = b.inertia[w * (m.bodies - 1) + i]
-        for j in range(10):
-            t.inertia[i, j] = x[j]
+        t.inertia[i] = b.inertia[w * (m.bodies - 1) + i]
     if b.bodies > 1:
         for i in range(m.bodies - 1):
             y = b.body[w * (m.bodies - 1) + i]
-            for j in range(12):
-                t.placement[i, j] = y[j]
-            for j in range(6):
-                t.armature[i, j] = y[12 + j]
-            for j in range(25):
-                t.dynamics[i, j] = y[18 + j]
-        for j in range(3):
-            t.gravity[0, j] = b.gravity[w, j]
+            t.placement[i] = y[:12]
+            t.armature[i] = y[12:18]
+            t.dynamics[i] = y[18:]
+        t.gravity[0] = b.gravity[w]
         for i in range(m.nv):
             z = b.joint[w * m.nv + i]
             m.armature[i] = z[0]
-            m.damping[i] = z[1]
-            m.stiffness[i] = z[2]
-            a.step.own_D[i] = z[1]
-            a.step.own_K[i] = z[2]
+            m.damping[i] = a.step.own_D[i] = z[1]
+            m.stiffness[i] = a.step.own_K[i] = z[2]
 
 
 @procedure
@@ -359,8 +343,7 @@ def results(a: Parts, b: Many, t: Turn, w: int) -> int:
     """What is reported of a world; 0, or ``ROOM``."""
     rows = a.rows
     f = a.found
-    for i in range(11):
-        b.total[w, i] = a.total[i]
+    b.total[w] = a.total[:11]
     if a.sleep.asleep == a.sleep.trees and a.sleep.trees > 0 and b.ends[w, 2] == a.sleep.trees:
         return 0  # all slept through it: contacts are those of before
     b.ends[w, 0] = 0
@@ -383,15 +366,14 @@ def results(a: Parts, b: Many, t: Turn, w: int) -> int:
         n[2] = f.feature[c]
         n[3] = f.bodies[c, 0]
         n[4] = f.bodies[c, 1]
-        for r in range(3):
-            x[r] = f.point[c, r]
-            x[3 + r] = f.normal[c, r]
-            x[15 + r] = rows.slip[g, r]
+        x[:3] = f.point[c]
+        x[3:6] = f.normal[c]
         x[6] = f.gap[c]
         x[7] = f.friction[c, 0]
         x[8] = f.restitution[c]
         for r in range(6):
             x[9 + r] = rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+        x[15:] = rows.slip[g]
     return 0
 
 
@@ -421,8 +403,7 @@ def take_turns(a: Parts, b: Many, t: Turn) -> int:
             if code < 0:
                 return code
             own_numbers(a, b, t, w)
-            for i in range(11):
-                a.total[i] = 0.0
+            a.total[:11] = 0.0
             b.ends[w, 3] = 0
             s.h = b.h
             t.step = 0

@@ -3,7 +3,7 @@
 Blocks of matrices belong to nodes, unbranched runs of velocity variables: see ``newton.problem``.
 """
 
-from kinetree.codegen.procedures import procedure, record, sqrt, view
+from kinetree.codegen.procedures import dot, procedure, record, sqrt, view
 from kinetree.contact.newton.problem import Problem
 
 __all__ = ["Mechanism", "body_velocities", "divide", "factor", "inertia_blocks", "resistance"]
@@ -57,17 +57,11 @@ class Mechanism:
 @procedure
 def body_velocities(m: Mechanism, v: "float[:]", twist: "float[:, 6]"):
     """Velocities of the bodies in world axes about the points of their trees — RBDA Example 4.4."""
-    for k in range(6):
-        twist[0, k] = 0.0
+    twist[0] = 0.0
     for i in range(1, m.bodies):
-        up = twist[m.parent[i]]
-        here = twist[i]
-        for k in range(6):
-            here[k] = up[k]
+        twist[i] = twist[m.parent[i]]
         for n in range(m.first[i], m.first[i] + m.count[i]):
-            S = m.S[n]
-            for k in range(6):
-                here[k] += S[k] * v[n]
+            twist[i] += m.S[n] * v[n]
 
 
 @procedure
@@ -105,9 +99,7 @@ def inertia_blocks(m: Mechanism, p: Problem, h: float, alpha: float):
                 most = i + 1 if a == b else wide
                 for j in range(most):
                     l = p.node_first[b] + j
-                    S = m.S[l]
-                    x = F[0] * S[0] + F[1] * S[1] + F[2] * S[2]
-                    x += F[3] * S[3] + F[4] * S[4] + F[5] * S[5]
+                    x = dot(F[:3], m.S[l, :3]) + dot(F[3:], m.S[l, 3:])
                     x *= m.free[k] * m.free[l]
                     p.M[at + i * wide + j] = x
                     if a == b:

@@ -6,7 +6,7 @@ rows of friction are scaled so that its cone is round. Only groups that can act 
 written; ``missed`` finds those for which that turned out to be wrong.
 """
 
-from kinetree.codegen.procedures import local, procedure, record, view
+from kinetree.codegen.procedures import dot, local, procedure, record, vector, view
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.sleep import Sleep, is_asleep
@@ -14,8 +14,8 @@ from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 __all__ = [
     "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
-    "gap_at_end", "keep_asleep", "known_again", "loop_velocities", "missed", "normal_velocity",
-    "relative_velocity", "remember", "row_velocity", "show_asleep", "slips", "targets",
+    "gap_at_end", "keep_asleep", "known_again", "loop_velocities", "missed", "point_velocity",
+    "remember", "row_velocity", "show_asleep", "slips", "targets",
 ]  # fmt: skip
 
 FULL = -2
@@ -118,38 +118,30 @@ class Rows:
 @procedure
 def contact_frame(n: "float[3]", axes: "float[3, 3]"):
     """Normal and tangents as rows: ``contacts.contact_axes``."""
-    x = n[0]
-    y = n[1]
-    z = n[2]
+    x, y, z = n[0], n[1], n[2]
     s = -1.0 if z < JUMP else 1.0
     a = -1.0 / (s + z)
     b = x * y * a
-    axes[0, 0] = x
-    axes[0, 1] = y
-    axes[0, 2] = z
-    axes[1, 0] = 1.0 + s * x * x * a
-    axes[1, 1] = s * b
-    axes[1, 2] = -s * x
-    axes[2, 0] = b
-    axes[2, 1] = s + y * y * a
-    axes[2, 2] = -y
+    axes[0] = n
+    axes[1] = vector(1.0 + s * x * x * a, s * b, -s * x)
+    axes[2] = vector(b, s + y * y * a, -y)
+
+
+@procedure(inline=True)
+def velocity_at(t: "float[6]", d: "float[3]", out: "float[3]"):
+    """Velocity at a distance ``d`` from the point that ``t`` is about."""
+    out[0] = t[3] + t[1] * d[2] - t[2] * d[1]
+    out[1] = t[4] + t[2] * d[0] - t[0] * d[2]
+    out[2] = t[5] + t[0] * d[1] - t[1] * d[0]
 
 
 @procedure
 def point_velocity(m: Mechanism, twist: "float[:, 6]", i: int, x: "float[3]", out: "float[3]"):
     """Velocity of the point of body ``i`` that is at ``x``."""
     if i == 0:
-        for k in range(3):
-            out[k] = 0.0
+        out[:] = 0.0
     else:
-        t = twist[i]
-        o = m.pose[m.root[i]]
-        a = x[0] - o[3]
-        b = x[1] - o[7]
-        c = x[2] - o[11]
-        out[0] = t[3] + t[1] * c - t[2] * b
-        out[1] = t[4] + t[2] * a - t[0] * c
-        out[2] = t[5] + t[0] * b - t[1] * a
+        velocity_at(twist[i], x - m.pose[m.root[i], 3::4], out)
 
 
 @procedure
@@ -158,8 +150,7 @@ def relative_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]", w: "
     u = local("float", 3)
     point_velocity(m, twist, f.bodies[c, 0], f.point[c], u)
     point_velocity(m, twist, f.bodies[c, 1], f.point[c], w)
-    for k in range(3):
-        w[k] -= u[k]
+    w -= u
 
 
 @procedure
@@ -167,8 +158,7 @@ def normal_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]") -> flo
     """Velocity with which contact ``c`` opens."""
     w = local("float", 3)
     relative_velocity(m, f, c, twist, w)
-    n = f.normal[c]
-    return n[0] * w[0] + n[1] * w[1] + n[2] * w[2]
+    return dot(f.normal[c], w)
 
 
 @procedure
@@ -177,9 +167,7 @@ def slips(m: Mechanism, rows: Rows, f: Found, twist: "float[:, 6]"):
     w = local("float", 3)
     for g in range(rows.contacts):
         relative_velocity(m, f, rows.contact[g], twist, w)
-        for r in range(3):
-            t = rows.axes[g, r]
-            rows.slip[g, r] = t[0] * w[0] + t[1] * w[1] + t[2] * w[2] + rows.bend[g, r]
+        rows.slip[g] = rows.axes[g] @ w + rows.bend[g]
 
 
 @procedure
@@ -193,25 +181,14 @@ def contact_block(
     Variables that move prescribed are no unknowns: what they add goes to the target.
     """
     wide = p.node_count[a]
-    o = m.pose[root]
-    d = local("float", 3)
-    d[0] = x[0] - o[3]
-    d[1] = x[1] - o[7]
-    d[2] = x[2] - o[11]
+    d = x - m.pose[root, 3::4]
+    e = local("float", 3)
     for k in range(low + 1, high + 1):
         S = m.S[k]
-        e = local("float", 3)
-        e[0] = S[3] + S[1] * d[2] - S[2] * d[1]
-        e[1] = S[4] + S[2] * d[0] - S[0] * d[2]
-        e[2] = S[5] + S[0] * d[1] - S[1] * d[0]
+        velocity_at(S, d, e)
         j = at + k - p.node_first[a]
         for r in range(dim):
-            if r < 3:
-                t = axes[r]
-                y = t[0] * e[0] + t[1] * e[1] + t[2] * e[2]
-            else:
-                t = axes[r - 3]
-                y = t[0] * S[0] + t[1] * S[1] + t[2] * S[2]
+            y = dot(axes[r], e) if r < 3 else dot(axes[r - 3], S[:3])
             y *= sign * scale[r]
             if m.free[k] == 0.0:
                 target[r] += y * v[k]
@@ -257,9 +234,8 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
     for r in range(dim):
         target[r] = 0.0
     if dim > 1:
-        u = f.drift[c]
-        target[1] = scale[1] * (axes[1, 0] * u[0] + axes[1, 1] * u[1] + axes[1, 2] * u[2])
-        target[2] = scale[2] * (axes[2, 0] * u[0] + axes[2, 1] * u[1] + axes[2, 2] * u[2])
+        target[1] = scale[1] * dot(axes[1], f.drift[c])
+        target[2] = scale[2] * dot(axes[2], f.drift[c])
     p.kind[g] = CONE
     p.dim[g] = dim
     p.mu[g] = slide if dim > 1 else 0.0
@@ -419,11 +395,9 @@ def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, h: float, before
     goes_on = rows.follows == 1 and n > 0 and rows.kept[n - 1, 0] > 0.0
     w = local("float", 3)
     relative_velocity(m, f, c, before, w)
-    for r in range(3):
-        t = rows.axes[g, r]
-        x = t[0] * w[0] + t[1] * w[1] + t[2] * w[2]
-        rows.prior[g, r] = rows.ended[n - 1, r] if goes_on else x
-        rows.bend[g, r] = (x - rows.prior[g, r]) / 2.0
+    x = rows.axes[g] @ w
+    rows.prior[g] = rows.ended[n - 1] if goes_on else x
+    rows.bend[g] = (x - rows.prior[g]) / 2.0
     rows.gap[g] -= h * rows.bend[g, 0] / 4.0
 
 
@@ -437,8 +411,9 @@ def keep_asleep(z: Sleep, rows: Rows, f: Found) -> int:
     for c in range(f.count):
         if is_asleep(z, f, c):
             n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
-            for r in range(6):
-                rows.slept[c, r] = rows.kept[n - 1, r] if n > 0 else 0.0
+            rows.slept[c] = 0.0
+            if n > 0:
+                rows.slept[c] = rows.kept[n - 1]
     return 0
 
 
@@ -451,11 +426,23 @@ def show_asleep(z: Sleep, rows: Rows, f: Found):
             rows.contact[g] = c
             dim, _ = scaled_rows(rows, f, c, g)
             rows.dim[g] = dim
-            for r in range(6):
-                rows.force[g, r] = rows.slept[c, r]
-            for r in range(3):
-                rows.slip[g, r] = 0.0
+            rows.force[g] = rows.slept[c]
+            rows.slip[g] = 0.0
             rows.contacts = g + 1
+
+
+@procedure
+def new_number(rows: Rows, f: Found, c: int) -> int:
+    """Number under which a contact becomes known; -1 where it is already."""
+    s = slot_of(rows, f.first[c], f.second[c], f.feature[c])
+    if rows.slot[s] > 0:
+        return -1
+    n = rows.known
+    rows.slot[s] = rows.known = n + 1
+    rows.key[n, 0] = f.first[c]
+    rows.key[n, 1] = f.second[c]
+    rows.key[n, 2] = f.feature[c]
+    return n
 
 
 @procedure
@@ -471,19 +458,11 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
         for r in range(p.dim[g]):
             rows.force[g, r] = p.impulse[row + r] / h
         if g < rows.contacts:
-            s = slot_of(rows, f.first[k], f.second[k], f.feature[k])
-            if rows.slot[s] == 0:
-                n = rows.known
-                rows.slot[s] = n + 1
-                rows.key[n, 0] = f.first[k]
-                rows.key[n, 1] = f.second[k]
-                rows.key[n, 2] = f.feature[k]
+            n = new_number(rows, f, k)
+            if n >= 0:
                 for r in range(6):
                     rows.kept[n, r] = p.impulse[row + r] / h if r < p.dim[g] else 0.0
-                for r in range(3):
-                    end = rows.slip[g, r] - rows.bend[g, r]
-                    rows.ended[n, r] = end if has_ended else rows.prior[g, r]
-                rows.known = n + 1
+                rows.ended[n] = rows.slip[g] - rows.bend[g] if has_ended else rows.prior[g]
         elif k < rows.stops:
             rows.stop_kept[k] = p.impulse[row] / h
         elif k < rows.stops + rows.dry:
@@ -492,18 +471,10 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
             rows.loop_kept[k - rows.stops - rows.dry] = p.impulse[row] / h
     for c in range(f.count if z.asleep > 0 else 0):
         if is_asleep(z, f, c):
-            s = slot_of(rows, f.first[c], f.second[c], f.feature[c])
-            if rows.slot[s] == 0:
-                n = rows.known
-                rows.slot[s] = n + 1
-                rows.key[n, 0] = f.first[c]
-                rows.key[n, 1] = f.second[c]
-                rows.key[n, 2] = f.feature[c]
-                for r in range(6):
-                    rows.kept[n, r] = rows.slept[c, r]
-                for r in range(3):
-                    rows.ended[n, r] = 0.0
-                rows.known = n + 1
+            n = new_number(rows, f, c)
+            if n >= 0:
+                rows.kept[n] = rows.slept[c]
+                rows.ended[n] = 0.0
 
 
 # --- Joints, loops and couplings -----------------------------------------------------------------

@@ -13,7 +13,7 @@ Penetration that is left (curvature of surfaces, a start inside) is taken out of
 second problem with the same matrices and without friction, no faster than the correction speed.
 """
 
-from kinetree.codegen.procedures import procedure, sqrt
+from kinetree.codegen.procedures import cross, dot, local, procedure, sqrt, vector
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
@@ -46,6 +46,7 @@ from kinetree.contact.engine.rows import (
     keep_asleep,
     loop_velocities,
     missed,
+    point_velocity,
     remember,
     show_asleep,
     slips,
@@ -72,18 +73,11 @@ TRIES = 4
 @procedure
 def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) -> bool:
     """Whether a shape moves farther than it is thin in some time."""
+    w = local("float", 3)
     for n in range(shapes.count):
-        i = shapes.body[n]
-        t = twist[i]
-        o = m.pose[m.root[i]]
-        p = shapes.pose[n]
-        a = p[3] - o[3]
-        b = p[7] - o[7]
-        c = p[11] - o[11]
-        x = t[3] + t[1] * c - t[2] * b
-        y = t[4] + t[2] * a - t[0] * c
-        z = t[5] + t[0] * b - t[1] * a
-        if time * time * (x * x + y * y + z * z) > shapes.thin[n] * shapes.thin[n]:
+        x = vector(shapes.pose[n, 3], shapes.pose[n, 7], shapes.pose[n, 11])
+        point_velocity(m, twist, shapes.body[n], x, w)
+        if time * time * dot(w, w) > shapes.thin[n] * shapes.thin[n]:
             return True
     return False
 
@@ -92,8 +86,8 @@ def too_fast(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) ->
 def note_turns(s: Step, shapes: Shapes):
     """Remember which body turns farthest in a step; spheres turn as they like."""
     for n in range(shapes.count):
-        t = s.before[shapes.body[n]]
-        angle = s.h * s.h * (t[0] * t[0] + t[1] * t[1] + t[2] * t[2])
+        turn = s.before[shapes.body[n], :3]
+        angle = s.h * s.h * dot(turn, turn)
         if angle > s.turn and shapes.kind[n] != SPHERE:
             s.turn = angle
             s.turner = shapes.body[n]
@@ -105,16 +99,10 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
     for i in range(m.bodies):
         t = twist[i]
         u = pairs.motion[i]
-        if i == 0:
-            for k in range(6):
-                u[k] = 0.0
-        else:
-            o = m.pose[m.root[i]]
-            for k in range(3):
-                u[k] = h * t[k]
-            u[3] = h * (t[3] - (t[1] * o[11] - t[2] * o[7]))
-            u[4] = h * (t[4] - (t[2] * o[3] - t[0] * o[11]))
-            u[5] = h * (t[5] - (t[0] * o[7] - t[1] * o[3]))
+        u[:] = 0.0
+        if i > 0:
+            u[:3] = h * t[:3]
+            u[3:] = h * (t[3:] - cross(t[:3], m.pose[m.root[i], 3::4]))
 
 
 @procedure
@@ -133,10 +121,8 @@ def change_of_speed(m: Mechanism, a: "float[:, 6]", b: "float[:, 6]") -> float:
     """Largest difference of the linear velocities of bodies [m/s]."""
     most = 0.0
     for i in range(1, m.bodies):
-        x = b[i, 3] - a[i, 3]
-        y = b[i, 4] - a[i, 4]
-        z = b[i, 5] - a[i, 5]
-        most = max(most, x * x + y * y + z * z)
+        change = b[i, 3:] - a[i, 3:]
+        most = max(most, dot(change, change))
     return sqrt(most)
 
 
@@ -271,8 +257,7 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
     s.residuals[2] = p.complementarity
     s.residuals[5] = contact
     s.residuals[6] = contact - mean
-    s.residuals[7] = 0.0
-    s.residuals[8] = 0.0
+    s.residuals[7:9] = 0.0
     s.residuals[9] = touching
 
 
@@ -351,8 +336,8 @@ def take_step(a: Parts) -> int:
     if z.asleep > 0:
         driven(z, s.tau, m.nv)
         if z.asleep == z.trees:
-            for i in range(9):
-                s.residuals[i] = s.residuals[i] if i == 3 or i == 4 else 0.0
+            s.residuals[:3] = 0.0
+            s.residuals[5:9] = 0.0
             s.work = 0.0
             s.time[0] += s.h
             return 0
@@ -447,8 +432,7 @@ def take_step(a: Parts) -> int:
     remember(p, rows, f, s.h, True, z)
     s.part[0] = beta
     run(k.to_end)
-    s.residuals[3] = 0.0
-    s.residuals[4] = 0.0
+    s.residuals[3:5] = 0.0
     for i in range(m.nv):
         s.x[i] = s.after[i] if m.free[i] == 1.0 or s.alpha == 0.0 else s.given_x[i]
     if m.prescribed == 1:

@@ -7,7 +7,7 @@ Most groups are contacts of free bodies: blocks of 3 by 6.
 # pyright: reportIndexIssue=false, reportInvalidTypeArguments=false, reportInvalidTypeForm=false
 # pyright: reportArgumentType=false
 
-from kinetree.codegen.procedures import procedure, view
+from kinetree.codegen.procedures import procedure, vector, view
 from kinetree.contact.newton.problem import Problem
 
 __all__ = ["give", "row_velocity", "times_six"]
@@ -25,9 +25,7 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
     """``w = J v`` of a group."""
     dim = problem.dim[g]
     if dim == 3:
-        w0 = 0.0
-        w1 = 0.0
-        w2 = 0.0
+        w0 = w1 = w2 = 0.0
         for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
             node = problem.entry_node[e]
             count = problem.node_count[node]
@@ -42,9 +40,7 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
                 w0 += J[c] * x[c]
                 w1 += J[count + c] * x[c]
                 w2 += J[2 * count + c] * x[c]
-        w[0] = w0
-        w[1] = w1
-        w[2] = w2
+        w[:3] = vector(w0, w1, w2)
     else:
         for r in range(dim):
             w[r] = 0.0

@@ -5,7 +5,7 @@ and converges slowly afterwards. Only for islands of trees with one node each, a
 there the inverse of the mass matrix is known by its blocks.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.newton.rows import give, row_velocity
@@ -105,9 +105,7 @@ def held(lam: "float[:]", w: "float[:]", D: "float[:]", mu: float, change: "floa
         y *= part
     change[1] = lam[1] - x
     change[2] = lam[2] - y
-    lam[0] = n
-    lam[1] = x
-    lam[2] = y
+    lam[:3] = vector(n, x, y)
 
 
 @procedure
@@ -214,10 +212,8 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
         sweep(problem, work, island)
         size = 0.0
         most = 0.0
-        for i in range(4):
-            G[at, i] = 0.0
-        for i in range(3):
-            G[i, 3] = 0.0
+        G[at] = 0.0
+        G[:3, 3] = 0.0
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
             g = work.island_group[k]
             scale = sqrt(work.delassus[g])
@@ -231,11 +227,9 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
                 P[3] = work.lam[i]
                 size += f * f
                 most = max(most, abs(f))
-                for j in range(3):
-                    G[at, j] += F[at] * F[j]
-                    G[j, 3] += F[j] * f
-        for j in range(3):
-            G[j, at] = G[at, j]
+                G[at, :3] += F[at] * F[:3]
+                G[:3, 3] += F[:3] * f
+        G[:3, at] = G[at, :3]
         for m in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[m]
             V = work.velocities[i]
