@@ -7,7 +7,7 @@ directly. Of axes nearly as good, faces go before edges and those of the first b
 the second, so that boxes at rest do not change their normal from step to step.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import NEAR, clip_side, put, spanning
 from kinetree.contact.collision.spheres import out_of_box, put_inwards, seen_from
 from kinetree.contact.collision.tables import Shapes, Touch
@@ -23,18 +23,11 @@ _CORNERS = 21000  # first feature of corners next to corners and edges
 def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Up to four points of a patch between faces, one of crossing edges, or those of corners."""
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.size[i], shapes.size[j]
-    dx, dy, dz = q[3] - p[3], q[7] - p[7], q[11] - p[11]
-    t = local("float", 3)  # from centre to centre, seen from the first box
-    C = local("float", 3, 3)  # second to first
-    F = local("float", 3, 3)
-    for k in range(3):
-        x, y, z = p[k], p[4 + k], p[8 + k]
-        t[k] = x * dx + y * dy + z * dz
-        for l in range(3):
-            c = x * q[l] + y * q[4 + l] + z * q[8 + l]
-            C[k, l] = c
-            F[k, l] = abs(c)
-    s = q[:3] * dx + q[4:7] * dy + q[8:11] * dz
+    d = q[3::4] - p[3::4]
+    t = p[:3] * d[0] + p[4:7] * d[1] + p[8:11] * d[2]  # centre to centre, seen from the first box
+    s = q[:3] * d[0] + q[4:7] * d[1] + q[8:11] * d[2]
+    C = view(p, 0, 3, 4)[:, :3].T @ view(q, 0, 3, 4)[:, :3]  # second to first
+    F = abs(C)
     near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
     best, axis = -1e300, 0
     for k in range(3):
@@ -79,13 +72,9 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
             m = face_box(p, a, b, t, C, axis, best, margin, near, 1.0, touch, first, 3072 * axis)
         else:
             G = local("float", 3, 3)
-            r = local("float", 3)
-            for k in range(3):
-                r[k] = -s[k]
-                for l in range(3):
-                    G[k, l] = C[l, k]
+            G[:] = C.T
             m = face_box(
-                q, b, a, r, G, axis - 3, best, margin, near, -1.0, touch, first, 3072 * axis
+                q, b, a, -s, G, axis - 3, best, margin, near, -1.0, touch, first, 3072 * axis
             )
     if patch and max(m, first) > n:
         for k in range(first, m):
@@ -198,9 +187,8 @@ def face_box(
         kept = 1
     chosen = local("int", 8)
     kept = spanning(corner, kept, 4, near, chosen)
-    normal = local("float", 3)
-    for r in range(3):
-        normal[r] = outwards * side * p[4 * r + k]
+    R = view(p, 0, 3, 4)
+    normal = outwards * side * R[:, k]
     feature += 1024 * f + (512 if side > 0 else 0)
     for c in range(kept):
         pick = chosen[c]
@@ -208,16 +196,8 @@ def face_box(
         x = corner[pick, 0]
         y = corner[pick, 1]
         z = side * (a[k] + gap / 2)
-        n = put(
-            touch,
-            n,
-            p[3] + p[u] * x + p[w] * y + p[k] * z,
-            p[7] + p[4 + u] * x + p[4 + w] * y + p[4 + k] * z,
-            p[11] + p[8 + u] * x + p[8 + w] * y + p[8 + k] * z,
-            normal,
-            gap,
-            feature + edge[pick],
-        )
+        at = R[:, 3] + R[:, u] * x + R[:, w] * y + R[:, k] * z
+        n = put(touch, n, at, normal, gap, feature + edge[pick])
     return n
 
 
@@ -246,16 +226,14 @@ def edge_edge(
     nw = nw / side
     # Middle of the edge of the first box, and of that of the second, as the first sees them.
     x = local("float", 3)
-    y = local("float", 3)
     x[k] = 0.0
     x[u] = a[u] if nu > 0 else -a[u]
     x[w] = a[w] if nw > 0 else -a[w]
     dv = -b[v] if nu * C[u, v] + nw * C[w, v] > 0 else b[v]
     do = -b[o] if nu * C[u, o] + nw * C[w, o] > 0 else b[o]
-    for r in range(3):
-        y[r] = t[r] + dv * C[r, v] + do * C[r, o] - x[r]
+    y = t + dv * C[:, v] + do * C[:, o] - x
     cosine = C[k, l]
-    along, other = y[k], y[0] * C[0, l] + y[1] * C[1, l] + y[2] * C[2, l]
+    along, other = y[k], y @ C[:, l]
     f = (along - cosine * other) / (length * length)
     e = cosine * f - other
     if gap > near and (abs(f) > a[k] + near or abs(e) > b[l] + near):
@@ -264,16 +242,13 @@ def edge_edge(
     e = min(max(e, -b[l]), b[l])
     x[k] = f
     y[k] -= f  # from the point of the first edge to the middle of the second
-    normal = local("float", 3)
-    at = local("float", 3)
-    for r in range(3):
-        x[r] += (y[r] + e * C[r, l]) / 2
-    for r in range(3):
-        normal[r] = nu * p[4 * r + u] + nw * p[4 * r + w]
-        at[r] = p[4 * r + 3] + p[4 * r] * x[0] + p[4 * r + 1] * x[1] + p[4 * r + 2] * x[2]
+    x += (y + e * C[:, l]) / 2
+    R = view(p, 0, 3, 4)
+    normal = nu * R[:, u] + nw * R[:, w]
+    at = R[:, 3] + R[:, 0] * x[0] + R[:, 1] * x[1] + R[:, 2] * x[2]
     feature = _EDGES + 16 * (3 * k + l) + (1 if nu > 0 else 0) + (2 if nw > 0 else 0)
     feature += (4 if dv > 0 else 0) + (8 if do > 0 else 0)
-    return put(touch, n, at[0], at[1], at[2], normal, gap, feature)
+    return put(touch, n, at, normal, gap, feature)
 
 
 @procedure
@@ -311,13 +286,7 @@ def corner_box(shapes: Shapes, i: int, j: int, c: int, x: "float[3]", out: "floa
     p, q = shapes.pose[i if c < 8 else j], shapes.pose[j if c < 8 else i]
     a, b = shapes.size[i if c < 8 else j], shapes.size[j if c < 8 else i]
     u, v, w = (a[0] if c & 1 else -a[0]), (a[1] if c & 2 else -a[1]), (a[2] if c & 4 else -a[2])
-    seen_from(
-        q,
-        p[3] + p[0] * u + p[1] * v + p[2] * w,
-        p[7] + p[4] * u + p[5] * v + p[6] * w,
-        p[11] + p[8] * u + p[9] * v + p[10] * w,
-        x,
-    )
+    seen_from(q, p[3::4] + p[::4] * u + p[1::4] * v + p[2::4] * w, x)
     return out_of_box(x, b, out)
 
 
@@ -327,10 +296,9 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
     p, q, r, half = shapes.pose[i], shapes.pose[j], shapes.size[i, 0], shapes.size[i, 1]
     b = shapes.size[j]
     c = local("float", 3)  # middle of the segment and its direction, as the box sees them
-    u = local("float", 3)
-    seen_from(q, p[3], p[7], p[11], c)
+    u = q[:3] * p[2] + q[4:7] * p[6] + q[8:11] * p[10]
+    seen_from(q, vector(p[3], p[7], p[11]), c)
     for k in range(3):
-        u[k] = q[k] * p[2] + q[4 + k] * p[6] + q[8 + k] * p[10]
         if abs(c[k]) - half * abs(u[k]) - b[k] - r > margin:
             return n
     near = NEAR * (half + b[0] + b[1] + b[2])

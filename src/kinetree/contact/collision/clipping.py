@@ -18,13 +18,10 @@ _OPEN = 63  # "edge" beyond the ends of a segment
 
 @procedure
 def put(
-    touch: Touch, n: int, x: float, y: float, z: float, normal: "float[3]", gap: float, feature: int
+    touch: Touch, n: int, point: "float[3]", normal: "float[3]", gap: float, feature: int
 ) -> int:
     """A point half-way across the gap, after n others: how many there are with it."""
-    p = touch.point[n]
-    p[0] = x
-    p[1] = y
-    p[2] = z
+    touch.point[n] = point
     touch.normal[n] = normal
     touch.gap[n] = gap
     touch.feature[n] = feature
@@ -36,9 +33,7 @@ def put_between(
     touch: Touch, n: int, first: "float[3]", normal: "float[3]", gap: float, feature: int
 ) -> int:
     """The same from the point on the surface of the first shape."""
-    h = gap / 2
-    x, y, z = first[0] + h * normal[0], first[1] + h * normal[1], first[2] + h * normal[2]
-    return put(touch, n, x, y, z, normal, gap, feature)
+    return put(touch, n, first + gap / 2 * normal, normal, gap, feature)
 
 
 @procedure
@@ -131,7 +126,7 @@ def clip_faces(
         c = chosen[k]
         h = a[c, 2] + b[c, 2] / 2
         p = origin + a[c, 0] * u + a[c, 1] * w + h * normal
-        n = put(touch, n, p[0], p[1], p[2], normal, b[c, 2], feature + edge[c])
+        n = put(touch, n, p, normal, b[c, 2], feature + edge[c])
     return n
 
 

@@ -5,8 +5,9 @@ frame that moves with the body, for any tangent vector ``s``: 1, R for a ball, 0
 1, 0 for a corner. See ``contact_rates``, which makes rates of points and normals from them.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
 from kinetree.contact.collision.fields import ground
+from kinetree.contact.collision.support import into_shape
 from kinetree.contact.collision.tables import (
     BOX,
     CAPSULE,
@@ -23,6 +24,7 @@ from kinetree.contact.collision.tables import (
 
 _NEAR = 1e-6  # part of the size of a shape by which a point may miss a face, edge or corner
 _FLAT = 1e-5  # [rad] between faces that count as one
+_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _ALONG = 1e-12  # by which the product of a face's normal and that of the contact may miss 1
 
 
@@ -67,11 +69,8 @@ def surface_at(
     """
     kind, size, pose = shapes.kind[i], shapes.size[i], shapes.pose[i]
     x, n = local("float", 3), local("float", 3)
-    for k in range(3):
-        x[k], n[k] = 0.0, 0.0
-        for r in range(3):
-            x[k] += pose[4 * r + k] * (point[r] - pose[4 * r + 3])
-            n[k] += pose[4 * r + k] * normal[r]
+    into_shape(pose, point - pose[3::4], x)
+    into_shape(pose, normal, n)
     K = local("float", 3, 3)  # shape operator along the axes of the shape
     K[:] = 0.0
     if kind == PLANE:
@@ -126,10 +125,9 @@ def surface_at(
 @procedure
 def flat_surface(n: "float[3]", turn: "float[3, 3]", travel: "float[3, 3]") -> None:
     """The normal stays as the contact travels."""
+    turn[:] = 0.0
     for r in range(3):
-        for c in range(3):
-            turn[r, c] = 0.0
-            travel[r, c] = (1.0 if r == c else 0.0) - n[r] * n[c]
+        travel[r] = _AXES[r] - n[r] * n
 
 
 @procedure
@@ -138,9 +136,8 @@ def edge_surface(
 ) -> None:
     """The contact travels along an edge and the normal turns across it."""
     for r in range(3):
-        for c in range(3):
-            travel[r, c] = along[r] * along[c]
-            turn[r, c] = (1.0 if r == c else 0.0) - n[r] * n[c] - travel[r, c]
+        travel[r] = along[r] * along
+        turn[r] = _AXES[r] - n[r] * n - travel[r]
 
 
 @procedure
@@ -149,19 +146,8 @@ def curved_surface(
 ) -> None:
     """The normal turns as the shape operator ``K`` [1/m] of the surface says."""
     flat_surface(n, turn, travel)
-    half = local("float", 3, 3)  # K times what the tangent plane is along the shape's axes
-    along = local("float", 3, 3)
-    for k in range(3):
-        for c in range(3):
-            along[k, c] = 0.0
-            for r in range(3):
-                along[k, c] += pose[4 * r + k] * travel[r, c]
-    for k in range(3):
-        half[k] = K[k, 0] * along[0] + K[k, 1] * along[1] + K[k, 2] * along[2]
-    for r in range(3):
-        for c in range(3):
-            for k in range(3):
-                turn[r, c] += along[k, r] * half[k, c]
+    along = view(pose, 0, 3, 4)[:, :3].T @ travel  # the tangent plane along the shape's axes
+    turn[:] = along.T @ (K @ along)
 
 
 # --- Faces, edges and corners --------------------------------------------------------------------
@@ -224,16 +210,9 @@ def polyhedral_surface(
                     rank = met(seen, rank, face)
                     on_face = on_face or face @ n > 1.0 - _ALONG
     if rank >= 3:
-        for r in range(3):
-            for c in range(3):
-                turn[r, c] = (1.0 if r == c else 0.0) - normal[r] * normal[c]
-                travel[r, c] = 0.0
+        flat_surface(normal, travel, turn)  # the other way round: the contact stays
     elif rank == 2:
-        along, pose = local("float", 3), shapes.pose[i]
-        for r in range(3):
-            along[r] = 0.0
-            for k in range(3):
-                along[r] += pose[4 * r + k] * seen[1, k]
+        along = view(shapes.pose[i], 0, 3, 4)[:, :3] @ seen[1]
         edge_surface(normal, along, turn, travel)
     else:
         flat_surface(normal, turn, travel)

@@ -131,26 +131,14 @@ def put_foot(
     ground(shapes, j, x, y, s)
     up = sqrt(1 + s[1] * s[1] + s[2] * s[2])
     d = vector(-s[1] / up, -s[2] / up, 1 / up)
-    gap = d[0] * (p[0] - x) + d[1] * (p[1] - y) + d[2] * (p[2] - s[0]) - radius
+    gap = d @ (p[:3] - vector(x, y, s[0])) - radius
     if not gap <= touch.margin or n >= 60:
         return
     Q = shapes.pose[j]
     turn(Q, d, normal)
-    h = gap / 2
-    u = x + h * d[0]
-    v = y + h * d[1]
-    z = s[0] + h * d[2]
-    normal[:] = -normal
-    touch.count = put(
-        touch,
-        n,
-        Q[0] * u + Q[1] * v + Q[2] * z + Q[3],
-        Q[4] * u + Q[5] * v + Q[6] * z + Q[7],
-        Q[8] * u + Q[9] * v + Q[10] * z + Q[11],
-        normal,
-        gap,
-        feature,
-    )
+    e = vector(x, y, s[0]) + gap / 2 * d
+    at = Q[::4] * e[0] + Q[1::4] * e[1] + Q[2::4] * e[2] + Q[3::4]
+    touch.count = put(touch, n, at, -normal, gap, feature)
 
 
 # --- what the ground is sampled against ----------------------------------------------------------

@@ -377,11 +377,7 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
                         shapes.pose[j], o, shapes.vertex[v, 0], shapes.vertex[v, 1],
                         shapes.vertex[v, 2], p,
                     )  # fmt: skip
-                    h = height / 2
-                    n = put(
-                        touch, n, p[0] - h * up[0], p[1] - h * up[1], p[2] - h * up[2],
-                        up, height, v,
-                    )  # fmt: skip
+                    n = put(touch, n, p - height / 2 * up, up, height, v)
                     if n - start > _ROOM:
                         n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)

@@ -4,7 +4,7 @@ Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points
 ``margin`` of the plane i to ``touch``, after n others, and returns how many there are then.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -16,49 +16,36 @@ _STEEP, _STEEPER = 1e3, 5e3  # one over tilts [rad] after which corners may be t
 def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -> float:
     """Height of the origin of shape j above plane i; the way up, and as j sees it."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x, y, z = p[2], p[6], p[10]
-    up[:] = vector(x, y, z)
-    m[:] = x * q[:3] + y * q[4:7] + z * q[8:11]
-    return x * (q[3] - p[3]) + y * (q[7] - p[7]) + z * (q[11] - p[11])
+    up[:] = p[2::4]
+    m[:] = up[0] * q[:3] + up[1] * q[4:7] + up[2] * q[8:11]
+    return up @ (q[3::4] - p[3::4])
 
 
 @procedure
 def put_above(
     pose: "float[12]",
-    x: float,
-    y: float,
-    z: float,
+    x: "float[3]",
     up: "float[3]",
     gap: float,
     touch: Touch,
     n: int,
     feature: int,
 ) -> int:
-    """The point (x, y, z) of a shape, ``gap`` above a plane."""
-    h = gap / 2
-    return put(
-        touch,
-        n,
-        pose[3] + pose[0] * x + pose[1] * y + pose[2] * z - h * up[0],
-        pose[7] + pose[4] * x + pose[5] * y + pose[6] * z - h * up[1],
-        pose[11] + pose[8] * x + pose[9] * y + pose[10] * z - h * up[2],
-        up,
-        gap,
-        feature,
-    )
+    """The point x of a shape, ``gap`` above a plane."""
+    at = pose[3::4] + pose[::4] * x[0] + pose[1::4] * x[1] + pose[2::4] * x[2] - gap / 2 * up
+    return put(touch, n, at, up, gap, feature)
 
 
 @procedure
 def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[j, 0]
-    up = local("float", 3)
-    up[:] = p[2::4]
-    gap = up[0] * (q[3] - p[3]) + up[1] * (q[7] - p[7]) + up[2] * (q[11] - p[11]) - radius
+    up = vector(p[2], p[6], p[10])
+    gap = up @ (q[3::4] - p[3::4]) - radius
     if gap > margin:
         return n
     h = radius + gap / 2
-    return put(touch, n, q[3] - h * up[0], q[7] - h * up[1], q[11] - h * up[2], up, gap, 0)
+    return put(touch, n, q[3::4] - h * up, up, gap, 0)
 
 
 @procedure
@@ -73,10 +60,7 @@ def plane_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n
         gap = height + along * m[2] - radius
         if gap <= margin:
             h = radius + gap / 2
-            x = q[3] + along * q[2] - h * up[0]
-            y = q[7] + along * q[6] - h * up[1]
-            z = q[11] + along * q[10] - h * up[2]
-            n = put(touch, n, x, y, z, up, gap, k)
+            n = put(touch, n, q[3::4] + along * q[2::4] - h * up, up, gap, k)
     return n
 
 
@@ -106,17 +90,11 @@ def plane_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
     for c in range(8):
         rise = (x if c & 1 else -x) + (y if c & 2 else -y) + (z if c & 4 else -z)
         if height + rise <= margin and (c & bit) == side:
-            n = put_above(
-                q,
-                half[0] if c & 1 else -half[0],
-                half[1] if c & 2 else -half[1],
-                half[2] if c & 4 else -half[2],
-                up,
-                height + rise,
-                touch,
-                n,
-                (0 if c & 1 else 4) + (0 if c & 2 else 2) + (0 if c & 4 else 1),  # round_points
-            )
+            corner = vector(1.0 if c & 1 else -1.0, 1.0 if c & 2 else -1.0, 1.0 if c & 4 else -1.0)
+            feature = (
+                (0 if c & 1 else 4) + (0 if c & 2 else 2) + (0 if c & 4 else 1)
+            )  # round_points
+            n = put_above(q, corner * half, up, height + rise, touch, n, feature)
     return n
 
 
@@ -146,12 +124,12 @@ def plane_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
             z = half if k == 1 else -half
             gap = height - drop + z * m[2]
             if gap <= margin:
-                n = put_above(q, x, y, z, up, gap, touch, n, 4 * k)
+                n = put_above(q, vector(x, y, z), up, gap, touch, n, 4 * k)
         return n
     for k in range(4):
         gap = height - rise + (m[0] * x + m[1] * y)
         if gap <= margin:
-            n = put_above(q, x, y, low, up, gap, touch, n, end + k)
+            n = put_above(q, vector(x, y, low), up, gap, touch, n, end + k)
         turned = x
         x = -y
         y = turned
@@ -165,16 +143,14 @@ def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     up = local("float", 3)
     m = local("float", 3)
     height = height_over(shapes, i, j, up, m)
-    x, y, z = radii[0] * m[0], radii[1] * m[1], radii[2] * m[2]
-    drop = sqrt(x * x + y * y + z * z)
+    x = radii * m
+    drop = sqrt(x @ x)
     gap = height - drop
     if gap > margin:
         return n
     if drop > 0:
-        x = -radii[0] * x / drop
-        y = -radii[1] * y / drop
-        z = -radii[2] * z / drop
-    return put_above(shapes.pose[j], x, y, z, up, gap, touch, n, 0)
+        x[:] = -radii * x / drop
+    return put_above(shapes.pose[j], x, up, gap, touch, n, 0)
 
 
 @procedure
@@ -235,7 +211,7 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
         if not twice:
             c = shapes.vertex[v]
             gap = height + m @ c
-            n = put_above(shapes.pose[j], c[0], c[1], c[2], up, gap, touch, n, v - first)
+            n = put_above(shapes.pose[j], c, up, gap, touch, n, v - first)
     return n
 
 
@@ -258,13 +234,9 @@ def spread_corners(
     u = local("float", 3)
     for l in range(3):
         u[l] = ((1.0 if l == k else 0.0) - up[k] * up[l]) / length
-    w = local("float", 3)
-    w[0] = up[1] * u[2] - up[2] * u[1]
-    w[1] = up[2] * u[0] - up[0] * u[2]
-    w[2] = up[0] * u[1] - up[1] * u[0]
+    w = cross(up, u)
     best = local("float", 8)
-    for e in range(8):
-        best[e] = -1e300
+    best[:] = -1e300
     for n in range(known if known > 0 else count):
         v = low[n] if known > 0 else first + n
         corner = shapes.vertex[v]

@@ -6,7 +6,7 @@ n)`` appends the points within ``margin`` to ``touch``, after n others, and retu
 are then; normals go from i to j.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, vector
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
 from kinetree.contact.collision.clipping import NEAR, put
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -19,13 +19,9 @@ _APART = 1e-3  # [lengths of the overlap] between points that are not the same
 
 @procedure
 def put_rounded(
-    x: float,
-    y: float,
-    z: float,
+    x: "float[3]",
     ri: float,
-    dx: float,
-    dy: float,
-    dz: float,
+    d: "float[3]",
     rj: float,
     fallback: "float[3]",
     margin: float,
@@ -33,60 +29,49 @@ def put_rounded(
     n: int,
     feature: int,
 ) -> int:
-    """Two spheres, the first around (x, y, z), the second displaced from it by (dx, dy, dz)."""
-    square = dx * dx + dy * dy + dz * dz
+    """Two spheres, the first around x, the second displaced from it by d."""
+    square = d @ d
     reach = ri + rj + margin
     if reach < 0 or square > reach * reach:
         return n
     normal = local("float", 3)
     length = sqrt(square)
     if square > _TINY + _SAME * (ri + rj) * (ri + rj):
-        normal[:] = vector(dx / length, dy / length, dz / length)
+        normal[:] = d / length
     else:
-        length = dx * fallback[0] + dy * fallback[1] + dz * fallback[2]
+        length = d @ fallback
         side = 1.0 if length >= 0 else -1.0
         length = side * length
         normal[:] = side * fallback
     h = (ri + length - rj) / 2
-    gap = length - ri - rj
-    a, b, c = x + h * normal[0], y + h * normal[1], z + h * normal[2]
-    return put(touch, n, a, b, c, normal, gap, feature)
+    return put(touch, n, x + h * normal, normal, length - ri - rj, feature)
 
 
 @procedure
 def sphere_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point; spheres with the same centre part along the z axis of the first."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x, y, z = p[3], p[7], p[11]
-    dx, dy, dz = q[3] - x, q[7] - y, q[11] - z
+    x, up = vector(p[3], p[7], p[11]), vector(p[2], p[6], p[10])
     ri, rj = shapes.size[i, 0], shapes.size[j, 0]
-    up = local("float", 3)
-    up[:] = p[2::4]
-    return put_rounded(x, y, z, ri, dx, dy, dz, rj, up, margin, touch, n, 0)
+    return put_rounded(x, ri, q[3::4] - x, rj, up, margin, touch, n, 0)
 
 
 @procedure
 def sphere_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x, y, z = p[3], p[7], p[11]
-    dx, dy, dz = q[3] - x, q[7] - y, q[11] - z
-    radius, half = shapes.size[j, 0], shapes.size[j, 1]
-    t = min(max(-(q[2] * dx + q[6] * dy + q[10] * dz), -half), half)
-    dx += t * q[2]
-    dy += t * q[6]
-    dz += t * q[10]
-    side = local("float", 3)
-    side[:] = q[::4]
-    ri = shapes.size[i, 0]
-    return put_rounded(x, y, z, ri, dx, dy, dz, radius, side, margin, touch, n, 0)
+    x, side = vector(p[3], p[7], p[11]), vector(q[0], q[4], q[8])
+    d = q[3::4] - x
+    ri, rj, half = shapes.size[i, 0], shapes.size[j, 0], shapes.size[j, 1]
+    t = min(max(-(q[2::4] @ d), -half), half)
+    return put_rounded(x, ri, d + t * q[2::4], rj, side, margin, touch, n, 0)
 
 
 @procedure
-def seen_from(shape: "float[12]", x: float, y: float, z: float, out: "float[3]") -> None:
+def seen_from(shape: "float[12]", x: "float[3]", out: "float[3]") -> None:
     """A point of the world in coordinates of a shape."""
-    dx, dy, dz = x - shape[3], y - shape[7], z - shape[11]
-    out[:] = shape[:3] * dx + shape[4:7] * dy + shape[8:11] * dz
+    d = x - shape[3::4]
+    out[:] = shape[:3] * d[0] + shape[4:7] * d[1] + shape[8:11] * d[2]
 
 
 @procedure
@@ -129,14 +114,12 @@ def put_inwards(
     feature: int,
 ) -> int:
     """A sphere around x (in coordinates of a shape), ``distance`` from that shape along ``out``."""
-    normal = local("float", 3)
     gap = distance - radius
     h = radius + gap / 2
-    at = local("float", 3)
     a, b, c = shape[::4], shape[1::4], shape[2::4]
-    normal[:] = -(a * out[0] + b * out[1] + c * out[2])
-    at[:] = shape[3::4] + a * x[0] + b * x[1] + c * x[2] + h * normal
-    return put(touch, n, at[0], at[1], at[2], normal, gap, feature)
+    normal = -(a * out[0] + b * out[1] + c * out[2])
+    at = shape[3::4] + a * x[0] + b * x[1] + c * x[2] + h * normal
+    return put(touch, n, at, normal, gap, feature)
 
 
 @procedure
@@ -145,7 +128,7 @@ def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[i, 0]
     x = local("float", 3)
     out = local("float", 3)
-    seen_from(q, p[3], p[7], p[11], x)
+    seen_from(q, vector(p[3], p[7], p[11]), x)
     distance = out_of_box(x, shapes.size[j], out)
     if distance - radius > margin:
         return n
@@ -158,7 +141,7 @@ def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     p, q = shapes.pose[i], shapes.pose[j]
     radius, half = shapes.size[j, 0], shapes.size[j, 1]
     x = local("float", 3)
-    seen_from(q, p[3], p[7], p[11], x)
+    seen_from(q, vector(p[3], p[7], p[11]), x)
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     u, w = 1.0, 0.0
     if rho > 0:
@@ -189,13 +172,11 @@ def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     """The nearest point; of capsules that lie along each other, also the ends of the overlap."""
     p, q, hi, hj = shapes.pose[i], shapes.pose[j], shapes.size[i, 1], shapes.size[j, 1]
     reach = margin + hi + hj + shapes.size[i, 0] + shapes.size[j, 0]
-    dx, dy, dz = q[3] - p[3], q[7] - p[7], q[11] - p[11]
-    if dx * dx + dy * dy + dz * dz > reach * reach:
+    d, u, w = q[3::4] - p[3::4], p[2::4], q[2::4]
+    if d @ d > reach * reach:
         return n
-    cosine = p[2] * q[2] + p[6] * q[6] + p[10] * q[10]
-    du, dw = p[2] * dx + p[6] * dy + p[10] * dz, q[2] * dx + q[6] * dy + q[10] * dz
-    ax, ay, az = p[6] * q[10] - p[10] * q[6], p[10] * q[2] - p[2] * q[10], p[2] * q[6] - p[6] * q[2]
-    slant = ax * ax + ay * ay + az * az  # squared sine
+    cosine, du, dw, a = u @ w, u @ d, w @ d, cross(u, w)
+    slant = a @ a  # squared sine
     s = du if slant < _PARALLEL else (du - cosine * dw) / slant
     s = min(max(s, -hi), hi)
     t = min(max(cosine * s - dw, -hj), hj)
@@ -204,8 +185,7 @@ def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     if slant < _PARALLEL:
         across[:] = p[::4]
     else:
-        length = sqrt(slant)
-        across[:] = vector(ax / length, ay / length, az / length)
+        across[:] = a / sqrt(slant)
     low, high = max(du - abs(cosine) * hj, -hi), min(du + abs(cosine) * hj, hi)
     apart = _APART * (high - low)
     if slant > _ALONG or high - low <= NEAR * (hi + hj):
@@ -238,7 +218,7 @@ def along_capsules(
 ) -> int:
     """The spheres at s and t along the segments of two capsules."""
     p, q = shapes.pose[i], shapes.pose[j]
-    x, y, z = p[3] + s * p[2], p[7] + s * p[6], p[11] + s * p[10]
-    dx, dy, dz = q[3] + t * q[2] - x, q[7] + t * q[6] - y, q[11] + t * q[10] - z
+    x = p[3::4] + s * p[2::4]
+    d = q[3::4] + t * q[2::4] - x
     ri, rj = shapes.size[i, 0], shapes.size[j, 0]
-    return put_rounded(x, y, z, ri, dx, dy, dz, rj, across, margin, touch, n, feature)
+    return put_rounded(x, ri, d, rj, across, margin, touch, n, feature)

@@ -43,17 +43,13 @@ def is_curved(shapes: Shapes, i: int) -> bool:
 @procedure
 def into_shape(P: "float[12]", d: "float[3]", out: "float[3]"):
     """A direction of the world in the axes of a shape."""
-    out[0] = P[0] * d[0] + P[4] * d[1] + P[8] * d[2]
-    out[1] = P[1] * d[0] + P[5] * d[1] + P[9] * d[2]
-    out[2] = P[2] * d[0] + P[6] * d[1] + P[10] * d[2]
+    out[:] = P[:3] * d[0] + P[4:7] * d[1] + P[8:11] * d[2]
 
 
 @procedure
 def out_of_shape(P: "float[12]", o: "float[3]", x: float, y: float, z: float, out: "float[3]"):
     """A point given in a shape, in the axes of the world and relative to ``o``."""
-    out[0] = P[0] * x + P[1] * y + P[2] * z + (P[3] - o[0])
-    out[1] = P[4] * x + P[5] * y + P[6] * z + (P[7] - o[1])
-    out[2] = P[8] * x + P[9] * y + P[10] * z + (P[11] - o[2])
+    out[:] = P[::4] * x + P[1::4] * y + P[2::4] * z + (P[3::4] - o)
 
 
 @procedure

@@ -105,6 +105,14 @@ def near_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) ->
     return n
 
 
+@procedure(inline=True)
+def velocity_at(t: "float[6]", d: "float[3]", out: "float[3]") -> None:
+    """Velocity at a distance ``d`` from the point that ``t`` is about."""
+    out[0] = t[3] + t[1] * d[2] - t[2] * d[1]
+    out[1] = t[4] + t[2] * d[0] - t[0] * d[2]
+    out[2] = t[5] + t[0] * d[1] - t[1] * d[0]
+
+
 @procedure
 def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> None:
     """Boxes that hold the shapes during the whole step, and half of the margin around them."""
@@ -112,13 +120,9 @@ def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) ->
     for i in range(shapes.count):
         v, p, c = pairs.motion[shapes.body[i]], shapes.pose[i], shapes.box[i]
         m, box = pairs.move[i], pairs.box[i]
-        x = p[3] + p[0] * c[0] + p[1] * c[1] + p[2] * c[2]
-        y = p[7] + p[4] * c[0] + p[5] * c[1] + p[6] * c[2]
-        z = p[11] + p[8] * c[0] + p[9] * c[1] + p[10] * c[2]
-        m[0] = v[3] + v[1] * z - v[2] * y
-        m[1] = v[4] + v[2] * x - v[0] * z
-        m[2] = v[5] + v[0] * y - v[1] * x
-        turn = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+        centre = p[3::4] + p[::4] * c[0] + p[1::4] * c[1] + p[2::4] * c[2]
+        velocity_at(v, centre, m[:3])
+        turn = sqrt(v[:3] @ v[:3])
         m[3] = min(turn, 2.0) * shapes.radius[i] if turn > 0.0 else 0.0
         reach = common + max(shapes.margin[i], 0.0) + m[3]
         for k in range(3):
@@ -130,8 +134,8 @@ def grow_boxes(shapes: Shapes, special: Special, pairs: Pairs, margin: float) ->
 def approach(pairs: Pairs, i: int, j: int) -> float:
     """How far two shapes come nearer to each other until the end of the step, at most [m]."""
     a, b = pairs.move[i], pairs.move[j]
-    x, y, z = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    return sqrt(x * x + y * y + z * z) + a[3] + b[3]
+    d = b[:3] - a[:3]
+    return sqrt(d @ d) + a[3] + b[3]
 
 
 # --- Who may touch -------------------------------------------------------------------------------
@@ -347,7 +351,7 @@ def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float,
         x, y, z = p[2], p[6], p[10]
         level = x * p[3] + y * p[7] + z * p[11] + top[2] + top[5] + margin / 2
         level += max(special.reach, 0.0) / 2 + max(shapes.margin[i], 0.0)
-        level += sqrt(own[0] * own[0] + own[1] * own[1] + own[2] * own[2]) + own[3]
+        level += sqrt(own[:3] @ own[:3]) + own[3]
         for j in range(shapes.count):
             box = pairs.box[j]  # its corner that is lowest over the plane
             a = box[0] if x > 0.0 else box[3]

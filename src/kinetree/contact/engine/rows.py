@@ -7,6 +7,7 @@ written; ``missed`` finds those for which that turned out to be wrong.
 """
 
 from kinetree.codegen.procedures import dot, local, procedure, record, vector, view
+from kinetree.contact.collision.sweep import velocity_at
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.sleep import Sleep, is_asleep
@@ -125,14 +126,6 @@ def contact_frame(n: "float[3]", axes: "float[3, 3]"):
     axes[0] = n
     axes[1] = vector(1.0 + s * x * x * a, s * b, -s * x)
     axes[2] = vector(b, s + y * y * a, -y)
-
-
-@procedure(inline=True)
-def velocity_at(t: "float[6]", d: "float[3]", out: "float[3]"):
-    """Velocity at a distance ``d`` from the point that ``t`` is about."""
-    out[0] = t[3] + t[1] * d[2] - t[2] * d[1]
-    out[1] = t[4] + t[2] * d[0] - t[0] * d[2]
-    out[2] = t[5] + t[0] * d[1] - t[1] * d[0]
 
 
 @procedure
