@@ -82,9 +82,8 @@ def nearest(
     middle(shapes, i, corners, o, a)
     middle(shapes, j, corners, o, b)
     known = way @ way > 0
-    for c in range(3):
-        v[c] = way[c] if known else b[c] - a[c]
-        n[c] = b[c] - a[c]
+    n[:] = b - a
+    v[:] = way if known else n
     curved = is_curved(shapes, i) or is_curved(shapes, j)
     tolerance = _LOOSE if curved else _TIGHT
     status = APART

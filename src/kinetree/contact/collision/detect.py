@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from kinetree.codegen.procedures import local, procedure
+from kinetree.codegen.procedures import local, procedure, view
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
 from kinetree.contact.collision.meshes import convex_mesh, mesh_mesh, plane_mesh
@@ -169,10 +169,7 @@ def detect(
 def drifting(shapes: Shapes, i: int, j: int, drift: "float[3]") -> None:
     """Velocity of the surface of shape j against that of i, in the world."""
     p, q, a, b = shapes.pose[i], shapes.pose[j], shapes.drift[i], shapes.drift[j]
-    for r in range(3):
-        x = q[4 * r] * b[0] + q[4 * r + 1] * b[1] + q[4 * r + 2] * b[2]
-        y = p[4 * r] * a[0] + p[4 * r + 1] * a[1] + p[4 * r + 2] * a[2]
-        drift[r] = x - y
+    drift[:] = view(q, 0, 3, 4)[:, :3] @ b - view(p, 0, 3, 4)[:, :3] @ a
 
 
 @procedure

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
 from kinetree.contact.collision.fields import height_at, put_foot
@@ -235,10 +235,9 @@ def distances(
                     which[row, 0] = i
                     which[row, 1] = j
                     out[row, 3] = near[3]
-                    for c in range(3):
-                        out[row, c] = -near[c] if swap else near[c]
-                        out[row, 4 + c] = near[7 + c] if swap else near[4 + c]
-                        out[row, 7 + c] = near[4 + c] if swap else near[7 + c]
+                    out[row, :3] = -near[:3] if swap else near[:3]
+                    out[row, 4:7] = near[7:] if swap else near[4:7]
+                    out[row, 7:] = near[4:7] if swap else near[7:]
 
 
 @procedure
@@ -280,12 +279,11 @@ def pair_distance(
             reach = near[3] + 8e-16 * (shapes.radius[i] + shapes.radius[j])
             n = patch(shapes, i, j, corners, o, near, reach, 8, touch, 0, 0)
             if n > 0:
-                for c in range(3):
-                    total = 0.0
-                    for k in range(n):
-                        total += touch.point[k, c] - o[c]
-                    near[4 + c] = total / n - near[c] * near[3] / 2
-                    near[7 + c] = total / n + near[c] * near[3] / 2
+                total = vector(0.0, 0.0, 0.0)
+                for k in range(n):
+                    total += touch.point[k] - o
+                near[4:7] = total / n - near[:3] * near[3] / 2
+                near[7:] = total / n + near[:3] * near[3] / 2
             into_both(shapes, i, j, o, near)
     if status != BEYOND:
         near[4:7] += o

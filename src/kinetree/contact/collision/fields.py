@@ -19,7 +19,7 @@ quarter of the spacing of the heights of each other. All is in coordinates of th
 
 from math import ceil, cos, sin
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.meshes import turn
 from kinetree.contact.collision.support import into_shape
@@ -82,8 +82,7 @@ def ground(shapes: Shapes, j: int, x: float, y: float, s: "float[6]"):
     n = shapes.data[j, 2]
     row = spline_weights(x, shapes.size[j, 0], shapes.data[j, 1], w, wx, wxx)
     column = spline_weights(y, shapes.size[j, 1], n, v, vy, vyy)
-    for k in range(6):
-        s[k] = 0.0
+    s[:] = 0.0
     for k in range(4):
         at = shapes.data[j, 0] + (row + k) * n + column
         a = 0.0
@@ -169,11 +168,9 @@ def clearance_at(shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, 
     if mode == FACE:
         return (g - par[:3]) @ par[3:6]
     total = 0.0
+    a = view(par, 3, 3, 3).T @ (g - par[:3])
     for r in range(3):
-        a = 0.0
-        for c in range(3):
-            a += par[3 + 3 * c + r] * (g[c] - par[c])
-        total += a * a / par[12 + r]
+        total += a[r] * a[r] / par[12 + r]
     return sqrt(total)
 
 
@@ -204,18 +201,10 @@ def conditions(
     if mode == ROUND:
         free = on_core(par, g, p)
     else:
-        d = local("float", 3)
-        q = local("float", 3)
-        length = 0.0
-        for r in range(3):
-            d[r] = par[3 + r] * s[1] + par[6 + r] * s[2] - par[9 + r]
-            length += par[12 + r] * d[r] * d[r]
-        length = sqrt(length)
-        q[:] = par[12:15] * d / length
-        for c in range(3):
-            p[c] = par[c]
-            for r in range(3):
-                p[c] += par[3 + 3 * c + r] * q[r]
+        d = par[3:6] * s[1] + par[6:9] * s[2] - par[9:12]
+        length = sqrt((par[12:15] * d) @ d)
+        q = par[12:15] * d / length
+        p[:] = par[:3] + par[3:12:3] * q[0] + par[4:12:3] * q[1] + par[5:12:3] * q[2]
         for a in range(3):
             for b in range(3):
                 T[a, b] = 0.0

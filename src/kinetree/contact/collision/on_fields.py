@@ -1,6 +1,6 @@
 """Convex shapes on height fields: corners, edges, rims, faces and round sides that may touch."""
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.collision.fields import (
     BALL,
     FACE,
@@ -121,12 +121,9 @@ def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     P = shapes.pose[i]
     Q = shapes.pose[j]
     L = local("float", 12)
-    for r in range(3):
-        for c in range(4):
-            L[4 * r + c] = 0.0
-            for e in range(3):
-                x = P[4 * e + c] - (Q[4 * e + 3] if c == 3 else 0.0)
-                L[4 * r + c] += Q[4 * e + r] * x
+    R = view(Q, 0, 3, 4)[:, :3].T
+    view(L, 0, 3, 4)[:, :3] = R @ view(P, 0, 3, 4)[:, :3]
+    L[3::4] = R @ (P[3::4] - Q[3::4])
     kind = shapes.kind[i]
     half = shapes.size[i]
     size = shapes.radius[i] + 2 * max(shapes.size[j, 0], shapes.size[j, 1])
@@ -164,17 +161,13 @@ def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     par = local("float", 16)
     low = local("float", 2)
     high = local("float", 2)
-    for c in range(3):
-        par[c] = L[4 * c + 3]
-        for r in range(3):
-            par[3 + 3 * c + r] = L[4 * c + r]
-        par[12 + c] = shapes.size[i, c] * shapes.size[i, c]
+    par[:3] = L[3::4]
+    view(par, 3, 3, 3)[:] = view(L, 0, 3, 4)[:, :3]
+    par[12:15] = shapes.size[i] * shapes.size[i]
     below = abs(par[2] - height_at(shapes, j, par[0], par[1])) + 2 * spacing(shapes, j)
     for c in range(2):
-        reach = 0.0
-        for r in range(3):
-            reach += L[4 * c + r] * L[4 * c + r] * par[12 + r]
-        reach = sqrt(reach) + min(max(touch.margin, 0.0), below)
+        row = view(L, 4 * c, 3)
+        reach = sqrt((row * row) @ par[12:15]) + min(max(touch.margin, 0.0), below)
         low[c] = par[c] - reach
         high[c] = par[c] + reach
     sample_ground(shapes, touch, L, BALL, par, low, high, 1e300, 0)
@@ -193,10 +186,7 @@ def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     # the foot is, rounding may hide: far from the origin, or where Newton's method ended early.
     P = shapes.pose[i]
     for k in range(first, touch.count):
-        along = 0.0
-        for c in range(3):
-            along += P[4 * c + 2] * touch.normal[k, c]
-        if abs(along) < _LEANS:
+        if abs(P[2::4] @ touch.normal[k]) < _LEANS:
             if kept < k:
                 copy_touch(touch, k, kept)
             kept += 1
@@ -213,12 +203,11 @@ def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
             x = r if k == 0 else -r if k == 2 else 0.0
             y = r if k == 1 else -r if k == 3 else 0.0
             corner_foot(shapes, touch, L, x, y, z, (1 << 20) + 4 * end + k)
-        for c in range(3):
-            curve[c] = L[4 * c + 2] * z + L[4 * c + 3]
-            curve[3 + c] = L[4 * c] * r
-            curve[6 + c] = L[4 * c + 1] * r
-            corner[c] = curve[c]
-            f[c] = L[4 * c + 2] if end == 0 else -L[4 * c + 2]
+        corner[:] = L[2::4] * z + L[3::4]
+        curve[:3] = corner
+        curve[3:6] = L[::4] * r
+        curve[6:] = L[1::4] * r
+        f[:] = (1.0 if end == 0 else -1.0) * L[2::4]
         along_curve(shapes, touch, True, curve, (2 + end) << 20)
         if f[2] < 0:
             for c in range(2):
@@ -261,9 +250,8 @@ def box_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
                 edge_feet(shapes, touch, L, a, b, (1 << 20) * (1 + 4 * k + side))
         sign = 1.0 if L[8 + k] < 0 else -1.0
         if L[8 + k] != 0.0:
-            for c in range(3):
-                f[c] = sign * L[4 * c + k]
-                corner[c] = L[4 * c + 3] + f[c] * half[k]
+            f[:] = sign * view(L, 0, 3, 4)[:, k]
+            corner[:] = L[3::4] + f * half[k]
             for c in range(2):
                 reach = abs(L[4 * c + u]) * half[u] + abs(L[4 * c + v]) * half[v]
                 low[c] = corner[c] - reach

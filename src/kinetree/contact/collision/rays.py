@@ -178,9 +178,9 @@ def ray_shape(
         if v[2] != 0.0:
             t = -x[2] / v[2]
     elif kind == SPHERE:
-        t = ray_ellipsoid(size[0], size[0], size[0], x, v, n)
+        t = ray_ellipsoid(vector(size[0], size[0], size[0]), x, v, n)
     elif kind == ELLIPSOID:
-        t = ray_ellipsoid(size[0], size[1], size[2], x, v, n)
+        t = ray_ellipsoid(size, x, v, n)
     elif kind == BOX:
         t = ray_box(size, x, v, n)
     elif kind == CYLINDER:
@@ -208,24 +208,20 @@ def entry(low: float, high: float) -> float:
 
 
 @procedure
-def ray_ellipsoid(
-    a: float, b: float, c: float, x: "float[3]", v: "float[3]", n: "float[3]"
-) -> float:
+def ray_ellipsoid(radii: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
     """A ray against an ellipsoid; a ball if the radii are equal."""
-    px, py, pz = x[0] / a, x[1] / b, x[2] / c
-    dx, dy, dz = v[0] / a, v[1] / b, v[2] / c
-    square = dx * dx + dy * dy + dz * dz
-    half = (px * dx + py * dy + pz * dz) / square
+    p, d = x / radii, v / radii
+    square = d @ d
+    half = (p @ d) / square
     # from the point of the line nearest to the centre: nothing cancels far away
-    qx, qy, qz = px - half * dx, py - half * dy, pz - half * dz
-    rest = 1 - qx * qx - qy * qy - qz * qz
+    q = p - half * d
+    rest = 1 - q[0] * q[0] - q[1] * q[1] - q[2] * q[2]
     if rest < 0:
         return NONE
     root = sqrt(rest / square)
     t = entry(-half - root, -half + root)
-    nx, ny, nz = (px + t * dx) / a, (py + t * dy) / b, (pz + t * dz) / c
-    length = sqrt(nx * nx + ny * ny + nz * nz)
-    n[:] = vector(nx / length, ny / length, nz / length)
+    n[:] = (p + t * d) / radii
+    n[:] = n / sqrt(n @ n)
     return t
 
 
@@ -305,7 +301,6 @@ def ray_cylinder(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]"
 @procedure
 def ray_capsule(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
     """A ray against a capsule: the tube between the ends, and a ball at each."""
-    y = local("float", 3)
     low, high = ray_tube(r, x, v)
     if v[2] == 0.0:
         if abs(x[2]) > h:
@@ -321,9 +316,7 @@ def ray_capsule(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]")
         high = -NONE
     square = v @ v
     for end in range(2):
-        y[0] = x[0]
-        y[1] = x[1]
-        y[2] = x[2] - (h if end == 0 else -h)
+        y = vector(x[0], x[1], x[2] - (h if end == 0 else -h))
         half = (y @ v) / square
         q = y - half * v
         rest = r * r - q @ q

@@ -9,7 +9,7 @@ them. Of a polyhedron, the corners in the simplex of ``gjk`` or ``epa`` are trie
 edges, corners.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
 from kinetree.contact.collision.support import (
     best_face,
     into_shape,
@@ -130,8 +130,7 @@ def stand(
             if across > _TILT:
                 return _NONE
             out_of_shape(P, o, 0.0, 0.0, z, p)
-            for c in range(3):
-                e[c] = P[4 * c + 2] if d[2] >= 0 else -P[4 * c + 2]
+            e[:] = (1.0 if d[2] >= 0 else -1.0) * P[2::4]
             return _FACE
         if across < 1e-12 or (mode == 1 and abs(d[2]) > _TILT):
             return _NONE
@@ -147,20 +146,13 @@ def stand(
             return _EDGE
         return _SINGLE
     # an ellipsoid: (diag(r²) - s s') / |diag(r) d|
-    sx = size[0] * size[0]
-    sy = size[1] * size[1]
-    sz = size[2] * size[2]
-    length = sqrt(sx * d[0] * d[0] + sy * d[1] * d[1] + sz * d[2] * d[2])
-    out_of_shape(P, o, sx * d[0] / length, sy * d[1] / length, sz * d[2] / length, p)
+    a, R = size * size, view(P, 0, 3, 4)
+    length = sqrt((a * d) @ d)
+    own = a * d / length
+    out_of_shape(P, o, own[0], own[1], own[2], p)
     s = p - (P[3::4] - o)
     for k in range(3):
-        for c in range(3):
-            square = (
-                sx * P[4 * k] * P[4 * c]
-                + sy * P[4 * k + 1] * P[4 * c + 1]
-                + sz * P[4 * k + 2] * P[4 * c + 2]
-            )
-            bend[k, c] = (square - s[k] * s[c]) / length
+        bend[k] = (R[:, :3] @ (a * R[k, :3]) - s[k] * s) / length
     return _SINGLE
 
 
@@ -181,9 +173,8 @@ def nearest_face(
         if abs(d[2]) > abs(d[k]):
             k = 2
         sign = 1.0 if d[k] > 0 else -1.0
-        for c in range(3):
-            e[c] = sign * P[4 * c + k]
-            p[c] = e[c] * shapes.size[i, k] + (P[4 * c + 3] - o[c])
+        e[:] = sign * view(P, 0, 3, 4)[:, k]
+        p[:] = e * shapes.size[i, k] + (P[3::4] - o)
     else:
         face = best_face(shapes, i, d)
         f = shapes.face_normal[face]
@@ -238,8 +229,7 @@ def solve_normal(
                 lean = (ea @ eb) * (ea @ eb)
             if lean > _PARALLEL * _PARALLEL:
                 return 0
-            for c in range(3):
-                n[c] = ea[c] if sa == _FACE else -eb[c]
+            n[:] = ea if sa == _FACE else -eb
             if step > 0:
                 return 2
             continue

@@ -213,18 +213,15 @@ def sort_boxes(pairs: Pairs) -> None:
     """``order`` by the low ends along the axis of largest spread: Shell's sort, or insertion."""
     n, old = pairs.bounded, pairs.axis
     mean, spread = local("float", 3), local("float", 3)
-    for k in range(3):
-        mean[k] = 0.0
-        spread[k] = 0.0
+    mean[:] = 0.0
+    spread[:] = 0.0
     for x in range(n):
         box = pairs.box[pairs.order[x]]
-        for k in range(3):
-            mean[k] += (box[k] + box[3 + k]) / (2.0 * n)
+        mean += (box[:3] + box[3:]) / (2.0 * n)
     for x in range(n):
         box = pairs.box[pairs.order[x]]
-        for k in range(3):
-            d = (box[k] + box[3 + k]) / 2.0 - mean[k]
-            spread[k] += d * d
+        d = (box[:3] + box[3:]) / 2.0 - mean
+        spread += d * d
     axis = max(old, 0)
     for k in range(3):  # the order is kept unless another axis is much better
         if spread[k] > (2.0 if axis == old else 1.0) * spread[axis]:

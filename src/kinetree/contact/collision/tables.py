@@ -4,7 +4,7 @@ Transforms are rows of a (3, 4) matrix ``[R | p]``, from shape or body to world;
 world. Shapes are numbered as in ``model.geometry``; those that cannot touch are left out.
 """
 
-from kinetree.codegen.procedures import procedure, record, sqrt
+from kinetree.codegen.procedures import procedure, record, sqrt, view
 
 PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL, FIELD, TRIANGLES = range(9)
 """Kinds of shapes. Narrow phases see a pair with the lower kind first."""
@@ -204,11 +204,8 @@ def place_shapes(shapes: Shapes, poses: "float[:, 12]") -> None:
 def place_shape(shapes: Shapes, i: int, body: "float[12]") -> None:
     """The pose of one shape, and the box around it."""
     place, pose = shapes.place[i], shapes.pose[i]
-    for r in range(3):
-        a, b, c = body[4 * r], body[4 * r + 1], body[4 * r + 2]
-        for k in range(4):
-            pose[4 * r + k] = a * place[k] + b * place[4 + k] + c * place[8 + k]
-        pose[4 * r + 3] += body[4 * r + 3]
+    view(pose, 0, 3, 4)[:] = view(body, 0, 3, 4)[:, :3] @ view(place, 0, 3, 4)
+    pose[3::4] += body[3::4]
     kind = shapes.kind[i]
     low, high, size, box = shapes.low[i], shapes.high[i], shapes.size[i], shapes.box[i]
     for r in range(3):
@@ -240,12 +237,8 @@ def clearance(shapes: Shapes, i: int, j: int) -> float:
     p, q, box = shapes.pose[i], shapes.pose[j], shapes.box[j]
     field = shapes.box[i]
     height = -field[2] - field[5]  # above the highest point of a field; zero for a plane
+    d = view(q, 0, 3, 4)[:, :3] @ box[:3] + q[3::4] - p[3::4]
     for r in range(3):
-        n = p[4 * r + 2]
-        x = q[4 * r] * box[0] + q[4 * r + 1] * box[1] + q[4 * r + 2] * box[2]
-        height += n * (x + q[4 * r + 3] - p[4 * r + 3])
-    across = 0.0
-    for k in range(3):
-        m = p[2] * q[k] + p[6] * q[4 + k] + p[10] * q[8 + k]
-        across += abs(m) * box[3 + k]
-    return height - min(across, shapes.radius[j])
+        height += p[4 * r + 2] * d[r]
+    m = p[2] * q[:3] + p[6] * q[4:7] + p[10] * q[8:11]
+    return height - min(abs(m) @ box[3:], shapes.radius[j])
