@@ -5,9 +5,8 @@ import pytest
 
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
-from kinetree.contact.newton.islands import split
 from kinetree.contact.newton.newton import add_group, first_change, list_nodes, put_mass, solve
-from kinetree.contact.newton.pattern import analyse, place_pairs
+from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import (
     BOUNDS,
     CONE,

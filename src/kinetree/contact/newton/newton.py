@@ -26,10 +26,8 @@ change of velocity by the forces of the step, or ``SLIGHT`` of the velocity wher
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored, take
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, project, tangential
-from kinetree.contact.newton.islands import split
-from kinetree.contact.newton.pattern import analyse, place_pairs
-from kinetree.contact.newton.problem import CONE, Problem, Work
-from kinetree.contact.newton.rows import give, row_velocity, times_six
+from kinetree.contact.newton.pattern import analyse, place_pairs, split
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, times_six
 from kinetree.contact.newton.sweeps import responses, swept
 
 __all__ = ["solve"]

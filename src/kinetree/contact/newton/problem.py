@@ -17,11 +17,11 @@ one tree, at most 16: blocks of matrices belong to pairs of nodes.
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.codegen.procedures import record
+from kinetree.codegen.procedures import procedure, record, vector, view
 
 __all__ = [
-    "BOUNDS", "CONE", "LARGEST_NODE", "Problem", "Work", "enlarge", "problem_of", "with_room",
-    "workspace",
+    "BOUNDS", "CONE", "LARGEST_NODE", "Problem", "Work", "enlarge", "give", "problem_of",
+    "row_velocity", "times_six", "with_room", "workspace",
 ]  # fmt: skip
 
 CONE = 0
@@ -243,18 +243,15 @@ def problem_of(
         "node_first": first, "node_count": count, "node_parent": node_parent, "node_tree": tree,
         "node_blocks_first": begin, "block_ancestor": ancestor, "block_at": at, "dof_node": of,
     }  # fmt: skip
-    problem = Problem(
-        nv=len(parent), trees=max(tree, default=-1) + 1, nodes=len(first), groups=0,
+    return Problem(
+        nv=len(parent), trees=max(tree, default=-1) + 1, nodes=len(first),
         M=np.zeros(numbers), free=np.zeros(len(parent)), velocity=np.zeros(len(parent)),
-        start=np.zeros(len(parent)), again=0, coarse=0.0, left=0,
+        start=np.zeros(len(parent)),
         **{k: np.array(x, dtype=np.int64) for k, x in static.items()},
         **{k: np.zeros(1, dtype=np.int64) for k in (*_OF_GROUPS_INT, *_OF_ENTRIES)},
         **{k: np.zeros(1) for k in (*_OF_GROUPS, *_OF_ROWS, "J")},
         tolerance=tolerance, most_rounds=most_rounds, most_newton=most_newton,
-        islands=0, rounds=0, newton=0, factored=0, status=0, error=0.0, momentum_error=0.0,
-        velocity_error=0.0, cone_error=0.0, complementarity=0.0,
     )  # fmt: skip
-    return problem
 
 
 _OF_GROUPS_INT = ("kind", "dim", "row_first", "entry_first")
@@ -325,3 +322,70 @@ def enlarge(work: Work, problem: Problem) -> None:
     work.pool_room, work.room, work.ordered = len(work.pool), len(work.H), 0
     work.groups_room, work.rows_room = len(work.state) - 1, len(work.w)
     work.numbers_room = len(work.AJ)
+
+
+# --- Rows of groups; most are contacts of free bodies: blocks of 3 by 6 --------------------------
+
+
+@procedure(inline=True)
+def times_six(a: "float[6]", b: "float[6]") -> float:
+    """The scalar product, of pairs of numbers at once."""
+    s = a[0:2] * b[0:2] + a[2:4] * b[2:4] + a[4:6] * b[4:6]
+    return s[0] + s[1]
+
+
+@procedure
+def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None:
+    """``w = J v`` of a group."""
+    dim = problem.dim[g]
+    if dim == 3:
+        w0 = w1 = w2 = 0.0
+        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+            node = problem.entry_node[e]
+            count = problem.node_count[node]
+            J = view(problem.J, problem.entry_at[e])
+            x = view(v, problem.node_first[node])
+            if count == 6:  # a free body
+                w0 += times_six(view(J, 0, 6), view(x, 0, 6))
+                w1 += times_six(view(J, 6, 6), view(x, 0, 6))
+                w2 += times_six(view(J, 12, 6), view(x, 0, 6))
+                continue
+            for c in range(count):
+                w0 += J[c] * x[c]
+                w1 += J[count + c] * x[c]
+                w2 += J[2 * count + c] * x[c]
+        w[:3] = vector(w0, w1, w2)
+    else:
+        for r in range(dim):
+            w[r] = 0.0
+        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+            node = problem.entry_node[e]
+            count = problem.node_count[node]
+            x = view(v, problem.node_first[node])
+            for r in range(dim):
+                J = view(problem.J, problem.entry_at[e] + r * count)
+                s = 0.0
+                for c in range(count):
+                    s += J[c] * x[c]
+                w[r] += s
+
+
+@procedure
+def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]") -> None:
+    """``out -= T' p`` of a group, with blocks ``T`` where ``J`` has them."""
+    dim = problem.dim[g]
+    for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+        node = problem.entry_node[e]
+        count = problem.node_count[node]
+        J = view(T, problem.entry_at[e])
+        x = view(out, problem.node_first[node])
+        if dim == 3 and count == 6:  # a free body
+            six = view(x, 0, 6)
+            six -= view(J, 0, 6) * p[0] + view(J, 6, 6) * p[1] + view(J, 12, 6) * p[2]
+        elif dim == 3:
+            for c in range(count):
+                x[c] -= J[c] * p[0] + J[count + c] * p[1] + J[2 * count + c] * p[2]
+        else:
+            for r in range(dim):
+                for c in range(count):
+                    x[c] -= J[r * count + c] * p[r]

@@ -7,8 +7,7 @@ there the inverse of the mass matrix is known by its blocks.
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
-from kinetree.contact.newton.problem import BOUNDS, Problem, Work
-from kinetree.contact.newton.rows import give, row_velocity
+from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity
 
 __all__ = ["responses", "sweep", "swept"]
 

@@ -11,7 +11,7 @@ complementarity problem with friction cones after Stewart and Trinkle, and Anite
 
 Where motion is smooth the order is two, and wheels roll without drag. From the middle of one step
 to that of the next bodies move at ``v⁺``: to first order, gaps end at zero there and not below.
-What curvature leaves of penetration is taken out of the positions, see ``projection``. With
+What curvature leaves of penetration is taken out of the positions, see ``projected``. With
 constant ``H`` and forces the change of energy is exactly the work of all forces at the mean
 velocity,
 
@@ -34,8 +34,7 @@ from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.history import Residuals
 from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
-from kinetree.contact.stepping.inertia import Inertia, _is_zero, straight_motion, turning
-from kinetree.contact.stepping.projection import projected
+from kinetree.contact.stepping.inertia import Inertia, _is_zero, straight_motion, turned, turning
 from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
 from kinetree.expr.repeat import repeat
@@ -395,3 +394,76 @@ def balanced(start, end, after, balance):
 
 def _size(x):
     return select(x < 0, -x, x)
+
+
+# --- Projection of positions ---------------------------------------------------------------------
+# Penetration and loop errors are removed; velocities in the world stay. Bodies that are deep inside
+# each other are not pushed apart at once: the rows are those of where they are, and along them no
+# joint may move farther than ``TimeStepping.correction_speed`` allows. Other engines bound the same
+# speed: ODE's maximum correcting velocity, PhysX's maximum depenetration velocity.
+
+_TRIES = 3  # of 1, 3 and 9 rounds
+_SWEEPS = 2
+
+
+def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest, accuracy=DOUBLE):
+    """Positions without penetration, ``qd`` along the axes there, and what remains.
+
+    That is the penetration, and the error of loops.
+
+    No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. Bodies
+    move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, by Gauss–Seidel; gaps are
+    evaluated after each of a few rounds, which run only where they are needed.
+    """
+    which = _positional(rows)
+    closed = accuracy.closed
+    there = largest(-rows.gap, accuracy.grown) + accuracy.same
+    most = select(there < closed, there, closed)
+
+    def move(state):
+        (q, gap, error, *_), qd, left = state
+        wanted = _shift(which, rows, gap, error, inertia, Y, A)
+        shift, left = _bounded(wanted, constraints.units, left)
+        found = _look(constraints, model, model.integrate(q, shift))
+        return found, turned(model, qd, shift), left
+
+    def some(state):
+        (found, qd, left), many = state
+        open_ = ((found[3] > most) | (found[4] > closed)) & (left > 0)
+        return repeat(move, (found, qd, left), select(open_, many, 0)), 3 * many
+
+    if not which:
+        return q, qd, 0.0, 0.0
+    start = _look(constraints, model, q), qd, farthest
+    (state, qd, _), _ = repeat(some, (start, 1.0), _TRIES)
+    return state[0], qd, state[3], state[4]
+
+
+def _bounded(shift, units, left):
+    """As much of a shift as is ``left`` of the way that joints may go, and what is left then."""
+    way = largest(np.abs(shift) / units)
+    part = select(way > left, left / select(way > left, way, 1.0), 1.0)
+    return part * shift, left - part * way
+
+
+def _positional(rows):
+    """Rows with a position of their own: contacts and ends of travel, then loops."""
+    return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
+
+
+def _look(constraints, model, q):
+    gap, error = constraints.gaps(model, q)
+    return q, gap, error, largest(-gap), largest(np.abs(error))
+
+
+def _shift(which, rows, gap, error, inertia, Y, A):
+    """Displacements of the joints, (nv,), that open the gaps and close the loops."""
+    g, shifts, sided = [*gap, *error], [0.0] * len(which), len(rows.one_sided)
+    for _ in range(_SWEEPS):
+        for i, row in enumerate(which):
+            shift = -g[i] / select(A[row, row] > 0, A[row, row], 1.0)
+            if i < sided:
+                shift = select(shifts[i] + shift > 0, shift, -shifts[i])
+            shifts[i] = shifts[i] + shift
+            g = [x + A[other, row] * shift for x, other in zip(g, which, strict=True)]
+    return inertia.response([Y[i] for i in which], shifts)
