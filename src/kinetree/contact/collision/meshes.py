@@ -373,10 +373,8 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
                 for e in range(start, n):
                     known = known or touch.feature[e] == v
                 if height <= margin and not known:
-                    out_of_shape(
-                        shapes.pose[j], o, shapes.vertex[v, 0], shapes.vertex[v, 1],
-                        shapes.vertex[v, 2], p,
-                    )  # fmt: skip
+                    x = shapes.vertex[v]
+                    out_of_shape(shapes.pose[j], o, x[0], x[1], x[2], p)
                     n = put(touch, n, p - height / 2 * up, up, height, v)
                     if n - start > _ROOM:
                         n = spread(touch, start, n, _ROOM)

@@ -82,9 +82,7 @@ def drive(
 ):  # fmt: skip
     """Joint forces, and diagonals of stiffness and damping; see ``algorithms.actuators``."""
     for i in range(a.nv):
-        tau[i] = 0.0
-        K[i] = 0.0
-        D[i] = 0.0
+        tau[i] = K[i] = D[i] = 0.0
     for k in range(a.count):
         x = min(max(u[k], a.control[k, 0]), a.control[k, 1])
         if a.state[k] >= 0:
@@ -96,8 +94,7 @@ def drive(
             ld += a.arm[j] * v[a.arm_v[j]]
         f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
         f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
-        stiff = 0.0
-        damp = 0.0
+        stiff = damp = 0.0
         if a.effort[k, 0] < f and f < a.effort[k, 1]:
             stiff = max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
             damp = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)

@@ -71,8 +71,7 @@ class Balance:
 def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
     """Energies of trees from those of their bodies: ``total``, and ``b.kinetic``."""
     for t in range(trees):
-        total[t] = 0.0
-        b.kinetic[t] = 0.0
+        total[t] = b.kinetic[t] = 0.0
     for i in range(b.bodies):
         t = b.tree[i]
         if t >= 0:
@@ -87,11 +86,7 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
     Rows give none, unless a surface drifts.
     """
     for i in range(p.trees):
-        b.excess[i] = 0.0
-        b.size[i] = 0.0
-        b.moving[i] = 0.0
-        b.put[i] = 0.0
-        b.lifted[i] = 0.0
+        b.excess[i] = b.size[i] = b.moving[i] = b.put[i] = b.lifted[i] = 0.0
         b.factor[i] = 1.0
         b.drifts[i] = 0
     for t in range(p.trees):
@@ -111,8 +106,7 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
                 t = b.tree[f.bodies[c, side] - 1] if f.bodies[c, side] > 0 else -1
                 if t >= 0 and b.island[t] >= 0:
                     b.drifts[b.island[t]] = 1
-    taken = 0.0
-    left = 0.0
+    taken = left = 0.0
     for i in range(p.trees):
         least = min(b.put[i], 0.0)
         most = max(b.put[i], 0.0) if b.drifts[i] == 1 else 0.0

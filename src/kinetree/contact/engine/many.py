@@ -275,13 +275,10 @@ def fly(a: Parts, t: Turn):
         s.q[i] = s.q_e[i]
     for i in range(a.mechanism.nv):
         s.v[i] = s.v_e[i]
-        s.change[i] = 0.0
-        s.last[i] = 0.0
+        s.change[i] = s.last[i] = 0.0
     s.time[0] += s.h
     a.total[10] += t.flown[0]
-    a.rows.follows = 0
-    a.rows.contacts = 0
-    a.balance.known = 0
+    a.rows.follows = a.rows.contacts = a.balance.known = 0
     for i in range(a.sleep.trees):
         a.sleep.calm[i] = 0
 
@@ -319,15 +316,10 @@ def step_world(a: Parts, b: Many, t: Turn) -> int:
         at = copied(s.q, m.nq, b.row, w * b.width, False)
         copied(s.v, m.nv, b.row, at, False)
         for i in range(m.nv):
-            s.change[i] = 0.0
-            s.last[i] = 0.0
-        a.rows.follows = 0
-        a.rows.known = 0
-        a.rows.contacts = 0
-        a.balance.known = 0
+            s.change[i] = s.last[i] = 0.0
+        a.rows.follows = a.rows.known = a.rows.contacts = a.balance.known = 0
         for i in range(a.sleep.trees):
-            a.sleep.sleeps[i] = 0
-            a.sleep.calm[i] = 0
+            a.sleep.sleeps[i] = a.sleep.calm[i] = 0
     elif code < 0:
         return code
     else:

@@ -109,8 +109,7 @@ def inertia_blocks(m: Mechanism, p: Problem, h: float, alpha: float):
                     own[0] += m.armature[k] * m.free[k] + (1.0 - m.free[k])
                     K = m.stiffness[k] * m.free[k]
                     D = m.damping[k] * m.free[k]
-                    m.lead[k] = 0.0
-                    m.lag[k] = 0.0
+                    m.lead[k] = m.lag[k] = 0.0
                     if K > 0.0 or D > 0.0:
                         m.lead[k], m.lag[k] = resistance(K, D, own[0], h, alpha)
                         own[0] += h * m.lag[k]

@@ -143,7 +143,7 @@ def relative_velocity(m: Mechanism, f: Found, c: int, twist: "float[:, 6]", w: "
     u = local("float", 3)
     point_velocity(m, twist, f.bodies[c, 0], f.point[c], u)
     point_velocity(m, twist, f.bodies[c, 1], f.point[c], w)
-    w -= u
+    w[:] -= u
 
 
 @procedure
@@ -250,8 +250,7 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
         p.entry_node[entry] = node
         p.entry_at[entry] = at
         for k in range(dim * wide):
-            p.J[at + k] = 0.0
-            rows.fixed[at + k] = 0.0
+            p.J[at + k] = rows.fixed[at + k] = 0.0
         low = min(last_a, last_b) if a == b else p.node_first[node] - 1
         plus = last_b > last_a if a == b else node == b
         high = last_b if plus else last_a
@@ -303,10 +302,7 @@ def add_contacts(
 
     ``again``: of those that had rows, or for which ``missed`` has found that they should have.
     """
-    p.groups = 0
-    rows.numbers = 0
-    p.row_first[0] = 0
-    p.entry_first[0] = 0
+    p.groups = rows.numbers = p.row_first[0] = p.entry_first[0] = 0
     for c in range(f.count):
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = 0
@@ -487,9 +483,7 @@ def add_row(m: Mechanism, p: Problem, rows: Rows, number: int, low: float, high:
     p.high[g] = high
     p.target[row] = 0.0
     rows.contact[g] = number
-    rows.gap[g] = 0.0
-    rows.before[g] = 0.0
-    rows.bend[g, 0] = 0.0
+    rows.gap[g] = rows.before[g] = rows.bend[g, 0] = 0.0
     p.groups = g + 1
     p.row_first[g + 1] = row + 1
     p.entry_first[g + 1] = p.entry_first[g]
@@ -508,8 +502,7 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
     p.entry_node[entry] = node
     p.entry_at[entry] = at
     for k in range(wide):
-        p.J[at + k] = 0.0
-        rows.fixed[at + k] = 0.0
+        p.J[at + k] = rows.fixed[at + k] = 0.0
     p.entry_first[g + 1] = entry + 1
     rows.numbers = at + wide
     return at

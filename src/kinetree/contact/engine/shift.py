@@ -116,8 +116,7 @@ def shifted(
     left = s.correction
     for _ in range(SHIFTS):
         for i in range(m.nv):
-            p.free[i] = 0.0
-            p.velocity[i] = 0.0
+            p.free[i] = p.velocity[i] = 0.0
         tolerance = p.tolerance
         p.tolerance = max(SHIFTED, tolerance)
         code = solve(p, work)

@@ -157,10 +157,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
         for k in range(m.nv):
             p.velocity[k] = s.free[k]
         p.status = 0
-        p.error = 0.0
-        p.velocity_error = 0.0
-        p.cone_error = 0.0
-        p.complementarity = 0.0
+        p.error = p.velocity_error = p.cone_error = p.complementarity = 0.0
     else:
         if solve(p, work) < 0:
             return WORK_FULL
@@ -228,11 +225,8 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
             f = s.h * (s.bias[i] - s.tau[i] - s.spring[i]) - s.x[i]
             s.drive[i] = f * (1.0 - m.free[i])
     for t in range(p.trees):
-        b.joints[t] = 0.0
-        b.rows[t] = 0.0
-    contact = 0.0
-    mean = 0.0
-    s.work = 0.0
+        b.joints[t] = b.rows[t] = 0.0
+    contact = mean = s.work = 0.0
     for i in range(m.nv):
         dv = s.after[i] - s.v_m[i]
         f = s.tau[i] + s.spring[i] - m.lead[i] * s.v_m[i] - m.lag[i] * dv
@@ -252,11 +246,8 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
     for r in range(p.row_first[p.groups]):
         if p.impulse[r] != 0.0:
             touching = 1.0
-    s.residuals[0] = p.velocity_error
-    s.residuals[1] = p.cone_error
-    s.residuals[2] = p.complementarity
-    s.residuals[5] = contact
-    s.residuals[6] = contact - mean
+    s.residuals[:3] = vector(p.velocity_error, p.cone_error, p.complementarity)
+    s.residuals[5:7] = vector(contact, contact - mean)
     s.residuals[7:9] = 0.0
     s.residuals[9] = touching
 
@@ -376,10 +367,7 @@ def take_step(a: Parts) -> int:
         return code
     if p.groups == 0 and s.flying == 1:
         return IN_FLIGHT
-    s.newton = 0
-    s.factored = 0
-    s.passes = 0
-    s.tried = 0
+    s.newton = s.factored = s.passes = s.tried = 0
     left = True
     while True:
         code = solved(s, m, p, work, s.passes == 0)
@@ -454,10 +442,8 @@ def take_step(a: Parts) -> int:
     if s.conserving == 1:
         run(k.energy_after)
         energy_of_trees(b, p.trees, b.total)
-        taken, left = balanced(b, p, rows, f, s.v_e)
-        s.residuals[7] = taken
-        s.residuals[8] = left
-        s.work -= taken
+        s.residuals[7], s.residuals[8] = balanced(b, p, rows, f, s.v_e)
+        s.work -= s.residuals[7]
     show_asleep(z, rows, f)
     if z.on == 1 and fall_asleep(z, b.island, s.v_e, m.units, s.tau, m.nv):
         b.known = 0
@@ -469,8 +455,7 @@ def take_step(a: Parts) -> int:
     foresee(s, p, b)
     for i in range(m.nv if z.asleep > 0 else 0):
         if z.sleeps[z.tree_of_v[i]] == 1:
-            s.change[i] = 0.0
-            s.last[i] = 0.0
+            s.change[i] = s.last[i] = 0.0
     s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
     loop_velocities(m, rows, s.v_e)

@@ -199,9 +199,7 @@ def backward(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
             a = rows - 1 - c
             row = view(P, a * width)
             s0 = own[a]
-            s1 = 0.0
-            s2 = 0.0
-            s3 = 0.0
+            s1 = s2 = s3 = 0.0
             for b in range(a + 1, rows):
                 s0 -= row[b] * own[b]
             b = rows

@@ -241,8 +241,7 @@ def eliminate(problem: Problem, work: Work, used: int) -> int:
     left = 0
     for k in range(problem.nodes):
         n = problem.nodes - 1 - k
-        work.position[n] = -1
-        work.mark[n] = -1
+        work.position[n] = work.mark[n] = -1
         if work.tree_island[problem.node_tree[n]] >= 0:
             link(work, n)
             left += 1

@@ -139,9 +139,7 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             d = 0.0
             for r in range(1, dim):
                 d = max(d, D[r * dim + r])
-            d = 1.0 / d if d > 0.0 else 0.0  # what cannot slide
-            if d <= 0.0:  # nothing moves sideways
-                d = D[0]
+            d = 1.0 / d if d > 0.0 else D[0]  # nothing moves sideways
             length = 0.0
             for r in range(1, dim):
                 w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) * d
@@ -209,8 +207,7 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
             for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
                 work.y[i] = work.lam[i]
         sweep(problem, work, island)
-        size = 0.0
-        most = 0.0
+        size = most = 0.0
         G[at] = 0.0
         G[:3, 3] = 0.0
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
