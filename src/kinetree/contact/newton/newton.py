@@ -12,22 +12,25 @@ leaves of their velocities falls by orders of magnitude in every step.
 
 The first step takes contacts to act and slide as they did before; far from a solution, free bodies
 get some sweeps of Gauss–Seidel. A step that does not lower the error is cut just past the place
-where the first contact changes its state, since the next one is then another. Where that does not
-help, steps are shorter; then another ``r`` is tried, or some iterations of the alternating
-direction method of multipliers in velocities, with De Saxcé's correction: their matrix stays the
-same.
+where the first contact changes its state, since the next one is then another. Nearly redundant
+contacts can flip between states without end: small velocities then belong to large changes of
+impulses. After ``PATIENCE`` steps the interior-point method of ``interior`` takes over, and hands
+back near the solution, where ``r`` is larger. Where it fails too, it starts once more from afar,
+then ``r`` is varied, with iterations of the alternating direction method of multipliers in
+velocities, with De Saxcé's correction, between: their matrix stays the same.
 
-Errors are in units of the square root of energy, so that light and heavy bodies count alike: of
-momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - w / d)| sqrt(d)``.
-They are relative to the largest ``|lam| sqrt(d)`` of the island, or to ``sqrt(M_ii)`` times the
-change of velocity by the forces of the step, or ``SLIGHT`` of the velocity where nothing presses.
+Errors are those of ``equations``, relative to the largest ``|lam| sqrt(d)`` of the island, or to
+``sqrt(M_ii)`` times the change of velocity by the forces of the step, or ``SLIGHT`` of the velocity
+where nothing presses.
 """
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
-from kinetree.contact.newton.cholesky import factor, solve_factored, take
+from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, project, tangential
+from kinetree.contact.newton.equations import add_group, evaluate, laws, momentum, put_mass
+from kinetree.contact.newton.interior import begin, follow
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, times_six
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 from kinetree.contact.newton.sweeps import responses, swept
 
 __all__ = ["solve"]
@@ -71,11 +74,32 @@ FAR = 0.05
 SWEEPS = 40
 """How many at most."""
 
-ALTERNATING = 100.0
-"""Penalty of the alternating direction method, in units of 1 / d, then less, then more."""
+PATIENCE = 12
+"""Steps before the interior-point method takes over, unless errors fall fast."""
 
-AT_FIRST = 16
-"""Iterations of it, at first; half as many more every time, up to 500."""
+ENDING = 4
+"""The same when it hands back."""
+
+GROWTH = 1e3
+"""Growth of impulses from which on it is not used: there may be no solution."""
+
+ALTERNATING = 100.0
+"""Penalty of the alternating direction method, in units of 1 / d."""
+
+LONG = 30
+"""The same after it has failed."""
+
+INSIDE = 0.03
+"""Relative error from which on it starts, at least."""
+
+HANDS = 1e-5
+"""Relative error at which it hands back; a tenth of it the next time."""
+
+MOST = 25
+"""Steps of it in a row."""
+
+PENALISED = 50.0
+"""``r`` in units of 1 / d from then on: nearly redundant contacts are told apart by velocities."""
 
 
 @procedure
@@ -116,96 +140,6 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
         for r in range(first, first + dim):
             work.lam[r] = problem.impulse[r]
     return size
-
-
-@procedure
-def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
-    """``g = M (v - free)``."""
-    g = work.g
-    e = work.temp
-    first = work.island_nodes_first[island]
-    last = work.island_nodes_first[island + 1]
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        e[i] = v[i] - problem.free[i]
-        g[i] = 0.0
-    for n in range(first, last):
-        a = work.order[work.island_node[n]]
-        ca = problem.node_count[a]
-        fa = problem.node_first[a]
-        own = view(g, fa)
-        x = view(e, fa)
-        for k in range(problem.node_blocks_first[a], problem.node_blocks_first[a + 1]):
-            b = problem.block_ancestor[k]
-            cb = problem.node_count[b]
-            fb = problem.node_first[b]
-            block = view(problem.M, problem.block_at[k])
-            y = view(e, fb)
-            other = view(g, fb)
-            for i in range(ca):
-                if cb == 6:
-                    own[i] += times_six(view(block, 6 * i, 6), view(y, 0, 6))
-                    continue
-                s = 0.0
-                for j in range(cb):
-                    s += block[i * cb + j] * y[j]
-                own[i] += s
-            if b != a:
-                for i in range(ca):
-                    for j in range(cb):
-                        other[j] += block[i * cb + j] * x[i]
-
-
-@procedure
-def gradient_size(problem: Problem, work: Work, island: int) -> float:
-    """Largest scaled number of the gradient."""
-    most = 0.0
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        most = max(most, abs(work.g[i]) * work.metric[i])
-    return most
-
-
-@procedure
-def evaluate(problem: Problem, work: Work, island: int) -> float:
-    """Velocities of rows, and the error of momentum: its largest scaled number."""
-    momentum(problem, work, island, work.v)
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        first = problem.row_first[g]
-        w = view(work.w, first)
-        row_velocity(problem, g, work.v, w)
-        for r in range(problem.dim[g]):
-            w[r] += problem.target[first + r]
-        give(problem, problem.J, g, view(work.lam, first), work.g)
-    return gradient_size(problem, work, island)
-
-
-@procedure
-def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
-    """Largest scaled error of the laws at ``lam`` and ``w``, and the largest scaled impulse."""
-    most = 0.0
-    size = 0.0
-    y = local("float", 6)
-    p = local("float", 6)
-    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
-        g = work.island_group[k]
-        dim = problem.dim[g]
-        first = problem.row_first[g]
-        d = work.delassus[g]
-        length = 0.0
-        for r in range(dim):
-            x = work.lam[first + r]
-            y[r] = x - work.w[first + r] / d
-            length += x * x
-        law(problem, g, y, p)
-        error = 0.0
-        for r in range(dim):
-            x = work.lam[first + r] - p[r]
-            error += x * x
-        most = max(most, d * error)
-        size = max(size, d * length)
-    return sqrt(most), sqrt(size)
 
 
 @procedure
@@ -304,88 +238,6 @@ def sooner(t: float, a: float, b: float) -> float:
     if b > 0.0:
         return a / b if 1e-9 * b < a < t * b else t
     return a / b if t * b < a < 1e-9 * b else t
-
-
-@procedure
-def put_mass(problem: Problem, work: Work, island: int, both: int) -> None:
-    """Put the mass matrix of an island into the panels of ``H``, and of ``L`` if ``both``."""
-    H = work.H
-    L = work.L
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        k = work.island_node[n]
-        size = work.panel_width[k] * problem.node_count[work.order[k]]
-        for i in range(work.panel_at[k], work.panel_at[k] + size):
-            H[i] = 0.0
-        if both != 0:
-            for i in range(work.panel_at[k], work.panel_at[k] + size):
-                L[i] = 0.0
-    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
-        a = work.order[work.island_node[n]]
-        ca = problem.node_count[a]
-        for k in range(problem.node_blocks_first[a], problem.node_blocks_first[a + 1]):
-            b = problem.block_ancestor[k]
-            cb = problem.node_count[b]
-            at = work.block_place[k]
-            block = view(problem.M, problem.block_at[k])
-            if work.position[a] <= work.position[b]:
-                width = work.panel_width[work.position[a]]
-                for i in range(ca):
-                    for j in range(cb):
-                        H[at + i * width + j] = block[i * cb + j]
-                        if both != 0:
-                            L[at + i * width + j] = block[i * cb + j]
-            else:
-                width = work.panel_width[work.position[b]]
-                for i in range(ca):
-                    for j in range(cb):
-                        H[at + j * width + i] = block[i * cb + j]
-                        if both != 0:
-                            L[at + j * width + i] = block[i * cb + j]
-
-
-@procedure
-def add_group(problem: Problem, work: Work, g: int, A: "float[:]", both: int) -> None:
-    """``H += J' A J`` of a group, and its transpose to ``L`` if ``both``."""
-    dim = problem.dim[g]
-    begin = problem.entry_first[g]
-    end = problem.entry_first[g + 1]
-    for e in range(begin, end):
-        count = problem.node_count[problem.entry_node[e]]
-        J = view(problem.J, problem.entry_at[e])
-        AJ = view(work.AJ, problem.entry_at[e])
-        if dim == 3:
-            for c in range(count):
-                x = -J[c]
-                y = -J[count + c]
-                z = -J[2 * count + c]
-                AJ[c] = A[0] * x + A[1] * y + A[2] * z
-                AJ[count + c] = A[3] * x + A[4] * y + A[5] * z
-                AJ[2 * count + c] = A[6] * x + A[7] * y + A[8] * z
-        else:
-            for r in range(dim):
-                for c in range(count):
-                    s = 0.0
-                    for m in range(dim):
-                        s -= A[r * dim + m] * J[m * count + c]
-                    AJ[r * count + c] = s
-    pair = work.pair_first[g]
-    for e in range(begin, end):
-        for f in range(e, end):
-            i = e
-            j = f
-            if work.position[problem.entry_node[f]] < work.position[problem.entry_node[e]]:
-                i = f
-                j = e
-            rows = problem.node_count[problem.entry_node[i]]
-            wide = problem.node_count[problem.entry_node[j]]
-            width = work.panel_width[work.position[problem.entry_node[i]]]
-            at = work.pair_at[pair]
-            pair += 1
-            take(view(work.H, at), width, view(problem.J, problem.entry_at[i]), rows,
-                 view(work.AJ, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
-            if both != 0:
-                take(view(work.L, at), width, view(work.AJ, problem.entry_at[i]), rows,
-                     view(problem.J, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
 
 
 @procedure
@@ -566,6 +418,30 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
 
 
 @procedure
+def store(problem: Problem, work: Work, island: int) -> None:
+    """Keep velocities and impulses."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.velocities[i, 0] = work.v[i]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            work.impulses[r, 0] = work.lam[r]
+
+
+@procedure
+def restore(problem: Problem, work: Work, island: int) -> None:
+    """Return to what ``store`` kept."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.v[i] = work.velocities[i, 0]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            work.lam[r] = work.impulses[r, 0]
+
+
+@procedure
 def at_rest(work: Work, island: int, forces: float) -> bool:
     """Whether the velocities of an island are far below what the forces of a step change."""
     most = 0.0
@@ -581,13 +457,13 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     forces = prepare(problem, work, island)
     steps = 0
     rounds = 0
-    length = AT_FIRST
     work.stress = STRESS
     gradient = evaluate(problem, work, island)
     worst, size = laws(problem, work, island)
     forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
     size = max(size, forces)
     error = max(gradient, worst)
+    most = GROWTH * max(size, error)
     if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
         merit, sliding = states(problem, work, island)
         acting, sliding = guess(problem, work, island)
@@ -613,15 +489,20 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             worst, size = laws(problem, work, island)
             size = max(size, forces)
             error = max(gradient, worst)
-    tried = 0  # failures
     factored = -1  # kind of the last matrix
     fast = False  # whether the last step was one of quick convergence
     slow = 0  # steps in a row that were not
     short = 0  # steps in a row that had to be cut
     changes = 0  # steps that were cut where a state changes
+    since = 0  # steps since the interior-point method
+    patience = PATIENCE
+    level = HANDS
+    stalled = 0
+    anew = True  # whether it starts anew
+    inside = 0.0  # relative error that it left
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
-        enough = problem.tolerance * size if tried > 0 else MOVING * problem.tolerance * size
+        enough = problem.tolerance * size if rounds > 0 else MOVING * problem.tolerance * size
         moves = not at_rest(work, island, forces)
         if error <= max(enough, problem.coarse * size) and moves:
             if error > enough:
@@ -629,6 +510,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             break
         merit, sliding = states(problem, work, island)
         steps += 1
+        since += 1
         both = min(sliding, 1)
         again = 0
         if factored == both and (both == 0 or fast) and unchanged(work, island):
@@ -663,35 +545,73 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             factored = -1
             fast = False
             continue
-        if stuck != 0 or short > 3:
-            if error <= problem.tolerance * size or rounds >= problem.most_rounds:
-                break
-            short = 0
-            factored = -1
-            tried += 1
-            work.stress = STRESS
-            if tried % 3 == 2:
-                work.stress = 5.0 * STRESS
-            elif tried % 3 == 0:
-                work.stress = 0.2 * STRESS
-            else:
-                penalty = ALTERNATING
-                if rounds % 3 == 1:
-                    penalty *= 0.1
-                elif rounds % 3 == 2:
-                    penalty *= 10.0
-                alternate(problem, work, island, length, penalty)
-                rounds += 1
-                length = min(length + length // 2, 500)
         gradient = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
         size = max(size, forces)
         error = max(gradient, worst)
         fast = error < 0.1 * before
         slow = 0 if fast else slow + 1
-        if error <= problem.tolerance * size and slow >= 2:
+        if error <= problem.tolerance * size and (slow >= 2 or stuck != 0):
             break
-    return finish(problem, work, island, error, size, steps, rounds)
+        late = since >= patience and not fast
+        if (stuck == 0 and short <= 3 and not late) or error <= problem.tolerance * size:
+            continue
+        if rounds >= problem.most_rounds:
+            break
+        rounds += 1
+        work.stress = STRESS
+        changes = 0
+        if size > most:
+            stalled = max(stalled, 2)
+        if stalled < 2:
+            if anew and stalled == 0:
+                begin(problem, work, island, max(INSIDE * size, error))
+            elif anew:
+                prepare(problem, work, island)
+                begin(problem, work, island, size)
+            else:
+                restore(problem, work, island)
+            more, inside = follow(problem, work, island, forces, level, MOST)
+            store(problem, work, island)
+            steps += more
+            anew = inside > level
+            level = max(0.1 * level, 0.3 * problem.tolerance)
+            patience = ENDING
+            work.stress = PENALISED
+            if anew:
+                level = HANDS
+                stalled += 1
+                patience = LONG
+        else:
+            stalled += 1
+            if stalled % 3 == 1:
+                work.stress = 5.0 * STRESS
+            elif stalled % 3 == 2:
+                work.stress = 0.2 * STRESS
+            else:
+                alternate(problem, work, island, 40 * stalled, ALTERNATING)
+        factored = -1
+        fast = False
+        short = 0
+        slow = 0
+        since = 0
+        gradient = evaluate(problem, work, island)
+        worst, size = laws(problem, work, island)
+        if stalled < 2 and size > most:
+            prepare(problem, work, island)
+            store(problem, work, island)
+            stalled = 2
+            gradient = evaluate(problem, work, island)
+            worst, size = laws(problem, work, island)
+        size = max(size, forces)
+        error = max(gradient, worst)
+    if rounds > 0 and not error <= max(problem.tolerance, inside) * size:
+        restore(problem, work, island)
+        gradient = evaluate(problem, work, island)
+        worst, size = laws(problem, work, island)
+        size = max(size, forces)
+        error = max(gradient, worst)
+    return finish(problem, work, island, error, min(size, most), steps, rounds)
 
 
 @procedure

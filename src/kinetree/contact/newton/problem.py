@@ -180,6 +180,7 @@ class Work:
     state: "int[:]"  # groups: open, sticking, sliding
     was: "int[:]"  # groups: state when the matrix was made
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
+    inner: "float[:, 4]"  # groups: see interior
     AJ: "float[:]"  # as J
     # rows
     w: "float[:]"
@@ -283,7 +284,7 @@ _WORK = {
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "delassus", "state", "was"),
+    "groups": ("island_group", "pair_first", "delassus", "state", "was", "inner"),
     "rows": ("w", "y", "p", "dw", "lam", "dlam", "changes", "impulses"),
     "matrices": ("A",),
     "nv": ("island_dof", "v", "g", "dv", "metric", "inverse", "temp", "velocities"),

@@ -1,0 +1,440 @@
+"""Interior-point method for an island: follows the central path where Newton's method flips states.
+
+Complementary pairs have the product ``sigma`` instead of zero: ``lam_n w_n = sigma``, and for
+friction ``b o h = sigma e`` in the second-order cone, with ``b = (mu lam_n, lam_t)``,
+``h = (h_0, w_t)`` and the Jordan product; ``h_0`` becomes the sliding speed. For ``sigma = 0`` that
+is Coulomb's law: no dilation, so the matrix is not symmetric. Bounds have a pair for each side.
+The cone is scaled after Nesterov and Todd (1997): a point ``q`` of its unit hyperboloid and a
+factor ``theta`` with ``G b = h``, ``G = theta (2 q q' - R)``, ``R = diag(1, -1, ...)``. Steps are
+those of Mehrotra (1992): a predictor chooses ``sigma``, a corrector has its products of changes.
+Friction by interior points: Acary, Armand, Nguyen, Shpakovych (2023); Howell et al. (2022), Dojo.
+
+``work.changes`` has ``q`` and ``theta``; ``work.inner``, of every group, the velocities ``w+`` at
+the lower and ``w-`` at the upper bound (``w = w+ - w-``), or ``w+`` and ``h_0`` of a cone, and
+their changes.
+"""
+
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.cones import tangential
+from kinetree.contact.newton.equations import (
+    add_group,
+    evaluate,
+    give,
+    laws,
+    put_mass,
+    row_velocity,
+)
+from kinetree.contact.newton.problem import CONE, Problem, Work
+
+__all__ = ["begin", "follow"]
+
+LEAST = 1e-3
+"""``sigma`` of a step at least, as a part of the mean product."""
+
+SHORT_OF = 0.99
+"""Part of the way to the boundary that a step goes."""
+
+EQUAL = 1e5
+"""Stiffness of rows without bounds, in units of 1 / d."""
+
+
+@procedure
+def rubs(problem: Problem, g: int) -> bool:
+    """Whether a group is a contact with friction."""
+    return problem.kind[g] == CONE and problem.dim[g] > 1 and problem.mu[g] > 0.0
+
+
+@procedure
+def bounds(problem: Problem, g: int) -> "(float, float)":
+    """Bounds of the first impulse of a group."""
+    if problem.kind[g] == CONE:
+        return 0.0, 1e300
+    return problem.low[g], problem.high[g]
+
+
+@procedure
+def begin(problem: Problem, work: Work, island: int, size: float) -> None:
+    """Bring impulses inside; products become about ``size`` squared."""
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        w = view(work.w, first)
+        z = work.inner[g]
+        least = size / sqrt(work.delassus[g])
+        low, high = bounds(problem, g)
+        if low > -1e299 and high < 1e299:
+            least = min(least, 0.3 * (high - low))
+        lam[0] = min(max(lam[0], low + least), max(high - least, low + least))
+        z[0] = 0.0
+        z[1] = 0.0
+        if low > -1e299:
+            z[0] = max(w[0], max(size * size / (lam[0] - low), 0.1 * size * size / least))
+        if high < 1e299:
+            z[1] = max(-w[0], max(size * size / (high - lam[0]), 0.1 * size * size / least))
+        if problem.kind[g] == CONE and dim > 1:
+            most = problem.mu[g] * lam[0]
+            length = tangential(lam, dim)
+            part = 0.9 * most / length if length > 0.9 * most else 1.0
+            for r in range(1, dim):
+                lam[r] *= part
+            if most > 0.0:
+                speed = tangential(w, dim)
+                own = size * size / least
+                z[1] = max(1.1 * sqrt(speed * speed + own * own), size * size / most)
+
+
+@procedure
+def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "float[:]") -> float:
+    """``theta``, and ``q``, of a cone."""
+    bt = tangential(b, dim)
+    ht = tangential(h, dim)
+    sb = sqrt(max((b0 - bt) * (b0 + bt), 1e-300))
+    sh = sqrt(max((h0 - ht) * (h0 + ht), 1e-300))
+    dot = b0 * h0
+    for r in range(1, dim):
+        dot += b[r] * h[r]
+    part = 0.5 / sqrt(max(0.5 + 0.5 * dot / (sb * sh), 0.5))
+    q[0] = part * (h0 / sh + b0 / sb)
+    for r in range(1, dim):
+        q[r] = part * (h[r] / sh - b[r] / sb)
+    return sh / sb
+
+
+@procedure
+def scaled(q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out: "float[:]"):
+    """``W x``, or its inverse if ``sign`` is -1; ``W W = G``, ``root`` is that of ``theta``."""
+    dot = (q[0] + 1.0) * x[0]
+    for r in range(1, dim):
+        dot += sign * q[r] * x[r]
+    dot /= q[0] + 1.0
+    f = root if sign > 0.0 else 1.0 / root
+    out[0] = f * ((q[0] + 1.0) * dot - x[0])
+    for r in range(1, dim):
+        out[r] = f * (sign * q[r] * dot + x[r])
+
+
+@procedure
+def matrices(problem: Problem, work: Work, island: int) -> int:
+    """Make and factor the matrix of a step: 0, or 1."""
+    q = local("float", 6)
+    put_mass(problem, work, island, 1)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        z = work.inner[g]
+        A = view(work.A, 6 * first)
+        for i in range(dim * dim):
+            A[i] = 0.0
+        A[0] = 1.0 / stiffness(problem, work, g)
+        if rubs(problem, g):
+            mu = problem.mu[g]
+            theta = scaling(mu * lam[0], lam, z[1], view(work.w, first), dim, q)
+            work.changes[first, 1] = theta
+            for r in range(dim):
+                work.changes[first + r, 0] = q[r]
+            length = tangential(q, dim)
+            less = 2.0 / (1.0 + 2.0 * length * length)
+            for r in range(1, dim):
+                A[r * dim] = -less * q[0] * q[r] * mu * A[0]
+                for m in range(1, dim):
+                    A[r * dim + m] = -less * q[r] * q[m] / theta
+                A[r * dim + r] += 1.0 / theta
+        add_group(problem, work, g, A, 1)
+    problem.factored += 1
+    return factor(problem, work, island, 1)
+
+
+@procedure
+def stiffness(problem: Problem, work: Work, g: int) -> float:
+    """Change of velocity by which the first impulse of a group resists its own change."""
+    low, high = bounds(problem, g)
+    x = work.lam[problem.row_first[g]]
+    z = work.inner[g]
+    s = 0.0
+    if low > -1e299:
+        s += z[0] / (x - low)
+    if high < 1e299:
+        s += z[1] / (high - x)
+    if low <= -1e299 and high >= 1e299:
+        s = work.delassus[g] / EQUAL
+    return s
+
+
+@procedure
+def direction(problem: Problem, work: Work, island: int, sigma: float, correct: float) -> None:
+    """Step towards products ``sigma``, less ``correct`` times those of the changes of the last."""
+    q = local("float", 6)
+    b = local("float", 6)
+    e = local("float", 6)
+    c = local("float", 6)
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        w = view(work.w, first)
+        dlam = view(work.dlam, first)
+        dw = view(work.dw, first)
+        y = view(work.y, first)
+        z = work.inner[g]
+        low, high = bounds(problem, g)
+        work.p[first] = 0.0
+        y[0] = 0.0
+        asked = -w[0]
+        if low > -1e299:
+            work.p[first] = (sigma - correct * dlam[0] * z[2]) / (lam[0] - low)
+            asked += work.p[first]
+        if high < 1e299:
+            y[0] = (sigma + correct * dlam[0] * z[3]) / (high - lam[0])
+            asked -= y[0]
+        c[0] = asked * work.A[6 * first]
+        for r in range(1, dim):
+            c[r] = -lam[r]
+        if rubs(problem, g):
+            mu = problem.mu[g]
+            theta = work.changes[first, 1]
+            for r in range(dim):
+                q[r] = work.changes[first + r, 0]
+            for r in range(dim):
+                y[r] = 0.0
+            if correct > 0.0:
+                root = sqrt(theta)
+                b[0] = mu * lam[0]
+                for r in range(1, dim):
+                    b[r] = lam[r]
+                scaled(q, root, 1.0, b, dim, e)  # the point itself, scaled
+                b[0] = mu * dlam[0]
+                for r in range(1, dim):
+                    b[r] = dlam[r]
+                scaled(q, root, 1.0, b, dim, c)
+                new = c[0]
+                c[0] = asked * work.A[6 * first]
+                b[0] = z[3]
+                for r in range(1, dim):
+                    b[r] = dw[r]
+                add_product(q, root, b, new, c, dim, y)
+                quotient(e, y, dim)
+                for r in range(dim):
+                    b[r] = correct * y[r]
+                scaled(q, root, 1.0, b, dim, y)
+            force = tangential(lam, dim)
+            most = mu * lam[0]
+            part = sigma / max((most - force) * (most + force), 1e-300)
+            y[0] += part * most - z[1]
+            for r in range(1, dim):
+                y[r] -= part * lam[r] + w[r]
+            length = tangential(q, dim)
+            less = 2.0 / (1.0 + 2.0 * length * length)
+            along = 0.0
+            for r in range(1, dim):
+                along += q[r] * y[r]
+            for r in range(1, dim):
+                c[r] = (y[r] - less * q[r] * along) / theta - less * q[0] * q[r] * mu * c[0]
+        for r in range(dim):
+            dlam[r] = c[r]
+        give(problem, problem.J, g, c, work.dv)
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
+    solve_factored(problem, work, island, 1, work.dv)
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        dlam = view(work.dlam, first)
+        dw = view(work.dw, first)
+        A = view(work.A, 6 * first)
+        z = work.inner[g]
+        row_velocity(problem, g, work.dv, dw)
+        for r in range(dim):
+            s = 0.0
+            for m in range(dim):
+                s += A[r * dim + m] * dw[m]
+            dlam[r] -= s
+        low, high = bounds(problem, g)
+        z[2] = 0.0
+        z[3] = 0.0
+        if low > -1e299:
+            z[2] = work.p[first] - z[0] - z[0] / (lam[0] - low) * dlam[0]
+        if high < 1e299:
+            z[3] = work.y[first] - z[1] + z[1] / (high - lam[0]) * dlam[0]
+        if rubs(problem, g):
+            mu = problem.mu[g]
+            q0 = work.changes[first, 0]
+            both = 2.0 * q0 * q0 - 1.0
+            s = 0.0
+            for r in range(1, dim):  # with dw, lest h leave its cone by rounding
+                s += work.changes[first + r, 0] * (work.y[first + r] - dw[r])
+            s = (2.0 * q0 * s + work.changes[first, 1] * mu * dlam[0]) / both
+            z[3] = work.y[first] - s
+
+
+@procedure
+def add_product(
+    q: "float[:]", root: float, h: "float[:]", b0: float, b: "float[:]", dim: int, out: "float[:]"
+) -> None:
+    """Take the Jordan product of the scaled changes from ``out``; ``b`` has no first number."""
+    s = local("float", 6)
+    scaled(q, root, -1.0, h, dim, s)
+    out[0] -= b0 * s[0]
+    for r in range(1, dim):
+        out[0] -= b[r] * s[r]
+        out[r] -= b0 * s[r] + s[0] * b[r]
+
+
+@procedure
+def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
+    """Solve ``a o y = x``, in place."""
+    length = tangential(a, dim)
+    dot = a[0] * x[0]
+    for r in range(1, dim):
+        dot -= a[r] * x[r]
+    x[0] = dot / max((a[0] - length) * (a[0] + length), 1e-300)
+    for r in range(1, dim):
+        x[r] = (x[r] - a[r] * x[0]) / a[0]
+
+
+@procedure
+def until(t: float, x: float, dx: float) -> float:
+    """The part of a step at which a positive number becomes zero, ``t`` at most."""
+    return min(t, -x / dx) if dx < 0.0 else t
+
+
+@procedure
+def until_cone(t: float, x0: float, x: "float[:]", dx0: float, dx: "float[:]", dim: int) -> float:
+    """The part of a step at which ``(x0, x)`` leaves the cone, ``t`` at most."""
+    length = tangential(x, dim)
+    a = dx0 * dx0
+    b = x0 * dx0
+    c = max((x0 - length) * (x0 + length), 0.0)
+    for r in range(1, dim):
+        a -= dx[r] * dx[r]
+        b -= x[r] * dx[r]
+    least = until(t, x0, dx0)
+    root = b * b - a * c  # of a t^2 + 2 b t + c
+    if root >= 0.0:
+        s = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
+        if a != 0.0 and s / a > 0.0:
+            least = min(least, s / a)
+        if s != 0.0 and c / s > 0.0:
+            least = min(least, c / s)
+    return least
+
+
+@procedure
+def longest(problem: Problem, work: Work, island: int, speeds: bool) -> float:
+    """The part of the step, 2 at most, at which the boundary is reached; by ``h`` if ``speeds``."""
+    t = 2.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        dlam = view(work.dlam, first)
+        z = work.inner[g]
+        low, high = bounds(problem, g)
+        if low > -1e299:
+            t = until(until(t, lam[0] - low, dlam[0]), z[0], z[2])
+        if high < 1e299:
+            t = until(until(t, high - lam[0], -dlam[0]), z[1], z[3])
+        if rubs(problem, g):
+            mu = problem.mu[g]
+            t = until_cone(t, mu * lam[0], lam, mu * dlam[0], dlam, problem.dim[g])
+            if speeds:
+                w = view(work.w, first)
+                t = until_cone(t, z[1], w, z[3], view(work.dw, first), problem.dim[g])
+    return t
+
+
+@procedure
+def product(problem: Problem, work: Work, island: int, t: float) -> float:
+    """Mean product of the pairs after a part of the step."""
+    total = 0.0
+    count = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        x = work.lam[first] + t * work.dlam[first]
+        z = work.inner[g]
+        low, high = bounds(problem, g)
+        if low > -1e299:
+            total += (x - low) * (z[0] + t * z[2])
+            count += 1.0
+        if high < 1e299:
+            total += (high - x) * (z[1] + t * z[3])
+            count += 1.0
+        if rubs(problem, g):
+            total += problem.mu[g] * x * (z[1] + t * z[3])
+            count += 1.0
+            for r in range(first + 1, first + problem.dim[g]):
+                total += (work.lam[r] + t * work.dlam[r]) * (work.w[r] + t * work.dw[r])
+    return total / max(count, 1.0)
+
+
+@procedure
+def open_speed(problem: Problem, work: Work, g: int, t: float, sigma: float) -> None:
+    """Keep ``h_0``, which nothing else depends on, above the sliding speed after a step."""
+    first = problem.row_first[g]
+    dim = problem.dim[g]
+    most = problem.mu[g] * work.lam[first]
+    force = tangential(view(work.lam, first), dim)
+    own = 0.3 * sigma
+    own *= own / max((most - force) * (most + force), 1e-300)
+    for r in range(first + 1, first + dim):
+        speed = work.w[r] + t * work.dw[r]
+        own += speed * speed
+    work.inner[g, 1] = max(work.inner[g, 1], sqrt(own))
+
+
+@procedure
+def follow(
+    problem: Problem, work: Work, island: int, forces: float, enough: float, most: int
+) -> "(int, float)":
+    """Steps until the relative error is ``enough``, at most so many: how many, and the error."""
+    steps = 0
+    best = 1e300
+    since = 0  # steps without progress
+    while True:
+        error = evaluate(problem, work, island)
+        worst, size = laws(problem, work, island)
+        error = max(error, worst) / max(size, forces)
+        since += 1
+        if error < 0.5 * best:
+            best = error
+            since = 0
+        if error <= enough or steps >= most or since > 5 or not isfinite(error):
+            return steps, error
+        if matrices(problem, work, island) != 0:
+            return steps, error
+        steps += 1
+        direction(problem, work, island, 0.0, 0.0)
+        mean = product(problem, work, island, 0.0)
+        t = min(longest(problem, work, island, True), 1.0)
+        part = product(problem, work, island, t) / mean
+        sigma = min(max(part * part * part, LEAST), 1.0) * mean
+        direction(problem, work, island, sigma, 1.0)
+        t = min(SHORT_OF * longest(problem, work, island, True), 1.0)
+        blocked = t < 0.4
+        if blocked:
+            t = min(SHORT_OF * longest(problem, work, island, False), 1.0)
+        if not isfinite(t):
+            return steps, error
+        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[n]
+            work.v[i] += t * work.dv[i]
+        for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+            g = work.island_group[k]
+            for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+                work.lam[r] += t * work.dlam[r]
+            work.inner[g, 0] += t * work.inner[g, 2]
+            work.inner[g, 1] += t * work.inner[g, 3]
+            if blocked and rubs(problem, g):
+                open_speed(problem, work, g, t, sigma)
