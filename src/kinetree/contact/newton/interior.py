@@ -17,15 +17,8 @@ their changes.
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import tangential
-from kinetree.contact.newton.equations import (
-    add_group,
-    evaluate,
-    give,
-    laws,
-    put_mass,
-    row_velocity,
-)
-from kinetree.contact.newton.problem import CONE, Problem, Work
+from kinetree.contact.newton.equations import add_group, evaluate, laws, put_mass
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 
 __all__ = ["begin", "follow"]
 
