@@ -16,8 +16,8 @@ where the first contact changes its state, since the next one is then another. N
 contacts can flip between states without end: small velocities then belong to large changes of
 impulses. After ``PATIENCE`` steps the interior-point method of ``interior`` takes over, and hands
 back near the solution, where ``r`` is larger. Where it fails too, it starts once more from afar,
-then ``r`` is varied, with iterations of the alternating direction method of multipliers in
-velocities, with De Saxcé's correction, between: their matrix stays the same.
+then, in large islands at once, ``r`` is varied, with iterations of the alternating direction
+method in velocities, with De Saxcé's correction, between: their matrix stays the same.
 
 Errors are those of ``equations``, relative to the largest ``|lam| sqrt(d)`` of the island, or to
 ``sqrt(M_ii)`` times the change of velocity by the forces of the step, or ``SLIGHT`` of the velocity
@@ -84,7 +84,13 @@ GROWTH = 1e3
 """Growth of impulses from which on it is not used: there may be no solution."""
 
 ALTERNATING = 100.0
-"""Penalty of the alternating direction method, in units of 1 / d."""
+"""Penalty of the alternating direction method, in units of 1 / d, then less, then more."""
+
+AT_FIRST = 16
+"""Iterations of it, at first; half as many more every time, up to 500."""
+
+LARGE = 400
+"""Velocities of an island above which the interior-point method is not used: it stalls there."""
 
 LONG = 30
 """The same after it has failed."""
@@ -495,9 +501,11 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     short = 0  # steps in a row that had to be cut
     changes = 0  # steps that were cut where a state changes
     since = 0  # steps since the interior-point method
-    patience = PATIENCE
+    large = work.island_dofs_first[island + 1] - work.island_dofs_first[island] > LARGE
+    patience = problem.most_newton if large else PATIENCE
     level = HANDS
-    stalled = 0
+    stalled = 2 if large else 0
+    length = AT_FIRST
     anew = True  # whether it starts anew
     inside = 0.0  # relative error that it left
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
@@ -558,12 +566,13 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             continue
         if rounds >= problem.most_rounds:
             break
-        rounds += 1
         work.stress = STRESS
-        changes = 0
+        if stalled < 2:
+            changes = 0
         if size > most:
             stalled = max(stalled, 2)
         if stalled < 2:
+            rounds += 1
             if anew and stalled == 0:
                 begin(problem, work, island, max(INSIDE * size, error))
             elif anew:
@@ -589,7 +598,14 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             elif stalled % 3 == 2:
                 work.stress = 0.2 * STRESS
             else:
-                alternate(problem, work, island, 40 * stalled, ALTERNATING)
+                penalty = ALTERNATING
+                if stalled % 9 == 6:
+                    penalty *= 0.1
+                elif stalled % 9 == 0:
+                    penalty *= 10.0
+                alternate(problem, work, island, length, penalty)
+                rounds += 1
+                length = min(length + length // 2, 500)
         factored = -1
         fast = False
         short = 0
@@ -605,7 +621,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             worst, size = laws(problem, work, island)
         size = max(size, forces)
         error = max(gradient, worst)
-    if rounds > 0 and not error <= max(problem.tolerance, inside) * size:
+    if inside > 0.0 and not error <= max(problem.tolerance, inside) * size:
         restore(problem, work, island)
         gradient = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
