@@ -39,10 +39,8 @@ def put_rounded(
     if square > _TINY + _SAME * (ri + rj) * (ri + rj):
         normal[:] = d / length
     else:
-        length = d @ fallback
-        side = 1.0 if length >= 0 else -1.0
-        length = side * length
-        normal[:] = side * fallback
+        length = d @ fallback  # the side is lost, too
+        normal[:] = fallback
     h = (ri + length - rj) / 2
     return put(touch, n, x + h * normal, normal, length - ri - rj, feature)
 
