@@ -1,6 +1,6 @@
 """Prints the Python that .venv is made with: the one that runs this, or a quicker build of it.
 
-Python that pyenv compiled without profile-guided optimisation, as it does unless told otherwise,
+Python that pyenv compiled without profile-guided optimisation, its default,
 takes an eighth (numerical tests) to a fifth (plain Python) longer than that of a distribution.
 """
 

@@ -31,9 +31,9 @@ def main():
         torch.cuda.synchronize()
         begin, worst, failed = time.perf_counter(), [], []
         for k in range(given.steps):
-            *_, told = env.step(actions[k % 8])
-            worst.append(told["error"])
-            failed.append(told["failed"].sum())
+            *_, info = env.step(actions[k % 8])
+            worst.append(info["error"])
+            failed.append(info["failed"].sum())
         torch.cuda.synchronize()
         rate = worlds * given.steps / (time.perf_counter() - begin)
         error = torch.stack(worst)

@@ -96,8 +96,8 @@ def learn(task, iterations, report=print, **options):
 
 if __name__ == "__main__":
 
-    def told(record):
+    def show(record):
         """One line for an iteration."""
         print("   ".join(f"{name} {value:.3g}" for name, value in record.items()))
 
-    learn({"reach": reach}.get(sys.argv[-1], balance), 60, told)
+    learn({"reach": reach}.get(sys.argv[-1], balance), 60, show)

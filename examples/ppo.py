@@ -126,10 +126,10 @@ def train(
             for _ in range(horizon):
                 actions = policy.distribution(seen)
                 action = actions.sample()
-                after, reward, ended, late, told = env.step(action)
+                after, reward, ended, late, info = env.step(action)
                 keep = torch.logical_or(ended, late).float()
                 # what is cut short goes on in expectation
-                rest = policy.value(told["final_observation"]) * late.float()
+                rest = policy.value(info["final_observation"]) * late.float()
                 found.append((seen, action, actions.log_prob(action).sum(-1), policy.value(seen),
                               reward + gamma * rest, keep, actions.mean))  # fmt: skip
                 total = total + reward

@@ -7,7 +7,7 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.codegen.inline import evaluated
-from kinetree.learning.environment import TOLD
+from kinetree.learning.environment import OUTPUTS
 
 _EXAMPLES = str(Path(__file__).parents[2] / "examples")
 
@@ -57,17 +57,17 @@ def checks(report, libraries, worlds=70, steps=6):
             action = rng.uniform(-1, 1, (worlds, 2)).astype(dtype)
             given = env._seed, env._world, *env.state.values(), *env.arguments.values()
             arrays = [np.asarray(back(a), float) for a in given]
-            *_, told = env.step(action)
+            *_, info = env.step(action)
             program = env._kernels["step"].program
             right = evaluated(program, [*arrays, action.astype(float)])
-            names = (*env.state, *TOLD)
+            names = (*env.state, *OUTPUTS)
             expected = dict(zip(names, right, strict=True))
             over = expected["terminated"] + expected["truncated"] > 0
             ends += int(over.sum())
             for name, x in env.state.items():
                 off = np.abs(back(x) - expected[name])
                 worst = max(worst, off.max() / max(1, np.abs(expected[name]).max()))
-            assert not back(told["failed"]).any(), "worlds failed"
+            assert not back(info["failed"]).any(), "worlds failed"
         assert ends > worlds / 2, "too few episodes ended"
         assert worst < bound, f"states differ by {worst:.1e}"
         return f"states differ by {worst:.0e}, {ends} episodes ended"

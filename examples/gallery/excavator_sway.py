@@ -23,7 +23,7 @@ def shut_off(damping):
     return machine.replace(dynamics=parts)
 
 
-# Lower the boom and stretch the stick: the cylinder is told, the loop follows.
+# Lower the boom and stretch the stick: the cylinder is prescribed, the loop follows.
 reach, slowest = [], []
 stiff, rest = shut_off(0.0), np.zeros(machine.nv)
 way = {"piston_joint": np.linspace(0, -0.3, 16), "stick_joint": np.linspace(0, 0.8, 16)}

@@ -2,7 +2,7 @@
 
 A body without any angular momentum turns by half a turn, by bending. Two halves, joined by a spine
 that bends but cannot twist: the bend goes round once, and the cat is the other way up. The motion
-of the spine is told, that of the whole follows (hybrid dynamics).
+of the spine is prescribed, that of the whole follows (hybrid dynamics).
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ def dress(builder, body, way):
         builder.geometry(box, on=body, at=(way * 0.2, y, -0.13), color=WHITE)
 
 
-# Front and rear half; between them two angles, told from start to end.
+# Front and rear half; between them two angles, prescribed from start to end.
 cat = kt.ModelBuilder("cat", gravity=(0, 0, 0))
 cat.body("rear", joint=kt.Free(), inertia=rear)
 cat.body("waist", on="rear", joint=kt.Revolute("x"), joint_name="roll")
@@ -63,8 +63,8 @@ def bent(t):
 
 q = cat.neutral()
 q[-2] = 1.405
-told = {"roll": roll, "bend": bent, "unroll": unroll}
-motion = kt.simulate(cat, q, duration=DURATION, dt=2e-3, prescribed=told)
+prescribed = {"roll": roll, "bend": bent, "unroll": unroll}
+motion = kt.simulate(cat, q, duration=DURATION, dt=2e-3, prescribed=prescribed)
 momentum = kt.momentum(cat, motion.q, motion.qd)
 print(f"largest angular momentum: {abs(momentum[:, :3]).max():.1e} kg m²/s")
 

@@ -1,6 +1,6 @@
 """A tail that follows.
 
-An animator moves the hip; the tail must move by itself. Joints that are told and joints that obey
+An animator moves the hip; the tail must move by itself. Prescribed joints and joints that obey
 springs, dampers and gravity go into one simulation, and what comes out is called secondary motion.
 """
 

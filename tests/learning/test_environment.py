@@ -15,7 +15,7 @@ def test_a_control_step_is_that_many_steps_of_a_rollout(cart_pole):
     env = cart_pole(5)
     q, qd = env.state["q"].copy(), env.state["qd"].copy()
     action = np.linspace(-1.5, 1.5, 5)[:, None]
-    seen, reward, ended, late, told = env.step(action)
+    seen, reward, ended, late, info = env.step(action)
     clipped = np.clip(action, -1, 1)
     tau = np.concatenate([10 * clipped, 0 * clipped], axis=1)[None]
     given = {"steps": 2, "dt": 0.01, "integrator": "semi_implicit_euler", "limits": None}
@@ -29,7 +29,7 @@ def test_a_control_step_is_that_many_steps_of_a_rollout(cart_pole):
     assert np.allclose(reward, 1 - 0.01 * clipped[:, 0] ** 2 - 0.1 * x[:, 0] ** 2, rtol=1e-6)
     assert not (ended.any())
     assert not (late.any())
-    assert not (told["failed"].any())
+    assert not (info["failed"].any())
     assert np.array_equal(env.state["action"], clipped)
 
 
@@ -44,8 +44,8 @@ def test_actuators_take_actions_where_there_is_no_act_kernel(cart_pole):
 def test_seeds_reproduce_whatever_the_arrays_and_the_number_of_worlds(cart_pole):
     def run(env, steps=30):
         action = np.sin(np.arange(env.worlds))[:, None]
-        told = [env.step(action)[0] for _ in range(steps)]
-        return np.array([np.asarray(x) for x in told])
+        info = [env.step(action)[0] for _ in range(steps)]
+        return np.array([np.asarray(x) for x in info])
 
     few, many, tensors = cart_pole(3, seed=7), cart_pole(9, seed=7), cart_pole(3, arrays="torch")
     first = run(few)
@@ -89,14 +89,14 @@ def test_episodes_end_and_begin_within_a_step(cart_pole):
     env = cart_pole(2, episode=3)
     env.state["q"][1] = [1.999, np.pi]
     env.state["qd"][1] = [5.0, 0.0]
-    seen, _, ended, late, told = env.step(np.zeros((2, 1)))
+    seen, _, ended, late, info = env.step(np.zeros((2, 1)))
     assert ended.tolist() == [False, True]
     assert not late.any()
-    assert told["final_observation"][1, 0] > 2 > 0.1 > abs(seen[1, 0])  # before, and after
-    assert np.array_equal(told["final_observation"][0], seen[0])
+    assert info["final_observation"][1, 0] > 2 > 0.1 > abs(seen[1, 0])  # before, and after
+    assert np.array_equal(info["final_observation"][0], seen[0])
     assert env.state["steps"].tolist() == [1, 0]
     env.step(np.ones((2, 1)))
-    seen, _, ended, late, told = env.step(np.ones((2, 1)))
+    seen, _, ended, late, info = env.step(np.ones((2, 1)))
     assert late.tolist() == [True, False]  # its own count
     assert not ended.any()
     assert env.state["steps"].tolist() == [0, 2]
@@ -112,12 +112,12 @@ def test_a_world_that_fails_begins_anew_and_leaves_the_others_alone(cart_pole):
     env = cart_pole(3, act=strong, arguments={"gain": gain})
     alone = cart_pole(3, act=strong, arguments={"gain": np.ones(3)})
     for _ in range(3):
-        seen, reward, ended, _, told = env.step(np.ones((3, 1)))
+        seen, reward, ended, _, info = env.step(np.ones((3, 1)))
         expected = alone.step(np.ones((3, 1)))[0]
-        assert told["failed"].tolist() == ended.tolist() == [False, True, False]
+        assert info["failed"].tolist() == ended.tolist() == [False, True, False]
         assert reward[1] == 0
         assert np.isfinite(seen).all()
-        assert np.isfinite(told["final_observation"]).all()
+        assert np.isfinite(info["final_observation"]).all()
         assert np.array_equal(seen[[0, 2]], expected[[0, 2]])
 
 
@@ -227,12 +227,12 @@ def test_friction_of_every_world_slows_its_ball():
         contact=scene, dt=0.005, decimation=4, parameters={"friction": "grip"},
     )  # fmt: skip
     for _ in range(2):
-        seen, _, _, _, told = env.step(np.zeros((40, 1)))
+        seen, _, _, _, info = env.step(np.zeros((40, 1)))
     speed = np.maximum(1 - 0.4 * env.state["grip"] * 9.81 * 0.04, 5 / 7)
     assert np.allclose(seen[:, 1], speed, atol=1e-6)
     assert np.allclose(seen[:, 2], 9.81, rtol=1e-6)
     assert np.abs(seen[:, 0] - 0.1).max() < 1e-7
-    assert told["error"].max() <= 1e-8 * 2
+    assert info["error"].max() <= 1e-8 * 2
     assert speed.min() < 0.9 < 0.99 < speed.max()
 
 
@@ -319,10 +319,10 @@ def test_cuda_code_takes_the_same_steps_in_one_launch(monkeypatch, tmp_path):
         )  # fmt: skip
         launches.clear()
         for k in range(5):  # a new episode among them, and an action that is not a number
-            *_, told = env.step(np.array([[0.0], [0], [np.nan if k == 1 else 0], [0]]))
-            assert np.asarray(told["failed"]).tolist() == [False, False, k == 1, False]
+            *_, info = env.step(np.array([[0.0], [0], [np.nan if k == 1 else 0], [0]]))
+            assert np.asarray(info["failed"]).tolist() == [False, False, k == 1, False]
         assert [name for name, *_ in launches] == ["Environment.step"] * 5 * (device == "cuda")
-        assert np.asarray(told["error"]).max() < 1e-5
+        assert np.asarray(info["error"]).max() < 1e-5
     here, there = ours.values()
     assert type(there.state["q"]) is fake_cupy.ndarray
     for name in ("tick", "steps", "grip"):  # random numbers: the same bits

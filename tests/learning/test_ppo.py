@@ -87,8 +87,8 @@ def test_the_quadruped_stands_and_learns_a_little(monkeypatch, tmp_path):
 
     env = learn_to_walk.environment(8)
     for _ in range(50):
-        seen, reward, ended, _, told = env.step(torch.zeros(8, 12))
-        assert told["error"].max() < 1e-6
+        seen, reward, ended, _, info = env.step(torch.zeros(8, 12))
+        assert info["error"].max() < 1e-6
     assert seen.shape == (8, 48)
     assert not ended.any()
     assert 0.005 < reward.mean() < 0.03  # stands still, follows no command

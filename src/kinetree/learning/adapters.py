@@ -71,8 +71,8 @@ def gymnasium_env(env: Environment, autoreset: str = "same_step") -> Any:
         def step(self, actions):
             """As ``Environment.step``."""
             before = env.state
-            seen, reward, ended, late, told = env.step(actions)
-            final, failed = told["final_observation"], told["failed"]
+            seen, reward, ended, late, info = env.step(actions)
+            final, failed = info["final_observation"], info["failed"]
             if autoreset == "same_step":
                 over = ended | late
                 info = {"final_obs": final, "_final_obs": over}
@@ -114,9 +114,9 @@ def sb3_env(env: Environment) -> Any:
 
         def step_wait(self):
             """A control step with the actions that were kept."""
-            *results, told = env.step(self.actions)
+            *results, info = env.step(self.actions)
             seen, reward, ended, late = map(_numpy, results)
-            final = _numpy(told["final_observation"])
+            final = _numpy(info["final_observation"])
             infos: list[dict] = [{} for _ in range(env.worlds)]
             for k in np.flatnonzero(ended | late):
                 infos[k]["terminal_observation"] = final[k]

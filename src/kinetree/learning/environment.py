@@ -26,7 +26,9 @@ from kinetree.simulation.rollouts.run import whole_number
 from kinetree.spelling import did_you_mean
 from kinetree.worlds.world import World
 
-TOLD = ("observation", "reward", "terminated", "truncated", "final_observation", "failed", "error")
+OUTPUTS = (
+    "observation", "reward", "terminated", "truncated", "final_observation", "failed", "error",
+)  # fmt: skip
 
 
 class Environment:
@@ -191,11 +193,11 @@ class Environment:
         results = self._call("step", *given)
         n = len(self.state)
         self.state = dict(zip(self.program.shapes, results[:n], strict=True))
-        told = dict(zip(TOLD, results[n:], strict=True))
-        seen, reward = (self._place.result(told.pop(k)) for k in ("observation", "reward"))
-        ended, late, failed = (told.pop(k) > 0.5 for k in ("terminated", "truncated", "failed"))
-        told["final_observation"] = self._place.result(told["final_observation"])
-        return seen, reward, ended, late, told | {"failed": failed}
+        info = dict(zip(OUTPUTS, results[n:], strict=True))
+        seen, reward = (self._place.result(info.pop(k)) for k in ("observation", "reward"))
+        ended, late, failed = (info.pop(k) > 0.5 for k in ("terminated", "truncated", "failed"))
+        info["final_observation"] = self._place.result(info["final_observation"])
+        return seen, reward, ended, late, info | {"failed": failed}
 
     # --- what goes in ------------------------------------------------------------------------
 
@@ -255,8 +257,8 @@ class Environment:
             if what == "step":
                 state = dict(zip(step.shapes, rest[:count], strict=True))
                 draws = Draws(seed, world, state["tick"], {})
-                state, told = step(state, arguments, draws, rest[-1])
-                found = [*state.values(), *(told[name] for name in TOLD)]
+                state, info = step(state, arguments, draws, rest[-1])
+                found = [*state.values(), *(info[name] for name in OUTPUTS)]
             else:
                 draws = Draws(seed, world, rest[0], {})
                 state = step.begun(arguments, draws)

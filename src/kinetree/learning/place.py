@@ -50,7 +50,7 @@ class Place:
         return list(results)
 
     def result(self, x):
-        """What an agent is told, in float32."""
+        """Outputs for the agent, in float32."""
         if self.kind == "torch":
             return x.float()
         return x.astype("float32", copy=False)

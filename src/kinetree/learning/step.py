@@ -71,7 +71,7 @@ class ControlStep:
         return -(-self.delay[1] // self.decimation)
 
     def __call__(self, state, arguments, draws, action):
-        """The state after a control step, and what an agent is told of it, by name.
+        """The state after a control step, and the outputs for the agent, by name.
 
         Args:
             state: by name, as in ``shapes``.

@@ -105,7 +105,7 @@ MOST = 25
 """Steps of it in a row."""
 
 PENALISED = 50.0
-"""``r`` in units of 1 / d from then on: nearly redundant contacts are told apart by velocities."""
+"""``r`` in units of 1 / d from then on: velocities distinguish nearly redundant contacts."""
 
 
 @procedure
@@ -676,12 +676,10 @@ def finish(
     relative = error
     if size > 0.0:
         relative = error / size
-    work.island_error[island] = relative
     problem.error = max(problem.error, relative)
     status = 0
     if not relative <= max(problem.tolerance, problem.coarse):
         status = 1
-    work.island_status[island] = status
     return status
 
 

@@ -148,8 +148,6 @@ class Work:
     island_node: "int[:]"  # nodes, in order of elimination
     island_dofs_first: "int[:]"  # trees + 1
     island_dof: "int[:]"  # nv
-    island_status: "int[:]"  # trees: 0 solved, 1 not
-    island_error: "float[:]"  # trees: relative error
     # pattern of the factor, by position in the order of elimination
     ordered: int
     edges: int
@@ -280,7 +278,7 @@ def _grow(holder, sizes):
 
 _WORK = {
     "trees": ("tree_up", "tree_island", "island_groups_first", "island_nodes_first",
-              "island_dofs_first", "island_status", "island_error"),
+              "island_dofs_first"),
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
