@@ -259,16 +259,20 @@ def test_no_memory_is_lost(kernel):
             several.call(x, y)
             kernel.call(bad, y)
 
+    def growth():
+        gc.collect()
+        start = tracemalloc.get_traced_memory()[0]
+        work(500)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - start
+
     work(50)
-    gc.collect()
     tracemalloc.start()
-    work(50)
-    start = tracemalloc.get_traced_memory()[0]
-    work(500)
-    gc.collect()
-    end = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert end - start < 5000
+    try:
+        # what is lost is lost in every round; other threads of the process allocate in some
+        assert min(growth() for _ in range(5)) < 5000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_kernel_that_nobody_needs_goes_away():
