@@ -25,7 +25,7 @@ def make_test(folder, expect=0):
     if not COMPILER:
         return ""
     command = ["make", "test", f"CC={COMPILER}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert (done.returncode != 0) == expect, done.stdout + done.stderr
     assert "warning" not in done.stderr, done.stderr
     return done.stdout

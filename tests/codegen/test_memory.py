@@ -63,10 +63,10 @@ def test_a_fork_waits_for_who_holds_a_lock(lock):
 
     thread = threading.Thread(target=hold)
     thread.start()
-    holding.wait(10)
+    assert holding.wait(600)
     child = os.fork()
     if child == 0:  # nothing of pytest may run in here
-        os._exit(0 if lock.acquire(timeout=10) else 1)
+        os._exit(0 if lock.acquire(timeout=600) else 1)
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     with lock:

@@ -164,4 +164,4 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_a_forked_process_starts_threads_of_its_own():
     if hasattr(os, "fork"):
-        subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", FORK], check=True, timeout=600)

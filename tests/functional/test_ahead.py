@@ -1,11 +1,13 @@
 """Code built ahead of the work, and what is said meanwhile."""
 
 import io
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.effort import until
 
 import kinetree as kt
 from kinetree.codegen import progress, tiers
@@ -93,15 +95,22 @@ def test_progress_is_reported(model):
 
 
 def test_ctrl_c_ends_it(model, monkeypatch):
-    begun = []
+    begun, ended = [], threading.Event()
 
     def interrupted():
         begun.append(1)
         raise KeyboardInterrupt
 
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait=True, **options):
+            super().shutdown(wait=False, **options)
+            ended.set()
+            super().shutdown(wait)
+
+    monkeypatch.setattr(ahead, "ThreadPoolExecutor", Pool)
     monkeypatch.setattr(ahead, "threads", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
-        kt.warm_up(model, [interrupted, *[lambda: time.sleep(0.2)] * 5, interrupted])
+        kt.warm_up(model, [interrupted, lambda: ended.wait(600), interrupted])
     assert begun == [1]
 
 
@@ -172,16 +181,15 @@ def test_what_takes_long_says_so(watched):
     with progress.building("forward_dynamics", 1) as work:
         with progress.building("inner"):
             work.operations = 40_000
-        time.sleep(0.3)
-    assert "compiling forward_dynamics, 40000 operations: about 4 s" in watched.getvalue()
+        line = "compiling forward_dynamics, 40000 operations: about 4 s"
+        until(lambda: line in watched.getvalue())
     assert "inner" not in watched.getvalue()
 
 
 def test_a_terminal_that_takes_nothing_back_gets_one_line(watched, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     with progress.building("forward_dynamics"):
-        time.sleep(0.3)
-    assert watched.getvalue() == "kinetree: preparing forward_dynamics\n"
+        until(lambda: watched.getvalue() == "kinetree: preparing forward_dynamics\n")
 
 
 @pytest.mark.parametrize("stream", [None, SimpleNamespace(write=print)])
@@ -191,25 +199,27 @@ def test_programs_without_a_standard_error(watched, monkeypatch, stream):
 
 
 def test_what_is_quick_or_unwatched_says_nothing(watched, monkeypatch):
-    with progress.building("quick"):
-        pass
+    with monkeypatch.context() as patience:
+        patience.setattr(progress, "PATIENCE", 600.0)
+        with progress.building("quick"):
+            assert progress._shown
+    assert not progress._shown
     monkeypatch.setenv("KINETREE_PROGRESS", "0")
     with progress.building("silenced"):
-        time.sleep(0.15)
+        assert not progress._shown
     monkeypatch.delenv("KINETREE_PROGRESS")
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=io.StringIO(), modules={}))
     with progress.building("a script"):
-        time.sleep(0.15)
+        assert not progress._shown
     assert watched.getvalue() == ""
 
 
 def test_a_bar_on_a_terminal(watched, model):
     def slow():
         with progress.building("inner"):
-            time.sleep(0.2)
+            until(lambda: "compiling" in watched.getvalue())
 
     kt.warm_up(model, [kt.mass_matrix, slow])
-    assert "compiling" in watched.getvalue()
     assert "inner" not in watched.getvalue()
     assert not progress._shown
 

@@ -5,14 +5,15 @@ import io
 import json
 import os
 import struct
-import time
 import zipfile
 
 import numpy as np
+import PIL.ImageFile
 import pytest
 import trimesh
 import viser
-from hostile.broken_files import archive, array_file, gltf_of, members, peak_memory
+from hostile.broken_files import archive, array_file, gltf_of, members
+from support.effort import assert_light, assert_quick
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -43,8 +44,10 @@ def test_its_own_page_and_programs_may_connect(shown, origin):
     port = shown.server.get_port()
     origin = origin and origin.format(port)
     protocol = f"viser-v{viser.__version__}"
-    with connect(f"ws://localhost:{port}", origin=origin, subprotocols=[protocol]) as socket:
-        assert len(socket.recv(timeout=30)) > 1000
+    with connect(
+        f"ws://localhost:{port}", origin=origin, subprotocols=[protocol], open_timeout=600
+    ) as socket:
+        assert len(socket.recv(timeout=600)) > 1000
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_its_own_page_and_programs_may_connect(shown, origin):
 def test_other_websites_may_not(shown, origin):
     port = shown.server.get_port()
     with pytest.raises(InvalidStatus, match="403") as refused:
-        connect(f"ws://localhost:{port}", origin=origin.format(port))
+        connect(f"ws://localhost:{port}", origin=origin.format(port), open_timeout=600)
     assert b"only its own page" in bytes(refused.value.response.body)
 
 
@@ -106,20 +109,23 @@ def binary_stl(count, size):
 
 
 def test_a_sparse_file_of_triangles_is_refused_before_it_is_read(tmp_path):
-    path, before = tmp_path / "sparse.stl", peak_memory()
+    path = tmp_path / "sparse.stl"
+
+    def refuse(message):
+        for read in (read_triangles, mesh_pieces):
+            with pytest.raises(kt.LoadError, match=message):
+                read(path)
+
     with open(path, "wb") as file:
         file.write(binary_stl(2**32 // 50, 0))
         file.truncate(2**32)
-    for read in (read_triangles, mesh_pieces):
-        with pytest.raises(kt.LoadError, match=r"has 4294967296 bytes; at most .* make it coarser"):
-            read(path)
+    large = r"has 4294967296 bytes; at most .* make it coarser"
+    assert_light(lambda: refuse(large), 30 * 2**20)
     with open(path, "wb") as file:
         file.write(binary_stl(1_200_000, 0))
         file.truncate(84 + 50 * 1_200_000)
-    for read in (read_triangles, mesh_pieces):
-        with pytest.raises(kt.LoadError, match="has 1200000 triangles; at most 1000000 are read"):
-            read(path)
-    assert peak_memory() - before < 300 * 2**20
+    many = "has 1200000 triangles; at most 1000000 are read"
+    assert_light(lambda: refuse(many), 300 * 2**20)
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".3mf", ".step", ".bz2", ".xaml", ""])
@@ -202,21 +208,23 @@ def nested(described):
     ],
 )
 def test_claims_of_gltf(tmp_path, change, message):
-    start = time.perf_counter()
-    with pytest.raises(kt.LoadError, match=message):
-        mesh_pieces(gltf(tmp_path, change))
-    assert time.perf_counter() - start < 5
+    path = gltf(tmp_path, change)
+
+    def refuse():
+        with pytest.raises(kt.LoadError, match=message):
+            mesh_pieces(path)
+
+    assert_quick(refuse, 5)
 
 
-def test_pictures_in_gltf_are_not_unpacked(tmp_path):
+def test_pictures_in_gltf_are_not_unpacked(tmp_path, monkeypatch):
     def textured(d):
         d["images"], d["textures"] = [{"uri": picture()}], [{"source": 0}]
         d["materials"] = [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}]
         d["meshes"][0]["primitives"][0]["material"] = 0
 
-    before = peak_memory()
+    monkeypatch.setattr(PIL.ImageFile.ImageFile, "load", lambda self: pytest.fail("unpacked"))
     assert len(mesh_pieces(gltf(tmp_path, textured))) == 1
-    assert peak_memory() - before < 90 * 2**20
 
 
 COLLADA = """<?xml version="1.0"?>{}<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"
@@ -429,10 +437,11 @@ def leaders(count):
     ids=lambda value: value[:20] if len(value) < 100 else "",
 )  # fmt: skip
 def test_slow_robots_are_refused_at_once(text, format, message):
-    start = time.process_time()
-    with pytest.raises(kt.LoadError, match=message):
-        kt.loads(text, format)
-    assert time.process_time() - start < 2
+    def refuse():
+        with pytest.raises(kt.LoadError, match=message):
+            kt.loads(text, format)
+
+    assert_quick(refuse, 2)
 
 
 def test_dotted_keys_and_numbers_as_people_write_them_are_read():
@@ -449,10 +458,12 @@ def test_the_config_of_a_model_is_not_read_as_a_whole(tmp_path):
     world.write_text(
         '<sdf version="1.7"><model name="w"><include><uri>m</uri></include></model></sdf>'
     )
-    before = peak_memory()
-    with pytest.raises(kt.LoadError, match=r"model\.config: the file has 4294967296 bytes"):
-        kt.load(world)
-    assert peak_memory() - before < 50 * 2**20
+
+    def refuse():
+        with pytest.raises(kt.LoadError, match=r"model\.config: the file has 4294967296 bytes"):
+            kt.load(world)
+
+    assert_light(refuse, 50 * 2**20)
 
 
 def test_the_doctor_leaves_eigenvalues_of_large_robots_alone():
@@ -464,7 +475,8 @@ def test_the_doctor_leaves_eigenvalues_of_large_robots_alone():
             inertia=kt.shapes.sphere(0.1, mass=1.0),
             joint_name=f"j{k}",
         )
-    start = time.process_time()
-    codes = [finding.code for finding in kt.check(builder.build())]
-    assert "too-large" in codes
-    assert time.process_time() - start < 6
+
+    def look():
+        assert "too-large" in [finding.code for finding in kt.check(builder.build())]
+
+    assert_quick(look, 6)

@@ -75,7 +75,7 @@ def test_a_run_can_be_repeated_from_its_seed():
 
 
 def test_runs_are_spread_over_threads():
-    meeting = threading.Barrier(2, timeout=20)
+    meeting = threading.Barrier(2, timeout=600)
 
     def wait_for_another(model, k):
         if k:  # the first chunk is done alone

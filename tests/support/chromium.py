@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+from inspect import signature
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from websockets.sync.client import connect
 
+LONG = 600  # [s] that a busy machine may take for anything
+_PATIENT = {"ping_interval": None} if "ping_interval" in signature(connect).parameters else {}
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -40,7 +43,8 @@ class Browser:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self.errors, self.requests, self._count = [], [], 0
-        self._socket = connect(self._address(), max_size=None, compression=None)
+        options: dict = {"max_size": None, "compression": None, "open_timeout": LONG, **_PATIENT}
+        self._socket = connect(self._address(), **options)
         target = self.of_browser("Target.getTargets")["targetInfos"]
         page = next(t["targetId"] for t in target if t["type"] == "page")
         self._session = self.of_browser("Target.attachToTarget", targetId=page, flatten=True)[
@@ -53,12 +57,13 @@ class Browser:
 
     def _address(self):
         port = Path(self._folder.name) / "DevToolsActivePort"
-        for _ in range(600):
+        until = time.monotonic() + LONG
+        while time.monotonic() < until:
             if port.exists() and len(lines := port.read_text().split()) == 2:
                 return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
             assert self._process.poll() is None, "Chromium did not start"
             time.sleep(0.05)
-        raise AssertionError("Chromium did not open its port within 30 s")
+        raise AssertionError(f"Chromium did not open its port within {LONG} s")
 
     def of_browser(self, method, **parameters):
         """A command of the protocol, for the browser as a whole."""
@@ -68,7 +73,7 @@ class Browser:
         """A command of the protocol, for the page."""
         return self._send({"method": method, "params": parameters, "sessionId": self._session})
 
-    def _send(self, message, timeout=120):
+    def _send(self, message, timeout=LONG):
         self._count += 1
         self._socket.send(json.dumps({**message, "id": self._count}))
         until = time.monotonic() + timeout
@@ -105,7 +110,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait(self, condition, seconds=120):
+    def wait(self, condition, seconds=LONG):
         """Until an expression on the page is true."""
         until = time.monotonic() + seconds
         while not self.run(f"Boolean({condition})"):

@@ -1,13 +1,13 @@
 """Pages in a headless Chromium: they load, draw, move, and complain of nothing."""
 
 import threading
-import time
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
 from imageio_ffmpeg import count_frames_and_secs
 from support.chromium import Browser
+from support.effort import until
 
 import kinetree as kt
 from kinetree import viewer
@@ -121,13 +121,6 @@ def test_the_page_is_dark_where_the_user_wants_it_dark(page):
 # --- the viewer -----------------------------------------------------------------------------------
 
 
-def until(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not come true"
-        time.sleep(0.02)
-
-
 @pytest.fixture(scope="module")
 def live(browser):
     with kt.view(swing(), open=False, show=("bodies",), shadows=False) as shown:
@@ -156,7 +149,7 @@ def test_sliders_move_the_robot(live):
     browser.wait("document.body.innerText.includes('shoulder [rad]')")
     before = shown.q.copy()
     client = next(iter(shown.server.get_clients().values()))
-    first = client.get_render(210, 280, timeout=120)
+    first = client.get_render(210, 280, timeout=600)
     script = "[...document.querySelectorAll('[role=slider]')].at(-2).focus()"
     browser.run(script)
     press(browser, "ArrowRight", 30)
@@ -165,7 +158,7 @@ def test_sliders_move_the_robot(live):
     assert shown.drawing.nodes[1].wxyz == pytest.approx(
         shown.stage.scene(np.zeros(1), shown.q[None]).quaternions[0, 1]
     )
-    second = client.get_render(210, 280, timeout=120)
+    second = client.get_render(210, 280, timeout=600)
     assert first.std() > 3
     assert difference(first, second) > 40
     assert not browser.errors
@@ -245,7 +238,7 @@ def test_the_viewer_shows_itself_in_notebooks_and_ends(live):
         waiting = threading.Thread(target=other.wait)
         waiting.start()
         other.close()
-        waiting.join(10)
+        waiting.join(600)
         assert not waiting.is_alive()
     with pytest.raises(kt.errors.ViewError, match=r"port \d+ is in use, .* choose another"):
         kt.view("pendulum", open=False, port=shown.server.get_port())
