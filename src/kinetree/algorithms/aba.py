@@ -11,11 +11,6 @@ from kinetree.algorithms.kinematics import base_transforms, external_forces
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
 
-__all__ = [
-    "ArticulatedBodies", "ArticulatedJoints", "articulated_bodies", "forward_dynamics",
-    "joint_forces", "true_accelerations",
-]  # fmt: skip
-
 
 class ArticulatedJoints(NamedTuple):
     """How joints answer to forces: all that ``H⁻¹`` needs, per body and in body coordinates."""

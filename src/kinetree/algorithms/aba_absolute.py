@@ -16,10 +16,6 @@ from kinetree.algorithms.kinematics import base_transforms
 from kinetree.algorithms.propagation import inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
 
-__all__ = [
-    "ArticulatedBodies", "InBase", "articulated_bodies", "bodies_in_base", "forward_dynamics",
-]  # fmt: skip
-
 
 class InBase(NamedTuple):
     """State of bodies and joints in base coordinates, after pass 1."""

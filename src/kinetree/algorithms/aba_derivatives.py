@@ -26,11 +26,6 @@ from kinetree.algorithms.rnea_derivatives import (
 )
 from kinetree.spatial import crm
 
-__all__ = [
-    "ForwardDynamicsDerivatives", "forward_dynamics_derivatives",
-    "forward_dynamics_derivatives_by_articulated_bodies",
-]  # fmt: skip
-
 
 class ForwardDynamicsDerivatives(NamedTuple):
     """Derivatives of the joint accelerations, each (nv, nv): row ``i`` for ``qdd_i``."""

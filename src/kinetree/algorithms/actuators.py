@@ -20,11 +20,6 @@ from kinetree.joints import Free
 from kinetree.spatial.ops import exp, less, select
 from kinetree.spatial.rotation import rotation_log
 
-__all__ = [
-    "Transmission", "activation_after", "actuator_forces", "driving_force", "resistance",
-    "stateful", "transmission",
-]  # fmt: skip
-
 
 class Transmission(NamedTuple):
     """How all actuators are connected to the mechanism in a state."""

@@ -7,8 +7,6 @@ joint without armature.
 
 import numpy as np
 
-__all__ = ["force", "forces", "inertia", "is_present", "joint_inertia", "power"]
-
 
 def is_present(model, i) -> bool:
     """Whether joint ``i`` has armature."""

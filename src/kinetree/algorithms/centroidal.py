@@ -22,15 +22,6 @@ from kinetree.spatial import Force, Inertia, Plucker, crf, cross
 from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import norm
 
-__all__ = [
-    "center_of_mass", "center_of_mass_acceleration", "center_of_mass_jacobian",
-    "center_of_mass_jacobian_rate", "center_of_mass_velocity", "centroidal_inertia",
-    "centroidal_momentum", "centroidal_momentum_bias", "centroidal_momentum_matrix",
-    "centroidal_momentum_matrix_rate", "centroidal_momentum_rate", "momentum", "momentum_matrix",
-    "momentum_matrix_rate", "momentum_rate", "total_inertia", "total_mass", "total_momentum",
-    "zero_moment_point",
-]  # fmt: skip
-
 # --- Momentum and mass centre of the whole mechanism — RBDA §2.12 --------------------------------
 
 

@@ -18,11 +18,6 @@ from kinetree.spatial.arithmetic import rotate_general
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
-__all__ = [
-    "BodyCoriolis", "christoffel", "christoffel_by_planes", "coriolis_matrix",
-    "coriolis_matrix_in_root_coordinates", "coupled_coriolis", "half_inertia_rate", "inertia_rate",
-]  # fmt: skip
-
 
 def coupled_coriolis(C, at):
     """``Gᵀ(C G + H dG/dt)``: it keeps ``dH/dt - 2C`` skew-symmetric — RBDA (9.26)."""

@@ -28,12 +28,6 @@ from kinetree.algorithms.propagation import has_full_inertia
 from kinetree.model.define import called, kernel_of
 from kinetree.model.gearing import Gearing
 
-__all__ = [
-    "AllJoints", "CouplingRows", "all_joints", "called_bias_force", "called_forward_dynamics",
-    "called_gravity_force", "called_inertia", "called_inverse_dynamics", "columns", "congruent",
-    "coupling_rows", "curved", "for_all_joints", "for_couplings", "force", "instead", "rates_of",
-]  # fmt: skip
-
 Text = TypeVar("Text", bound=Callable[..., Any])
 _STATE = ("q", "qd", "qdd")
 

@@ -17,11 +17,6 @@ from kinetree.algorithms.propagation import (
 from kinetree.errors import SingularError
 from kinetree.spatial.ops import check_pivot
 
-__all__ = [
-    "CompositeBodies", "composite_bodies", "composite_inertias", "forward_dynamics",
-    "inertia_factors", "joint_space_inertia", "require_independent_joints",
-]  # fmt: skip
-
 
 class CompositeBodies(NamedTuple):
     """Everything the algorithm computes; per body, in body coordinates."""

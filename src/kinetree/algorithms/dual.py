@@ -11,8 +11,6 @@ import numpy as np
 from kinetree.expr.elementary import Elementary
 from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
 
-__all__ = ["Dual", "derivative_along", "duals", "rate_of", "value_of"]
-
 
 def _with_dual(operation):
     """Make the other operand a ``Dual``; arrays go back to NumPy, element by element."""

@@ -24,12 +24,6 @@ from kinetree.model.limits import has_dynamics
 from kinetree.model.views import axial_view, condensed
 from kinetree.spatial import crf
 
-__all__ = [
-    "elastic_energy", "generalized_force", "generalized_momentum", "kinetic_energy",
-    "kinetic_energy_rate", "mass_matrix_rate", "mass_matrix_rate_by_axial_turns",
-    "potential_energy", "potential_energy_rate", "spring_energy", "total_energy",
-]  # fmt: skip
-
 
 @for_all_joints()
 def kinetic_energy(model, q, qd):

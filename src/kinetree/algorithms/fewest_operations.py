@@ -22,14 +22,6 @@ from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.model.views import axial_view, condensed, uncondensed
 
-__all__ = [
-    "as_built", "bias_force", "coriolis_matrix_by_axial_turns",
-    "coriolis_matrix_in_root_coordinates", "forward_dynamics_by_articulated_bodies",
-    "forward_dynamics_by_inertia_matrix", "forward_dynamics_derivatives", "gravity_force",
-    "inertia_factors", "inverse_dynamics", "inverse_dynamics_derivatives", "inverse_mass_matrix",
-    "inverse_mass_matrix_by_factors", "joint_space_inertia", "suits",
-]  # fmt: skip
-
 
 def as_built(algorithm):
     """The same formulation, with every inertia left where it is."""

@@ -17,12 +17,6 @@ from kinetree.algorithms.ltl import dense, ltdl, solve_ltdl
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import Motion, crf, crm, dyadic
 
-__all__ = [
-    "EquationOfMotion", "FloatingMotion", "equation_of_motion", "forward_dynamics",
-    "forward_dynamics_by_equation", "inverse_dynamics", "jacobian_correction", "momentum",
-    "reduced_equation",
-]  # fmt: skip
-
 
 class FloatingMotion(NamedTuple):
     """What comes of pushing, or of moving, the joints."""

@@ -18,8 +18,6 @@ from typing import Any, TypeVar, cast
 
 from kinetree.errors import JointError, LoopError, ModelError
 
-__all__ = ["refuses", "timed_joints"]
-
 Text = TypeVar("Text", bound=Callable[..., Any])
 
 

@@ -20,12 +20,6 @@ from kinetree.model import tree
 from kinetree.model.gearing import elimination_tree, inertia_pattern
 from kinetree.spatial import Force, crf, crm, dyadic
 
-__all__ = [
-    "closed_hybrid_dynamics", "closed_response", "expanded_reduced_parent", "free_joint_inertia",
-    "given_forces_and_accelerations", "hybrid_dynamics", "hybrid_dynamics_by_articulated_bodies",
-    "moved_bodies", "reduced_parent", "response", "response_by_articulated_bodies", "variables",
-]  # fmt: skip
-
 
 def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
     """All joint forces and all joint accelerations — the four steps of RBDA §9.1.

@@ -32,12 +32,6 @@ from kinetree.spatial import Motion, Plucker, crm, cross, xlt
 from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import ZERO3, as_vector3
 
-__all__ = [
-    "RelativeFrame", "all_jacobians", "all_poses", "body_jacobian", "frame_acceleration",
-    "frame_bias_acceleration", "frame_hessian", "frame_jacobian", "frame_jacobian_rate",
-    "frame_pose", "frame_velocity", "joint_acceleration", "joint_velocity",
-]  # fmt: skip
-
 
 class RelativeFrame:
     """A frame, the observer that its motion is relative to, and the coordinates of the motion.

@@ -11,11 +11,6 @@ from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.dual import derivative_along
 from kinetree.spatial import Motion, crm
 
-__all__ = [
-    "base_transforms", "base_velocities", "body_accelerations", "body_velocities",
-    "external_forces", "joint_subspace_rate", "joint_transforms", "subspace_rate",
-]  # fmt: skip
-
 
 def _chosen(model, bodies):
     return model.outward() if bodies is None else bodies

@@ -9,12 +9,6 @@ import numpy as np
 
 from kinetree.spatial.ops import check_pivot, sqrt
 
-__all__ = [
-    "Inverse", "ancestors", "dense", "inverse", "inverse_ltdl", "ltdl", "ltl", "multiply",
-    "multiply_l", "multiply_lt", "not_positive", "solve_l", "solve_lt", "solve_ltdl", "solve_ltl",
-    "two_columns_at_a_time",
-]  # fmt: skip
-
 
 def dense(n):
     """The parent array of a matrix without structural zeros: ``lam[k] = k - 1``."""

@@ -18,11 +18,6 @@ from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import Force, Motion, dyadic
 
-__all__ = [
-    "articulated_joints", "inverse_mass_matrix", "inverse_mass_matrix_by_columns",
-    "inverse_mass_matrix_by_factors", "solve_columns",
-]  # fmt: skip
-
 
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 def inverse_mass_matrix_by_factors(model, q):

@@ -10,11 +10,6 @@ from kinetree.model.limits import has_dynamics
 from kinetree.spatial import Force, Inertia
 from kinetree.spatial.ops import less, select
 
-__all__ = [
-    "own_force", "passive_force", "spring_and_damper_force", "stretch",
-    "tendon_stretch", "tendon_variables",
-]  # fmt: skip
-
 
 @for_all_joints(force)
 def passive_force(model, q, qd):

@@ -14,11 +14,6 @@ from kinetree.errors import SingularError
 from kinetree.spatial import ArticulatedInertia, dyadic
 from kinetree.spatial.ops import check_pivot
 
-__all__ = [
-    "Propagated", "cleared", "has_full_inertia", "inverse_joint_inertia", "is_formula",
-    "joint_inertia_bound", "moves_no_inertia", "propagate", "singular_at",
-]  # fmt: skip
-
 
 class Propagated(NamedTuple):
     """A handle as its parent feels it."""

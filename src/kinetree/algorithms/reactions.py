@@ -34,8 +34,6 @@ from kinetree.model.define import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
 
-__all__ = ["FRAMES", "PARTS", "joint_reactions", "multipliers", "pushed", "with_loop_forces"]
-
 PARTS = ("total", "bearing", "drive")
 FRAMES = ("joint", "predecessor", "body", "aligned", "world")
 _AGREEMENT = 1e-6  # of forces: up to which tau and qdd count as those of one motion

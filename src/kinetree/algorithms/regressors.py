@@ -22,13 +22,6 @@ from kinetree.spatial import Force, Motion, cross, skew
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
-__all__ = [
-    "energy_regressor", "force_columns", "joint_columns", "joint_effects",
-    "kinetic_energy_regressor", "momentum_columns", "momentum_regressor",
-    "potential_energy_regressor", "regressor", "regressor_by_axial_turns",
-    "regressor_in_base_coordinates",
-]  # fmt: skip
-
 
 @for_all_joints(force)
 def regressor_in_base_coordinates(model, q, qd, qdd):

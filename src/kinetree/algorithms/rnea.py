@@ -9,11 +9,6 @@ from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import external_forces, joint_transforms
 from kinetree.spatial import crf, crm
 
-__all__ = [
-    "NewtonEuler", "bias_force", "coriolis_force", "gravity_force", "inertia_product",
-    "inverse_dynamics", "newton_euler",
-]  # fmt: skip
-
 
 class NewtonEuler(NamedTuple):
     """Everything the two passes compute, per body and in body coordinates."""

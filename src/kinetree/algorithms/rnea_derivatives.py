@@ -34,13 +34,6 @@ from kinetree.errors import JointError
 from kinetree.spatial import Plucker, crf, crm, skew
 from kinetree.spatial.axial_screw import AxialScrew, ScrewProduct
 
-__all__ = [
-    "CompositeBodies", "CompositeForces", "InverseDynamicsDerivatives", "composite_bodies",
-    "composite_bodies_in_body_coordinates", "composite_forces", "force_derivatives",
-    "inverse_dynamics_derivatives", "is_applicable", "joint_forces", "joint_space_inertia",
-    "require_applicable",
-]  # fmt: skip
-
 
 class InverseDynamicsDerivatives(NamedTuple):
     """Derivatives of the joint forces, each (nv, nv): row ``i`` for ``tau_i``."""

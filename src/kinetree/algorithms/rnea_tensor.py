@@ -14,8 +14,6 @@ from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
-__all__ = ["bias_force", "gravity_force", "inverse_dynamics"]
-
 
 @for_all_joints(force)
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

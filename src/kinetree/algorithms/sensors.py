@@ -26,8 +26,6 @@ from kinetree.spatial import Force, crf, cross
 from kinetree.spatial.ops import check_pivot, less, select
 from kinetree.spatial.rotation import quaternion_from_rotation
 
-__all__ = ["readings", "total_size"]
-
 
 def total_size(model) -> int:
     """How many numbers all sensors of a model read."""

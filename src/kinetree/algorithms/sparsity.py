@@ -11,8 +11,6 @@ import numpy as np
 from kinetree.algorithms.ltl import ancestors
 from kinetree.errors import ModelError, UnknownNameError
 
-__all__ = ["Cost", "Sparsity", "depths", "pattern", "predicted_cost", "renumbered", "sparsity"]
-
 
 def depths(lam):
     """``d_k``: how many variables lie between variable ``k`` and the base, itself included."""

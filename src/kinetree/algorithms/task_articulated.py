@@ -20,11 +20,6 @@ from kinetree.algorithms.task_space import task_rows
 from kinetree.spatial import Force, Motion, crf, crm, cross, dyadic
 from kinetree.spatial.ops import check_pivot
 
-__all__ = [
-    "Task", "bias", "consistent_inverse", "gravity", "inertia", "inverse_inertia",
-    "null_space_projector", "task_forward_dynamics", "task_inverse_dynamics",
-]  # fmt: skip
-
 
 class Task:
     """The motion of a frame, or some coordinates of it, and what resists it.

@@ -25,12 +25,6 @@ from kinetree.algorithms.jacobians import frame_bias_acceleration, frame_jacobia
 from kinetree.errors import UnknownNameError
 from kinetree.spatial.ops import check_pivot
 
-__all__ = [
-    "BOOK", "FEWEST", "ROWS", "Task", "bias", "consistent_inverse", "gravity", "inertia",
-    "inverse_inertia", "null_space_projector", "task_forward_dynamics", "task_inverse_dynamics",
-    "task_rows",
-]  # fmt: skip
-
 ROWS = ("rx", "ry", "rz", "x", "y", "z")
 """Names of the six coordinates of a frame's motion."""
 

@@ -23,8 +23,6 @@ from kinetree.expr import simplify
 from kinetree.expr.elementary import Condition, Elementary, as_condition
 from kinetree.expr.refusals import NotTraceable, mixed_traces
 
-__all__ = ["CONDITIONS", "LEAVES", "OPERATIONS", "Condition", "Expr", "Graph"]
-
 # Operation: number of operands. "const" and "input" carry a value, respectively a name and index.
 OPERATIONS = {
     "const": 0, "input": 0,

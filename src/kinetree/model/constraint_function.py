@@ -15,8 +15,6 @@ import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, TraceError
 
-__all__ = ["UNITS", "ConstraintFunction", "require_none_moved", "require_none_written"]
-
 UNITS = ("m", "rad")
 """What the error of a constraint is measured in: lengths of the mechanism, or angles."""
 

@@ -16,8 +16,6 @@ from kinetree.model.parts import Part
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean
 
-__all__ = ["KINDS", "Kind", "Sensor"]
-
 
 class Kind(NamedTuple):
     """What sensors of a kind have in common."""

@@ -22,8 +22,6 @@ from kinetree.samples.solids import (
 )
 from kinetree.spatial import rotz, xlt
 
-__all__ = ["arm", "panda", "scara", "ur5"]
-
 
 def scara() -> Model:
     """Four axes for assembly: two links in the horizontal plane, a quill that slides and turns.

@@ -26,8 +26,6 @@ from kinetree.samples.solids import (
 )
 from kinetree.spatial import Inertia, roty, xlt
 
-__all__ = ["actuated_arm", "clustered_linkage", "corner_ladder", "kite_pair", "parallel_four_bar"]
-
 
 def actuated_arm(l1: float = 1.0, l2: float = 0.6) -> Model:
     """Two links, the first of them moved by a linear actuator — RBDA Figure 8.3.

@@ -18,8 +18,6 @@ from kinetree.samples.solids import (
 )
 from kinetree.spatial import Inertia, roty, xlt
 
-__all__ = ["excavator", "loader"]
-
 
 def excavator() -> Model:
     """The two-link arm of RBDA Figure 8.3, whose first link a hydraulic cylinder lifts.

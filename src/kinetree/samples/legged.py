@@ -23,8 +23,6 @@ from kinetree.samples.solids import (
     with_motors,
 )
 
-__all__ = ["hopping_leg", "humanoid", "quadruped"]
-
 
 def quadruped() -> Model:
     """A dog-sized robot: three joints in each leg, 12 kg, feet 0.4 m below the trunk.

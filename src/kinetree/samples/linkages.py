@@ -29,8 +29,6 @@ from kinetree.samples.solids import (
 )
 from kinetree.spatial import Inertia, rotx, roty, rotz, xlt
 
-__all__ = ["bennett", "five_bar", "four_bar", "ladder", "slider_crank", "slider_crank_graph"]
-
 _ROUND = Limits(-inf, inf, 50, 50)
 
 

@@ -21,8 +21,6 @@ from kinetree.samples.solids import (
 )
 from kinetree.spatial import Plucker, rotz, xlt
 
-__all__ = ["delta", "stewart"]
-
 # ABB FlexPicker IRB 360-1/1600, from R. L. Williams II, "The delta parallel robot: kinematics
 # solutions" (2016) [m]: w_B, u_P, L, l, h.
 _HIP, _PLATE, _UPPER, _LOWER, _WIDTH = 0.164, 0.044, 0.524, 1.244, 0.131

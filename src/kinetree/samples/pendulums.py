@@ -27,8 +27,6 @@ from kinetree.samples.solids import (
 )
 from kinetree.spatial import rotx, rotz, xlt
 
-__all__ = ["cart_pole", "double_pendulum", "gyroscope", "pendulum", "satellite"]
-
 
 def pendulum() -> Model:
     """A thin rod of 1 m and 0.2 kg with a bob of 1 kg at its end.

@@ -30,8 +30,6 @@ from kinetree.spatial import Inertia, Plucker, rotx, rotz, xlt
 from kinetree.spatial.rotation import rotation_exp
 from kinetree.spelling import did_you_mean
 
-__all__ = ["chain", "random_inertia", "random_placement", "random_tree", "tree"]
-
 Rng: TypeAlias = int | np.random.Generator
 """A seed, or a generator of random numbers."""
 
@@ -126,10 +124,6 @@ def tree(bodies: int, branching: float = 2, skew: float = 0.4, taper: float = 0.
         builder.body(f"body{i}", on=on, joint=Revolute("z"), at=at, inertia=inertia)
     return builder.build()
 
-
-__all__ = [
-    "LINKAGE_KINDS", "LOOP_JOINTS", "ClosedMechanism", "closed_loop", "random_closed_mechanism",
-]  # fmt: skip
 
 LOOP_JOINTS: tuple[AbstractJoint, ...] = tuple(j for j in REPRESENTATIVES if j.nv < 6)
 """Joints that can close a loop: one or more of every kind that constrains something."""

@@ -13,12 +13,6 @@ from kinetree.model.geometry import Geometry
 from kinetree.model.parts import as_placement
 from kinetree.spatial import Inertia, Plucker, rot
 
-__all__ = [
-    "BLUE", "DARK", "GOLD", "GREEN", "ORANGE", "RED", "STEEL", "WHITE", "Solid", "add_body",
-    "add_scenery", "box", "capsule", "cylinder", "dressed", "ellipsoid", "inertia_of", "sphere",
-    "with_motors", "with_posture",
-]  # fmt: skip
-
 STEEL, DARK = (0.72, 0.75, 0.78, 1.0), (0.26, 0.28, 0.31, 1.0)
 WHITE, GOLD = (0.92, 0.92, 0.90, 1.0), (0.90, 0.72, 0.25, 1.0)
 BLUE, GREEN = (0.20, 0.45, 0.75, 1.0), (0.30, 0.62, 0.38, 1.0)

@@ -26,11 +26,6 @@ from kinetree.algorithms.honours import refuses
 from kinetree.errors import SingularError
 from kinetree.textbook.projection import HandleResponse
 
-__all__ = [
-    "Assembly", "body_response", "forward_dynamics_1", "forward_dynamics_2", "glue",
-    "joint_acceleration", "standard", "variant_1",
-]  # fmt: skip
-
 
 @refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
 def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
@@ -188,8 +183,6 @@ def _dense(x):
 # The formulae agree wherever they exist: ``Phi`` of variant 1 is the inverse of ``I`` of the others
 # and ``b = -Phi p``. ``derivation`` obtains all three by elimination.
 
-__all__ += ["variant_2"]
-
 
 class Assembly(NamedTuple):
     """Equation of the new handle, and the new joint's unknown as a function of its variable.
@@ -243,9 +236,6 @@ def joint_acceleration(Ta, a1, a2, c):
 def inverse(A, what):
     """``A⁻¹`` of a positive-definite matrix, or SingularError that says ``what`` it is."""
     return ltl.inverse(A, ltl.dense(len(A)), lambda k: f"assembly is singular in {what}")
-
-
-__all__ = ["BlockEquation", "assembly_equations", "composite", "derive", "orders"]
 
 
 class BlockEquation(NamedTuple):

@@ -16,11 +16,6 @@ from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.spatial import crm
 
-__all__ = [
-    "EquationOfMotion", "body_accelerations", "body_velocities", "equation_of_motion",
-    "velocity_coefficients",
-]  # fmt: skip
-
 
 @refuses("prescribed", use="kinematics.body_velocities")
 @for_all_joints()

@@ -16,11 +16,6 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.rnea import inertia_product
 from kinetree.spatial import Force, Motion
 
-__all__ = [
-    "Column", "along_screws", "column", "from_base_coordinates", "from_definition",
-    "from_jacobians", "from_unit_accelerations",
-]  # fmt: skip
-
 
 @for_all_joints(congruent)
 def from_definition(model, q):

@@ -23,11 +23,6 @@ from kinetree.spatial.lie import left_jacobian
 from kinetree.spatial.rotation import rotation_exp, rotation_from_quaternion
 from kinetree.spatial.vector3 import cross
 
-__all__ = [
-    "COORDINATES", "LagrangeTerms", "acceleration", "equation_of_motion", "inertia_matrix",
-    "jacobian", "jacobian_rate", "lagrange_terms", "rotation",
-]  # fmt: skip
-
 COORDINATES = {"exponential": 6, "euler": 6, "quaternion": 7}
 """Kinds of coordinates, and how many they are."""
 

@@ -14,8 +14,6 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.ltl import dense, ltdl, solve_ltdl
 from kinetree.spatial import displacement_velocity
 
-__all__ = ["newton_history", "newton_step"]
-
 
 def newton_step(model, q, b, X_d):
     """The error ``Δp`` of body ``b`` against the frame ``X_d``, and the ``Δq`` that takes it there.

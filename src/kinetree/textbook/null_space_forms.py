@@ -12,8 +12,6 @@ from kinetree.errors import SingularError
 from kinetree.loops.kinematics.constraint import independent_rows
 from kinetree.loops.state_space.multipliers import independent_acceleration, velocity_products
 
-__all__ = ["NullSpace", "acceleration", "gram_schmidt", "qr", "svd"]
-
 
 class NullSpace(NamedTuple):
     """The accelerations that a constraint allows, ``K z + c``."""

@@ -26,10 +26,6 @@ from kinetree.algorithms.rnea import bias_force
 from kinetree.model import Frame
 from kinetree.spatial.ops import check_pivot
 
-__all__ = ["HandleEquation", "HandleResponse", "bias_acceleration", "handle_freedom"]
-__all__ += ["handle_jacobian", "handle_response", "inverse_inertia", "operational_space_dynamics"]
-__all__ += ["operational_space_inertia"]
-
 
 class HandleResponse(NamedTuple):
     """``a = Phi f + b``: how handles accelerate under the forces on them — RBDA (7.3), (7.4)."""

@@ -35,8 +35,6 @@ from kinetree.expr.forward import substitute
 from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
 
-__all__ = ["Recorded", "Recording", "Savings", "savings"]
-
 
 class Recording:
     """Everything an algorithm does, in order: nothing shared, nothing left out.

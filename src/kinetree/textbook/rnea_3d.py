@@ -18,8 +18,6 @@ from kinetree.joints import Fixed, Prismatic, Revolute
 from kinetree.joints.axis import axis_rotation
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
-__all__ = ["NewtonEuler3D", "inverse_dynamics", "newton_euler"]
-
 
 class NewtonEuler3D(NamedTuple):
     """Everything the two passes compute, per body and in body coordinates."""

@@ -12,8 +12,6 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.rnea import NewtonEuler
 from kinetree.spatial import crf, crm
 
-__all__ = ["inverse_dynamics", "newton_euler"]
-
 
 @for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):

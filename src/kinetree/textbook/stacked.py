@@ -22,12 +22,6 @@ from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import Force, Motion, dense
 
-__all__ = [
-    "StackedOperators", "StackedVectors", "coriolis_force", "global_jacobian", "global_order",
-    "gravity_force", "inverse_dynamics", "joint_space_inertia", "stacked_operators",
-    "stacked_vectors",
-]  # fmt: skip
-
 
 class StackedOperators(NamedTuple):
     """The operators of (9.64)–(9.68) and (9.76), with N = N_B."""

@@ -11,11 +11,6 @@ from kinetree.algorithms import aba
 from kinetree.algorithms.closed import joint_space
 from kinetree.errors import ShapeError
 
-__all__ = [
-    "configuration_rate", "configuration_rate_matrix", "euler_motion", "euler_step", "join_state",
-    "split_state", "state_derivative",
-]  # fmt: skip
-
 
 def configuration_rate_matrix(model, q):
     """``Q(q)`` with ``dq/dt = Q alpha``, (nq, nv), block diagonal — RBDA (3.6)."""

@@ -31,8 +31,6 @@ from kinetree.algorithms.honours import timed_joints
 from kinetree.errors import JointError, SingularError
 from kinetree.model.views import condensed
 
-__all__ = ["SMALLEST_INERTIA", "AllowedMotion", "require_unmoved"]
-
 SMALLEST_INERTIA = 1e-12
 """Smallest pivot of ``H_y``, relative to its diagonal."""
 

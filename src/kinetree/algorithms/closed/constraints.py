@@ -23,12 +23,6 @@ from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.spatial import Force, Motion, Plucker, crm
 from kinetree.spatial.vector3 import cross
 
-__all__ = [
-    "LoopConstraints", "LoopMotion", "check_functions", "closure_errors", "coupled_rows",
-    "function_errors", "function_rows", "is_steady", "loop_constraints", "loop_errors",
-    "loop_joint", "loop_motion", "loop_root", "loop_rows", "loop_signs", "stacked", "velocity_rows",
-]  # fmt: skip
-
 
 class LoopConstraints(NamedTuple):
     """Constraints at one instant: rows of the loops in order, then those of one's own."""

@@ -25,8 +25,6 @@ from kinetree.algorithms.honours import refuses
 from kinetree.errors import ShapeError, SingularError
 from kinetree.spatial import Force, Motion
 
-__all__ = ["HandleSets", "Joined", "as_handle_sets", "generalised_inverse", "join", "pushing"]
-
 RANK_TOLERANCE = 1e-10
 """Eigenvalue of ``Y``, scaled to unit diagonal, below which a constraint counts as repeated."""
 
@@ -145,12 +143,6 @@ def generalised_inverse(Y, size=None, pushes=None):
 
 def _indices(handles):
     return [6 * h + n for h in handles for n in range(6)]
-
-
-__all__ = [
-    "DivideAndConquer", "Part", "Step", "assembly_plan", "divide_and_conquer", "forward_dynamics",
-    "joint_ends",
-]  # fmt: skip
 
 
 class Step(NamedTuple):

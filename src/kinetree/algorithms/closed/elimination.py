@@ -12,12 +12,6 @@ import numpy as np
 from kinetree.algorithms import ltl
 from kinetree.errors import SingularError
 
-__all__ = [
-    "NullSpaceBasis", "is_zero", "null_space", "null_space_basis", "orthogonal_solution",
-    "positive_solution", "projected", "range_space", "solve_for", "sparse_rows",
-    "transposed_product",
-]  # fmt: skip
-
 
 def is_zero(x) -> bool:
     """Whether a number is zero and known to be."""

@@ -23,11 +23,6 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.spatial import Force
 from kinetree.spatial.ops import atan2, cos, sin
 
-__all__ = [
-    "LoopJointMotion", "active_force", "forces_on_bodies", "loop_joint_motion",
-    "reference_position",
-]  # fmt: skip
-
 
 class LoopJointMotion(NamedTuple):
     """The variables of loop joints, one joint after the other."""

@@ -34,11 +34,6 @@ from kinetree.model.define import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 
-__all__ = [
-    "ClosedChainMotion", "Way", "axes_to_try", "constrained_acceleration", "health_of", "is_closed",
-    "violations", "way_for", "ways",
-]  # fmt: skip
-
 SMALLEST_PIVOT = 1e-3
 """Smallest pivot of a constraint, relative to its usual size; squared, of an inertia."""
 

@@ -32,11 +32,6 @@ from kinetree.model.define import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 
-__all__ = [
-    "CoordinatePlan", "allowed_motion", "allowed_motion_at", "coordinate_labels", "coordinate_plan",
-    "independent_variables", "named_variables", "variable_names",
-]  # fmt: skip
-
 # --- by a plan: compiled -------------------------------------------------------------------------
 
 

@@ -25,14 +25,6 @@ from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.errors import ShapeError
 from kinetree.spatial import Force, Motion, crm, log
 
-__all__ = [
-    "CLOSURE_TOLERANCE", "ClosureErrors", "JointSpaceConstraint", "Solution",
-    "check_constraints_hold", "check_loops_closed", "closure_limit", "constraint", "expanded",
-    "forward_dynamics", "joint_constraints", "loop_constraint", "reduced", "solution",
-    "with_own_rows",
-]  # fmt: skip
-
-
 CLOSURE_TOLERANCE = 1e-3
 """Largest error of a loop [rad, or parts of the size of the loop] that is taken for drift; and
 rate of it, relative to the speed."""

@@ -24,8 +24,6 @@ from kinetree.algorithms.coupled import Expansion
 from kinetree.algorithms.dual import duals, rate_of, value_of
 from kinetree.spatial import Force, Motion, crf, crm
 
-__all__ = ["LinkVariation", "link_variation"]
-
 
 class LinkVariation(NamedTuple):
     """What a direction changes; six rows for each loop."""

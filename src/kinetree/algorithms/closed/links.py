@@ -17,11 +17,6 @@ from kinetree.algorithms.kinematics import base_transforms, body_accelerations, 
 from kinetree.model import tree
 from kinetree.spatial import Motion, crm
 
-__all__ = [
-    "ClosedChain", "LinkStates", "closed_rows", "closure_derivatives", "closure_rate_product",
-    "jacobian_derivatives", "jacobian_rates", "jacobians", "link_states",
-]  # fmt: skip
-
 
 class ClosedChain:
     """The links of a model, with one virtual link for each of its loops.

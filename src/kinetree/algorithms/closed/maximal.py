@@ -39,8 +39,6 @@ from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.spatial import Force, Motion, crf
 
-__all__ = ["Equations", "Solution", "equations", "forward_dynamics", "incidence", "solution"]
-
 
 class Equations(NamedTuple):
     """The ingredients of (3.74), all in base coordinates, bodies and joints stacked."""

@@ -27,10 +27,6 @@ from kinetree.model.views import snapped
 from kinetree.spatial import Motion, Plucker, crm
 from kinetree.spatial.vector3 import cross, identity3
 
-__all__ = [
-    "AXES", "Plan", "closure_error", "holds_a_point", "make_plan", "stacked_rows", "turned_rows",
-]  # fmt: skip
-
 _POOR = 1e-3  # of the largest, for a pivot that does not suit a configuration
 _WORTHY = 0.1  # of the best pivot, for one that causes less work
 _ROUNDING = 1e-10  # of a pivot that is zero

@@ -35,12 +35,6 @@ from kinetree.model.define import kept
 if TYPE_CHECKING:
     from kinetree.model import Model
 
-__all__ = [
-    "ALIGNMENT_TOLERANCE", "RANK_TOLERANCE", "RankPolicy", "closed_configurations", "counted",
-    "counting_part", "doubtful", "independent", "kept_rows", "kept_rows_at", "rank_at",
-    "rank_policy", "scaling",
-]  # fmt: skip
-
 ALIGNMENT_TOLERANCE = 1e-3
 """Misalignment [rad, or parts of the size of the loop] up to which a constraint that repeats others
 in all configurations counts as redundant, unless ``Loop.misalignment`` says otherwise."""

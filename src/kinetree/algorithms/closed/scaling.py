@@ -22,8 +22,6 @@ from kinetree.algorithms.closed.constraints import (
 from kinetree.model.define import kept
 from kinetree.model.gearing import with_leaders
 
-__all__ = ["Row", "Scaling", "loop_length", "rows_of", "typical_length", "units_of"]
-
 _LOOKS = 3  # configurations in which user-defined constraints are looked at
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.spatial.vector import Force, Motion
 
-__all__ = ["Subspace", "change_of_basis", "decompose", "is_direct_sum"]
-
 RANK_TOLERANCE = 1e-10
 """Singular values below this times the largest count as zero."""
 

@@ -16,12 +16,6 @@ import numpy as np
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE, Subspace
 from kinetree.errors import ShapeError, SingularError
 
-__all__ = [
-    "EquationOfMotion", "Explicit", "Implicit", "apply_explicit", "apply_implicit",
-    "block_diagonal", "check_same_constraint", "collect", "dual_equations", "explicit_equations",
-    "implicit_equations", "project",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class Implicit:

@@ -23,8 +23,6 @@ from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import joint_values
 
-__all__ = ["EngineBatch"]
-
 LEAST = 4  # worlds that a thread takes at a time, at least
 
 

@@ -5,8 +5,6 @@ import numpy as np
 from kinetree.codegen.procedures import procedure, record
 from kinetree.model.limits import position_index
 
-__all__ = ["Laws", "drive", "has_constant_arms", "laws_of", "no_laws"]
-
 
 @record
 class Laws:

@@ -31,8 +31,6 @@ from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_passive_forces, joint_values
 from kinetree.model.model import Model
 
-__all__ = ["Engine", "Memory", "Stepped"]
-
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 

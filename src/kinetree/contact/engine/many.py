@@ -12,8 +12,6 @@ from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Code, Parts, St
 from kinetree.contact.engine.rows import FULL, known_again
 from kinetree.contact.engine.step import take_steps
 
-__all__ = ["NOT_FINITE", "ROOM", "Many", "Turn", "own_numbers", "take_turns"]
-
 NOT_FINITE, ROOM = -7, -8
 """Codes of a world whose state has not stayed finite, or that has more contacts than ``room``."""
 

@@ -6,8 +6,6 @@ Blocks of matrices belong to nodes, unbranched runs of velocity variables: see `
 from kinetree.codegen.procedures import dot, procedure, record, sqrt, view
 from kinetree.contact.newton.problem import Problem
 
-__all__ = ["Mechanism", "body_velocities", "divide", "factor", "inertia_blocks", "resistance"]
-
 
 @record
 class Mechanism:

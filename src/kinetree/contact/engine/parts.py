@@ -9,8 +9,6 @@ from kinetree.contact.engine.rows import Rows
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import Problem, Work
 
-__all__ = ["Code", "Kernels", "Parts", "Step", "run"]
-
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN = -1, -2, -3, -4, -5, -6
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, nothing is near and flight was asked for, or something

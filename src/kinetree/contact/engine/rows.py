@@ -13,12 +13,6 @@ from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.sleep import Sleep, is_asleep
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
-__all__ = [
-    "FULL", "UNBOUNDED", "Rows", "add_contacts", "add_joint_rows", "add_loops", "approaching",
-    "gap_at_end", "keep_asleep", "known_again", "loop_velocities", "missed", "point_velocity",
-    "remember", "row_velocity", "show_asleep", "slips", "targets",
-]  # fmt: skip
-
 FULL = -2
 """Code of lists that are too small."""
 

@@ -13,8 +13,6 @@ from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, SAME
 
-__all__ = ["deepest", "shifted"]
-
 SHIFTS = 4
 """Of positions in a step, at most: more than one where loops are curved."""
 

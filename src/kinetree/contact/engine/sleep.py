@@ -9,8 +9,6 @@ that is set wakes everything. While all sleep a step only counts the time.
 from kinetree.codegen.procedures import procedure, record
 from kinetree.contact.collision.tables import Found
 
-__all__ = ["Sleep", "driven", "fall_asleep", "is_asleep", "is_mixed", "wake"]
-
 SLOW = 1e-4
 """Speed of what rests, in radians or lengths of the mechanism (its largest shape) per second."""
 

@@ -8,8 +8,6 @@ it is eliminated in itself. Rows of blocks that follow one another in both panel
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.problem import Problem, Work
 
-__all__ = ["factor", "solve_factored", "take"]
-
 
 @procedure
 def take(

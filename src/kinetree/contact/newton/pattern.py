@@ -13,8 +13,6 @@ nodes it is coupled with, by elimination or from the start, in their order.
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.problem import Problem, Work
 
-__all__ = ["analyse", "place_pairs", "split"]
-
 
 @procedure
 def top(up: "int[:]", tree: int) -> int:

@@ -19,11 +19,6 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import procedure, record, vector, view
 
-__all__ = [
-    "BOUNDS", "CONE", "LARGEST_NODE", "Problem", "Work", "enlarge", "give", "problem_of",
-    "row_velocity", "times_six", "with_room", "workspace",
-]  # fmt: skip
-
 CONE = 0
 BOUNDS = 1
 LARGEST_NODE = 16

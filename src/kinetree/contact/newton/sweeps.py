@@ -9,8 +9,6 @@ from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity
 
-__all__ = ["responses", "sweep", "swept"]
-
 
 @procedure
 def inverted(M: "float[:]", n: int, out: "float[:]") -> None:

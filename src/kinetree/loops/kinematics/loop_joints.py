@@ -23,11 +23,6 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, a
 from kinetree.spatial import Inertia
 from kinetree.spelling import did_you_mean
 
-__all__ = [
-    "LimitDistance", "actuation_matrix", "limit_distances", "loop_joint_forces", "loop_motion_of",
-    "loop_positions", "loop_slices", "loop_velocities", "weld_loops", "welded_state",
-]  # fmt: skip
-
 
 class LimitDistance(NamedTuple):
     """How far a joint is from its limits [m or rad]; negative beyond, infinite without."""

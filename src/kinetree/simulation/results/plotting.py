@@ -197,12 +197,6 @@ def dash_of(color):
     return DASHES[COLORS.index(color) % len(DASHES)] if color in COLORS else "-"
 
 
-__all__ = [
-    "COLORS", "as_motion", "balance_panel", "chosen_joints", "closure_panels", "energy_panel",
-    "force_panel", "motion_rows", "plot",
-]  # fmt: skip
-
-
 def plot(trajectory, *, joints=None):
     """A Matplotlib figure of a trajectory; ``joints`` are the names of those to show."""
     chosen = chosen_joints(as_motion(trajectory).model, joints)
