@@ -253,6 +253,9 @@ def _rest(p: Points, x: float, i: int) -> float:
     rows[1, -1] = exp(-x) + hypot(x, 1.0)
     picked = local("int", 2, 3)
     picked[:] = 0
+    one, two = local("float", 2, 4)
+    one[:] = x
+    two[:] = p.pool[:4] - one
     picked[1, b % 3] = 4
     p.pool[0:4] = abs(-p.pool[2:6])
     p.pool[4] = copysign(2.0, x)
@@ -266,7 +269,7 @@ def _rest(p: Points, x: float, i: int) -> float:
     flag = low > 0 and high < 1 and p.inner.scale > 1
     return (
         _scaled(p.pool, 5, start=2) + _scaled(p.pool, 8, x) + picked[1, 1] + low + 2 * high + flag
-        + ceil(x) + x**3 + (a - b) + math.pi
+        + ceil(x) + x**3 + (a - b) + math.pi + one @ two
     )  # fmt: skip
 
 
@@ -333,6 +336,12 @@ def test_errors_name_procedure_line_and_what():
         return _length(M[:, 1])
 
     _refused(strided, r"argument x of _length must be contiguous: copy it into a local array")
+
+    def too_few(x: float) -> float:
+        a, b = local("float", 3, 2)
+        return a[0] + b[0] + x
+
+    _refused(too_few, r"local\('float', 3, 2\) for 2 names")
 
     def wrong_kind(p: Points) -> float:
         return _length(p.kind)

@@ -330,7 +330,7 @@ def test_mistakes_with_distances_are_named():
     m = kt.contact.with_ground(two_free(Sphere(0.1), Sphere(0.2)))
     q = m.neutral()
     with pytest.raises(
-        UnknownNameError, match=r"no shape, link, frame or body .* 'frist'.*'first'"
+        UnknownNameError, match=r"no shape, link, frame or body .* 'frist'; did you mean 'first'"
     ):
         kt.contact.distance(m, q, "frist", "second")
     with pytest.raises(ModelError, match="'first' and 'first shape' are the same shape"):

@@ -76,21 +76,18 @@ def program_key(program, host=None):
 
 @dataclass
 class Kept:
-    """Code in the cache that has a name.
-
-    Attributes:
-        name: of the function; of functions that all code shares, what they do.
-        tier: ``"general"``, ``"specialised"``, or ``"shared"`` by all.
-        level: how much LLVM optimised it; None on a GPU.
-        count: number of programs: for different robots, joints, options, precisions and widths.
-        bytes: their size.
-    """
+    """Code in the cache that has a name."""
 
     name: str
+    """Of the function; of functions that all code shares, what they do."""
     tier: str
+    """``"general"``, ``"specialised"``, or ``"shared"`` by all."""
     level: int | None
+    """How much LLVM optimised it; None on a GPU."""
     count: int = 0
+    """Number of programs: for different robots, joints, options, precisions and widths."""
     bytes: int = 0
+    """Their size."""
 
 
 def kept_code(store) -> list[Kept]:
@@ -468,21 +465,18 @@ def keep_procedures(texts) -> list[bytes]:
 
 @dataclass(frozen=True)
 class CudaCode:
-    """A program on a device.
-
-    Attributes:
-        functions: ``nvrtc.Function``s that compute it together, one after the other.
-        shared: for each the bytes of shared memory for each 32 threads of a block.
-        ahead: for each whether there should be no more warps than fit.
-        work: numbers of a sample in the workspace that they share.
-        key: what identifies the code on this device.
-    """
+    """A program on a device."""
 
     functions: tuple
+    """``nvrtc.Function``s that compute it together, one after the other."""
     shared: tuple
+    """For each the bytes of shared memory for each 32 threads of a block."""
     ahead: tuple
+    """For each whether there should be no more warps than fit."""
     work: int
+    """Numbers of a sample in the workspace that they share."""
     key: str
+    """What identifies the code on this device."""
 
 
 def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:

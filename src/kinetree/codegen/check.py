@@ -26,19 +26,16 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A program, and arrays with a batch axis to run it on.
-
-    Attributes:
-        program: what to compute.
-        arrays: one for every input.
-        ulps: how far an output may be off, by its name; nothing by default.
-        signed_zeros: whether zeros must have the right sign; fused operations lose it.
-    """
+    """A program, and arrays with a batch axis to run it on."""
 
     program: Program
+    """What to compute."""
     arrays: tuple
+    """One for every input."""
     ulps: dict = field(default_factory=dict)
+    """How far an output may be off, by its name; nothing by default."""
     signed_zeros: bool = True
+    """Whether zeros must have the right sign; fused operations lose it."""
 
 
 def check_backend(compile, dtypes=("float64", "float32"), seed=0):

@@ -33,26 +33,23 @@ class Sample:
 
 @dataclass(frozen=True)
 class CFunction:
-    """A program to be written as a C function.
-
-    Attributes:
-        name: its name, after the prefix of the project.
-        program: what it computes.
-        summary: what that is, in words.
-        about: a line for each argument, by name.
-        samples: numbers for the self-test.
-        labels: how to name intermediate values; see ``render.cstyle``.
-        loops: a ``LoopProgram`` and a robot's data, where loops over tables compute it; the program
-            then has inputs and outputs alone.
-    """
+    """A program to be written as a C function."""
 
     name: str
+    """Its name, after the prefix of the project."""
     program: Program
+    """What it computes."""
     summary: str
+    """What that is, in words."""
     about: dict
+    """A line for each argument, by name."""
     samples: tuple
+    """Numbers for the self-test."""
     labels: dict = field(default_factory=dict)
+    """How to name intermediate values; see ``render.cstyle``."""
     loops: tuple | None = None
+    """A ``LoopProgram`` and a robot's data, where loops over tables compute it; the program then
+    has inputs and outputs alone."""
 
 
 def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64") -> Path:

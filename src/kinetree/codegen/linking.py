@@ -14,28 +14,25 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """Machine code for other code to call: ``step(frame, workspace, constants, status)``.
-
-    Attributes:
-        name: what identifies the code, in every process.
-        step: address of the function.
-        constants: address of what it reads.
-        workspace: bytes that it needs.
-        sizes: how many numbers each argument has, the inputs before the results.
-        has_frame: whether it takes a pointer for every argument and lane, as the loop over samples
-            gives it; otherwise all arguments are vectors in one array.
-        is_bound: whether it is tied to one robot, or calls what is.
-        code: what keeps it alive.
-    """
+    """Machine code for other code to call: ``step(frame, workspace, constants, status)``."""
 
     name: str
+    """What identifies the code, in every process."""
     step: int
+    """Address of the function."""
     constants: int
+    """Address of what it reads."""
     workspace: int
+    """Bytes that it needs."""
     sizes: tuple[int, ...]
+    """How many numbers each argument has, the inputs before the results."""
     has_frame: bool = False
+    """Whether it takes a pointer for every argument and lane, as the loop over samples gives it;
+    otherwise all arguments are vectors in one array."""
     is_bound: bool = False
+    """Whether it is tied to one robot, or calls what is."""
     code: Any = None
+    """What keeps it alive."""
 
     @classmethod
     def of(cls, code, sizes):

@@ -20,15 +20,12 @@ _LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the
 
 @dataclass(frozen=True)
 class Function:
-    """A function in the memory of a device.
-
-    Attributes:
-        module: what it is part of, as the driver knows it.
-        address: itself, as the driver knows it.
-    """
+    """A function in the memory of a device."""
 
     module: int
+    """What it is part of, as the driver knows it."""
     address: int
+    """Itself, as the driver knows it."""
 
     @property
     def registers(self):

@@ -35,19 +35,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """A whole program.
-
-    Attributes:
-        parts: in the order in which they must run.
-        assembly: from the workspace to the other results.
-        watched: places in the workspace that are NaN where something is wrong.
-        slots: numbers of a sample in the workspace.
-    """
+    """A whole program."""
 
     parts: tuple
+    """In the order in which they must run."""
     assembly: Part
+    """From the workspace to the other results."""
     watched: tuple
+    """Places in the workspace that are NaN where something is wrong."""
     slots: int
+    """Numbers of a sample in the workspace."""
 
 
 def in_parts(program, most, fits=None) -> Parts:
@@ -63,17 +60,14 @@ def in_parts(program, most, fits=None) -> Parts:
 
 @dataclass(frozen=True)
 class Row:
-    """Consecutive numbers of a result.
-
-    Attributes:
-        argument: the output.
-        start: number of it that they begin with.
-        roots: their nodes.
-    """
+    """Consecutive numbers of a result."""
 
     argument: Argument
+    """The output."""
     start: int
+    """Number of it that they begin with."""
     roots: tuple
+    """Their nodes."""
 
     @property
     def output(self) -> Argument:
@@ -220,17 +214,14 @@ _SHORT = 60  # operations of a history that cost less than a number written and 
 
 @dataclass
 class Share:
-    """What is computed together, as nodes of a program.
-
-    Attributes:
-        roots: results and checks.
-        computed: all that is computed for them.
-        loaded: values that other shares have computed.
-    """
+    """What is computed together, as nodes of a program."""
 
     roots: list
+    """Results and checks."""
     computed: set
+    """All that is computed for them."""
     loaded: set
+    """Values that other shares have computed."""
 
     @classmethod
     def empty(cls):

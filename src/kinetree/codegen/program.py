@@ -169,25 +169,22 @@ class Argument:
 
 @dataclass(frozen=True)
 class Program:
-    """Straight-line code: ``outputs`` as functions of ``inputs``.
-
-    Attributes:
-        name: what is computed, for listings and error messages.
-        inputs: arguments in call order.
-        outputs: results in order.
-        graph: the expressions.
-        roots: node number of every scalar of every output, in order.
-        checks: conditions that must hold at run time, with what to say when one does not.
-        total: whether results are meant for inputs that are not finite, too.
-    """
+    """Straight-line code: ``outputs`` as functions of ``inputs``."""
 
     name: str
+    """What is computed, for listings and error messages."""
     inputs: tuple
+    """Arguments in call order."""
     outputs: tuple
+    """Results in order."""
     graph: Graph
+    """The expressions."""
     roots: tuple
+    """Node number of every scalar of every output, in order."""
     checks: tuple = field(default=())
+    """Conditions that must hold at run time, with what to say when one does not."""
     total: bool = False
+    """Whether results are meant for inputs that are not finite, too."""
 
     @property
     def wanted(self) -> tuple:

@@ -44,17 +44,14 @@ class Transfer:
 
 @dataclass(frozen=True)
 class LoopStep:
-    """Run ``steps`` (numbers of blocks, and loops) again and again.
-
-    Attributes:
-        times: how often, an int; None when it is known only at run time.
-        slot: workspace slot that then holds it, for every lane; the slowest lane decides.
-        steps: what to run.
-    """
+    """Run ``steps`` (numbers of blocks, and loops) again and again."""
 
     times: int | None
+    """How often, an int; None when it is known only at run time."""
     slot: int | None
+    """Workspace slot that then holds it, for every lane; the slowest lane decides."""
     steps: tuple
+    """What to run."""
 
 
 @dataclass

@@ -28,21 +28,18 @@ from kinetree.model.geometry import HeightField, Plane
 
 @dataclass(frozen=True)
 class Attached:
-    """Forces and steppers that contact adds to a simulation.
-
-    Attributes:
-        forces: that act all the time, like those of ``simulate(forces=...)``.
-        stepper: function ``(effects, method, field, q, events, *, compiled)`` that returns the
-            stepper and hooks; None: those of a motion without contact.
-        equal_steps: whether steps must be equal.
-        rollout_step: function ``(effects, prescription, dtype)`` that returns the ``ContactStep``
-            of a rollout; None: that of a motion without contact.
-    """
+    """Forces and steppers that contact adds to a simulation."""
 
     forces: tuple = ()
+    """That act all the time, like those of ``simulate(forces=...)``."""
     stepper: Callable | None = None
+    """Function ``(effects, method, field, q, events, *, compiled)`` that returns the stepper and
+    hooks; None: those of a motion without contact."""
     equal_steps: bool = False
+    """Whether steps must be equal."""
     rollout_step: Callable | None = None
+    """Function ``(effects, prescription, dtype)`` that returns the ``ContactStep`` of a rollout;
+    None: that of a motion without contact."""
 
 
 @singledispatch

@@ -15,32 +15,29 @@ from kinetree.loops.kinematics.constraint import error
 
 
 class Residuals(NamedTuple):
-    """Of one step, or of several: then the worst, and sums of energies.
-
-    Attributes:
-        velocity: by how much the velocity of a row misses the laws [m/s or rad/s].
-        cone: by how much friction exceeds its cone [N·s].
-        complementarity: energy that a force and the gap or slip beside it have in common [J].
-        penetration: at the end [m or rad].
-        opening: of loops at the end [m or rad].
-        contact_work: of all forces that hold, ``lam · w⁺`` [J].
-        loss: half the impulse of all forces times the change of velocity: what impacts take, and
-            first-order steps [J].
-        taken: energy taken from velocities so that none is created [J].
-        gain: energy of unknown origin that is left [J].
-        touching: 1 for steps in which something held, 0 for flight.
-    """
+    """Of one step, or of several: then the worst, and sums of energies."""
 
     velocity: Any
+    """By how much the velocity of a row misses the laws [m/s or rad/s]."""
     cone: Any
+    """By how much friction exceeds its cone [N·s]."""
     complementarity: Any
+    """Energy that a force and the gap or slip beside it have in common [J]."""
     penetration: Any
+    """At the end [m or rad]."""
     opening: Any
+    """Of loops at the end [m or rad]."""
     contact_work: Any
+    """Of all forces that hold, ``lam · w⁺`` [J]."""
     loss: Any
+    """Half the impulse of all forces times the change of velocity: what impacts take, and
+    first-order steps [J]."""
     taken: Any
+    """Energy taken from velocities so that none is created [J]."""
     gain: Any
+    """Energy of unknown origin that is left [J]."""
     touching: Any
+    """1 for steps in which something held, 0 for flight."""
 
 
 _SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"))
@@ -60,22 +57,19 @@ def gathered(steps):
 
 @dataclass(frozen=True)
 class ContactHistory:
-    """Contact forces of a simulation, forces of stops, dry friction and loops, and residuals.
-
-    Attributes:
-        names: of the contacts.
-        force: of each contact in the step that ended at each time, along its normal and tangents
-            [N], (T, ..., contacts, 3).
-        joint_force: of stops, dry joint friction and loops, in this order, in the same
-            step [N or N·m], (T, ..., rows).
-        residuals: of all steps since the stored time before, (T, ..., 10): the worst, and sums of
-            energies, in the order of ``Residuals``; zero at the first.
-    """
+    """Contact forces of a simulation, forces of stops, dry friction and loops, and residuals."""
 
     names: tuple[str, ...]
+    """Of the contacts."""
     force: np.ndarray
+    """Of each contact in the step that ended at each time, along its normal and tangents [N], (T,
+    ..., contacts, 3)."""
     joint_force: np.ndarray
+    """Of stops, dry joint friction and loops, in this order, in the same step [N or N·m], (T, ...,
+    rows)."""
     residuals: np.ndarray
+    """Of all steps since the stored time before, (T, ..., 10): the worst, and sums of energies, in
+    the order of ``Residuals``; zero at the first."""
 
     @property
     def worst(self) -> Residuals:
@@ -153,42 +147,36 @@ class Notes:
 
 
 class PhaseResiduals(NamedTuple):
-    """Residuals of the equations and laws of phases: the worst.
-
-    Attributes:
-        velocity: of closed contacts along the normal, and of those that stick [m/s].
-        acceleration: of the same, under the forces that were found [m/s²].
-        cone: excess of friction over its cone [N].
-        pull: of a normal force [N].
-        penetration: [m].
-        opening: of loops and couplings [m or rad].
-        loss: energy lost in impacts so far [J].
-        problems: contact problems solved so far, to decide what comes next.
-    """
+    """Residuals of the equations and laws of phases: the worst."""
 
     velocity: float
+    """Of closed contacts along the normal, and of those that stick [m/s]."""
     acceleration: float
+    """Of the same, under the forces that were found [m/s²]."""
     cone: float
+    """Excess of friction over its cone [N]."""
     pull: float
+    """Of a normal force [N]."""
     penetration: float
+    """[m]."""
     opening: float
+    """Of loops and couplings [m or rad]."""
     loss: float
+    """Energy lost in impacts so far [J]."""
     problems: float
+    """Contact problems solved so far, to decide what comes next."""
 
 
 @dataclass(frozen=True)
 class PhaseHistory(ContactHistory):
-    """Contact forces, modes and residuals, with time first.
-
-    Attributes:
-        modes: what every contact does after each time: ``"apart"``, ``"touches"``, ``"sticks"`` or
-            ``"slides"``, (T, contacts).
-        place: points and normals of contacts that have different ones from time to time, those
-            between polyhedra, (T, contacts, 2, 3); None where the scene says where they are.
-    """
+    """Contact forces, modes and residuals, with time first."""
 
     modes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype="<U7"))
+    """What every contact does after each time: ``"apart"``, ``"touches"``, ``"sticks"`` or
+    ``"slides"``, (T, contacts)."""
     place: np.ndarray | None = None
+    """Points and normals of contacts that have different ones from time to time, those between
+    polyhedra, (T, contacts, 2, 3); None where the scene says where they are."""
 
     @property
     def worst(self):

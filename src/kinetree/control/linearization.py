@@ -245,15 +245,12 @@ def held_input(A, B, dt):
 
 @dataclass(frozen=True)
 class NonholonomicModel(LinearModel):
-    """``dx/dt = A x + B dtau`` for ``x = (dz, du)``: coordinates, and fewer velocities.
-
-    Attributes:
-        velocities: names of the joint variables whose velocities are ``u``.
-        G_u: ``dqd = G_u du``, for the change of velocity alone, (..., nv, len(velocities)).
-    """
+    """``dx/dt = A x + B dtau`` for ``x = (dz, du)``: coordinates, and fewer velocities."""
 
     velocities: tuple = ()
+    """Names of the joint variables whose velocities are ``u``."""
     G_u: Any = None
+    """``dqd = G_u du``, for the change of velocity alone, (..., nv, len(velocities))."""
 
 
 def linearize_nonholonomic(model, q, qd, tau, f_ext=None, *, independent=None) -> NonholonomicModel:

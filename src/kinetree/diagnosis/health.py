@@ -25,28 +25,25 @@ _ALL_DIGITS = 15.9
 
 @dataclass(frozen=True)
 class Health:
-    """Accuracy of the dynamics of a model at one state.
-
-    Attributes:
-        model: its name.
-        condition: condition number of the inertia matrix; with loops, along the motions that they
-            allow, in radians and lengths of the loops.
-        worst_chain: what a straight chain of as many equal links would have.
-        round_trip: relative error of accelerations after inverse and forward dynamics; infinite
-            where there are no accelerations, in a singular configuration.
-        digits_lost: decimal digits that rounding takes from inverse and from forward dynamics.
-        influence: relative change of accelerations per relative change of a body's inertia, by
-            name, the largest first.
-        causes: what costs digits, and what to do about it.
-    """
+    """Accuracy of the dynamics of a model at one state."""
 
     model: str
+    """Its name."""
     condition: float
+    """Condition number of the inertia matrix; with loops, along the motions that they allow, in
+    radians and lengths of the loops."""
     worst_chain: float
+    """What a straight chain of as many equal links would have."""
     round_trip: float
+    """Relative error of accelerations after inverse and forward dynamics; infinite where there are
+    no accelerations, in a singular configuration."""
     digits_lost: tuple
+    """Decimal digits that rounding takes from inverse and from forward dynamics."""
     influence: dict
+    """Relative change of accelerations per relative change of a body's inertia, by name, the
+    largest first."""
     causes: tuple
+    """What costs digits, and what to do about it."""
 
     @property
     def is_good(self) -> bool:

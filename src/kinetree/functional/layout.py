@@ -41,17 +41,14 @@ def layout(model):
 
 
 class Variable(NamedTuple):
-    """An entry of ``q`` or ``qd``.
-
-    Attributes:
-        name: the joint's, with its part where it has several, such as ``base.x``.
-        joint: name of the joint.
-        unit: of the position or velocity; ``1`` for entries of quaternions.
-    """
+    """An entry of ``q`` or ``qd``."""
 
     name: str
+    """The joint's, with its part where it has several, such as ``base.x``."""
     joint: str
+    """Name of the joint."""
     unit: str
+    """Of the position or velocity; ``1`` for entries of quaternions."""
 
     @property
     def is_turn(self) -> bool:

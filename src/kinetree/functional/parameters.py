@@ -31,28 +31,24 @@ _KINDS = ("gravity", "inertia", "mass", "placement", *DYNAMICS)
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a model.
-
-    Attributes:
-        name: as in the table above.
-        shape: of its array.
-        tangent: shape of the space in which it can change; equal to ``shape`` but for placements.
-        value: takes a model to the array it has there.
-        changes: takes a model and an array to what ``Model.replace`` takes, or a kind of joint
-            dynamics.
-        rates: takes an array to its rates along each tangent direction, (*shape, n).
-        conditions: takes a traced array to conditions that compiled code must check.
-        defect: takes an array of numbers to what is wrong with it, or None.
-    """
+    """A parameter of a model."""
 
     name: str
+    """As in the table above."""
     shape: tuple
+    """Of its array."""
     tangent: tuple
+    """Shape of the space in which it can change; equal to ``shape`` but for placements."""
     value: Callable
+    """Takes a model to the array it has there."""
     changes: Callable
+    """Takes a model and an array to what ``Model.replace`` takes, or a kind of joint dynamics."""
     rates: Callable
+    """Takes an array to its rates along each tangent direction, (*shape, n)."""
     conditions: Callable = lambda array: ()
+    """Takes a traced array to conditions that compiled code must check."""
     defect: Callable = lambda array: None
+    """Takes an array of numbers to what is wrong with it, or None."""
 
 
 def is_parameter(name) -> bool:

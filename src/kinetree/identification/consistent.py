@@ -21,18 +21,15 @@ from kinetree.spatial.pseudo_inertia import from_pseudo_inertia, pseudo_inertia
 
 @dataclass(frozen=True)
 class Possible:
-    """Parameters that a real mechanism can have.
-
-    Attributes:
-        parameters: of all bodies, then of the joints, (n,).
-        spread: ``D`` with ``D Dᵀ`` the covariance of their errors, the given model taken for a
-            measurement, (n, ...).
-        model: the given model with the inertias found.
-    """
+    """Parameters that a real mechanism can have."""
 
     parameters: np.ndarray
+    """Of all bodies, then of the joints, (n,)."""
     spread: np.ndarray
+    """``D`` with ``D Dᵀ`` the covariance of their errors, the given model taken for a measurement,
+    (n, ...)."""
     model: Model
+    """The given model with the inertias found."""
 
 
 def possible_parameters(model, base, A, b, regularisation):

@@ -28,23 +28,20 @@ _SLACK_OF_LOOPS = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 @dataclass(eq=False)
 class Found:
-    """The best configurations so far, one row for each target.
-
-    Attributes:
-        q: configurations, (n, nq).
-        cost: squares of the scaled errors, (n,).
-        error: norms of the errors [m, rad], (n,); larger than the tolerance while loops are open.
-        iterations: how many there were, (n,).
-        attempts: number of the attempt that ``q`` comes from, (n,).
-        wide: whether to use the code for batches, even for one target.
-    """
+    """The best configurations so far, one row for each target."""
 
     q: np.ndarray
+    """Configurations, (n, nq)."""
     cost: np.ndarray
+    """Squares of the scaled errors, (n,)."""
     error: np.ndarray
+    """Norms of the errors [m, rad], (n,); larger than the tolerance while loops are open."""
     iterations: np.ndarray
+    """How many there were, (n,)."""
     attempts: np.ndarray
+    """Number of the attempt that ``q`` comes from, (n,)."""
     wide: bool
+    """Whether to use the code for batches, even for one target."""
 
     @classmethod
     def nothing(cls, q, wide):

@@ -13,43 +13,36 @@ from kinetree.integration.manifold import local_rate, move
 
 @dataclass(frozen=True)
 class Tableau:
-    """An explicit Runge–Kutta method: Butcher's array.
-
-    Attributes:
-        name: what it is called.
-        order: of the solution.
-        c: times of the stages, as fractions of the step.
-        a: rows of the lower triangle; row i has i entries.
-        b: weights of the stages in the result.
-        b_embedded: weights of another result, for the error estimate; may be empty.
-        embedded_order: its order.
-        dense: for each stage, coefficients of θ, θ², ... of its weight at the fraction θ of the
-            step; may be empty — RBDA (11.45)–(11.51).
-    """
+    """An explicit Runge–Kutta method: Butcher's array."""
 
     name: str
+    """What it is called."""
     order: int
+    """Of the solution."""
     c: tuple
+    """Times of the stages, as fractions of the step."""
     a: tuple
+    """Rows of the lower triangle; row i has i entries."""
     b: tuple
+    """Weights of the stages in the result."""
     b_embedded: tuple = ()
+    """Weights of another result, for the error estimate; may be empty."""
     embedded_order: int = 0
+    """Its order."""
     dense: tuple = ()
+    """For each stage, coefficients of θ, θ², ... of its weight at the fraction θ of the step; may
+    be empty — RBDA (11.45)–(11.51)."""
 
 
 @dataclass(frozen=True)
 class ExplicitRungeKutta(Integrator):
-    """An explicit Runge–Kutta method in local coordinates, after Munthe-Kaas.
-
-    Attributes:
-        tableau: its coefficients.
-        looped: whether stages are a loop in compiled code, which then has the equation of motion
-            once and not once for every stage: for mechanisms whose equation is long, where it is
-            not called.
-    """
+    """An explicit Runge–Kutta method in local coordinates, after Munthe-Kaas."""
 
     tableau: Tableau
+    """Its coefficients."""
     looped: bool = False
+    """Whether stages are a loop in compiled code, which then has the equation of motion once and
+    not once for every stage: for mechanisms whose equation is long, where it is not called."""
 
     def __post_init__(self):
         for name in ("name", "order"):

@@ -175,12 +175,10 @@ class PrescribedField(Field):
     Joint forces that a caller holds during a step are ignored for these joints: their drives take
     their place.
     Springs, dampers, friction and other forces act on them as on all joints.
-
-    Attributes:
-        prescription: the prescribed joints.
     """
 
     prescription: Prescription = None  # pyright: ignore[reportAssignmentType]
+    """The prescribed joints."""
 
     def driven(self, model, t, q, qd, tau):
         """Joint forces of the controller or of actuators; none on prescribed joints, (..., nv)."""

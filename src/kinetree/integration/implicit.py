@@ -23,12 +23,10 @@ class ImplicitMidpoint(Integrator):
     With ``v`` the mean of the two velocities, the step goes from ``q`` to ``integrate(q, h v)``
     through ``integrate(q, h/2 v)``, where the equation of motion holds. A-stable and symmetric in
     time: steps do not decay on their own, nor grow, however stiff the springs are.
-
-    Attributes:
-        iterations: Newton's steps, from the velocity at the start.
     """
 
     iterations: int = 4
+    """Newton's steps, from the velocity at the start."""
     name = "implicit_midpoint"
     order = 2
     differentiates = True
@@ -357,12 +355,10 @@ class VariationalMidpoint(Integrator):
     belong to a symmetry of the mechanism, such as linear and angular momentum of one that floats
     freely, are conserved to rounding error, whatever the step. Other forces enter by the principle
     of d'Alembert, taken in the middle of the step.
-
-    Attributes:
-        iterations: Newton's steps, from the velocity at the start.
     """
 
     iterations: int = 4
+    """Newton's steps, from the velocity at the start."""
     name = "variational"
     order = 2
     differentiates = True

@@ -119,18 +119,14 @@ def _end_rate(t, q):
 
 @dataclass(frozen=True)
 class Prescription:
-    """Prescribed joints and their motions.
-
-    Attributes:
-        joints: numbers of the joints, increasing.
-        names: their names.
-        motions: of each, a function of time [s] to its position, velocity and acceleration
-            variables.
-    """
+    """Prescribed joints and their motions."""
 
     joints: tuple[int, ...]
+    """Numbers of the joints, increasing."""
     names: tuple[str, ...]
+    """Their names."""
     motions: tuple
+    """Of each, a function of time [s] to its position, velocity and acceleration variables."""
 
     @property
     def traceable(self) -> bool:
@@ -349,14 +345,12 @@ class PrescribedSteps(Integrator):
 
     Its stages may be wrong about these joints, since a ``PrescribedField`` places them anew; what
     remains is the method applied to the other joints alone.
-
-    Attributes:
-        inner: the method.
-        prescription: the prescribed joints.
     """
 
     inner: Integrator
+    """The method."""
     prescription: Prescription
+    """The prescribed joints."""
 
     def __post_init__(self):
         for name in ("name", "order", "error_order", "differentiates", "solves", "closes"):

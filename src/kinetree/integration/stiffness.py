@@ -36,17 +36,14 @@ _SAMPLES = 64  # starts of a batch that are looked at
 
 
 class Fastest(NamedTuple):
-    """The motion that limits the step of an explicit method.
-
-    Attributes:
-        cause: the spring, damper or servo behind it, such as ``"the damper at joint 'elbow'"``.
-        time: in which it acts [s], ``1/|λ|``.
-        step: the longest stable one [s].
-    """
+    """The motion that limits the step of an explicit method."""
 
     cause: str
+    """The spring, damper or servo behind it, such as ``"the damper at joint 'elbow'"``."""
     time: float
+    """In which it acts [s], ``1/|λ|``."""
     step: float
+    """The longest stable one [s]."""
 
     def __str__(self):
         return f"{self.cause} acts within {seconds(self.time)}"

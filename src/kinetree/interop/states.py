@@ -45,25 +45,22 @@ class Follower(NamedTuple):
 
 @dataclass(frozen=True)
 class States:
-    """Conversion of joint vectors, (..., n), of one model.
-
-    Attributes:
-        model: kinetree's model.
-        library: for messages, such as ``"MuJoCo"``.
-        name: of the other model.
-        nq: number of its position variables.
-        nv: number of its velocity variables.
-        match: of ``model.uncoupled`` to lists of ``Pair`` and ``Follower``.
-        settle: of a pair, the other's positions and kinetree's to the latter, checked.
-    """
+    """Conversion of joint vectors, (..., n), of one model."""
 
     model: Model
+    """The model of kinetree."""
     library: str
+    """For messages, such as ``"MuJoCo"``."""
     name: str
+    """Of the other model."""
     nq: int
+    """Number of its position variables."""
     nv: int
+    """Number of its velocity variables."""
     match: Callable[[Model], tuple[list[Pair], list[Follower]]]
+    """Of ``model.uncoupled`` to lists of ``Pair`` and ``Follower``."""
     settle: Callable
+    """Of a pair, the other's positions and kinetree's to the latter, checked."""
 
     def to_position(self, q):
         """The other's positions."""

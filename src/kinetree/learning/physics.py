@@ -22,23 +22,20 @@ from kinetree.simulation.setup import Setup, composed
 
 @dataclass(frozen=True)
 class Physics:
-    """Steps of a mechanism.
-
-    Attributes:
-        field: what moves it.
-        method: the integrator, where nothing is rigid.
-        contact: the step of rigid contact, or None.
-        dt: length of a step [s].
-        rows: forces of rigid contact, of stops and dry friction, that steps carry on.
-        names: of the contacts.
-    """
+    """Steps of a mechanism."""
 
     field: Field
+    """What moves it."""
     method: Integrator
+    """The integrator, where nothing is rigid."""
     contact: ContactStep | None
+    """The step of rigid contact, or None."""
     dt: float
+    """Length of a step [s]."""
     rows: int
+    """Forces of rigid contact, of stops and dry friction, that steps carry on."""
     names: tuple = ()
+    """Of the contacts."""
 
     def __call__(self, model, t, q, qd, tau, force, friction=None):
         """State, forces of the rows, and the largest error of a velocity at a contact [m/s].

@@ -37,33 +37,30 @@ FRICTION = "friction"
 
 @dataclass(frozen=True, eq=False)
 class ControlStep:
-    """The text of a control step.
-
-    Attributes:
-        model: the mechanism.
-        physics: steps of it.
-        kernels: of the task, by role.
-        shapes: of the states of a world, by name.
-        arguments: shapes of arrays that do not change by themselves, by name.
-        parameters: names of values, by the parameter of the model that they are.
-        actions: size of an action.
-        limits: least and largest action.
-        decimation: steps of the mechanics in a control step.
-        episode: control steps after which an episode is truncated, or None.
-        delay: least and largest delay of actions [steps of the mechanics].
-    """
+    """The text of a control step."""
 
     model: Any
+    """The mechanism."""
     physics: Physics
+    """Steps of it."""
     kernels: dict
+    """Of the task, by role."""
     arguments: dict
+    """Shapes of arrays that do not change by themselves, by name."""
     parameters: dict
+    """Names of values, by the parameter of the model that they are."""
     actions: int
+    """Size of an action."""
     limits: tuple
+    """Least and largest action."""
     decimation: int
+    """Steps of the mechanics in a control step."""
     episode: int | None
+    """Control steps after which an episode is truncated, or None."""
     delay: tuple
+    """Least and largest delay of actions [steps of the mechanics]."""
     shapes: dict = field(default_factory=dict)
+    """Of the states of a world, by name."""
 
     @property
     def history(self) -> int:

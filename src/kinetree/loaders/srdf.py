@@ -45,27 +45,24 @@ _ROOTS: dict[str, Any] = {"floating": Free, "planar": Planar, "fixed": Fixed}
 
 @dataclass
 class Semantics:
-    """What an SRDF file says, by names of the URDF file.
-
-    Attributes:
-        pairs: links that may touch, or shall not.
-        groups: joints with a common name.
-        frames: name and link of each end effector that adds a frame, with its node.
-        states: name, group and positions of joints, by name, of each group state, with its node.
-        root: joint between the world and the root link, None where nothing is said.
-        root_name: name of it.
-        world: name of the world.
-        passive: names of joints without actuators, with the node that says so.
-    """
+    """What an SRDF file says, by names of the URDF file."""
 
     pairs: tuple[ContactPair, ...] = ()
+    """Links that may touch, or shall not."""
     groups: tuple[Group, ...] = ()
+    """Joints with a common name."""
     frames: list[tuple[str, str, Node]] = field(default_factory=list)
+    """Name and link of each end effector that adds a frame, with its node."""
     states: list[tuple[str, str, dict, Node]] = field(default_factory=list)
+    """Name, group and positions of joints, by name, of each group state, with its node."""
     root: Any = None
+    """Joint between the world and the root link, None where nothing is said."""
     root_name: str = "root_joint"
+    """Name of it."""
     world: str = "world"
+    """Name of the world."""
     passive: dict[str, Node] = field(default_factory=dict)
+    """Names of joints without actuators, with the node that says so."""
 
 
 def read_srdf(

@@ -53,19 +53,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Array:
-    """An array argument.
-
-    Attributes:
-        shape: shape of one sample: whole numbers, names of attributes of the model, or functions
-            of the model and the options.
-        check: takes the model, the array and its name, and raises for numbers that make no sense;
-            None where the shape says it all.
-        is_configuration: whether it has quaternions whose length compiled code must check.
-    """
+    """An array argument."""
 
     shape: tuple
+    """Shape of one sample: whole numbers, names of attributes of the model, or functions of the
+    model and the options."""
     check: Callable[[Any, Any, str], Any] | None = None
+    """Takes the model, the array and its name, and raises for numbers that make no sense; None
+    where the shape says it all."""
     is_configuration: bool = False
+    """Whether it has quaternions whose length compiled code must check."""
 
 
 CONFIGURATION = Array(("nq",), as_configuration, is_configuration=True)
@@ -131,48 +128,45 @@ DEFINITIONS: dict[str, "Quantity"] = {}
 
 @dataclass(eq=False)
 class Quantity:
-    """A quantity of a model, see ``quantity``.
-
-    Attributes:
-        name: name of the public function.
-        signature: of the public function.
-        shape: shape of one result, as in ``Array``; or a function of the model and the options
-            that returns it.
-        algorithms: functions of the model, the required arrays in order, and all else by name; the
-            first is the reference, the one with the fewest operations is compiled.
-        needs: functions of the model and the name that raise where the quantity is undefined.
-        arrays: array arguments that mean something else than in ``ARRAYS``, or are not there.
-        read: functions of the model and a value, by the name of an argument: they make what is
-            compiled of what callers write.
-        check: function of the model and all arguments, a dict, that raises for what does not fit
-            together; called before a kernel is built.
-        selects: arguments that choose a way other than this one, unless they are None.
-        suits: whether an algorithm is worth tracing for a model.
-        inverts_inertia: whether it is undefined where the inertia matrix is singular.
-        general: whether the first algorithm can be recorded once for every robot, see
-            ``kinetree.model.general``; or a function of the options that returns a text of the
-            model and arrays that can be, or None.
-        general_for: whether that serves a model with some options.
-        calls: function of the model that returns an algorithm which calls kernels of other
-            quantities, by ``called``, or None: general code where no text can be recorded.
-        called: what messages call it, if not by its name.
-    """
+    """A quantity of a model, see ``quantity``."""
 
     name: str
+    """Name of the public function."""
     signature: inspect.Signature
+    """Of the public function."""
     shape: Any
+    """Shape of one result, as in ``Array``; or a function of the model and the options that returns
+    it."""
     algorithms: tuple[Callable, ...]
+    """Functions of the model, the required arrays in order, and all else by name; the first is the
+    reference, the one with the fewest operations is compiled."""
     needs: tuple[Callable, ...] = ()
+    """Functions of the model and the name that raise where the quantity is undefined."""
     arrays: dict[str, Array] = field(default_factory=dict)
+    """Array arguments that mean something else than in ``ARRAYS``, or are not there."""
     read: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    """Functions of the model and a value, by the name of an argument: they make what is compiled of
+    what callers write."""
     check: Callable[[Any, dict], None] | None = None
+    """Function of the model and all arguments, a dict, that raises for what does not fit together;
+    called before a kernel is built."""
     selects: tuple[str, ...] = ()
+    """Arguments that choose a way other than this one, unless they are None."""
     suits: Callable[[Any, Callable], bool] = lambda model, algorithm: True
+    """Whether an algorithm is worth tracing for a model."""
     inverts_inertia: bool = False
+    """Whether it is undefined where the inertia matrix is singular."""
     general: bool | Callable[[dict], Callable | None] = False
+    """Whether the first algorithm can be recorded once for every robot, see
+    ``kinetree.model.general``; or a function of the options that returns a text of the model and
+    arrays that can be, or None."""
     general_for: Callable[[Any, dict], bool] = lambda model, options: True
+    """Whether that serves a model with some options."""
     calls: Callable[[Any], Callable | None] | None = None
+    """Function of the model that returns an algorithm which calls kernels of other quantities, by
+    ``called``, or None: general code where no text can be recorded."""
     called: str = ""
+    """What messages call it, if not by its name."""
 
     def __post_init__(self):
         self.called = self.called or self.name

@@ -35,34 +35,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Feature:
-    """Something that a simulation may have.
-
-    Attributes:
-        title: in the documentation.
-        found: how an error calls it in a setup; "" for setups without it.
-    """
+    """Something that a simulation may have."""
 
     title: str
+    """In the documentation."""
     found: Callable[[Setup], str]
+    """How an error calls it in a setup; "" for setups without it."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two features that do not go together.
-
-    Attributes:
-        first: the one that cannot do it.
-        second: what it cannot do.
-        reason: why, in Markdown.
-        instead: what to do instead.
-        error: class of the error.
-    """
+    """Two features that do not go together."""
 
     first: Feature
+    """The one that cannot do it."""
     second: Feature
+    """What it cannot do."""
     reason: str
+    """Why, in Markdown."""
     instead: str
+    """What to do instead."""
     error: type[KinetreeError]
+    """Class of the error."""
 
     def message(self, setup: Setup) -> str:
         """What the error says; "" for setups that do not have both features."""

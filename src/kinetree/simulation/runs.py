@@ -228,16 +228,14 @@ class Tolerance:
     """How large the error of a step may be: ``atol + rtol`` times the size, for each variable.
 
     The size of a joint position that is not a plain number, such as an orientation, is one.
-
-    Attributes:
-        rtol: relative to the size of positions and velocities.
-        atol: in addition [m, rad, m/s, rad/s].
-        longest: longest step [s].
     """
 
     rtol: float
+    """Relative to the size of positions and velocities."""
     atol: float
+    """In addition [m, rad, m/s, rad/s]."""
     longest: float = np.inf
+    """Longest step [s]."""
 
     def ratios(self, model, step):
         """Estimated errors over tolerated ones, of coordinates and velocities, (..., 2 nv)."""

@@ -47,39 +47,36 @@ from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces
 
 @dataclass(frozen=True)
 class Setup:
-    """What a simulation is made of.
-
-    Attributes:
-        function: that was called, ``"simulate"`` or one of rollouts.
-        model: the mechanism.
-        method: the integrator.
-        constraint: how loops are kept.
-        contact: as given, or None.
-        attached: what it adds to the simulation.
-        forces: of the user and of contact.
-        prescription: prescribed joints, or None.
-        t0: time at the start [s].
-        adaptive: whether steps are as long as their error allows.
-        batch: shape of the batch.
-        options: friction, limits and motors, as for ``effects_of``.
-        reason: why ``integrator="auto"`` is an implicit method, if it is.
-        servos: actuators whose forces follow the state while controls are held, or None.
-    """
+    """What a simulation is made of."""
 
     function: str
+    """That was called, ``"simulate"`` or one of rollouts."""
     model: Model
+    """The mechanism."""
     method: Integrator
+    """The integrator."""
     constraint: Any
+    """How loops are kept."""
     contact: Any
+    """As given, or None."""
     attached: Attached
+    """What it adds to the simulation."""
     forces: tuple
+    """Of the user and of contact."""
     prescription: Prescription | None
+    """Prescribed joints, or None."""
     t0: float = 0.0
+    """Time at the start [s]."""
     adaptive: bool = False
+    """Whether steps are as long as their error allows."""
     batch: tuple = ()
+    """Shape of the batch."""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Friction, limits and motors, as for ``effects_of``."""
     reason: str = ""
+    """Why ``integrator="auto"`` is an implicit method, if it is."""
     servos: Any = None
+    """Actuators whose forces follow the state while controls are held, or None."""
 
     @cached_property
     def effects(self) -> Effects:
@@ -228,21 +225,18 @@ def _require_numbers(model, function):
 
 @dataclass(frozen=True)
 class Effects:
-    """What the joints of a mechanism exert.
-
-    Attributes:
-        model: the mechanism.
-        passive: springs, dampers, smooth friction and stiff limits, which can be compiled; or None.
-        friction: exact friction, or None.
-        limits: rigid limits, or None.
-        drive: torque–speed curves, or None.
-    """
+    """What the joints of a mechanism exert."""
 
     model: Any
+    """The mechanism."""
     passive: Any
+    """Springs, dampers, smooth friction and stiff limits, which can be compiled; or None."""
     friction: Any
+    """Exact friction, or None."""
     limits: Any
+    """Rigid limits, or None."""
     drive: Any
+    """Torque–speed curves, or None."""
 
 
 def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effects:

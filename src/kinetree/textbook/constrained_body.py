@@ -173,15 +173,12 @@ def _solve(H, b):
 
 @dataclass(frozen=True)
 class Freedoms:
-    """Degrees of freedom of a constrained system.
-
-    Attributes:
-        position: dimension of the set of reachable configurations.
-        velocity: dimension of the set of allowed velocities; smaller if something rolls.
-    """
+    """Degrees of freedom of a constrained system."""
 
     position: int
+    """Dimension of the set of reachable configurations."""
     velocity: int
+    """Dimension of the set of allowed velocities; smaller if something rolls."""
 
 
 def freedoms(model, q) -> Freedoms:

@@ -45,25 +45,22 @@ class State(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """A world as ``kinetree.simulate`` and ``kinetree.rollout`` need it.
-
-    Attributes:
-        model: the whole world.
-        q: positions.
-        qd: velocities.
-        timestep: [s].
-        contact: the contact model.
-        joints: how dry friction and limits of joints are taken.
-        give: gives the numbers of each world to an ``EngineBatch``, of a batch that has some.
-    """
+    """A world as ``kinetree.simulate`` and ``kinetree.rollout`` need it."""
 
     model: Model
+    """The whole world."""
     q: np.ndarray
+    """Positions."""
     qd: np.ndarray
+    """Velocities."""
     timestep: float
+    """[s]."""
     contact: TimeStepping
+    """The contact model."""
     joints: tuple
+    """How dry friction and limits of joints are taken."""
     give: Any = None
+    """Gives the numbers of each world to an ``EngineBatch``, of a batch that has some."""
 
 
 class Whole:

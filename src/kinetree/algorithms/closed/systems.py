@@ -19,19 +19,16 @@ from kinetree.errors import ShapeError, SingularError
 
 @dataclass(frozen=True, eq=False)
 class Implicit:
-    """Equations that the motion satisfies.
-
-    Attributes:
-        K: constraint matrix ``∂φ/∂q``, (n_c, n).
-        k: right-hand side of ``K qdd = k``, (n_c,); zero by default.
-        rate: right-hand side of ``K qd = rate``, which is ``-∂φ/∂t``, (n_c,); zero by default.
-        error: the value of ``φ``, (n_c,); zero by default, and for nonholonomic rows.
-    """
+    """Equations that the motion satisfies."""
 
     K: np.ndarray
+    """Constraint matrix ``∂φ/∂q``, (n_c, n)."""
     k: np.ndarray = None  # type: ignore[assignment]  # None becomes zeros
+    """Right-hand side of ``K qdd = k``, (n_c,); zero by default."""
     rate: np.ndarray = None  # type: ignore[assignment]
+    """Right-hand side of ``K qd = rate``, which is ``-∂φ/∂t``, (n_c,); zero by default."""
     error: np.ndarray = None  # type: ignore[assignment]
+    """The value of ``φ``, (n_c,); zero by default, and for nonholonomic rows."""
 
     def __post_init__(self):
         _freeze(self, "K", 2)
@@ -98,17 +95,14 @@ class Implicit:
 
 @dataclass(frozen=True, eq=False)
 class Explicit:
-    """The motion as a function of independent variables ``y``.
-
-    Attributes:
-        G: ``∂γ/∂y``, (n, m).
-        g: bias of ``qdd = G ydd + g``, (n,); zero by default.
-        rate: bias of ``qd = G yd + rate``, which is ``∂γ/∂t``, (n,); zero by default.
-    """
+    """The motion as a function of independent variables ``y``."""
 
     G: np.ndarray
+    """``∂γ/∂y``, (n, m)."""
     g: np.ndarray = None  # type: ignore[assignment]  # None becomes zeros
+    """Bias of ``qdd = G ydd + g``, (n,); zero by default."""
     rate: np.ndarray = None  # type: ignore[assignment]
+    """Bias of ``qd = G yd + rate``, which is ``∂γ/∂t``, (n,); zero by default."""
 
     def __post_init__(self):
         _freeze(self, "G", 2)

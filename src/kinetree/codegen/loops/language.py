@@ -76,37 +76,31 @@ NO_ROW = -1
 
 @dataclass(frozen=True)
 class Domain:
-    """Things that have rows.
-
-    Attributes:
-        name: such as ``"bodies"``.
-        columns: integers of a row, each with what it refers to: the name of a domain, whose row it
-            is, or the name of an extent, along which it is the first entry.
-        grows: whether it is a list, which is empty at first.
-    """
+    """Things that have rows."""
 
     name: str
+    """Such as ``"bodies"``."""
     columns: dict[str, str] = field(default_factory=dict)
+    """Integers of a row, each with what it refers to: the name of a domain, whose row it is, or the
+    name of an extent, along which it is the first entry."""
     grows: bool = False
+    """Whether it is a list, which is empty at first."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """A table.
-
-    Attributes:
-        name: in places.
-        storage: ``"rows"``, ``"model"``, ``"argument"`` or ``"result"``.
-        domain: whose rows it has, for storages ``rows`` and ``model``; ``""`` for a single row.
-        axes: of an argument or result: sizes, or names of extents (``"q"``, ``"v"``, ``"b"``) whose
-            length is that of the robot. Of numbers of the model: their number. Rows have none: how
-            many numbers a row has depends on its kind.
-    """
+    """A table."""
 
     name: str
+    """In places."""
     storage: str
+    """``"rows"``, ``"model"``, ``"argument"`` or ``"result"``."""
     domain: str = ""
+    """Whose rows it has, for storages ``rows`` and ``model``; ``""`` for a single row."""
     axes: tuple = ()
+    """Of an argument or result: sizes, or names of extents (``"q"``, ``"v"``, ``"b"``) whose length
+    is that of the robot. Of numbers of the model: their number. Rows have none: how many numbers
+    a row has depends on its kind."""
 
 
 class Place(NamedTuple):
@@ -228,32 +222,29 @@ class Clear:
 
 @dataclass(frozen=True)
 class LoopProgram:
-    """Regions in order, and what they are about.
-
-    Attributes:
-        name: what is computed.
-        arguments: names of the tables that the caller gives, in call order.
-        results: names of the tables that the caller gets, in order.
-        domains: by name.
-        tables: by name.
-        body: the regions.
-        shared: for each domain the numbers, ``(table, k)``, that others than the row itself look at
-            or add to. They come first in a row, in this order, whatever its kind, so that the code
-            of a kind can be compiled alone.
-        rows: for each ``(domain, kind)`` all numbers of a row in order, the shared ones first. A
-            row is as long as this; the numbers of a sample lie side by side.
-        exposed: tables that nested walks look at, of which all numbers of a row are kept.
-    """
+    """Regions in order, and what they are about."""
 
     name: str
+    """What is computed."""
     arguments: tuple[str, ...]
+    """Names of the tables that the caller gives, in call order."""
     results: tuple[str, ...]
+    """Names of the tables that the caller gets, in order."""
     domains: dict[str, Domain]
+    """By name."""
     tables: dict[str, Declaration]
+    """By name."""
     body: tuple[Any, ...]
+    """The regions."""
     shared: dict[str, tuple] = field(default_factory=dict)
+    """For each domain the numbers, ``(table, k)``, that others than the row itself look at or add
+    to. They come first in a row, in this order, whatever its kind, so that the code of a kind
+    can be compiled alone."""
     rows: dict[tuple, tuple] = field(default_factory=dict)
+    """For each ``(domain, kind)`` all numbers of a row in order, the shared ones first. A row is as
+    long as this; the numbers of a sample lie side by side."""
     exposed: frozenset = frozenset()
+    """Tables that nested walks look at, of which all numbers of a row are kept."""
 
     @property
     def by_values(self) -> bool:
@@ -329,20 +320,17 @@ SINGLE = ""
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a domain, counted from 0.
-
-    Attributes:
-        count: how many there are.
-        columns: by name, integers of each row, (count,): a row of another domain, ``NO_ROW`` for
-            none, or the first entry along an axis of an argument.
-        kinds: those that occur; ``("",)`` for a domain without kinds.
-        kind: number of each row's kind among ``kinds``, (count,).
-    """
+    """The rows of a domain, counted from 0."""
 
     count: int
+    """How many there are."""
     columns: dict[str, Array] = field(default_factory=dict)
+    """By name, integers of each row, (count,): a row of another domain, ``NO_ROW`` for none, or the
+    first entry along an axis of an argument."""
     kinds: tuple = ("",)
+    """Those that occur; ``("",)`` for a domain without kinds."""
     kind: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Number of each row's kind among ``kinds``, (count,)."""
 
     @cached_property
     def kind_numbers(self) -> Array:
@@ -352,19 +340,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Data:
-    """One robot.
-
-    Attributes:
-        domains: rows by name of the domain; ``SINGLE`` has one, where the program asks for columns
-            that are the same for everything.
-        lengths: of axes by name: ``{"q": nq, "v": nv, "b": body_count}``.
-        numbers: by domain and name of a table of the model, (count, width); the width is that of
-            the table's declaration.
-    """
+    """One robot."""
 
     domains: dict[str, Rows]
+    """Rows by name of the domain; ``SINGLE`` has one, where the program asks for columns that are
+    the same for everything."""
     lengths: dict[str, int]
+    """Of axes by name: ``{"q": nq, "v": nv, "b": body_count}``."""
     numbers: dict[str, dict[str, Array]]
+    """By domain and name of a table of the model, (count, width); the width is that of the table's
+    declaration."""
 
     def rows(self, domain: str) -> Rows:
         """The rows of a domain; none where the robot does not have it."""

@@ -27,28 +27,25 @@ KIND, ROW, ANGLE, NUMBERS = range(4)
 
 @dataclass(frozen=True)
 class Plan:
-    """Where things are, for all robots; plain data.
-
-    Attributes:
-        domains: columns by domain: for each its name, what it refers to, and its first word.
-        numbers: names of the tables of the model, by domain.
-        extents: names of lengths that the robot has.
-        codes: for each piece of code the domains of the variables in scope.
-        chains: for each piece of code and variable None, or of a walk along a chain the number of
-            the variable where it starts, the columns to its first row, and its column.
-        arguments: names and axes of what the caller gives and gets.
-        lists: domains that grow: their records and counts are in the workspace.
-        alone: whether each sample runs by itself, since values decide which code runs next.
-    """
+    """Where things are, for all robots; plain data."""
 
     domains: dict
+    """Columns by domain: for each its name, what it refers to, and its first word."""
     numbers: dict
+    """Names of the tables of the model, by domain."""
     extents: list
+    """Names of lengths that the robot has."""
     codes: list
+    """For each piece of code the domains of the variables in scope."""
     chains: list
+    """For each piece of code and variable None, or of a walk along a chain the number of the
+    variable where it starts, the columns to its first row, and its column."""
     arguments: list
+    """Names and axes of what the caller gives and gets."""
     lists: list
+    """Domains that grow: their records and counts are in the workspace."""
     alone: bool
+    """Whether each sample runs by itself, since values decide which code runs next."""
 
     @cached_property
     def words(self) -> dict:

@@ -54,31 +54,28 @@ class Bone(NamedTuple):
 
 @dataclass(frozen=True)
 class Outline:
-    """Properties of a text; those of no text yet by default.
-
-    Attributes:
-        like: of tables that other rows look at or add to, which all kinds have alike: a value of
-            the type and shapes that their rows have.
-        varied: tables whose constants do not come back: others add to them, loops do, or a
-            walk along a chain sets them again for some rows.
-        crossing: tables that other rows look at, whatever their kind.
-        exposed: tables that nested walks look at, so that all of a row is kept.
-        unseen: tables that are stored to in other rows, but that nothing reads.
-        fused: numbers of the walks that go on with the walk before them.
-        stored: tables that walks set, each with the number of the walk.
-        skeleton: the regions, in the order of what is recorded; None for what does nothing.
-        first: whether this is the outline of the first recording.
-    """
+    """Properties of a text; those of no text yet by default."""
 
     like: dict = field(default_factory=dict)
+    """Of tables that other rows look at or add to, which all kinds have alike: a value of the type
+    and shapes that their rows have."""
     varied: Any = field(default_factory=_All)
+    """Tables whose constants do not come back: others add to them, loops do, or a walk along a
+    chain sets them again for some rows."""
     crossing: frozenset = frozenset()
+    """Tables that other rows look at, whatever their kind."""
     exposed: frozenset = frozenset()
+    """Tables that nested walks look at, so that all of a row is kept."""
     unseen: frozenset = frozenset()
+    """Tables that are stored to in other rows, but that nothing reads."""
     fused: frozenset = frozenset()
+    """Numbers of the walks that go on with the walk before them."""
     stored: frozenset = frozenset()
+    """Tables that walks set, each with the number of the walk."""
     skeleton: tuple = ()
+    """The regions, in the order of what is recorded; None for what does nothing."""
     first: bool = True
+    """Whether this is the outline of the first recording."""
 
 
 @dataclass

@@ -239,7 +239,10 @@ def address_of(array: np.ndarray, at: Any = ctypes.c_size_t.from_address) -> int
 
 
 def local(element: str, *dims: int) -> np.ndarray:
-    """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined."""
+    """A new array on the stack, ``element`` being ``"float"`` or ``"int"``; contents undefined.
+
+    ``low, high = local("float", 2, 3)`` makes two arrays of three numbers.
+    """
     return np.full(dims, math.nan if element == "float" else -(2**62), _DTYPES[_NUMBERS[element]])
 
 

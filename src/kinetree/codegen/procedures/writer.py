@@ -18,6 +18,7 @@ from kinetree.codegen.procedures.language import (
     DATA,
     INT,
     ArrayType,
+    builtin,
     is_record,
     spelled,
 )
@@ -217,6 +218,9 @@ class _Writer(Functions):
             both: Any = [[ast.Assign(s.targets, each)] for each in (s.value.body, s.value.orelse)]
             self.s_If(ast.If(s.value.test, *both))
             return
+        if isinstance(first, ast.Tuple) and self.calls_local(s.value):
+            self.several_arrays(first.elts, s.value)
+            return
         value = self.any(s.value)
         for target in s.targets:
             if isinstance(target, ast.Tuple):
@@ -226,6 +230,19 @@ class _Writer(Functions):
                     self.assign(each, x)
             else:
                 self.assign(target, value, s.value)
+
+    def calls_local(self, e):
+        """Whether an expression is a call of ``local``."""
+        name = e.func.id if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) else ""
+        return builtin(self.procedure.find(name)) == "local"
+
+    def several_arrays(self, targets, e):
+        """``a, b = local("float", 2, 3)``: a place of its own for each, as for two calls."""
+        element, count, *dims = e.args
+        if self.static(count) != len(targets):
+            raise self.fail(f"{ast.unparse(e)} for {len(targets)} names")
+        for target in targets:
+            self.assign(target, self.any(ast.Call(e.func, [element, *dims], e.keywords)))
 
     def taken(self, e):
         """The value of an expression, which assignments to others do not change any more."""

@@ -45,30 +45,27 @@ _RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fas
 
 @dataclass(frozen=True)
 class Layout:
-    """How samples travel.
-
-    Attributes:
-        bytes: of the tiles of a warp, at most.
-        order: ``"created"``, ``"results"``, or None for the best one.
-        reuse: whether results may take the tiles of inputs.
-        ahead: whether a warp loads the inputs of its next samples while it computes; None where
-            it computes much and there is memory enough.
-        resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
-            what the compiler finds best, None for what the number of waiting values suggests.
-        longest: operations of a program whose results are cut into slices; beyond that it is
-            computed in parts.
-        part: operations of a part, about.
-        written: bytes of the tiles of a warp that writes what parts have left.
-    """
+    """How samples travel."""
 
     bytes: int = _BYTES
+    """Of the tiles of a warp, at most."""
     order: str | None = None
+    """``"created"``, ``"results"``, or None for the best one."""
     reuse: bool = True
+    """Whether results may take the tiles of inputs."""
     ahead: bool | None = None
+    """Whether a warp loads the inputs of its next samples while it computes; None where it computes
+    much and there is memory enough."""
     resident: int | None = None
+    """Blocks of the largest size that a multiprocessor must have registers for; 0 for what the
+    compiler finds best, None for what the number of waiting values suggests."""
     longest: int = _LONGEST
+    """Operations of a program whose results are cut into slices; beyond that it is computed in
+    parts."""
     part: int = _PART
+    """Operations of a part, about."""
     written: int = _WRITTEN
+    """Bytes of the tiles of a warp that writes what parts have left."""
 
     def results(self, program, dtype) -> int:
         """Numbers of a sample's results that there is room for."""
@@ -83,22 +80,19 @@ samples travel by is better left to the cache that the spilled ones are in."""
 
 @dataclass(frozen=True)
 class Whole:
-    """What an entry point computes a part of.
-
-    Attributes:
-        outputs: all of them, as ``Argument``s.
-        slices: for each output of the program the name of the whole one and the number of it that
-            the slice begins with.
-        work: numbers of a sample in the workspace; 0 where there is none.
-        left: places in the workspace of what the program's output ``LEFT`` consists of.
-        status: place in the workspace for NaN where something is wrong with a sample.
-    """
+    """What an entry point computes a part of."""
 
     outputs: tuple
+    """All of them, as ``Argument``s."""
     slices: dict
+    """For each output of the program the name of the whole one and the number of it that the slice
+    begins with."""
     work: int = 0
+    """Numbers of a sample in the workspace; 0 where there is none."""
     left: tuple = ()
+    """Places in the workspace of what the program's output ``LEFT`` consists of."""
     status: int | None = None
+    """Place in the workspace for NaN where something is wrong with a sample."""
 
 
 def render(program, dtype="float64", layout=None, whole=None) -> CudaText:

@@ -16,21 +16,18 @@ _UNIT = 32  # numbers of a result that stay together
 
 @dataclass(frozen=True)
 class _Slice:
-    """Consecutive numbers of a result.
-
-    Attributes:
-        output: number of the result.
-        start: number of it that the slice begins with.
-        step: numbers of the result.
-        slots: places in the workspace of what is not zero.
-        places: for each number which of those it is; 0 is zero.
-    """
+    """Consecutive numbers of a result."""
 
     output: int
+    """Number of the result."""
     start: int
+    """Number of it that the slice begins with."""
     step: int
+    """Numbers of the result."""
     slots: tuple
+    """Places in the workspace of what is not zero."""
     places: tuple
+    """For each number which of those it is; 0 is zero."""
 
 
 def render_assembly(parts, whole, dtype, layout) -> CudaText:

@@ -227,17 +227,14 @@ def _runs(angles):
 
 @dataclass(frozen=True)
 class CudaText:
-    """CUDA C.
-
-    Attributes:
-        text: the whole of it.
-        shared: bytes of shared memory for each 32 threads of a block.
-        ahead: whether warps load ahead, so that there should be no more of them than fit.
-    """
+    """CUDA C."""
 
     text: str
+    """The whole of it."""
     shared: int
+    """Bytes of shared memory for each 32 threads of a block."""
     ahead: bool
+    """Whether warps load ahead, so that there should be no more of them than fit."""
 
 
 def head(dtype, shared) -> str:

@@ -31,16 +31,13 @@ _TILE = 16  # numbers of a row that are turned over at a time
 
 @dataclass(frozen=True)
 class LoopLayout:
-    """How samples travel.
-
-    Attributes:
-        place: what is in shared memory, one of ``PLACES``; None for what suits the robot.
-        resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
-            what the compiler finds best.
-    """
+    """How samples travel."""
 
     place: str | None = None
+    """What is in shared memory, one of ``PLACES``; None for what suits the robot."""
     resident: int = 0
+    """Blocks of the largest size that a multiprocessor must have registers for; 0 for what the
+    compiler finds best."""
 
 
 def room(place, rows, arguments, dtype):

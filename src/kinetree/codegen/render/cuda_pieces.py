@@ -20,15 +20,12 @@ from kinetree.expr.node import LEAVES
 
 @dataclass(frozen=True)
 class Pieces:
-    """A program as CUDA C.
-
-    Attributes:
-        texts: ``CudaText``s that compute it together, one after the other.
-        work: numbers of a sample in the workspace that they share.
-    """
+    """A program as CUDA C."""
 
     texts: tuple[CudaText, ...]
+    """``CudaText``s that compute it together, one after the other."""
     work: int = 0
+    """Numbers of a sample in the workspace that they share."""
 
 
 def render_pieces(program, dtype="float64", layout=None) -> Pieces:

@@ -22,17 +22,14 @@ _SHARED_BY = 4  # threads that may find their numbers in the same bank
 
 @dataclass(frozen=True)
 class Tile:
-    """Rows of one argument.
-
-    Attributes:
-        size: numbers of a row.
-        step: numbers from row to row in device memory.
-        start: numbers before the first row there.
-    """
+    """Rows of one argument."""
 
     size: int
+    """Numbers of a row."""
     step: int
+    """Numbers from row to row in device memory."""
     start: int = 0
+    """Numbers before the first row there."""
 
     @property
     def is_slice(self):
@@ -73,15 +70,12 @@ def tiles(arguments, most):
 
 @dataclass(frozen=True)
 class Kept:
-    """Results of which only what is not zero is in shared memory.
-
-    Attributes:
-        tables: for each result, by name, which kept number each of its numbers is; 0 is zero.
-        first: kept number by place ``(name, offset)``, for one place of each.
-    """
+    """Results of which only what is not zero is in shared memory."""
 
     tables: dict
+    """For each result, by name, which kept number each of its numbers is; 0 is zero."""
     first: dict
+    """Kept number by place ``(name, offset)``, for one place of each."""
 
     @property
     def count(self):

@@ -18,23 +18,20 @@ KIND, ROW, NUMBERS, COLUMNS = range(4)
 
 @dataclass(frozen=True)
 class TablePlan:
-    """Where things are in a robot's tables.
-
-    Attributes:
-        columns: for each domain its columns: name -> what it refers to, and its first word.
-        numbers: for each domain its tables of the model: name -> where it begins, how many.
-        kinds: names of the kinds of each domain that the text has cases for, in order.
-        widths: for each domain the numbers of a row in the workspace, kind after kind.
-        extents: names of lengths that the robot has.
-        lists: domains that grow.
-    """
+    """Where things are in a robot's tables."""
 
     columns: dict
+    """For each domain its columns: name -> what it refers to, and its first word."""
     numbers: dict
+    """For each domain its tables of the model: name -> where it begins, how many."""
     kinds: dict
+    """Names of the kinds of each domain that the text has cases for, in order."""
     widths: dict
+    """For each domain the numbers of a row in the workspace, kind after kind."""
     extents: list
+    """Names of lengths that the robot has."""
     lists: list
+    """Domains that grow."""
 
     @cached_property
     def header(self) -> dict:

@@ -256,8 +256,7 @@ def corners_box(
     shapes: Shapes, i: int, j: int, margin: float, near: float, touch: Touch, n: int
 ) -> int:
     """Corners of one box that are nearest to a corner or an edge of the other, which is apart."""
-    x = local("float", 3)
-    out = local("float", 3)
+    x, out = local("float", 2, 3)
     distance = local("float", 16)
     best = 1e300
     for c in range(16):

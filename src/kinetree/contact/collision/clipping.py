@@ -77,11 +77,9 @@ def clip_faces(
     Returns:
         How many points there are then; n where the faces do not meet, seen along the normal.
     """
-    u = local("float", 3)
-    w = local("float", 3)
+    u, w = local("float", 2, 3)
     axes_across(normal, u, w)
-    a = local("float", 32, 3)
-    b = local("float", 32, 3)
+    a, b = local("float", 2, 32, 3)
     origin = face_a[0]
     size = 0.0
     for k in range(na):

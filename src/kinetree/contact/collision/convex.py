@@ -67,15 +67,10 @@ def nearest(
     first to the second, or zero. In ``near`` are the unit normal from the first to the second,
     the gap, and a point of each.
     """
-    W = local("float", 4, 3)
-    A = local("float", 4, 3)
-    B = local("float", 4, 3)
+    W, A, B = local("float", 3, 4, 3)
     at = local("int", 4, 2)
     weight = local("float", 4)
-    v = local("float", 3)
-    n = local("float", 3)
-    a = local("float", 3)
-    b = local("float", 3)
+    v, n, a, b = local("float", 4, 3)
     ra = round_of(shapes, i)
     rb = round_of(shapes, j)
     scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
@@ -89,8 +84,7 @@ def nearest(
     status = APART
     gap = 0.0
     best = local("float", 9)
-    first = local("float", 3)
-    second = local("float", 3)
+    first, second = local("float", 2, 3)
     hint = local("int", 2)
     for attempt in range(2):
         m = gjk(
@@ -179,8 +173,7 @@ def nearest(
 def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points where two convex shapes are within ``margin``: how many there are then."""
     corners = local("float", 6, 3)
-    o = local("float", 3)
-    way = local("float", 3)
+    o, way = local("float", 2, 3)
     near = local("float", 10)
     P = shapes.pose[i]
     o[:] = P[3::4]
@@ -209,8 +202,7 @@ def patch(
 
     Given how they are nearest; at least the nearest points themselves.
     """
-    face_a = local("float", 16, 3)
-    face_b = local("float", 16, 3)
+    face_a, face_b = local("float", 2, 16, 3)
     normal = local("float", 3)
     normal[:] = near[:3]
     back = -near[:3]

@@ -121,7 +121,7 @@ def numbers_of(model, name) -> list[int]:
     if not found:
         known = (*names_of(model).own, *model.body_names[1:])
         raise UnknownNameError(
-            f"no shape, link, frame or body with shapes is called {name!r}"
+            f"no shape, link, frame or body with shapes is called {name!r}; "
             f"{did_you_mean(name, known)}"
         )
     return found
@@ -258,8 +258,7 @@ def pair_distance(
     """How two shapes are nearest, the lower kind first; numbers as in ``nearest``, in the world."""
     a = shapes.kind[i]
     b = shapes.kind[j]
-    o = local("float", 3)
-    way = local("float", 3)
+    o, way = local("float", 2, 3)
     corners = local("float", 6, 3)
     of = j if a == PLANE else i
     o[:] = shapes.pose[of, 3::4]
@@ -294,9 +293,7 @@ def pair_distance(
 @procedure
 def into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[10]"):
     """Nearest points moved into their shapes, where they missed them at the border of a face."""
-    a = local("float", 3)
-    b = local("float", 3)
-    n = local("float", 3)
+    a, b, n = local("float", 3, 3)
     n[:] = near[:3]
     a[:] = near[4:7]
     for _ in range(8):
@@ -400,9 +397,7 @@ def over_field(
     is all below the ground, the way straight up to it counts.
     """
     P = shapes.pose[j]
-    o = local("float", 3)
-    p = local("float", 3)
-    x = local("float", 3)
+    o, p, x = local("float", 3, 3)
     down = -P[2::4]
     o[:] = P[3::4]
     support(shapes, i, corners, o, down, -1, p)
@@ -440,10 +435,7 @@ def to_mesh(
 ) -> int:
     """A convex shape, or another mesh, and the nearest triangle of a mesh."""
     stack = local("int", 256, 2)
-    low = local("float", 3)
-    high = local("float", 3)
-    way = local("float", 3)
-    normal = local("float", 3)
+    low, high, way, normal = local("float", 4, 3)
     found = local("float", 10)
     mesh = shapes.kind[i] == TRIANGLES
     best = far

@@ -209,17 +209,13 @@ def epa(
     The simplex of ``m`` corners comes from ``gjk``, ``a`` and ``b`` are the nearest points. Faces
     that are close to a curved surface are left to Newton's method, each of them.
     """
-    W = local("float", 512, 3)
-    A = local("float", 512, 3)
-    B = local("float", 512, 3)
+    W, A, B = local("float", 3, 512, 3)
     at = local("int", 512, 2)
     face = local("int", 1024, 3)
     normal = local("float", 1024, 3)
     offset = local("float", 1024)
     rim = local("int", 256, 2)
-    f = local("float", 3)
-    pa = local("float", 3)
-    pb = local("float", 3)
+    f, pa, pb = local("float", 3, 3)
     for k in range(m):
         W[k] = W4[k]
         A[k] = A4[k]

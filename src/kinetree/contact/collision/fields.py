@@ -73,12 +73,7 @@ def spline_weights(
 @procedure
 def ground(shapes: Shapes, j: int, x: float, y: float, s: "float[6]"):
     """Height, and derivatives by x, y, xx, xy, yy."""
-    w = local("float", 4)
-    wx = local("float", 4)
-    wxx = local("float", 4)
-    v = local("float", 4)
-    vy = local("float", 4)
-    vyy = local("float", 4)
+    w, wx, wxx, v, vy, vyy = local("float", 6, 4)
     n = shapes.data[j, 2]
     row = spline_weights(x, shapes.size[j, 0], shapes.data[j, 1], w, wx, wxx)
     column = spline_weights(y, shapes.size[j, 1], n, v, vy, vyy)
@@ -404,11 +399,9 @@ def settle_curve(
     """A contact on a curve from a start on: Newton's method in x, y and the parameter."""
     j = touch.second
     size = touch.size
-    p = local("float", 3)
-    q = local("float", 3)
+    p, q, r = local("float", 3, 3)
     g = local("float", 6)
     J = local("float", 3, 3)
-    r = local("float", 3)
     longest = spacing(shapes, j)
     s = start
     on_curve(rim, curve, s, p)

@@ -91,9 +91,8 @@ def on_triangle(
 @procedure
 def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float:
     """Point of a tetrahedron nearest to the origin, likewise; 0 where the origin is inside."""
-    other = local("float", 4)
+    other, volume = local("float", 2, 4)
     u = local("float", 3)
-    volume = local("float", 4)
     best = -1.0
     for p in range(4):
         # the face opposite to corner p: is the origin on the side of p?
@@ -155,9 +154,7 @@ def gjk(
     if v @ v == 0:
         v[0] = 1.0
     vv = 1e300
-    a = local("float", 3)
-    b = local("float", 3)
-    u = local("float", 3)
+    a, b, u = local("float", 3, 3)
     new = local("float", 4)
     scale = 0.0
     stuck = 0

@@ -149,12 +149,9 @@ def touch_triangle(
     Shape -2 is the triangle ``other_t`` of the mesh ``other``.
     """
     near = local("float", 10)
-    back = local("float", 3)
-    a = local("float", 3)
-    b = local("float", 3)
+    back, a, b = local("float", 3, 3)
     hint = local("int", 2)
-    face_a = local("float", 16, 3)
-    face_b = local("float", 16, 3)
+    face_a, face_b = local("float", 2, 16, 3)
     way = -normal
     hint[0] = -1
     hint[1] = -1
@@ -236,8 +233,7 @@ def spread(touch: Touch, start: int, n: int, most: int) -> int:
     Of every patch those stay that are farthest along eight directions, and the deepest one if it is
     deeper; patches with the deepest points come first where there are more than ``most`` in all.
     """
-    u = local("float", 3)
-    w = local("float", 3)
+    u, w = local("float", 2, 3)
     done = start
     while done < n:
         # the deepest point that is left, and all with its normal after it
@@ -297,12 +293,9 @@ def spread(touch: Touch, start: int, n: int, most: int) -> int:
 @procedure
 def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points where a convex shape and a triangle mesh are within ``margin``."""
-    low = local("float", 3)
-    high = local("float", 3)
+    low, high, normal, o = local("float", 4, 3)
     stack = local("int", 128)
     corners = local("float", 6, 3)
-    normal = local("float", 3)
-    o = local("float", 3)
     o[:] = shapes.pose[i, 3::4]
     box_in_shape(shapes, i, j, margin, low, high)
     size = shapes.radius[i]
@@ -337,10 +330,7 @@ def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Vertices of a triangle mesh within ``margin`` of a plane, those that span the patch."""
     P = shapes.pose[i]
-    up = local("float", 3)
-    d = local("float", 3)
-    o = local("float", 3)
-    p = local("float", 3)
+    up, d, o, p = local("float", 4, 3)
     stack = local("int", 128)
     up[:] = P[2::4]
     o[:] = P[3::4]
@@ -387,13 +377,9 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 @procedure
 def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points where two triangle meshes are within ``margin``."""
-    low = local("float", 3)
-    high = local("float", 3)
+    low, high, normal, other, o = local("float", 5, 3)
     stack = local("int", 256, 2)
     corners = local("float", 6, 3)
-    normal = local("float", 3)
-    other = local("float", 3)
-    o = local("float", 3)
     o[:] = shapes.pose[i, 3::4]
     size = min(shapes.radius[i], shapes.radius[j])
     start = n

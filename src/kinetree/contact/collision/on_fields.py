@@ -55,9 +55,7 @@ def edge_feet(
     shapes: Shapes, touch: Touch, L: "float[12]", a: "float[3]", b: "float[3]", feature: int
 ):
     """Contacts of an edge between two corners, given in the shape."""
-    o = local("float", 3)
-    p = local("float", 3)
-    q = local("float", 3)
+    o, p, q = local("float", 3, 3)
     curve = local("float", 9)
     o[:] = 0.0
     out_of_shape(L, o, a[0], a[1], a[2], p)
@@ -96,8 +94,7 @@ def round_feet(
     j = touch.second
     margin = touch.margin
     par = local("float", 16)
-    low = local("float", 2)
-    high = local("float", 2)
+    low, high = local("float", 2, 2)
     radius = shapes.size[touch.first, 0]
     par[:3] = L[2::4] * bottom + L[3::4]
     par[3:6] = L[2::4] * (top - bottom)
@@ -159,8 +156,7 @@ def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     i = touch.first
     j = touch.second
     par = local("float", 16)
-    low = local("float", 2)
-    high = local("float", 2)
+    low, high = local("float", 2, 2)
     par[:3] = L[3::4]
     view(par, 3, 3, 3)[:] = view(L, 0, 3, 4)[:, :3]
     par[12:15] = shapes.size[i] * shapes.size[i]
@@ -193,10 +189,8 @@ def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     touch.count = kept
     touch.size = size
     curve = local("float", 9)
-    f = local("float", 3)
-    corner = local("float", 3)
-    low = local("float", 2)
-    high = local("float", 2)
+    f, corner = local("float", 2, 3)
+    low, high = local("float", 2, 2)
     for end in range(2):
         z = h if end == 0 else -h
         for k in range(4):
@@ -221,12 +215,8 @@ def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
 def box_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     """Contacts of a box: corners, edges and faces of the sides that look down."""
     half = shapes.size[touch.first]
-    a = local("float", 3)
-    b = local("float", 3)
-    f = local("float", 3)
-    corner = local("float", 3)
-    low = local("float", 2)
-    high = local("float", 2)
+    a, b, f, corner = local("float", 4, 3)
+    low, high = local("float", 2, 2)
     for k in range(8):
         x = -half[0] if k % 2 == 1 else half[0]
         y = -half[1] if k // 2 % 2 == 1 else half[1]
@@ -264,12 +254,8 @@ def box_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
 def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
     """Contacts of a hull, likewise."""
     i = touch.first
-    o = local("float", 3)
-    f = local("float", 3)
-    p = local("float", 3)
-    corner = local("float", 3)
-    low = local("float", 2)
-    high = local("float", 2)
+    o, f, p, corner = local("float", 4, 3)
+    low, high = local("float", 2, 2)
     o[:] = 0.0
     start = touch.count
     first = shapes.data[i, 0]

@@ -52,8 +52,7 @@ def plane_sphere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n:
 def plane_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Up to two points, one for each end."""
     q, radius, half = shapes.pose[j], shapes.size[j, 0], shapes.size[j, 1]
-    up = local("float", 3)
-    m = local("float", 3)
+    up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
     for k in range(2):
         along = half if k == 0 else -half
@@ -68,8 +67,7 @@ def plane_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n
 def plane_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """The corners within the margin; of more than four, those of the lowest face."""
     q, half = shapes.pose[j], shapes.size[j]
-    up = local("float", 3)
-    m = local("float", 3)
+    up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
     x, y, z = m[0] * half[0], m[1] * half[1], m[2] * half[2]
     if height - abs(x) - abs(y) - abs(z) > margin:
@@ -106,8 +104,7 @@ def plane_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
     apart, stand for the disc that an upright cylinder rests on, RBDA Fig. 11.7.
     """
     q, radius, half = shapes.pose[j], shapes.size[j, 0], shapes.size[j, 1]
-    up = local("float", 3)
-    m = local("float", 3)
+    up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
     sine = sqrt(m[0] * m[0] + m[1] * m[1])
     drop, rise = radius * sine, half * abs(m[2])
@@ -140,8 +137,7 @@ def plane_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, 
 def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point: where the tangent plane is parallel to the plane."""
     radii = shapes.size[j]
-    up = local("float", 3)
-    m = local("float", 3)
+    up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
     x = radii * m
     drop = sqrt(x @ x)
@@ -164,8 +160,7 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     that way, four more are taken after tilts by half a right angle.
     """
     first, count = shapes.data[j, 0], shapes.data[j, 1]
-    up = local("float", 3)
-    m = local("float", 3)
+    up, m = local("float", 2, 3)
     height = height_over(shapes, i, j, up, m)
     limit = margin - height
     x, y, z = m[0], m[1], m[2]

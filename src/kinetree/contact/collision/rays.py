@@ -164,9 +164,7 @@ def ray_shape(
 ) -> float:
     """The smallest ``t`` below ``far`` at which a ray meets a shape, and the outward normal."""
     P = shapes.pose[i]
-    x = local("float", 3)
-    v = local("float", 3)
-    n = local("float", 3)
+    x, v, n = local("float", 3, 3)
     from_origin = p - P[3::4]
     into_shape(P, from_origin, x)
     into_shape(P, d, v)

@@ -205,11 +205,8 @@ def solve_normal(
 
     Returns 0: there is none; 1: a direction nearby; 2: the solution.
     """
-    bend_a = local("float", 3, 3)
-    bend_b = local("float", 3, 3)
-    ea = local("float", 3)
-    eb = local("float", 3)
-    m = local("float", 3)
+    bend_a, bend_b = local("float", 2, 3, 3)
+    ea, eb, m = local("float", 3, 3)
     last = 1.0
     for step in range(_STEPS):
         m[:] = -n
@@ -382,18 +379,11 @@ def refine(
     In: about the normal and the points, the simplex of ``m`` corners that they are of, the size
     of the shapes, and the ``most`` that the width can be.
     """
-    CA = local("float", 4, 3)
-    CB = local("float", 4, 3)
+    CA, CB = local("float", 2, 4, 3)
     na = different_corners(A, at, 0, m, CA)
     nb = different_corners(B, at, 1, m, CB)
-    d = local("float", 3)
-    pa = local("float", 3)
-    pb = local("float", 3)
-    sa = local("float", 3)
-    sb = local("float", 3)
-    start = local("float", 3)
-    standing = local("int", 2)
-    near = local("int", 2)
+    d, pa, pb, sa, sb, start = local("float", 6, 3)
+    standing, near = local("int", 2, 2)
     near[0] = at[0, 0]
     near[1] = at[0, 1]
     start[:] = n

@@ -31,17 +31,14 @@ _WORD = 2**32
 
 
 class ShapeTables(NamedTuple):
-    """The tables of a scene.
-
-    Attributes:
-        shapes: ``Shapes``.
-        special: ``Special``.
-        numbers: of the shapes in ``model.geometry``, (n,).
-    """
+    """The tables of a scene."""
 
     shapes: Shapes
+    """``Shapes``."""
     special: Special
+    """``Special``."""
     numbers: np.ndarray
+    """Of the shapes in ``model.geometry``, (n,)."""
 
 
 def shape_tables(scene) -> ShapeTables:

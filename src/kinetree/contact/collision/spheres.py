@@ -124,8 +124,7 @@ def put_inwards(
 def sphere_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """One point."""
     p, q, radius = shapes.pose[i], shapes.pose[j], shapes.size[i, 0]
-    x = local("float", 3)
-    out = local("float", 3)
+    x, out = local("float", 2, 3)
     seen_from(q, vector(p[3], p[7], p[11]), x)
     distance = out_of_box(x, shapes.size[j], out)
     if distance - radius > margin:

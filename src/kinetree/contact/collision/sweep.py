@@ -29,42 +29,39 @@ _STRIPS = 4  # entries of strips for every shape, at most
 
 @record
 class Pairs:
-    """Near pairs, what bodies move within the step, and what the sweep keeps between steps.
-
-    Attributes:
-        capacity: of ``near``.
-        axis: along which ``order`` is sorted; -1: not yet.
-        bounded: number of shapes in ``order``.
-        endless: number of planes and height fields, ``order[bounded:]``.
-        order: numbers of shapes.
-        motion: of the bodies until the end of the step: their spatial velocities in the world
-            times its length. Pairs that can meet on the way are near; zero: as they stand.
-        move: displacement of the centre of every shape and how far its points get around it.
-        box: grown boxes: low and high corner.
-        strip: first and last strip of every shape.
-        strip_first: where each strip begins in ``entry``.
-        entry: numbers of shapes.
-        row: boxes of one strip.
-        met: shapes of the strip whose boxes meet that of one of them.
-        near: the pairs, the lower number first, in order.
-        unsorted: as the sweep found them.
-    """
+    """Near pairs, what bodies move within the step, and what the sweep keeps between steps."""
 
     capacity: int
+    """Of ``near``."""
     axis: int
+    """Along which ``order`` is sorted; -1: not yet."""
     bounded: int
+    """Number of shapes in ``order``."""
     endless: int
+    """Number of planes and height fields, ``order[bounded:]``."""
     order: "int[:]"
+    """Numbers of shapes."""
     motion: "float[:, 6]"
+    """Of the bodies until the end of the step: their spatial velocities in the world times its
+    length. Pairs that can meet on the way are near; zero: as they stand."""
     move: "float[:, 4]"
+    """Displacement of the centre of every shape and how far its points get around it."""
     box: "float[:, 6]"
+    """Grown boxes: low and high corner."""
     strip: "int[:, 2]"
+    """First and last strip of every shape."""
     strip_first: "int[:]"
+    """Where each strip begins in ``entry``."""
     entry: "int[:]"
+    """Numbers of shapes."""
     row: "float[:, 5]"
+    """Boxes of one strip."""
     met: "int[:]"
+    """Shapes of the strip whose boxes meet that of one of them."""
     near: "int[:, 2]"
+    """The pairs, the lower number first, in order."""
     unsorted: "int[:, 2]"
+    """As the sweep found them."""
 
 
 def pair_tables(shapes, bodies, capacity=None) -> Pairs:

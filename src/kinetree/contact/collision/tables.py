@@ -124,68 +124,62 @@ class Special:
 
 @record
 class Touch:
-    """Points of one pair, of ``TOUCHES`` rows.
-
-    Attributes:
-        point: half-way across the gap, in the world.
-        normal: unit, from the first shape to the second.
-        gap: [m]; negative where they overlap.
-        feature: key of the point within the pair, stable from step to step.
-        count: how many there are so far; this and what follows serve height fields.
-        first: number of the convex shape.
-        second: number of the field.
-        margin: gaps up to which points count [m].
-        size: of the pair, for tolerances.
-    """
+    """Points of one pair, of ``TOUCHES`` rows."""
 
     point: "float[:, 3]"
+    """Half-way across the gap, in the world."""
     normal: "float[:, 3]"
+    """Unit, from the first shape to the second."""
     gap: "float[:]"
+    """[m]; negative where they overlap."""
     feature: "int[:]"
+    """Key of the point within the pair, stable from step to step."""
     count: int
+    """How many there are so far; this and what follows serve height fields."""
     first: int
+    """Number of the convex shape."""
     second: int
+    """Number of the field."""
     margin: float
+    """Gaps up to which points count [m]."""
     size: float
+    """Of the pair, for tolerances."""
 
 
 @record
 class Found:
-    """Contacts at one configuration.
-
-    Attributes:
-        count: how many there are.
-        capacity: rows of the arrays.
-        pairs: near pairs looked at.
-        first: shapes of the lower body.
-        second: shapes of the higher body.
-        bodies: of both.
-        feature: key of the point within the pair, stable from step to step.
-        point: half-way across the gap, in the world.
-        normal: unit, from first to second.
-        gap: [m], less what the surfaces are held apart.
-        apart: how far that is [m].
-        friction: sliding, torsion [m], rolling [m].
-        restitution: coefficient.
-        dim: 1 (no friction), 3, 4 (with torsion) or 6 (with rolling).
-        drift: velocity of the surface of the second against that of the first, in the world.
-    """
+    """Contacts at one configuration."""
 
     count: int
+    """How many there are."""
     capacity: int
+    """Rows of the arrays."""
     pairs: int
+    """Near pairs looked at."""
     first: "int[:]"
+    """Shapes of the lower body."""
     second: "int[:]"
+    """Shapes of the higher body."""
     bodies: "int[:, 2]"
+    """Of both."""
     feature: "int[:]"
+    """Key of the point within the pair, stable from step to step."""
     point: "float[:, 3]"
+    """Half-way across the gap, in the world."""
     normal: "float[:, 3]"
+    """Unit, from first to second."""
     gap: "float[:]"
+    """[m], less what the surfaces are held apart."""
     apart: "float[:]"
+    """How far that is [m]."""
     friction: "float[:, 3]"
+    """Sliding, torsion [m], rolling [m]."""
     restitution: "float[:]"
+    """Coefficient."""
     dim: "int[:]"
+    """1 (no friction), 3, 4 (with torsion) or 6 (with rolling)."""
     drift: "float[:, 3]"
+    """Velocity of the surface of the second against that of the first, in the world."""
 
 
 # --- Shapes placed in the world, and boxes around them along its axes ----------------------------

@@ -73,19 +73,16 @@ class Stepped(NamedTuple):
 
 
 class ContactForces(NamedTuple):
-    """Contacts that had rows in the last step, and their forces.
-
-    Attributes:
-        contacts: where they are.
-        force: along normal and tangents [N], (n, 3).
-        moment: about normal and tangents [N·m], (n, 3).
-        velocity: relative velocity along normal and tangents [m/s], (n, 3).
-    """
+    """Contacts that had rows in the last step, and their forces."""
 
     contacts: Contacts
+    """Where they are."""
     force: Array
+    """Along normal and tangents [N], (n, 3)."""
     moment: Array
+    """About normal and tangents [N·m], (n, 3)."""
     velocity: Array
+    """Relative velocity along normal and tangents [m/s], (n, 3)."""
 
 
 class Engine:

@@ -25,29 +25,26 @@ _SLOWEST = 1e-13  # [m/s] sliding below which its direction is not to be trusted
 
 
 class Instant(NamedTuple):
-    """Contacts and equation of motion at one instant, or at many.
-
-    Attributes:
-        gap: (..., n).
-        J: (..., n, 3, nv).
-        bias: (..., n, 3).
-        q: joint positions, (..., nq).
-        A: accelerations of the tree per joint force, (..., nv, nv).
-        free: accelerations of the tree without contacts and loops, (..., nv).
-        total: joint forces without those of drives, (..., nv).
-        K: rows of loops, (..., c, nv).
-        k: their right sides, (..., c).
-    """
+    """Contacts and equation of motion at one instant, or at many."""
 
     gap: Any
+    """(..., n)."""
     J: Any
+    """(..., n, 3, nv)."""
     bias: Any
+    """(..., n, 3)."""
     q: Any
+    """Joint positions, (..., nq)."""
     A: Any
+    """Accelerations of the tree per joint force, (..., nv, nv)."""
     free: Any
+    """Accelerations of the tree without contacts and loops, (..., nv)."""
     total: Any
+    """Joint forces without those of drives, (..., nv)."""
     K: Any
+    """Rows of loops, (..., c, nv)."""
     k: Any
+    """Their right sides, (..., c)."""
 
     def with_loops(self):
         """``A`` and ``free`` at one instant, loops kept, (nv, nv) and (nv,)."""
@@ -60,40 +57,34 @@ class Instant(NamedTuple):
 
 
 class PhaseMotion(NamedTuple):
-    """Motion in a mode.
-
-    Attributes:
-        qdd: (..., nv).
-        power: of joint forces, drives and contact forces [W], (...).
-        force: of all contacts, along normal and tangents [N], (..., n, 3).
-        softness: acceleration per force of each row, if that alone gave way, (..., m).
-        regular: whether the forces are unique, (...).
-        missing: largest acceleration of a row, which should be zero, (...).
-    """
+    """Motion in a mode."""
 
     qdd: Any
+    """(..., nv)."""
     power: Any
+    """Of joint forces, drives and contact forces [W], (...)."""
     force: Any
+    """Of all contacts, along normal and tangents [N], (..., n, 3)."""
     softness: Any
+    """Acceleration per force of each row, if that alone gave way, (..., m)."""
     regular: Any
+    """Whether the forces are unique, (...)."""
     missing: Any
+    """Largest acceleration of a row, which should be zero, (...)."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseDynamics:
-    """Equations of motion of a mechanism with closed contacts.
-
-    Attributes:
-        model: the mechanism.
-        tree: the same without loops.
-        scene: what can touch, a ``Scene`` or ``Features``.
-        field: all joint forces.
-    """
+    """Equations of motion of a mechanism with closed contacts."""
 
     model: Any
+    """The mechanism."""
     tree: Any
+    """The same without loops."""
     scene: Any
+    """What can touch, a ``Scene`` or ``Features``."""
     field: Any
+    """All joint forces."""
 
     @property
     def mu(self):

@@ -41,29 +41,26 @@ _FAR = 1.0  # [m] stands for the gap of a slot that is not in use
 
 
 class Polyhedron(NamedTuple):
-    """A convex polyhedron: corners, faces and edges.
-
-    Attributes:
-        corner: (v, 3).
-        cone: unit vectors along the edges of every corner, repeated where it has few, (v, k, 3).
-        normal: outward unit normals of the faces, (f, 3).
-        offset: distances of their planes from the origin, (f,).
-        start: one end of every edge, (e, 3).
-        along: its unit direction, (e, 3).
-        length: (e,).
-        inward: unit vectors at right angles to it into both its faces, (e, 2, 3).
-        size: [m].
-    """
+    """A convex polyhedron: corners, faces and edges."""
 
     corner: Any
+    """(v, 3)."""
     cone: Any
+    """Unit vectors along the edges of every corner, repeated where it has few, (v, k, 3)."""
     normal: Any
+    """Outward unit normals of the faces, (f, 3)."""
     offset: Any
+    """Distances of their planes from the origin, (f,)."""
     start: Any
+    """One end of every edge, (e, 3)."""
     along: Any
+    """Its unit direction, (e, 3)."""
     length: Any
+    """(e,)."""
     inward: Any
+    """Unit vectors at right angles to it into both its faces, (e, 2, 3)."""
     size: float
+    """[m]."""
 
     def placed(self, R, r) -> "Polyhedron":
         """The same in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
@@ -140,23 +137,20 @@ def _of_triangles(vertices, triangles, normals):
 
 
 class _Followed(NamedTuple):
-    """Contacts at some positions, before they are put into slots; arrays (..., m) and so on.
-
-    Attributes:
-        gap: distance along the normal, whatever the borders [m].
-        beyond: how far the point is beyond borders [m].
-        turned: the same for the normal, by how much other features are nearer [m].
-        point: (..., m, 3).
-        normal: from the first shape to the second, (..., m, 3).
-        along: unit vectors of the two edges, (..., m, 2, 3); zero for corners.
-    """
+    """Contacts at some positions, before they are put into slots; arrays (..., m) and so on."""
 
     gap: Any
+    """Distance along the normal, whatever the borders [m]."""
     beyond: Any
+    """How far the point is beyond borders [m]."""
     turned: Any
+    """The same for the normal, by how much other features are nearer [m]."""
     point: Any
+    """(..., m, 3)."""
     normal: Any
+    """From the first shape to the second, (..., m, 3)."""
     along: Any
+    """Unit vectors of the two edges, (..., m, 2, 3); zero for corners."""
 
 
 def _dot(a, b):
@@ -174,27 +168,24 @@ def _turned(R, vectors):
 
 
 class _Corners(NamedTuple):
-    """Corners of one body on faces of another, all in coordinates of their bodies.
-
-    Attributes:
-        body: that of the corner, (m,).
-        ground: that of the face, (m,).
-        corner: (m, 3).
-        cone: (m, k, 3).
-        normal: of the face, and of all others of its shape, (m, f, 3).
-        offset: (m, f).
-        sign: 1 where the face is that of the first shape, else -1, (m,).
-        size: of the smaller shape, (m,).
-    """
+    """Corners of one body on faces of another, all in coordinates of their bodies."""
 
     body: Any
+    """That of the corner, (m,)."""
     ground: Any
+    """That of the face, (m,)."""
     corner: Any
+    """(m, 3)."""
     cone: Any
+    """(m, k, 3)."""
     normal: Any
+    """Of the face, and of all others of its shape, (m, f, 3)."""
     offset: Any
+    """(m, f)."""
     sign: Any
+    """1 where the face is that of the first shape, else -1, (m,)."""
     size: Any
+    """Of the smaller shape, (m,)."""
 
     def at(self, R, r) -> _Followed:
         """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""
@@ -211,25 +202,22 @@ class _Corners(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """Edges of two bodies that cross, all in coordinates of their bodies; (m, 2, ...) for both.
-
-    Attributes:
-        body: (m, 2).
-        start: (m, 2, 3).
-        along: (m, 2, 3).
-        length: (m, 2).
-        inward: (m, 2, 2, 3).
-        sign: 1 where the normal is along the cross product of the edges, else -1, (m,).
-        size: of the smaller shape, (m,).
-    """
+    """Edges of two bodies that cross, all in coordinates of their bodies; (m, 2, ...) for both."""
 
     body: Any
+    """(m, 2)."""
     start: Any
+    """(m, 2, 3)."""
     along: Any
+    """(m, 2, 3)."""
     length: Any
+    """(m, 2)."""
     inward: Any
+    """(m, 2, 2, 3)."""
     sign: Any
+    """1 where the normal is along the cross product of the edges, else -1, (m,)."""
     size: Any
+    """Of the smaller shape, (m,)."""
 
     def at(self, R, r) -> _Followed:
         """Where bodies with axes ``R`` (..., b, 3, 3) at ``r`` (..., b, 3) touch."""

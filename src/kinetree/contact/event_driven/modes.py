@@ -11,21 +11,18 @@ MODES = ("apart", "touches", "sticks", "slides")
 
 @dataclass
 class Mode:
-    """Modes of all contacts.
-
-    Attributes:
-        kind: one of the numbers above, (n,).
-        slip: directions along the tangents in which contacts slide, unit vectors or zero, (n, 2).
-        force: contact forces at the start of the phase, which tell how those that are not unique
-            are shared out, (n, 3).
-        blur: speeds of sliding up to which a step is too long to follow how its direction turns
-            [m/s], (n,).
-    """
+    """Modes of all contacts."""
 
     kind: np.ndarray
+    """One of the numbers above, (n,)."""
     slip: np.ndarray
+    """Directions along the tangents in which contacts slide, unit vectors or zero, (n, 2)."""
     force: np.ndarray
+    """Contact forces at the start of the phase, which tell how those that are not unique are shared
+    out, (n, 3)."""
     blur: np.ndarray
+    """Speeds of sliding up to which a step is too long to follow how its direction turns [m/s],
+    (n,)."""
 
     @classmethod
     def apart(cls, n):

@@ -235,19 +235,16 @@ class ContactEvents:
 
 
 class Loads(NamedTuple):
-    """Loads of closed contacts, and their margins.
-
-    Attributes:
-        motion: motion and forces in the present mode.
-        margin: with which acceleration contacts would have to be driven before they give way
-            [m/s²], (..., n); one for open ones.
-        shared: of forces that are not unique, where those nearest to the last are not admissible,
-            others that are: by index, (closed contacts, 3).
-    """
+    """Loads of closed contacts, and their margins."""
 
     motion: Any
+    """Motion and forces in the present mode."""
     margin: Any
+    """With which acceleration contacts would have to be driven before they give way [m/s²], (...,
+    n); one for open ones."""
     shared: dict
+    """Of forces that are not unique, where those nearest to the last are not admissible, others
+    that are: by index, (closed contacts, 3)."""
 
 
 def loads(transitions, now, t, qd) -> Loads:

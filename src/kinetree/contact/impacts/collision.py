@@ -25,21 +25,18 @@ above which a state is refused."""
 
 @dataclass(frozen=True)
 class Collision:
-    """A mechanism at the instant of an impact.
-
-    Attributes:
-        model: the mechanism.
-        q: joint positions, (nq,).
-        qd: joint velocities before, (nv,).
-        contacts: of the impact; ``Contacts``.
-        given: names of prescribed joints, whose velocities no impulse changes.
-    """
+    """A mechanism at the instant of an impact."""
 
     model: Any
+    """The mechanism."""
     q: np.ndarray
+    """Joint positions, (nq,)."""
     qd: np.ndarray
+    """Joint velocities before, (nv,)."""
     contacts: Any
+    """Of the impact; ``Contacts``."""
     given: tuple[str, ...] = ()
+    """Names of prescribed joints, whose velocities no impulse changes."""
 
     def __post_init__(self):
         """Refuse velocities that loops do not allow: the impulse would have to undo them, too."""

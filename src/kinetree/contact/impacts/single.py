@@ -125,25 +125,22 @@ _NOISE = 1e-11  # of the relative velocity: left of an approach that is over
 
 @dataclass(frozen=True)
 class Course:
-    """How far an impact has come.
-
-    Attributes:
-        W: velocity change per impulse, (3, 3), symmetric and positive semidefinite.
-        friction: coefficient of friction.
-        zeta: relative velocity, (3,).
-        impulse: so far, (3,).
-        work: of the normal impulse so far [J].
-        scale: relative speed at the start [m/s].
-        arrested: whether sliding has stopped just now.
-    """
+    """How far an impact has come."""
 
     W: np.ndarray
+    """Velocity change per impulse, (3, 3), symmetric and positive semidefinite."""
     friction: float
+    """Coefficient of friction."""
     zeta: np.ndarray
+    """Relative velocity, (3,)."""
     impulse: np.ndarray
+    """So far, (3,)."""
     work: float
+    """Of the normal impulse so far [J]."""
     scale: float
+    """Relative speed at the start [m/s]."""
     arrested: bool = False
+    """Whether sliding has stopped just now."""
 
     @classmethod
     def start(cls, W, zeta, friction):

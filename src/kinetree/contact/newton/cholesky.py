@@ -18,9 +18,7 @@ def take(
 
     Tiles of three rows and six columns stay in registers.
     """
-    x = local("float", 6)
-    y = local("float", 6)
-    z = local("float", 6)
+    x, y, z = local("float", 3, 6)
     r = 0
     while r + 3 <= rows:
         c = 0

@@ -108,8 +108,7 @@ def held(lam: "float[:]", w: "float[:]", D: "float[:]", mu: float, change: "floa
 @procedure
 def sweep(problem: Problem, work: Work, island: int) -> None:
     """One pass over all groups: first the normal part, then the others within what it allows."""
-    w = local("float", 6)
-    change = local("float", 6)
+    w, change = local("float", 2, 6)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]

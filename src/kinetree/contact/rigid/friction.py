@@ -23,21 +23,18 @@ _GOOD = 1e-9  # error, of the motion without forces, with which the best forces 
 
 
 class Reduced(NamedTuple):
-    """The unknowns of a problem: forces are ``P x``, motions that count are ``Q w``.
-
-    Attributes:
-        P: (3n, m).
-        Q: (m, 3n).
-        resting: numbers of contacts with friction that do not slide; their unknowns come first.
-        single: numbers of the others, with one unknown each.
-        sliding: which of ``single`` have friction.
-    """
+    """The unknowns of a problem: forces are ``P x``, motions that count are ``Q w``."""
 
     P: Any
+    """(3n, m)."""
     Q: Any
+    """(m, 3n)."""
     resting: Any
+    """Numbers of contacts with friction that do not slide; their unknowns come first."""
     single: Any
+    """Numbers of the others, with one unknown each."""
     sliding: Any
+    """Which of ``single`` have friction."""
 
 
 def directions(zeta, velocity_tolerance):

@@ -29,25 +29,22 @@ from kinetree.errors import InfeasibleContactError, ModelError
 
 @dataclass(frozen=True)
 class Problem:
-    """Closed contacts at the level of accelerations.
-
-    Attributes:
-        J: rows (normal, tangent, tangent) of every contact, (n, 3, nv).
-        A: accelerations per joint force, loops kept, (nv, nv).
-        free: accelerations without contact forces, (nv,).
-        bias: velocity-product part of the accelerations at the contacts, (n, 3).
-        zeta: relative velocities there, (n, 3).
-        mu: coefficients of friction, (n,).
-        names: of the contacts.
-    """
+    """Closed contacts at the level of accelerations."""
 
     J: Any
+    """Rows (normal, tangent, tangent) of every contact, (n, 3, nv)."""
     A: Any
+    """Accelerations per joint force, loops kept, (nv, nv)."""
     free: Any
+    """Accelerations without contact forces, (nv,)."""
     bias: Any
+    """Velocity-product part of the accelerations at the contacts, (n, 3)."""
     zeta: Any
+    """Relative velocities there, (n, 3)."""
     mu: Any
+    """Coefficients of friction, (n,)."""
     names: tuple[str, ...]
+    """Of the contacts."""
 
     @cached_property
     def M(self):

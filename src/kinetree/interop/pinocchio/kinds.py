@@ -28,17 +28,14 @@ from kinetree.joints.axis import index_of
 
 @dataclass(frozen=True)
 class JointMap:
-    """The same variables, perhaps in another order.
-
-    Attributes:
-        position_order: for each position variable of Pinocchio, the index of kinetree's.
-        velocity_order: the same for velocities, accelerations and forces.
-        limited: indices of kinetree's position variables that a limit makes sense for.
-    """
+    """The same variables, perhaps in another order."""
 
     position_order: tuple | None = None
+    """For each position variable of Pinocchio, the index of kinetree's."""
     velocity_order: tuple | None = None
+    """The same for velocities, accelerations and forces."""
     limited: tuple | None = None
+    """Indices of kinetree's position variables that a limit makes sense for."""
 
     def to_position(self, q):
         """Pinocchio's position variables."""

@@ -27,41 +27,38 @@ _PLACE = re.compile(r"(?:Element (?:name )?'[^']*'(?:, id -?\d+)?, )?line (\d+)$
 
 @dataclass
 class Source:
-    """MJCF with all it includes.
-
-    Attributes:
-        path: the main file, as messages shall name it.
-        root: the elements, included ones in their place.
-        files: the included file that an element comes from; none for those of the main file.
-        names: attributes that differ in the text for MuJoCo, by element.
-        assets: content of meshes and so on that the text refers to, by their name in the text.
-        models: content of MJCF files that it attaches.
-        paths: where all these are, by the same names.
-        references: where the origin of a mesh is in its file, and how it is turned there.
-        attached: these MJCF files, with what they include and attach in turn.
-        sizes: how much each of them contains, by the name of the model.
-        total: how many bodies and elements it adds where it is attached, with all copies.
-        notices: of what was taken out.
-        states_lost: whether variables went with it.
-        text: what to give to MuJoCo.
-        lines: the element on each line of the text.
-    """
+    """MJCF with all it includes."""
 
     path: str
+    """The main file, as messages shall name it."""
     root: Any
+    """The elements, included ones in their place."""
     files: dict = field(default_factory=dict)
+    """The included file that an element comes from; none for those of the main file."""
     names: dict = field(default_factory=dict)
+    """Attributes that differ in the text for MuJoCo, by element."""
     assets: dict = field(default_factory=dict)
+    """Content of meshes and so on that the text refers to, by their name in the text."""
     models: dict = field(default_factory=dict)
+    """Content of MJCF files that it attaches."""
     paths: dict = field(default_factory=dict)
+    """Where all these are, by the same names."""
     references: dict = field(default_factory=dict)
+    """Where the origin of a mesh is in its file, and how it is turned there."""
     attached: list = field(default_factory=list)
+    """These MJCF files, with what they include and attach in turn."""
     sizes: dict = field(default_factory=dict)
+    """How much each of them contains, by the name of the model."""
     total: dict = field(default_factory=dict)
+    """How many bodies and elements it adds where it is attached, with all copies."""
     notices: list[Notice] = field(default_factory=list)
+    """Of what was taken out."""
     states_lost: bool = False
+    """Whether variables went with it."""
     text: str = ""
+    """What to give to MuJoCo."""
     lines: list = field(default_factory=list)
+    """The element on each line of the text."""
 
     def place(self, element):
         """File and line of an element."""

@@ -23,17 +23,14 @@ _FAR = 20  # frames on the way
 
 @dataclass
 class Scope:
-    """Inside of a model or world: what names mean here.
-
-    Attributes:
-        prefix: before the names of things in here, to make keys.
-        model: key of the frame ``__model__``; of a world, ``world``.
-        node: the element.
-    """
+    """Inside of a model or world: what names mean here."""
 
     prefix: str
+    """Before the names of things in here, to make keys."""
     model: str
+    """Key of the frame ``__model__``; of a world, ``world``."""
     node: Node
+    """The element."""
 
     def key(self, name: str) -> str:
         """The key of something with this name in here."""
@@ -44,27 +41,24 @@ class Scope:
 
 @dataclass
 class FrameEntry:
-    """A frame: where it is, and which frame it is fixed to.
-
-    Attributes:
-        kind: ``"link"``, ``"joint"``, ``"model"``, ``"frame"`` or ``"world"``.
-        scope: in which the names below are to be looked up.
-        node: the element, for messages.
-        placement: from ``relative_to`` to this frame.
-        relative_to: name of the frame it is placed on; None for the root.
-        fixed_to: name of the frame that carries it; of a joint, its child.
-        placed_by: of a model, the name inside of it of the frame that ``placement`` is about.
-        inside: of a model, its own scope.
-    """
+    """A frame: where it is, and which frame it is fixed to."""
 
     kind: str
+    """``"link"``, ``"joint"``, ``"model"``, ``"frame"`` or ``"world"``."""
     scope: Scope
+    """In which the names below are to be looked up."""
     node: Node
+    """The element, for messages."""
     placement: Plucker
+    """From ``relative_to`` to this frame."""
     relative_to: str | None
+    """Name of the frame it is placed on; None for the root."""
     fixed_to: str | None = None
+    """Name of the frame that carries it; of a joint, its child."""
     placed_by: str | None = None
+    """Of a model, the name inside of it of the frame that ``placement`` is about."""
     inside: Scope | None = None
+    """Of a model, its own scope."""
 
 
 class Frames:

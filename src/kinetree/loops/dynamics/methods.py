@@ -44,29 +44,25 @@ class Counting(NamedTuple):
 
 @dataclass(frozen=True)
 class Instant:
-    """``H qdd + C = tau + Kᵀ lam`` and ``K qdd = k`` — RBDA (8.36). Computed when needed.
-
-    Attributes:
-        model: the mechanism.
-        q: position variables of the tree joints, (nq,).
-        qd: velocity variables of the tree joints, (nv,).
-        tau: joint forces of the tree joints, (nv,).
-        f_ext: force on each body in base coordinates, those of loop joints included, entry 0
-            unused; or None.
-        stabilization: time constant [s] with which errors decay; None for none.
-        known_rank: number of independent constraints, if the caller knows it better.
-        chosen_rows: numbers of the constraints that count, if the caller knows that they imply the
-            others.
-    """
+    """``H qdd + C = tau + Kᵀ lam`` and ``K qdd = k`` — RBDA (8.36). Computed when needed."""
 
     model: Any
+    """The mechanism."""
     q: np.ndarray
+    """Position variables of the tree joints, (nq,)."""
     qd: np.ndarray
+    """Velocity variables of the tree joints, (nv,)."""
     tau: np.ndarray
+    """Joint forces of the tree joints, (nv,)."""
     f_ext: Any = None
+    """Force on each body in base coordinates, those of loop joints included, entry 0 unused; or
+    None."""
     stabilization: float | None = None
+    """Time constant [s] with which errors decay; None for none."""
     known_rank: int | None = None
+    """Number of independent constraints, if the caller knows it better."""
     chosen_rows: Any = None
+    """Numbers of the constraints that count, if the caller knows that they imply the others."""
 
     @cached_property
     def H(self):

@@ -34,20 +34,17 @@ def velocity_columns(model, names, what):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Which coordinates describe a mechanism.
-
-    Attributes:
-        names: one for each coordinate: of the joint, with ``[k]`` for one of several variables.
-        rows: ``R`` of the variables of tree joints and of directions in general, (p, nv); zero for
-            those of loop joints.
-        loops: pairs of a row of ``R`` and the number of a variable of a loop joint.
-        flat: whether ``yd`` is the derivative of ``y``.
-    """
+    """Which coordinates describe a mechanism."""
 
     names: tuple
+    """One for each coordinate: of the joint, with ``[k]`` for one of several variables."""
     rows: np.ndarray
+    """``R`` of the variables of tree joints and of directions in general, (p, nv); zero for those
+    of loop joints."""
     loops: tuple = ()
+    """Pairs of a row of ``R`` and the number of a variable of a loop joint."""
     flat: bool = True
+    """Whether ``yd`` is the derivative of ``y``."""
 
     def at(self, sample) -> "Coordinates":
         """The coordinates of one sample of a batch."""

@@ -28,28 +28,25 @@ from kinetree.spatial.ops import sqrt
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which of the constraint equations are solved; the others follow from them.
-
-    Attributes:
-        rows: their numbers.
-        units: factor of each that makes it a pure number.
-        prescribed: velocity variables of prescribed joints. Their motions are more equations, in
-            front of the others: with them ``K1 qdd1 = k - K2 qdd2`` for the other joints.
-        prescribed_units: factor of each that makes it a pure number.
-        weight: of the equations in ``H + weight KᵀK`` [kg·m²], which stands for ``H`` where that
-            of the tree is singular; zero where it is not.
-        every: factors that make all equations, chosen or not, pure numbers.
-        slack: error, in pure numbers, of equations that are not chosen: the misalignment of nearly
-            redundant ones, see ``algorithms.closed.rank``.
-    """
+    """Which of the constraint equations are solved; the others follow from them."""
 
     rows: tuple[int, ...]
+    """Their numbers."""
     units: tuple[float, ...]
+    """Factor of each that makes it a pure number."""
     prescribed: tuple[int, ...] = ()
+    """Velocity variables of prescribed joints. Their motions are more equations, in front of the
+    others: with them ``K1 qdd1 = k - K2 qdd2`` for the other joints."""
     prescribed_units: tuple[float, ...] = ()
+    """Factor of each that makes it a pure number."""
     weight: float = 0.0
+    """Of the equations in ``H + weight KᵀK`` [kg·m²], which stands for ``H`` where that of the tree
+    is singular; zero where it is not."""
     every: tuple[float, ...] = ()
+    """Factors that make all equations, chosen or not, pure numbers."""
     slack: float = 0.0
+    """Error, in pure numbers, of equations that are not chosen: the misalignment of nearly
+    redundant ones, see ``algorithms.closed.rank``."""
 
     def __call__(self, equations):
         """The chosen ones of all equations, (nc, ...)."""
@@ -120,14 +117,12 @@ class Regularization:
     With ``K a = k`` and forces ``l`` of the last round, ``(H + w KᵀK) a = f + Kᵀ (l + w k)``, then
     ``l += w (k - K a)``: positive definite whatever the rank of ``K``. Every round leaves a share
     of the error of about ``epsilon``, more near singular configurations.
-
-    Attributes:
-        epsilon: mean inertia over ``w``, the equations being pure numbers.
-        rounds: how often forces are improved.
     """
 
     epsilon: float
+    """Mean inertia over ``w``, the equations being pure numbers."""
     rounds: int
+    """How often forces are improved."""
 
     def __call__(self, model, H, f, K, k):
         """``a`` and ``l``."""

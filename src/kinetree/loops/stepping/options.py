@@ -24,25 +24,22 @@ from kinetree.spelling import did_you_mean
 
 @dataclass(frozen=True)
 class Given:
-    """What steps are taken of.
-
-    Attributes:
-        model: the mechanism.
-        method: the integrator.
-        field: accelerations of the tree.
-        choice: independent constraints and coordinates at the start.
-        batch: shape of the batch.
-        compiled: whether a step can be one kernel.
-        adaptive: whether steps are as long as their error allows.
-    """
+    """What steps are taken of."""
 
     model: Model
+    """The mechanism."""
     method: Integrator
+    """The integrator."""
     field: Field
+    """Accelerations of the tree."""
     choice: Choice
+    """Independent constraints and coordinates at the start."""
     batch: tuple[int, ...]
+    """Shape of the batch."""
     compiled: bool
+    """Whether a step can be one kernel."""
     adaptive: bool
+    """Whether steps are as long as their error allows."""
 
     def constrained(self, *options: Any) -> Constrained:
         """Accelerations under the constraints."""

@@ -112,20 +112,17 @@ class Checks(NamedTuple):
 
 @dataclass(frozen=True)
 class Projected(Integrator):
-    """Steps of another method, each followed by projection.
-
-    Attributes:
-        inner: the method.
-        chosen: which of the constraint equations are solved.
-        energy: whether velocities are scaled after that, so that the change of energy is exactly
-            the work of the joint forces.
-        iterations: Newton's steps.
-    """
+    """Steps of another method, each followed by projection."""
 
     inner: Integrator
+    """The method."""
     chosen: Chosen
+    """Which of the constraint equations are solved."""
     energy: bool = False
+    """Whether velocities are scaled after that, so that the change of energy is exactly the work of
+    the joint forces."""
     iterations: int = 3
+    """Newton's steps."""
     closes = True
 
     def __post_init__(self):
@@ -160,19 +157,16 @@ class Projected(Integrator):
 
 @dataclass(frozen=True)
 class PostStabilized(Integrator):
-    """Steps of another method, after which errors are reduced — Ascher and Chin.
-
-    Attributes:
-        inner: the method.
-        chosen: which of the constraint equations are solved.
-        repeats: corrections after a step.
-        rate: with which errors decay [1/s]; None for a whole correction.
-    """
+    """Steps of another method, after which errors are reduced — Ascher and Chin."""
 
     inner: Integrator
+    """The method."""
     chosen: Chosen
+    """Which of the constraint equations are solved."""
     repeats: int = 2
+    """Corrections after a step."""
     rate: float | None = None
+    """With which errors decay [1/s]; None for a whole correction."""
 
     def __post_init__(self):
         for name in ("name", "order", "error_order", "differentiates", "solves"):

@@ -78,17 +78,14 @@ class Marked:
 
 @dataclass
 class Joints:
-    """The joints of a robot as kinds and numbers.
-
-    Attributes:
-        kinds: those of the robot, in the order in which they first come.
-        of_body: number of the kind of each body.
-        parameters: numbers of each joint.
-    """
+    """The joints of a robot as kinds and numbers."""
 
     kinds: list[Kind] = field(default_factory=list)
+    """Those of the robot, in the order in which they first come."""
     of_body: list[int] = field(default_factory=list)
+    """Number of the kind of each body."""
     parameters: list[tuple] = field(default_factory=list)
+    """Numbers of each joint."""
 
 
 def joints_of(model) -> Joints | None:

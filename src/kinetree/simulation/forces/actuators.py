@@ -20,15 +20,12 @@ from kinetree.spelling import did_you_mean
 
 @dataclass(frozen=True)
 class Servos:
-    """Joint forces of the actuators of a model under held controls.
-
-    Attributes:
-        count: actuators.
-        states: how many of them have an activation.
-    """
+    """Joint forces of the actuators of a model under held controls."""
 
     count: int
+    """Actuators."""
     states: int
+    """How many of them have an activation."""
 
     def inputs(self, model):
         """Zeros in the shape of what a step holds: controls, activations and their time."""
@@ -135,13 +132,10 @@ class TorqueSpeed:
 
 @dataclass(frozen=True)
 class Drive:
-    """Torque–speed curves at joints, which cut the joint forces that are requested.
-
-    Attributes:
-        motors: velocity variable, gear, and curve of each.
-    """
+    """Torque–speed curves at joints, which cut the joint forces that are requested."""
 
     motors: tuple
+    """Velocity variable, gear, and curve of each."""
 
     def __call__(self, model, qd, tau):
         """Joint forces that the motors exert, (..., nv)."""

@@ -61,19 +61,16 @@ def _springs_and_dampers(model, q, qd):
 
 @dataclass(frozen=True)
 class PassiveForces:
-    """Passive forces of a mechanism: springs, dampers, smooth friction, stiff limits.
-
-    Attributes:
-        friction: a smooth ``Friction`` with the parameters of the model, or None.
-        limits: ``StiffLimits`` with the parameters of the model, or None.
-        loops: ``LoopJointForces``, or None.
-        tendons: ``TendonForces``, or None.
-    """
+    """Passive forces of a mechanism: springs, dampers, smooth friction, stiff limits."""
 
     friction: Any = None
+    """A smooth ``Friction`` with the parameters of the model, or None."""
     limits: Any = None
+    """``StiffLimits`` with the parameters of the model, or None."""
     loops: Any = None
+    """``LoopJointForces``, or None."""
     tendons: Any = None
+    """``TendonForces``, or None."""
     traceable = True
 
     def __call__(self, model, t, q, qd):

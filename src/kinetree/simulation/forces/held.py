@@ -26,15 +26,12 @@ from kinetree.simulation.forces.friction import Friction
 
 @dataclass
 class Mode:
-    """What every velocity variable does.
-
-    Attributes:
-        held: 1 for those that are held at rest, else 0, (..., nv).
-        direction: 1 or -1 for those with friction that slide, else 0, (..., nv).
-    """
+    """What every velocity variable does."""
 
     held: np.ndarray
+    """1 for those that are held at rest, else 0, (..., nv)."""
     direction: np.ndarray
+    """1 or -1 for those with friction that slide, else 0, (..., nv)."""
 
     def sample(self, index):
         """The mode of one sample of a batch."""
@@ -101,17 +98,14 @@ class Held(FieldAround):
 
 @dataclass(frozen=True)
 class FieldByMode:
-    """A function from a mode to the field in it, a ``Held``.
-
-    Attributes:
-        field: all forces but those that hold, and exact friction.
-        law: exact friction, or None.
-        joints: velocity variables that can be held.
-    """
+    """A function from a mode to the field in it, a ``Held``."""
 
     field: Any
+    """All forces but those that hold, and exact friction."""
     law: Friction | None
+    """Exact friction, or None."""
     joints: tuple
+    """Velocity variables that can be held."""
 
     def __call__(self, held, direction) -> Held:
         """The field in a mode."""

@@ -21,17 +21,14 @@ from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
 
 @dataclass(frozen=True)
 class LoopJointForces:
-    """What loop joints of a model exert by friction and limits.
-
-    Attributes:
-        friction: the smooth law.
-        levels: velocity variable of the loop joints, friction and width, of each that has some.
-        limits: the law of stiff limits, with stops for variables of the loop joints.
-    """
+    """What loop joints of a model exert by friction and limits."""
 
     friction: Friction
+    """The smooth law."""
     levels: tuple
+    """Velocity variable of the loop joints, friction and width, of each that has some."""
     limits: StiffLimits
+    """The law of stiff limits, with stops for variables of the loop joints."""
     traceable = True
 
     def __call__(self, model, t, q, qd):

@@ -28,15 +28,12 @@ def stateful_forces(forces) -> list:
 
 @dataclass(frozen=True)
 class StatefulField:
-    """A field without its stateful forces, and these.
-
-    Attributes:
-        field: all other forces; with prescribed joints and constraints, if there are any.
-        forces: the stateful ones.
-    """
+    """A field without its stateful forces, and these."""
 
     field: Any
+    """All other forces; with prescribed joints and constraints, if there are any."""
     forces: tuple
+    """The stateful ones."""
 
     @classmethod
     def of(cls, field) -> "StatefulField":

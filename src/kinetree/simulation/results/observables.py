@@ -17,21 +17,18 @@ from kinetree.simulation.forces.applied import ExternalForce
 
 
 class Observables(NamedTuple):
-    """Scalars and vectors of every state.
-
-    Attributes:
-        kinetic: kinetic energy [J], (...).
-        gravity: potential energy in the gravity field [J], (...).
-        elastic: energy of springs in joints and tendons, and of gravity compensation [J], (...).
-        momentum: spatial momentum about the origin of the base, (..., 6).
-        center: centre of mass [m], (..., 3).
-    """
+    """Scalars and vectors of every state."""
 
     kinetic: Any
+    """Kinetic energy [J], (...)."""
     gravity: Any
+    """Potential energy in the gravity field [J], (...)."""
     elastic: Any
+    """Energy of springs in joints and tendons, and of gravity compensation [J], (...)."""
     momentum: Any
+    """Spatial momentum about the origin of the base, (..., 6)."""
     center: Any
+    """Centre of mass [m], (..., 3)."""
 
 
 def observe(model, q, qd) -> Observables:

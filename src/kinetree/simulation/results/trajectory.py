@@ -105,17 +105,14 @@ def _times(t, times):
 
 
 class JointMotion(NamedTuple):
-    """The motion of one joint; joints of one variable have no axis for it.
-
-    Attributes:
-        q: positions [m, rad], (T, ..., nq of the joint).
-        qd: velocities, (T, ..., nv of the joint).
-        tau: joint forces of the controller [N, N·m], (T, ..., nv of the joint).
-    """
+    """The motion of one joint; joints of one variable have no axis for it."""
 
     q: np.ndarray
+    """Positions [m, rad], (T, ..., nq of the joint)."""
     qd: np.ndarray
+    """Velocities, (T, ..., nv of the joint)."""
     tau: np.ndarray
+    """Joint forces of the controller [N, N·m], (T, ..., nv of the joint)."""
 
 
 def joint_motion(trajectory, name) -> JointMotion:

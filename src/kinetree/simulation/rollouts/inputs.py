@@ -21,24 +21,21 @@ from kinetree.spelling import did_you_mean
 
 @dataclass(frozen=True)
 class Given:
-    """An array that goes into every step.
-
-    Attributes:
-        kind: ``"tau"``, ``"controls"``, ``"activation"``, ``"inputs"``, ``"arguments"`` or
-            ``"parameters"``.
-        name: what kernels call it, or the name of a parameter.
-        shape: of one sample.
-        timed: whether there is a value for every step, the first axis of ``array``.
-        array: numbers, with one batch axis.
-        squeeze: whether the caller gave ``tau`` or controls without an axis for time.
-    """
+    """An array that goes into every step."""
 
     kind: str
+    """``"tau"``, ``"controls"``, ``"activation"``, ``"inputs"``, ``"arguments"`` or
+    ``"parameters"``."""
     name: str
+    """What kernels call it, or the name of a parameter."""
     shape: tuple
+    """Of one sample."""
     timed: bool
+    """Whether there is a value for every step, the first axis of ``array``."""
     array: np.ndarray
+    """Numbers, with one batch axis."""
     squeeze: bool = False
+    """Whether the caller gave ``tau`` or controls without an axis for time."""
 
     @property
     def is_held(self) -> bool:

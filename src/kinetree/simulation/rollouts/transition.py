@@ -41,27 +41,23 @@ _LARGE = 30  # velocity variables of a mechanism whose gradients take less time 
 
 @dataclass(frozen=True)
 class Transition:
-    """One step as a function of arrays.
-
-    Attributes:
-        model: the mechanism.
-        method: the integrator.
-        field: what moves the mechanism, the forces that act all the time among it.
-        controller: kernel of the joint forces, or of the controls where the field has actuators,
-            that are held during a step, or None.
-        given: arrays that go into a step: ``tau`` or controls, and what kernels take, by their
-            names.
-        parameters: names of parameters of the model that go into a step, too.
-        contact: the ``ContactStep`` of rigid contact, which takes steps in place of the method.
-    """
+    """One step as a function of arrays."""
 
     model: Model = field(compare=False)
+    """The mechanism."""
     method: Integrator
+    """The integrator."""
     field: Any
+    """What moves the mechanism, the forces that act all the time among it."""
     controller: Any
+    """Kernel of the joint forces, or of the controls where the field has actuators, that are held
+    during a step, or None."""
     given: tuple[Argument, ...]
+    """Arrays that go into a step: ``tau`` or controls, and what kernels take, by their names."""
     parameters: tuple[str, ...]
+    """Names of parameters of the model that go into a step, too."""
     contact: Any = None
+    """The ``ContactStep`` of rigid contact, which takes steps in place of the method."""
 
     @property
     def doubts(self) -> bool:

@@ -24,20 +24,17 @@ from kinetree.simulation.sweep.work import Chunk
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a sweep, numbered from 0.
-
-    Attributes:
-        values: what each run gets, by name: arrays whose first axis is the run; of things that are
-            not numbers, arrays of objects.
-        shape: of the grid, or ``(count,)``.
-        axes: values along each axis of the grid; empty for samples.
-        seed: from which the seeds of all runs follow.
-    """
+    """The runs of a sweep, numbered from 0."""
 
     values: dict
+    """What each run gets, by name: arrays whose first axis is the run; of things that are not
+    numbers, arrays of objects."""
     shape: tuple
+    """Of the grid, or ``(count,)``."""
     axes: dict
+    """Values along each axis of the grid; empty for samples."""
     seed: int
+    """From which the seeds of all runs follow."""
 
     @property
     def count(self) -> int:

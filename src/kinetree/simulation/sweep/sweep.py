@@ -291,17 +291,14 @@ class _SomeoneIsSuspectError(Exception):
 
 @dataclass(frozen=True)
 class _InWorld:
-    """A function of a world as one of its model: every call has a world of its own.
-
-    Attributes:
-        world: of which copies are made.
-        about: its state and settings, for the digest of a sweep.
-        function: of a world and values; or options of a simulation.
-    """
+    """A function of a world as one of its model: every call has a world of its own."""
 
     world: Any
+    """Of which copies are made."""
     about: Any
+    """Its state and settings, for the digest of a sweep."""
     function: Any
+    """Of a world and values; or options of a simulation."""
 
     def __call__(self, model, **values):
         return self.function(self.world.with_model(model), **values)

@@ -17,22 +17,18 @@ _STEPS = 1000  # that a run takes, for want of better knowledge
 
 @dataclass
 class Chunk:
-    """Results of some runs.
-
-    Attributes:
-        ids: numbers of the runs.
-        seeds: their seeds.
-        columns: for every name that a run returned, an array for each run, or None where there is
-            none.
-        failures: why runs failed, by number.
-        unread: names of columns that are kept elsewhere.
-    """
+    """Results of some runs."""
 
     ids: np.ndarray
+    """Numbers of the runs."""
     seeds: np.ndarray
+    """Their seeds."""
     columns: dict[str, list] = field(default_factory=dict)
+    """For every name that a run returned, an array for each run, or None where there is none."""
     failures: dict[int, str] = field(default_factory=dict)
+    """Why runs failed, by number."""
     unread: tuple[str, ...] = ()
+    """Names of columns that are kept elsewhere."""
 
     def put(self, k, results):
         """Keep the results of the run at place ``k``."""
@@ -54,26 +50,23 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Work:
-    """A function of a model and of the values of a run.
-
-    Attributes:
-        model: as it is before parameters of the run change it.
-        function: called as ``function(model, **values)``; with ``batched``, once for a whole chunk,
-            with values that have the runs along their first axis.
-        batched: whether it takes many runs at once.
-        extras: which of ``seed`` and ``rng`` it takes.
-        changes: names of values that change the model instead of going to the function.
-        label: what messages and manifests call it.
-        count: how many runs there are in all.
-    """
+    """A function of a model and of the values of a run."""
 
     model: Any
+    """As it is before parameters of the run change it."""
     function: Callable
+    """Called as ``function(model, **values)``; with ``batched``, once for a whole chunk, with
+    values that have the runs along their first axis."""
     batched: bool = False
+    """Whether it takes many runs at once."""
     extras: tuple[str, ...] = ()
+    """Which of ``seed`` and ``rng`` it takes."""
     changes: tuple[str, ...] = ()
+    """Names of values that change the model instead of going to the function."""
     label: str = "run"
+    """What messages and manifests call it."""
     count: int = 1
+    """How many runs there are in all."""
 
     def __call__(self, ids, seeds, values) -> Chunk:
         """Do some runs; one that fails is recorded, with the reason.

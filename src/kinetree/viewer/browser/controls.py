@@ -35,21 +35,18 @@ _TURNS = ("yaw", "pitch", "roll")
 
 
 class Knob(NamedTuple):
-    """One number that a user can change.
-
-    Attributes:
-        label: name of the joint, with the part where it has several.
-        joint: number of the joint.
-        lower: smallest value.
-        upper: largest value.
-        unit: ``rad`` or ``m``.
-    """
+    """One number that a user can change."""
 
     label: str
+    """Name of the joint, with the part where it has several."""
     joint: int
+    """Number of the joint."""
     lower: float
+    """Smallest value."""
     upper: float
+    """Largest value."""
     unit: str
+    """``rad`` or ``m``."""
 
 
 class Knobs:

@@ -13,15 +13,12 @@ from kinetree.viewer.scenes.surfaces import cone, rod
 
 
 class Places(NamedTuple):
-    """Of all bodies, the base first.
-
-    Attributes:
-        positions: of their frames [m], (T, NB + 1, 3).
-        rotations: matrices whose columns are their axes, (T, NB + 1, 3, 3).
-    """
+    """Of all bodies, the base first."""
 
     positions: np.ndarray
+    """Of their frames [m], (T, NB + 1, 3)."""
     rotations: np.ndarray
+    """Matrices whose columns are their axes, (T, NB + 1, 3, 3)."""
 
     def points(self, local):
         """Points fixed to the bodies, (NB + 1, 3), in the base, (T, NB + 1, 3)."""
@@ -142,22 +139,19 @@ _FILLED, _WIDTH = 0.82, 1.3  # of the picture; its width over its height
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """A point of view.
-
-    Attributes:
-        position: of the eye [m], (3,).
-        target: what is in the middle [m], (3,).
-        up: upwards in the picture, (3,).
-        angle: of view, from bottom to top [rad].
-        aspect: width over height of the narrowest picture that has everything in view; one that is
-            narrower is seen under a larger angle.
-    """
+    """A point of view."""
 
     position: np.ndarray
+    """Of the eye [m], (3,)."""
     target: np.ndarray
+    """What is in the middle [m], (3,)."""
     up: np.ndarray
+    """Upwards in the picture, (3,)."""
     angle: float = _ANGLE
+    """Of view, from bottom to top [rad]."""
     aspect: float = 1.0
+    """Width over height of the narrowest picture that has everything in view; one that is narrower
+    is seen under a larger angle."""
 
     def axes(self):
         """Rows: to the right, upwards, towards the eye."""
