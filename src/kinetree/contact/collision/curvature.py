@@ -6,21 +6,10 @@ frame that moves with the body, for any tangent vector ``s``: 1, R for a ball, 0
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
+from kinetree.contact.collision import tables
 from kinetree.contact.collision.fields import ground
 from kinetree.contact.collision.support import into_shape
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    FIELD,
-    HULL,
-    PLANE,
-    SPHERE,
-    TRIANGLES,
-    Found,
-    Shapes,
-)
+from kinetree.contact.collision.tables import Found, Shapes
 
 _NEAR = 1e-6  # part of the size of a shape by which a point may miss a face, edge or corner
 _FLAT = 1e-5  # [rad] between faces that count as one
@@ -73,16 +62,16 @@ def surface_at(
     into_shape(pose, normal, n)
     K = local("float", 3, 3)  # shape operator along the axes of the shape
     K[:] = 0.0
-    if kind == PLANE:
+    if kind == tables.PLANE:
         flat_surface(normal, turn, travel)
         return True
-    if kind == BOX:
+    if kind == tables.BOX:
         return polyhedral_surface(shapes, i, x, n, normal, turn, travel)
-    if kind == HULL:
+    if kind == tables.HULL:
         return polyhedral_surface(shapes, i, x, n, normal, turn, travel)
-    if kind == TRIANGLES:
+    if kind == tables.TRIANGLES:
         return polyhedral_surface(shapes, i, x, n, normal, turn, travel)
-    if kind == CYLINDER:
+    if kind == tables.CYLINDER:
         near = _NEAR * max(size[0], 2.0 * size[1])
         rho = sqrt(x[0] * x[0] + x[1] * x[1])
         on_end = abs(x[2]) >= size[1] - near
@@ -96,7 +85,7 @@ def surface_at(
             bend = (n[0] * x[0] + n[1] * x[1]) / (rho * size[0])
             turn[:] += bend * travel
             return abs(n[2]) > 1.0 - _ALONG
-    if kind == FIELD:
+    if kind == tables.FIELD:
         s = local("float", 6)
         ground(shapes, i, x[0], x[1], s)
         slope = sqrt(1.0 + s[1] * s[1] + s[2] * s[2])
@@ -104,7 +93,7 @@ def surface_at(
         K[0, 1] = -s[4] / slope
         K[1, 0] = -s[4] / slope
         K[1, 1] = -s[5] / slope
-    elif kind == ELLIPSOID:
+    elif kind == tables.ELLIPSOID:
         square = 0.0
         for k in range(3):
             K[k, k] = 1.0 / (size[k] * size[k])
@@ -115,8 +104,8 @@ def surface_at(
         K[0, 0] = 1.0 / size[0]
         K[1, 1] = 1.0 / size[0]
         core = x[2] - size[0] * n[2]  # where the point of the axis is whose ball touches
-        at_end = kind == CAPSULE and abs(core) >= size[1] - _NEAR * (size[0] + size[1])
-        if kind == SPHERE or at_end:
+        at_end = kind == tables.CAPSULE and abs(core) >= size[1] - _NEAR * (size[0] + size[1])
+        if kind == tables.SPHERE or at_end:
             K[2, 2] = 1.0 / size[0]
     curved_surface(pose, K, normal, turn, travel)
     return False
@@ -167,7 +156,7 @@ def polyhedral_surface(
     seen = local("float", 3, 3)  # a face's normal, the direction of an edge
     rank, on_face, kind = 0, False, shapes.kind[i]
     f = local("float", 3)
-    if kind == BOX:
+    if kind == tables.BOX:
         size = shapes.size[i]
         near = _NEAR * max(max(size[0], size[1]), size[2])
         for k in range(3):
@@ -176,7 +165,7 @@ def polyhedral_surface(
                 f[k] = 1.0 if x[k] > 0.0 else -1.0
                 rank = met(seen, rank, f)
                 on_face = on_face or f[k] * n[k] > 1.0 - _ALONG
-    elif kind == HULL:
+    elif kind == tables.HULL:
         box = shapes.box[i]
         near = 2.0 * _NEAR * max(max(box[3], box[4]), box[5])
         for k in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 
 from kinetree.codegen.procedures import local, procedure, view
+from kinetree.contact.collision import tables
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
 from kinetree.contact.collision.meshes import convex_mesh, mesh_mesh, plane_mesh
@@ -34,23 +35,7 @@ from kinetree.contact.collision.sweep import (
     pair_tables,
     special_number,
 )
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    FIELD,
-    HULL,
-    PLANE,
-    SPHERE,
-    TOUCHES,
-    TRIANGLES,
-    Found,
-    Shapes,
-    Special,
-    Touch,
-    place_shapes,
-)
+from kinetree.contact.collision.tables import Found, Shapes, Special, Touch, place_shapes
 from kinetree.contact.finding.pairs import FRICTION, RESTITUTION, ROLLING, TORSION
 
 FOUND_FULL = -2
@@ -64,7 +49,7 @@ def found_tables(capacity) -> Found:
 
 def touch_table() -> Touch:
     """A ``Touch`` of ``TOUCHES`` rows."""
-    return Touch(**_rows(Touch, TOUCHES))
+    return Touch(**_rows(Touch, tables.TOUCHES))
 
 
 def _rows(record, count):
@@ -231,43 +216,43 @@ def material(
 def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points of shapes i and j (the lower kind first) within ``margin``, after n others."""
     a, b = shapes.kind[i], shapes.kind[j]
-    if a == PLANE:
-        if b == SPHERE:
+    if a == tables.PLANE:
+        if b == tables.SPHERE:
             return plane_sphere(shapes, i, j, margin, touch, n)
-        if b == CAPSULE:
+        if b == tables.CAPSULE:
             return plane_capsule(shapes, i, j, margin, touch, n)
-        if b == BOX:
+        if b == tables.BOX:
             return plane_box(shapes, i, j, margin, touch, n)
-        if b == CYLINDER:
+        if b == tables.CYLINDER:
             return plane_cylinder(shapes, i, j, margin, touch, n)
-        if b == ELLIPSOID:
+        if b == tables.ELLIPSOID:
             return plane_ellipsoid(shapes, i, j, margin, touch, n)
-        if b == HULL:
+        if b == tables.HULL:
             return plane_hull(shapes, i, j, margin, touch, n)
-        if b == TRIANGLES:
+        if b == tables.TRIANGLES:
             return plane_mesh(shapes, i, j, margin, touch, n)
         return n
-    if a == SPHERE:
-        if b == SPHERE:
+    if a == tables.SPHERE:
+        if b == tables.SPHERE:
             return sphere_sphere(shapes, i, j, margin, touch, n)
-        if b == CAPSULE:
+        if b == tables.CAPSULE:
             return sphere_capsule(shapes, i, j, margin, touch, n)
-        if b == BOX:
+        if b == tables.BOX:
             return sphere_box(shapes, i, j, margin, touch, n)
-        if b == CYLINDER:
+        if b == tables.CYLINDER:
             return sphere_cylinder(shapes, i, j, margin, touch, n)
-    if a == CAPSULE and b == CAPSULE:
+    if a == tables.CAPSULE and b == tables.CAPSULE:
         return capsule_capsule(shapes, i, j, margin, touch, n)
-    if a == CAPSULE and b == BOX:
+    if a == tables.CAPSULE and b == tables.BOX:
         return capsule_box(shapes, i, j, margin, touch, n)
-    if a == BOX and b == BOX:
+    if a == tables.BOX and b == tables.BOX:
         return box_box(shapes, i, j, margin, touch, n)
-    if b <= HULL:
+    if b <= tables.HULL:
         return convex_pair(shapes, i, j, margin, touch, n)
-    if b == FIELD and a <= HULL:
+    if b == tables.FIELD and a <= tables.HULL:
         return field_pair(shapes, i, j, margin, touch, n)
-    if b == TRIANGLES and a <= HULL:
+    if b == tables.TRIANGLES and a <= tables.HULL:
         return convex_mesh(shapes, i, j, margin, touch, n)
-    if a == TRIANGLES and b == TRIANGLES:
+    if a == tables.TRIANGLES and b == tables.TRIANGLES:
         return mesh_mesh(shapes, i, j, margin, touch, n)
     return n

@@ -9,6 +9,7 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
+from kinetree.contact.collision import tables
 from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
 from kinetree.contact.collision.fields import height_at, put_foot
@@ -22,18 +23,7 @@ from kinetree.contact.collision.support import (
     round_of,
     support,
 )
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    FIELD,
-    PLANE,
-    TRIANGLES,
-    Shapes,
-    Touch,
-    place_shape,
-)
+from kinetree.contact.collision.tables import Shapes, Touch, place_shape
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.arrays import as_model
@@ -260,16 +250,16 @@ def pair_distance(
     b = shapes.kind[j]
     o, way = local("float", 2, 3)
     corners = local("float", 6, 3)
-    of = j if a == PLANE else i
+    of = j if a == tables.PLANE else i
     o[:] = shapes.pose[of, 3::4]
     way[:] = 0.0
     status = BEYOND
-    if a == PLANE:
+    if a == tables.PLANE:
         status = over_plane(shapes, i, j, corners, o, near)
-    elif b == FIELD:
+    elif b == tables.FIELD:
         status = over_field(shapes, i, j, corners, touch, near)
         o[:] = 0.0
-    elif b == TRIANGLES:
+    elif b == tables.TRIANGLES:
         status = to_mesh(shapes, i, j, corners, o, far, near)
     else:
         status = nearest(shapes, i, j, corners, o, far, way, near)
@@ -320,20 +310,20 @@ def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]
     d = p - r * n - (P[3::4] - o)
     into_shape(P, d, x)
     if r > 0:
-        half = size[1] if kind == CAPSULE else 0.0
+        half = size[1] if kind == tables.CAPSULE else 0.0
         x[0] = 0.0
         x[1] = 0.0
         x[2] = min(max(x[2], -half), half)
-    elif kind == BOX:
+    elif kind == tables.BOX:
         for c in range(3):
             x[c] = min(max(x[c], -size[c]), size[c])
-    elif kind == CYLINDER:
+    elif kind == tables.CYLINDER:
         across = sqrt(x[0] * x[0] + x[1] * x[1])
         if across > size[0]:
             x[0] = x[0] * size[0] / across
             x[1] = x[1] * size[0] / across
         x[2] = min(max(x[2], -size[1]), size[1])
-    elif kind == ELLIPSOID:
+    elif kind == tables.ELLIPSOID:
         u = x[0] / size[0]
         v = x[1] / size[1]
         w = x[2] / size[2]
@@ -364,7 +354,7 @@ def over_plane(
     p = local("float", 3)
     down = -P[2::4]
     q = P[3::4] - o
-    if shapes.kind[j] == TRIANGLES:
+    if shapes.kind[j] == tables.TRIANGLES:
         d = local("float", 3)
         into_shape(shapes.pose[j], down, d)
         lowest = -1
@@ -437,7 +427,7 @@ def to_mesh(
     stack = local("int", 256, 2)
     low, high, way, normal = local("float", 4, 3)
     found = local("float", 10)
-    mesh = shapes.kind[i] == TRIANGLES
+    mesh = shapes.kind[i] == tables.TRIANGLES
     best = far
     status = BEYOND
     stack[0, 0] = shapes.data[i, 0] if mesh else -1
@@ -496,7 +486,7 @@ def node_apart(
 
     Negative where shapes may overlap: they may do so by the size of the smaller one.
     """
-    if shapes.kind[i] == TRIANGLES:
+    if shapes.kind[i] == tables.TRIANGLES:
         node_in_shape(shapes, i, one, j, 0.0, low, high)
     else:
         box_in_shape(shapes, i, j, 0.0, low, high)

@@ -20,15 +20,11 @@ quarter of the spacing of the heights of each other. All is in coordinates of th
 from math import ceil, cos, sin
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
+from kinetree.contact.collision import tables
 from kinetree.contact.collision.clipping import put
 from kinetree.contact.collision.meshes import turn
 from kinetree.contact.collision.support import into_shape
-from kinetree.contact.collision.tables import (
-    BOX,
-    CYLINDER,
-    Shapes,
-    Touch,
-)
+from kinetree.contact.collision.tables import Shapes, Touch
 
 SAMPLES = 4
 """Samples of the ground between two heights."""
@@ -300,13 +296,13 @@ def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
     into_shape(L, d, x)
     size = shapes.size[i]
     tiny = 1e-9 * shapes.radius[i]
-    if shapes.kind[i] == BOX:
+    if shapes.kind[i] == tables.BOX:
         return (
             abs(x[0]) <= size[0] + tiny
             and abs(x[1]) <= size[1] + tiny
             and abs(x[2]) <= size[2] + tiny
         )
-    if shapes.kind[i] == CYLINDER:
+    if shapes.kind[i] == tables.CYLINDER:
         return sqrt(x[0] * x[0] + x[1] * x[1]) <= size[0] + tiny
     for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
         corner = shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]

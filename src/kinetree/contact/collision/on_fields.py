@@ -1,6 +1,7 @@
 """Convex shapes on height fields: corners, edges, rims, faces and round sides that may touch."""
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.contact.collision import tables
 from kinetree.contact.collision.fields import (
     BALL,
     FACE,
@@ -14,16 +15,7 @@ from kinetree.contact.collision.fields import (
 )
 from kinetree.contact.collision.meshes import copy_touch, spread, turn, without_doubles
 from kinetree.contact.collision.support import out_of_shape
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    HULL,
-    SPHERE,
-    Shapes,
-    Touch,
-)
+from kinetree.contact.collision.tables import Shapes, Touch
 
 _ROOM = 40  # points after which patches are reduced
 _MOST = 16  # points of a pair
@@ -130,20 +122,20 @@ def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     touch.margin = margin
     touch.count = n
     touch.size = size * size
-    if kind == SPHERE:
+    if kind == tables.SPHERE:
         round_feet(shapes, touch, L, 0.0, 0.0, 0)
-    elif kind == CAPSULE:
+    elif kind == tables.CAPSULE:
         round_feet(shapes, touch, L, -half[1], half[1], 0)
         round_feet(shapes, touch, L, -half[1], -half[1], 1 << 20)
         round_feet(shapes, touch, L, half[1], half[1], 2 << 20)
-    elif kind == ELLIPSOID:
+    elif kind == tables.ELLIPSOID:
         ellipsoid_feet(shapes, touch, L)
-    elif kind == CYLINDER:
+    elif kind == tables.CYLINDER:
         cylinder_feet(shapes, touch, L, size)
-    elif kind == BOX:
+    elif kind == tables.BOX:
         touch.size = size
         box_feet(shapes, touch, L)
-    elif kind == HULL:
+    elif kind == tables.HULL:
         touch.size = size
         hull_feet(shapes, touch, L)
     n = without_doubles(touch, start, start, touch.count, 1e-9)

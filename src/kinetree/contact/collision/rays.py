@@ -11,22 +11,11 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
+from kinetree.contact.collision import tables
 from kinetree.contact.collision.distance import chosen_shapes, numbers_of, placed_poses
 from kinetree.contact.collision.fields import ground, height_at, spacing
 from kinetree.contact.collision.support import into_shape
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    FIELD,
-    HULL,
-    PLANE,
-    SPHERE,
-    TRIANGLES,
-    Shapes,
-    place_shapes,
-)
+from kinetree.contact.collision.tables import Shapes, place_shapes
 from kinetree.errors import ShapeError
 from kinetree.model.model import Model
 
@@ -171,25 +160,25 @@ def ray_shape(
     kind = shapes.kind[i]
     size = shapes.size[i]
     t = NONE
-    if kind == PLANE:
+    if kind == tables.PLANE:
         n[:] = vector(0.0, 0.0, 1.0)
         if v[2] != 0.0:
             t = -x[2] / v[2]
-    elif kind == SPHERE:
+    elif kind == tables.SPHERE:
         t = ray_ellipsoid(vector(size[0], size[0], size[0]), x, v, n)
-    elif kind == ELLIPSOID:
+    elif kind == tables.ELLIPSOID:
         t = ray_ellipsoid(size, x, v, n)
-    elif kind == BOX:
+    elif kind == tables.BOX:
         t = ray_box(size, x, v, n)
-    elif kind == CYLINDER:
+    elif kind == tables.CYLINDER:
         t = ray_cylinder(size[0], size[1], x, v, n)
-    elif kind == CAPSULE:
+    elif kind == tables.CAPSULE:
         t = ray_capsule(size[0], size[1], x, v, n)
-    elif kind == HULL:
+    elif kind == tables.HULL:
         t = ray_hull(shapes, i, x, v, n)
-    elif kind == FIELD:
+    elif kind == tables.FIELD:
         t = ray_field(shapes, i, x, v, far, n)
-    elif kind == TRIANGLES:
+    elif kind == tables.TRIANGLES:
         t = ray_mesh(shapes, i, x, v, far, n)
     if not (t >= 0 and t < far):
         return NONE

@@ -5,19 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    FIELD,
-    HULL,
-    PLANE,
-    SPHERE,
-    TRIANGLES,
-    Shapes,
-    place_shapes,
-)  # fmt: skip
+from kinetree.contact.collision import tables
+from kinetree.contact.collision.tables import Shapes, place_shapes
 from kinetree.contact.finding.shapes import hull_of, kept_arrays, spline_coefficients
 from kinetree.errors import ModelError
 from kinetree.model.geometry import (
@@ -164,21 +153,23 @@ def _measured(shape, pools):
         return pools.known[shape]
     middle = (0.0, 0.0, 0.0)
     if isinstance(shape, Plane):
-        return _Measures(PLANE, middle, (0.0,) * 6, np.inf)
+        return _Measures(tables.PLANE, middle, (0.0,) * 6, np.inf)
     if isinstance(shape, Sphere):
         r = shape.radius
-        return _Measures(SPHERE, (r, 0.0, 0.0), (*middle, r, r, r), r)
+        return _Measures(tables.SPHERE, (r, 0.0, 0.0), (*middle, r, r, r), r)
     if isinstance(shape, Ellipsoid):
-        return _Measures(ELLIPSOID, shape.radii, (*middle, *shape.radii), max(shape.radii))
+        return _Measures(tables.ELLIPSOID, shape.radii, (*middle, *shape.radii), max(shape.radii))
     if isinstance(shape, Box):
         half = tuple(x / 2 for x in shape.size)
-        return _Measures(BOX, half, (*middle, *half), float(np.linalg.norm(half)))
+        return _Measures(tables.BOX, half, (*middle, *half), float(np.linalg.norm(half)))
     if not isinstance(shape, (Capsule, Cylinder)):
         raise ModelError(f"a shape that touches must be one of kinetree's, got {shape!r}")
     r, half = shape.radius, shape.length / 2
     if isinstance(shape, Capsule):
-        return _Measures(CAPSULE, (r, half, 0.0), (*middle, r, r, half + r), half + r)
-    return _Measures(CYLINDER, (r, half, 0.0), (*middle, r, r, half), float(np.hypot(r, half)))
+        return _Measures(tables.CAPSULE, (r, half, 0.0), (*middle, r, r, half + r), half + r)
+    return _Measures(
+        tables.CYLINDER, (r, half, 0.0), (*middle, r, r, half), float(np.hypot(r, half))
+    )
 
 
 def _around(points):
@@ -195,7 +186,7 @@ def _field(field, pools):
     half = (field.size[0] / 2, field.size[1] / 2)
     low, high = float(c.min()), float(c.max())  # a B-spline is between its coefficients
     box = (0.0, 0.0, (low + high) / 2, *half, (high - low) / 2)
-    return _Measures(FIELD, (*half, 0.0), box, np.inf, (first, *c.shape, 0))
+    return _Measures(tables.FIELD, (*half, 0.0), box, np.inf, (first, *c.shape, 0))
 
 
 def _hull(mesh, pools):
@@ -212,7 +203,7 @@ def _hull(mesh, pools):
     )  # fmt: skip
     box, radius = _around(vertices)
     data = (v, len(vertices), first["face_count"], len(face_counts))
-    return _Measures(HULL, (0.0, 0.0, 0.0), box, radius, data)
+    return _Measures(tables.HULL, (0.0, 0.0, 0.0), box, radius, data)
 
 
 def polyhedron(hull):
@@ -283,7 +274,9 @@ def _mesh(mesh, pools):
         triangle_normal=normals,
     )  # fmt: skip
     box, radius = _around(vertices)
-    return _Measures(TRIANGLES, (0.0, 0.0, 0.0), box, radius, (top, len(node), t, len(triangles)))
+    return _Measures(
+        tables.TRIANGLES, (0.0, 0.0, 0.0), box, radius, (top, len(node), t, len(triangles))
+    )
 
 
 def triangle_tree(corners):

@@ -8,15 +8,8 @@ origin that the caller chooses near the shapes: far from that of the world nothi
 from math import cos, sin
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
-from kinetree.contact.collision.tables import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    ELLIPSOID,
-    HULL,
-    SPHERE,
-    Shapes,
-)
+from kinetree.contact.collision import tables
+from kinetree.contact.collision.tables import Shapes
 
 CORNERS = 16
 """The most corners of a support face."""
@@ -29,7 +22,7 @@ _TURN = 6.283185307179586 / DISC
 @procedure
 def round_of(shapes: Shapes, i: int) -> float:
     """Radius of the ball around every point of the core."""
-    if i >= 0 and (shapes.kind[i] == SPHERE or shapes.kind[i] == CAPSULE):
+    if i >= 0 and (shapes.kind[i] == tables.SPHERE or shapes.kind[i] == tables.CAPSULE):
         return shapes.size[i, 0]
     return 0.0
 
@@ -37,7 +30,7 @@ def round_of(shapes: Shapes, i: int) -> float:
 @procedure
 def is_curved(shapes: Shapes, i: int) -> bool:
     """Whether the core has a curved surface."""
-    return i >= 0 and (shapes.kind[i] == CYLINDER or shapes.kind[i] == ELLIPSOID)
+    return i >= 0 and (shapes.kind[i] == tables.CYLINDER or shapes.kind[i] == tables.ELLIPSOID)
 
 
 @procedure
@@ -115,12 +108,12 @@ def support(
     y = 0.0
     z = 0.0
     corner = 0
-    if kind == HULL:
+    if kind == tables.HULL:
         corner = farthest_vertex(shapes, i, dx, dy, dz, start)
         x = shapes.vertex[corner, 0]
         y = shapes.vertex[corner, 1]
         z = shapes.vertex[corner, 2]
-    elif kind == BOX:
+    elif kind == tables.BOX:
         x = size[0]
         y = size[1]
         z = size[2]
@@ -133,12 +126,12 @@ def support(
         if dz < 0:
             z = -z
             corner += 4
-    elif kind == CAPSULE:
+    elif kind == tables.CAPSULE:
         z = size[1]
         if dz < 0:
             z = -z
             corner = 1
-    elif kind == CYLINDER:
+    elif kind == tables.CYLINDER:
         across = sqrt(dx * dx + dy * dy)
         if across > 1e-15 * abs(dz):
             x = size[0] * dx / across
@@ -146,7 +139,7 @@ def support(
         z = size[1]
         if dz < 0:
             z = -z
-    elif kind == ELLIPSOID:
+    elif kind == tables.ELLIPSOID:
         x = size[0] * size[0] * dx
         y = size[1] * size[1] * dy
         z = size[2] * size[2] * dz
@@ -181,16 +174,16 @@ def support_face(
     kind = shapes.kind[i]
     P = shapes.pose[i]
     size = shapes.size[i]
-    if kind == HULL:
+    if kind == tables.HULL:
         return _face_of_hull(shapes, i, o, d, tilt, out)
-    if kind == BOX:
+    if kind == tables.BOX:
         return _face_of_box(P, size, o, d, tilt, out)
-    if kind == CYLINDER:
+    if kind == tables.CYLINDER:
         return _face_of_cylinder(P, size, o, d, tilt, out)
     r = round_of(shapes, i)
     level = local_dot(P, 2, d)
     n = 1
-    if kind == CAPSULE and abs(level) <= tilt:
+    if kind == tables.CAPSULE and abs(level) <= tilt:
         n = 2
         out_of_shape(P, o, 0.0, 0.0, size[1], out[0])
         out_of_shape(P, o, 0.0, 0.0, -size[1], out[1])

@@ -9,15 +9,8 @@ compared with every other shape.
 import numpy as np
 
 from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt
-from kinetree.contact.collision.tables import (
-    ENDLESS,
-    LISTED,
-    MAY_TOUCH,
-    WITH_BASE,
-    Shapes,
-    Special,
-    clearance,
-)
+from kinetree.contact.collision import tables
+from kinetree.contact.collision.tables import Shapes, Special, clearance
 
 PAIRS_FULL = -1
 """Code of a ``Pairs`` that is too small."""
@@ -66,7 +59,7 @@ class Pairs:
 
 def pair_tables(shapes, bodies, capacity=None) -> Pairs:
     """A ``Pairs`` for the shapes of a number of bodies (the world is one of them)."""
-    endless = shapes.radius > ENDLESS
+    endless = shapes.radius > tables.ENDLESS
     order = np.concatenate([np.flatnonzero(~endless), np.flatnonzero(endless)])
     n, capacity = shapes.count, capacity or 64 + 8 * shapes.count
     return Pairs(
@@ -92,7 +85,7 @@ def enlarge_pairs(pairs) -> None:
 def near_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) -> int:
     """How many pairs may be within ``margin``, in ``pairs.near``; negative: there is no room."""
     grow_boxes(shapes, special, pairs, margin)
-    if special.rule == LISTED:
+    if special.rule == tables.LISTED:
         return listed_pairs(shapes, special, pairs, margin)
     sort_boxes(pairs)
     n = swept_pairs(shapes, special, pairs, fill_strips(pairs))
@@ -156,12 +149,12 @@ def special_number(special: Special, i: int, j: int) -> int:
 def may_touch(shapes: Shapes, special: Special, i: int, j: int) -> bool:
     """Whether two shapes touch by themselves, by the rules of MuJoCo, or by ``special``."""
     a, b = shapes.weld[i], shapes.weld[j]
-    if a == b or (special.rule == WITH_BASE and a != 0 and b != 0):
+    if a == b or (special.rule == tables.WITH_BASE and a != 0 and b != 0):
         return False
     if special.count > 0:
         k = special_number(special, i, j)
         if k >= 0:
-            return special.allowed[k] == MAY_TOUCH
+            return special.allowed[k] == tables.MAY_TOUCH
     if (shapes.contype[i] & shapes.conaffinity[j]) | (
         shapes.contype[j] & shapes.conaffinity[i]
     ) == 0:
@@ -184,12 +177,12 @@ def listed_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float) 
     """Those of the pairs of ``special`` that are near."""
     n = 0
     for k in range(special.count):
-        if special.allowed[k] != MAY_TOUCH:
+        if special.allowed[k] != tables.MAY_TOUCH:
             continue
         i, j = special.key[k] // _WORD, special.key[k] % _WORD
-        if shapes.radius[i] > ENDLESS:
+        if shapes.radius[i] > tables.ENDLESS:
             near = is_over(shapes, special, pairs, i, j, margin)
-        elif shapes.radius[j] > ENDLESS:
+        elif shapes.radius[j] > tables.ENDLESS:
             near = is_over(shapes, special, pairs, j, i, margin)
         else:
             near = overlap(pairs, i, j)
@@ -244,7 +237,7 @@ def fill_strips(pairs: Pairs) -> int:
     for k in range(3):
         if k == pairs.axis:
             continue
-        low, high, size = ENDLESS, -ENDLESS, 0.0
+        low, high, size = tables.ENDLESS, -tables.ENDLESS, 0.0
         for x in range(n):
             i = pairs.order[x]
             low = min(low, pairs.box[i, k])
@@ -353,7 +346,7 @@ def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float,
             c = box[2] if z > 0.0 else box[5]
             if (
                 a * x + b * y + c * z <= level
-                and shapes.radius[j] <= ENDLESS
+                and shapes.radius[j] <= tables.ENDLESS
                 and is_over(shapes, special, pairs, i, j, margin)
                 and may_touch(shapes, special, i, j)
             ):
