@@ -128,6 +128,53 @@ def height(model, q):
     return q[2]
 
 
+def test_sweeps_settle_single_contacts_whatever_way_they_slide(rng):
+    """Slow sliding, friction that presses down harder than the normal force lifts, any start."""
+    for _ in range(200):
+        L, b = rng.standard_normal((3, 4)), rng.standard_normal(3) * rng.choice([1, 0.1, 0.01], 3)
+        mu, warm = rng.choice([0.3, 0.8, 1.5], 1), 0.3 * rng.standard_normal(3)
+        problem = Problem(L @ L.T / 3, b, mu, np.zeros(0), np.zeros(0))
+        lam, error = solve_by_sweeps(problem, abs(warm) * rng.choice([0, 1]), 1e-10, 100)
+        assert error < 1e-9
+        assert np.linalg.norm(lam[1:]) <= mu * lam[0] + 1e-12
+
+
+def test_a_foot_that_friction_presses_down_while_it_slides():
+    """From a landing quadruped: the direction opposite to its velocity is no start for Newton's."""
+    A = np.array([[0.45, 0.5848, 0.0455], [0.5848, 1.8631, 0.0679], [0.0455, 0.0679, 0.6869]])
+    b, mu = np.array([-0.0017, 0.1564, -0.0283]), np.array([0.8])
+    problem = Problem(A, b, mu, np.zeros(0), np.zeros(0))
+    for start in (np.zeros(3), np.array([0.01, 0.008, 0])):
+        lam, error = solve_by_sweeps(problem, start, 1e-10, 32)
+        right = solve_in_kernel(problem, start, 1e-14, 64)[0]
+        np.testing.assert_allclose(lam, right, rtol=0, atol=1e-9)
+        assert error < 1e-12
+
+
+def test_a_quadruped_lands_in_float32_with_small_residuals():
+    """Velocity errors are impulses of a foot's mobility, here below 1e-4 of the weight's."""
+    model = kt.contact.with_ground(kt.samples.quadruped())
+    feet = [g for g in model.geometry if isinstance(g.shape, kt.geometry.Sphere)]
+    scene = Scene(model, [(model.geometry[-1], foot) for foot in feet], friction=0.8)
+    home, rng, count = np.array(model.posture("home").q), np.random.default_rng(1), 256
+    q = model.integrate(np.tile(home, (count, 1)), 0.2 * rng.standard_normal((count, model.nv)))
+    q[:, 2] += 0.01 - scene.candidate_positions(model, q)[0].min(axis=-1)
+    qd = 2 * rng.standard_normal((count, model.nv))
+
+    @kt.kernel
+    def hold(model, q, qd):
+        return np.concatenate([np.zeros(6), 100 * (home[7:] - q[7:]) - 3 * qd[6:]])
+
+    found = kt.rollout(
+        model, q.astype("float32"), qd.astype("float32"), steps=300, store_every=300,
+        controller=hold, contact=TimeStepping(scene), limits=None,
+    )  # fmt: skip
+    weight, foot = model.total_mass * G * 1e-3, 0.1  # impulse [N s], mass that a foot moves [kg]
+    assert (np.abs(found.contact_force[-1]).max(axis=(1, 2)) > 0).mean() > 0.3
+    assert foot * found.residuals[:, 0].max() < 1e-5 * weight
+    assert not found.failed.any()
+
+
 def test_what_cannot_be_part_of_a_rollout_is_refused():
     with pytest.raises(kt.errors.TraceError, match="no derivative where contacts open and close"):
         kt.rollout_gradient(BALL, *thrown([0.5]), steps=1, contact=CONTACT, terminal=height)

@@ -18,6 +18,7 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
 _SHORTER = (0.5, 0.2)  # parts of a Newton step that are tried besides the whole
+LEAST_LIFTED = 1e-6  # by a normal force of one and its friction, in units of the diagonal of A
 
 
 class KernelSolution(NamedTuple):
@@ -135,7 +136,7 @@ def newton_step(G, missing, weight):
 
 
 class Sweeps:
-    """Gauss–Seidel, contact by contact; directions of sliding are refined from sweep to sweep.
+    """Gauss–Seidel, contact by contact; directions of sliding converge with the sweeps.
 
     Args:
         A: matrix of a scaled problem, (n, n).
@@ -168,23 +169,57 @@ class Sweeps:
         A = self.A[at, at]
         stick = lam - self.inverses[i] @ w
         free = w - A @ lam
-        trial, floor = lam - w, free[0]
+        floor, reach = free[0], np.sqrt(lam[1:] @ lam[1:])
+        lifted = (A[0, 0] - LEAST_LIFTED) * reach + mu * (A[0, 1:] @ lam[1:])
         if convex:
             floor = free[0] - mu * np.sqrt(free[1] * free[1] + free[2] * free[2])
-        for _ in range(2):
-            reach = np.sqrt(trial[1] * trial[1] + trial[2] * trial[2])
-            c = trial[1:] / select(reach > 0, reach, 1)
-            g = np.array([1, mu * c[0], mu * c[1]], dtype=object if A.dtype == object else None)
-            Ag = A @ g
-            along, driven = (g @ Ag, g @ free) if convex else (Ag[0], free[0])
-            normal = -driven / select(along > 0, along, 1)
-            normal = select(normal > 0, normal, 0)
-            slide = normal * g
-            trial = slide - (normal * Ag + free)
+            lifted = reach
+        # Friction along sliding is no start, nor is one that presses more than n lifts: in the
+        # direction in which the contact would stick it does not.
+        c = select((lifted > 0) & (lam[1:] @ w[1:] <= 0), lam[1:], stick[1:])
+        reach = np.sqrt(c @ c)
+        g = _along(mu, self._turned(A, free, mu, c / select(reach > 0, reach, 1)))
+        along, driven = self._lifted(A @ g, free, g)
+        n = -driven / select(along > 0, along, 1)
+        slide = select(n > 0, n, 0) * g
         size = stick[1] * stick[1] + stick[2] * stick[2]
         limit = mu * stick[0]
         sticks = (stick[0] > 0) & (size <= limit * limit)
         return select(floor >= 0, 0 * lam, select(sticks, stick, slide))
+
+    def _lifted(self, Ag, free, g):
+        """``a, d``: a contact that slides with the force ``n g`` rises at ``a n + d``."""
+        return (g @ Ag, g @ free) if self.rows.convex else (Ag[0], free[0])
+
+    def _turned(self, A, free, mu, c):
+        """Direction of friction after a Newton step of its angle.
+
+        It is against sliding where ``p · w_t = 0`` with ``p`` normal to ``c``; with ``a n + d = 0``
+        that is ``a (p · free_t) = d (p · (A g)_t)``, a polynomial of the direction, of degree four
+        in the tangent of half the angle. Where the derivative has the sign of the opposite
+        direction, friction is turned away from there. The plain iteration ``c = -w_t/|w_t|`` does
+        not converge where contacts slide slowly.
+        """
+        p, g = np.array([-c[1], c[0]]), _along(mu, c)
+        Ag, Ap, f = A @ g, mu * (A[:, 1:] @ p), free[1:]
+        a, d = self._lifted(Ag, free, g)
+        fp, Agp = p @ f, p @ Ag[1:]
+        change = Ap[0] * fp
+        if self.rows.convex:
+            change = mu * Agp * fp
+        stiff, slip = -d * (p @ Ap[1:]), d * (c @ Ag[1:]) - a * (c @ f)
+        across, slope = a * fp - d * Agp, stiff + slip + change
+        slope = select(slope > stiff / 4, slope, stiff / 4 + np.abs(slip))
+        # half a right angle at most, and not all the way to where friction presses down
+        pressed = 0 if self.rows.convex else 2 * across * Ap[0] / select(a > 0, a, 1)
+        slope = largest([np.abs(across), pressed], slope)
+        angle = across / select(slope > 0, slope, 1)
+        return (c - angle * p) / np.sqrt(1 + angle * angle)
+
+
+def _along(mu, c):
+    """Force of a contact that slides, of normal force 1."""
+    return np.array([1, mu * c[0], mu * c[1]])
 
 
 def _inverse(B):
