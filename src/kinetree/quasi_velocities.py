@@ -102,8 +102,8 @@ def _require_allowed(model, q, B):
             allowed.require()
         elif not allowed:
             raise LoopError(
-                f"column {sample[-1]} of B is no velocity that the loops and constraints of model "
-                f"{model.name!r} allow: build B of kinetree.loops.null_space(model, q, qd).G"
+                f"column {sample[-1]} of B is not a velocity that the loops and constraints of "
+                f"model {model.name!r} allow: build B of kinetree.loops.null_space(model, q, qd).G"
             )
 
 

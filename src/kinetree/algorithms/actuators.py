@@ -101,7 +101,7 @@ def actuator_forces(model, q, qd, controls, activation=None):
 def driving_force(model, q, qd, controls, activation=None):
     """Joint forces of all actuators, (nv,), each joint's within its limits of effort.
 
-    An effort of zero stands for one that nobody knows.
+    An effort of zero means that it is unknown.
     """
     through = transmission(model, q, qd)
     tau = through.arms @ _forces(model, through, controls, activation)

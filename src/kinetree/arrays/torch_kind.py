@@ -185,7 +185,7 @@ def _prepared(kernel, arrays):
 
 
 def _is_plain(tensors):
-    """Whether nobody wants derivatives and no transformation is under way."""
+    """Whether no derivatives are requested and no transformation of functions is active."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
     return not is_transformed()

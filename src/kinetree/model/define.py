@@ -522,4 +522,4 @@ def first_constraint(model) -> str:
     """The first loop or constraint of a model, in words."""
     if model.loops:
         return f"joint {model.loops[0].name!r} closes a loop"
-    return f"constraint {model.constraints[0].name!r} is no joint"
+    return f"constraint {model.constraints[0].name!r} is not a joint"

@@ -353,7 +353,7 @@ class Model:
 
     @cached_property
     def _can_move(self):
-        """Whether joints have a say about time."""
+        """Whether the motion of some joint depends on time."""
         still = AbstractJoint.at
         return any(type(part.joint).at is not still for part in (*self.bodies, *self.loops))
 

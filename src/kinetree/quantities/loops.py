@@ -110,7 +110,7 @@ class _Closed:
         self.names, self.extra = (*definition.required, *extra), extra
         self.every, self.kernels = keep is None, {}
         self.keep = named_variables(model, independent) if keep is None else keep(model, options)
-        self.coordinates = ()  # that are no variables of the tree
+        self.coordinates = ()  # that are not variables of the tree
         if any(c >= model.nv for c in self.keep):
             self.every, self.keep, self.coordinates = False, (), self.keep
         self.plan = coordinate_plan(model, self.keep)

@@ -5,8 +5,8 @@ rows of it: ``V = J qd``. Its acceleration ``dV/dt = J qdd + dJ/dt qd`` is that 
 (classical) for ``frame="aligned"``, and a spatial acceleration otherwise. Forces on the task,
 moment first, are those with the power ``F·V``.
 
-Loops are honoured: the motions that they forbid are none of the task's, and their own accelerations
-are part of its biases. Where ``J`` lacks full row rank some accelerations are impossible, and
+Loops are honoured: the task has no motions that they forbid, and their own accelerations are part
+of its biases. Where ``J`` lacks full row rank some accelerations are impossible, and
 ``SingularError`` is raised; ``task_freedom`` finds which, and ``damping`` bounds the inertia
 instead.
 """

@@ -2,7 +2,7 @@
 
 from kinetree.worlds.batch import Worlds
 from kinetree.worlds.parts import Part
-from kinetree.worlds.stepping import Contacts, Report
+from kinetree.worlds.results import Contacts, Report
 from kinetree.worlds.world import State, World
 
 __all__ = ["Contacts", "Part", "Report", "State", "World", "Worlds"]

@@ -19,7 +19,8 @@ from kinetree.quantities.actuators import driving_force
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
-from kinetree.worlds.stepping import Contacts, Report, by_part, listed, table, without_forces
+from kinetree.worlds.results import Contacts, Report, listed, table, without_forces
+from kinetree.worlds.stepping import by_part
 
 if TYPE_CHECKING:
     from kinetree.worlds.whole import Simulated, State

@@ -1,175 +1,24 @@
-"""Steps of a world, with the memory of the solver, the table of contacts and the report."""
+"""Steps of a world: the forces of its actuators, and the engine with its memory."""
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from kinetree.contact.contacts import contact_axes, velocity
+from kinetree.contact.engine.drives import Laws, drive, has_constant_arms, laws_of
 from kinetree.contact.engine.engine import Engine, Memory
-from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
-from kinetree.errors import (
-    ShapeError,
-    SimulationError,
-    SimulationWarning,
-    UnknownNameError,
-    need,
-)
+from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning
 from kinetree.integration.breakdown import NamingTime
-from kinetree.quantities.actuators import needs_of
-from kinetree.simulation.controllers import call_with_model
+from kinetree.quantities.actuators import activation_after, driving_force, needs_of
+from kinetree.simulation.controllers import call_with_model, of_posture
+from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.setup import effects_of
-from kinetree.spelling import did_you_mean
-from kinetree.worlds.drives import Drives, drive
-
-
-@dataclass(frozen=True)
-class Contacts:
-    """Contacts of a world at one instant, one row each.
-
-    Attributes:
-        names: of the two shapes, with a number for each point: ``"ground/box:0"``.
-        bodies: names of the two bodies, the one that the normal leaves first.
-        point: where they touch, in world coordinates [m], (n, 3).
-        normal: unit vectors from the first body to the second, (n, 3).
-        gap: distance along the normal [m], negative where they overlap, (n,).
-        force: on the second body, in world coordinates [N], (n, 3).
-        slip: velocity of the second body against the first in the plane of contact [m/s], (n, 3).
-        moment: on the second body at the point, of torsional friction about the normal and of
-            rolling friction about the tangents, in world coordinates [N·m], (n, 3).
-        known: names of all bodies and shapes of the world.
-    """
-
-    names: tuple[str, ...]
-    bodies: tuple[tuple[str, str], ...]
-    point: np.ndarray
-    normal: np.ndarray
-    gap: np.ndarray
-    force: np.ndarray
-    slip: np.ndarray
-    moment: np.ndarray
-    known: tuple[str, ...] = field(default=(), repr=False)
-
-    def __len__(self):
-        return len(self.gap)
-
-    @property
-    def normal_force(self) -> np.ndarray:
-        """Force along the normal [N], (n,)."""
-        return np.einsum("ni,ni->n", self.force, self.normal)
-
-    def between(self, first: str, second: str) -> "Contacts":
-        """Those between two bodies or parts, in either order; of a robot, all its bodies."""
-        one, two = self._sides(first), self._sides(second)
-        return self._some((one & two[:, ::-1]).any(axis=1))
-
-    def of(self, name: str) -> "Contacts":
-        """Those of one body or part, such as a robot or the ground."""
-        return self._some(self._sides(name).any(axis=1))
-
-    def force_on(self, name: str) -> np.ndarray:
-        """Sum of the contact forces on a body or part from others [N], (3,)."""
-        side = self._sides(name).astype(float)
-        return (side[:, 1] - side[:, 0]) @ self.force
-
-    def _sides(self, name):
-        """Which bodies of the contacts have a name, or belong to that part, (n, 2)."""
-        shapes = [x.rpartition(":")[0].split("/") for x in self.names]
-        found = np.array([
-            [_is(body, name) or _is(shape, name) for body, shape in zip(*pair, strict=True)]
-            for pair in zip(self.bodies, shapes, strict=True)
-        ], dtype=bool).reshape(-1, 2)  # fmt: skip
-        if self.known and not any(_is(x, name) for x in self.known):
-            hint = did_you_mean(str(name), self.known)
-            raise UnknownNameError(f"the world of these contacts has no part {name!r}; {hint}")
-        return found
-
-    def _some(self, mask):
-        k = np.flatnonzero(mask)
-        names = ("point", "normal", "gap", "force", "slip", "moment")
-        arrays = {x: getattr(self, x)[k] for x in names}
-        rows = {x: tuple(getattr(self, x)[i] for i in k) for x in ("names", "bodies")}
-        return Contacts(**rows, **arrays, known=self.known)
-
-    def to_pandas(self) -> Any:
-        """A table with a row for each contact."""
-        pandas = need("pandas", "Contacts.to_pandas", "tables")
-        columns: dict[str, Any] = {"first": [a for a, _ in self.bodies]}
-        columns["second"] = [b for _, b in self.bodies]
-        columns["gap"] = self.gap
-        for name in ("point", "normal", "force", "slip", "moment"):
-            for k, axis in enumerate("xyz"):
-                columns[f"{name}.{axis}"] = getattr(self, name)[:, k]
-        return pandas.DataFrame(columns, index=list(self.names))
-
-    def __repr__(self):
-        if not len(self):
-            return "no contacts"
-        head = ("contact", "gap [m]", "normal force [N]", "friction [N]", "slip [m/s]", "point [m]")
-        normal = self.normal_force
-        along = np.linalg.norm(self.force - normal[:, None] * self.normal, axis=1)
-        rows = [
-            (self.names[k], f"{self.gap[k]:.3g}", f"{normal[k]:.4g}", f"{along[k]:.4g}",
-             f"{np.linalg.norm(self.slip[k]):.3g}", " ".join(f"{x:.4g}" for x in self.point[k]))
-            for k in range(len(self))
-        ]  # fmt: skip
-        if self.moment.any():
-            turning = [f"{x:.3g}" for x in np.linalg.norm(self.moment, axis=1)]
-            head = (*head, "moment [N·m]")
-            rows = [(*row, x) for row, x in zip(rows, turning, strict=True)]
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = ("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
-                 for row in (head, *rows))  # fmt: skip
-        return "\n".join(lines)
-
-
-def _is(body, name):
-    return body == name or body.startswith((f"{name}.", f"{name}["))
-
-
-class Report(NamedTuple):
-    """Of the last call of ``World.step``.
-
-    Attributes:
-        steps: how many were taken.
-        residuals: of all of them, the worst, and sums of energies.
-        contacts: that exert forces at the end.
-        islands: groups of bodies that touch, at the end.
-        residual: of the equations and laws of the last step, relative to the largest impulse.
-        margin: gap below which contacts counted as able to close in the last step, at least [m].
-        asleep: bodies and robots that sleep.
-    """
-
-    steps: int
-    residuals: Residuals
-    contacts: int
-    islands: int
-    residual: float
-    margin: float = 0.0
-    asleep: int = 0
-
-    @property
-    def penetration(self) -> float:
-        """Deepest [m or rad]."""
-        return float(self.residuals.penetration)
-
-    def __str__(self):
-        r, asleep = self.residuals, f", {self.asleep} asleep" if self.asleep else ""
-        return (
-            f"{_count(self.steps, 'step')}, {_count(self.contacts, 'contact')} in "
-            f"{_count(self.islands, 'island')}{asleep}; velocity "
-            f"error {r.velocity:.1e}, cone {r.cone:.1e} N·s, penetration {r.penetration:.1e} m"
-        )
-
-
-def _count(n, what):
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+from kinetree.worlds.results import Contacts, Report, listed, table, without_forces
 
 
 class Steps:
@@ -421,35 +270,7 @@ class Steps:
 
 
 _NONE = np.zeros(0)
-_NEAR = 1e-6  # [m] up to which a contact without force is listed
 _DEEP = 1e-3  # of the largest shape, from which on bodies count as inside each other
-
-
-def listed(found):
-    """Contacts that touch or exert forces, with forces, moments and velocities, (n, 3) each."""
-    near = (found.contacts.gap <= _NEAR) | np.any(found.force, axis=1)
-    rest = (x[near] for x in (found.force, found.moment, found.velocity))
-    return found.contacts.chosen(near), *rest
-
-
-def without_forces(model, q, qd, found):
-    """The same for contacts at a state to which no step has led."""
-    none = np.zeros((found.size, 3))
-    moving = found.size and model.nv
-    return found, none, none, np.array(velocity(model, q, qd, found)) if moving else none
-
-
-def table(model, found, force, moment, speed) -> Contacts:
-    """Contacts of a world, from what is known along normal and tangents."""
-    axes = contact_axes(found.normal) if found.size else np.zeros((0, 3, 3))
-    parts = force, speed * np.array([0.0, 1.0, 1.0]), moment
-    names = model.body_names
-    bodies = zip(found.predecessor, found.successor, strict=True)
-    return Contacts(
-        found.names, tuple((names[a], names[b]) for a, b in bodies), found.point, found.normal,
-        found.gap, *(np.einsum("nk,nki->ni", x, axes) for x in parts),
-        known=(*names, *names_of(model).own),
-    )  # fmt: skip
 
 
 def _joined(total, residuals):
@@ -490,3 +311,94 @@ def _checked(tau, model):
             f"tau must be {model.nv} finite numbers for world {model.name!r}, got shape {tau.shape}"
         )
     return tau
+
+
+class Drives:
+    """Joint forces of the actuators of a model, from controls and the state.
+
+    Actuators of joints of one variable and of tendons have constant moment arms; their forces,
+    stiffness and damping are found in compiled code. Others are left to
+    ``kinetree.driving_force``.
+
+    Args:
+        model: the mechanism.
+    """
+
+    def __init__(self, model):
+        self.model, self.count = model, len(model.actuators)
+        self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
+        self.holds = bool(self.count) and servos_of(model) is None
+        self.is_simple = has_constant_arms(model)
+
+    @cached_property
+    def laws(self) -> Laws:
+        """The actuators as a table."""
+        return laws_of(self.model)
+
+    def __call__(self, q, qd, u, activation) -> tuple[np.ndarray, Any, Any]:
+        """Joint forces, and the diagonals of stiffness and damping against which they work."""
+        if not self.is_simple:
+            states = (activation,) if self.states.size else ()
+            return np.asarray(driving_force(self.model, q, qd, u, *states)), 0.0, 0.0
+        tau, K, D = np.empty((3, self.model.nv))
+        drive(self.laws, q, qd, u, activation, tau, K, D)
+        return tau, K, D
+
+    def after(self, u, activation, h) -> np.ndarray:
+        """Activations after a step with these controls."""
+        if not self.states.size:
+            return activation
+        return np.asarray(activation_after(self.model, u, activation, np.asarray(h)))
+
+    def reader(self, control, parts):
+        """A function ``(t, q, qd)`` to the controls of all actuators, and whether they are held.
+
+        Args:
+            control: as in ``World.step``.
+            parts: function from the name of a part to the numbers of its actuators.
+        """
+        if callable(control):
+            function = call_with_model(control, self.model)
+            return (lambda t, q, qd: self.rows(function(t, q, qd), parts)[0]), False
+        value = self.rows(control, parts)[0]
+        return (lambda t, q, qd: value), True
+
+    def rows(self, control, parts, n=1) -> np.ndarray:
+        """Controls of all actuators of ``n`` worlds, (n, count), or (1, count) of all the same.
+
+        Args:
+            control: not a function, otherwise as in ``World.step``; with a row for each world.
+            parts: function from the name of a part to the numbers of its actuators.
+            n: number of worlds.
+        """
+        if not self.count:
+            raise ModelError(
+                f"world {self.model.name!r} has no actuators to control; give joint forces, "
+                f"step(tau=...)"
+            )
+        if isinstance(control, dict):
+            u = np.zeros((n, self.count))
+            for name, values in control.items():
+                at, values = parts(name), np.asarray(values, dtype=float)
+                if not len(at):
+                    raise ModelError(
+                        f"{name!r} of world {self.model.name!r} has no actuators to control; give "
+                        f"joint forces, step(tau=...)"
+                    )
+                if values.shape not in ((), (len(at),), (n, len(at))):
+                    raise ShapeError(
+                        f"control of {name!r} must be {len(at)} numbers, one for each of its "
+                        f"actuators, got shape {values.shape}"
+                    )
+                u[:, at] = values
+        else:
+            u = np.array(of_posture(self.model, control)[0], dtype=float)
+        worlds = f" of {n} worlds" if n > 1 else ""
+        if u.shape not in ((self.count,), (n, self.count)) or not np.all(np.isfinite(u)):
+            names = ", ".join(a.name for a in self.model.actuators[:4])
+            raise ShapeError(
+                f"control{worlds} must be {self.count} finite numbers, one for each actuator of "
+                f"world {self.model.name!r} ({names}{', ...' if self.count > 4 else ''}), or by "
+                f"part, {{'left': u}}; got shape {u.shape}"
+            )
+        return u.reshape(-1, self.count)

@@ -33,7 +33,8 @@ from kinetree.spelling import did_you_mean
 from kinetree.worlds import pieces
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
-from kinetree.worlds.stepping import Contacts, Report, by_part
+from kinetree.worlds.results import Contacts, Report
+from kinetree.worlds.stepping import by_part
 from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load, save
 
 if TYPE_CHECKING:
@@ -651,7 +652,7 @@ class World:
 
     def view(self, **options: Any) -> Any:
         """Show the world as it is in the browser: ``kinetree.view(world, **options)``."""
-        import kinetree  # the viewer stands above this layer, and is reached by the public door
+        import kinetree  # the viewer is a higher layer, reached through the public interface
 
         return kinetree.view(self, **options)
 

@@ -156,7 +156,7 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         explain what is wrong.
     """
     closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
-    own = c.error[sum(len(e) for e, _ in closures) :]  # of constraints that are no loops
+    own = c.error[sum(len(e) for e, _ in closures) :]  # of user-defined constraints, not of loops
     error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures), own])
     aligned = [less(0, alignment) for _, alignment in closures]
     pure = [x * scaling(model).rows for x in (error, c.rate)]

@@ -327,7 +327,7 @@ class Procedure:
     def __call__(self, *arguments, **named) -> Any:
         """Run the machine code."""
         call = self._call
-        # From now on it is called without a detour, which would take as long as the call.
+        # From now on calls go straight to the machine code: this method takes as long as it does.
         direct: Any = type("Procedure", (Procedure,), {"__call__": staticmethod(call)})
         self.__class__ = direct
         return call(*arguments, **named)

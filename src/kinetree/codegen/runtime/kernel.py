@@ -31,7 +31,7 @@ from kinetree.expr.counting import cost, cost_of_calls
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
 _LARGE = 250  # bodies: about 80,000 operations of forward dynamics
-_BRIEF = 8192  # numbers of a batch that takes microseconds: no threads, nobody else waits
+_BRIEF = 8192  # numbers of a batch that takes microseconds: no threads, the GIL is kept
 
 LONG = 800  # weighted operations beside which a call costs nothing: see benchmarks/results.md
 

@@ -103,7 +103,7 @@ def _tuple(out) -> Any:
     return out if isinstance(out, tuple) else (out,)
 
 
-# --- Memory for large results, used again once nobody refers to it -------------------------------
+# --- Memory for large results, reused when nothing refers to it ----------------------------------
 # A fresh page costs more than the numbers written to it: the operating system clears it first. A
 # program that computes results of one size again and again, and drops the old ones, gets the same
 # memory back, as long as no array or view of it is alive.
@@ -125,7 +125,7 @@ def empty(shape, dtype):
 
 
 def _unused(size):
-    """Bytes that nobody refers to; the views that arrays are made of refer to them."""
+    """Bytes that nothing refers to; the views that arrays are made of refer to them."""
     for k in range(len(_kept)):
         if _kept[k].size == size and sys.getrefcount(_kept[k]) == _ALONE:
             _kept.append(_kept.pop(k))  # the one used last goes last

@@ -132,7 +132,7 @@ def _shapes(model, numbers, triangles=False):
                 replace(g, shape=replace(g.shape, convex=False)) if isinstance(g.shape, Mesh) else g
                 for g in chosen
             ]
-        nothing = [0] * (model.body_count + 1)  # nobody asks who may touch whom
+        nothing = [0] * (model.body_count + 1)  # pairs are given, so rules do not matter
         return shapes_of(chosen, nothing, nothing, {"friction": None, "restitution": None})
 
     return kept(model, ("shapes in tables", numbers, triangles), make)

@@ -18,7 +18,7 @@ from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.newton.problem import Problem
 
-ROUNDING = 1e-14  # of the energies, below which a gain is none
+ROUNDING = 1e-14  # of the energies: smaller gains count as rounding
 BOUND = 1e-3  # of the kinetic energy
 FLIGHT = 1e-4  # of the kinetic energy, beyond which free flight gains none
 

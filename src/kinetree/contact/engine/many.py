@@ -264,7 +264,7 @@ def inputs_of_step(s: Step, m: Mechanism, b: Many, t: Turn, w: int):
 
 @procedure
 def fly(a: Parts, t: Turn):
-    """A step of the integrator, after which nothing goes on as it was."""
+    """A step of the integrator, after which no contact continues and nothing is calm."""
     s = a.step
     t.flew = 1
     t.length[0] = s.h

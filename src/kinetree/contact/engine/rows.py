@@ -165,7 +165,7 @@ def contact_block(
 ):  # fmt: skip
     """Columns of variables above ``low`` up to ``high`` of node ``a``, of a block at ``J[at]``.
 
-    Variables that move prescribed are no unknowns: what they add goes to the target.
+    Prescribed variables are not unknowns: what they add goes to the target.
     """
     wide = p.node_count[a]
     d = x - m.pose[root, 3::4]

@@ -146,7 +146,7 @@ class PhaseStepper(Stepper):
 # All functions are positive as long as nothing happens, and one where nothing can.
 
 _TINY = 1e-15  # [m] stands for the gap of a contact that is about to open
-_NOISE = 1e-3  # of the tolerance of velocities: sliding back that is none
+_NOISE = 1e-3  # of the tolerance of velocities: slower sliding back is rounding
 _KINDS = ("arrive", "stop", "lose", "give_way", "lock")
 _OF_MOTION = 3  # so many of them follow from positions and velocities alone
 

@@ -118,8 +118,8 @@ class _Work:
 # sliding slows down; ``dp = s dτ`` with the sliding speed ``s`` makes a smooth differential
 # equation of it. Coordinates are (normal, tangent 1, tangent 2). NumPy only.
 
-_ARRESTED = 1e-13  # of the relative velocity: slower sliding is none
-_WEDGED = 1e-12  # of the mobility: less of it along the normal is none
+_ARRESTED = 1e-13  # of the relative velocity: slower sliding counts as rest
+_WEDGED = 1e-12  # of the mobility: less of it along the normal counts as zero
 _NOISE = 1e-11  # of the relative velocity: left of an approach that is over
 
 

@@ -82,7 +82,7 @@ def recursion(state, chosen, basis):
 
 
 # --- joints whose axes turn or move, and gears ----------------------------------------------------
-# Where ``K̂`` is no function of coordinates, its derivatives are those along its own columns:
+# Where ``K̂`` is not a function of coordinates, its derivatives are those along its own columns:
 #
 #     Ĝ V̂ = -δr(K̂, 0)     Ĝ Ŵ = -δa(K̂, V̂)     Ĝ Û = -δa(0, K̂)
 #

@@ -143,7 +143,7 @@ def integrate_system(
 
 
 def _stepped(system, acceleration, t, h, q, v, vdot):
-    """The state after a step of ``h`` seconds; in coordinates about ``q`` if it is no vector."""
+    """The state after a step of ``h`` seconds; in coordinates about ``q`` if it is not a vector."""
     n, space = system.n, system.space
 
     def rate(t, x):

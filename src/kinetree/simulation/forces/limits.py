@@ -166,7 +166,7 @@ def beyond_effort(model, tau, t) -> str | None:
     """What to say about joint forces beyond the efforts of the joints, or None.
 
     Args:
-        model: the mechanism. An effort of zero stands for one that nobody knows.
+        model: the mechanism. An effort of zero means that it is unknown.
         tau: joint forces, (n, ..., nv).
         t: their times [s], (n,).
     """

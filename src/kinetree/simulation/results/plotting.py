@@ -185,7 +185,7 @@ def title(figure, trajectory):
 def words(name) -> str:
     """The name of something as text of a picture, whatever is in it.
 
-    For Matplotlib, dollars enclose formulas, and a label that starts with an underscore is none.
+    For Matplotlib, dollars enclose formulas, and labels that start with an underscore are hidden.
     """
     text = printable(name).replace("$", r"\$")
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

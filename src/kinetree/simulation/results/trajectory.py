@@ -295,7 +295,7 @@ class Trajectory:
 
     def view(self, **options: Any) -> Any:
         """Deprecated: ``kinetree.view(trajectory, **options)`` shows it in the browser."""
-        import kinetree  # the viewer stands above this layer, and is reached by the public door
+        import kinetree  # the viewer is a higher layer, reached through the public interface
 
         message = "trajectory.view() is deprecated: use kinetree.view(trajectory)"
         warnings.warn(message, DeprecationWarning, stacklevel=2)

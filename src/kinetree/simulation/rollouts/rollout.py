@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.contact.stepping.rows import JointRows
-from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError, SimulationWarning, TraceError
 from kinetree.integration.integrator import Integrator
 from kinetree.model.arrays import as_model, as_seconds
@@ -27,8 +25,8 @@ from kinetree.simulation.controllers import of_posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
+from kinetree.simulation.rollouts.engine_run import run_by_engine
 from kinetree.simulation.rollouts.inputs import (
-    FRICTION,
     collect,
     contact_arguments,
     prescribed_arrays,
@@ -36,7 +34,7 @@ from kinetree.simulation.rollouts.inputs import (
     with_activation,
 )
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
-from kinetree.simulation.rollouts.run import EngineRun, Rollout, Run, new_arrays, whole_number
+from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays, whole_number
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import composed, suited
 
@@ -211,7 +209,7 @@ def run_of(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
     if setup.attached.rollout_step is not None and dtype is None:
-        run = _by_engine(setup, arrays, controller, tuple(own), names, steps, dt, t0, give)
+        run = run_by_engine(setup, arrays, controller, tuple(own), names, steps, dt, t0, give)
         if run is not None:
             return run
     if setup.attached.rollout_step is not None:
@@ -222,20 +220,6 @@ def run_of(
         method, field = setup.rollout_step(arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, controller, tuple(own), names, step)
     return Run(transition, arrays, steps, dt, t0)
-
-
-def _by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
-    """The run by the engine, if the rule of tiers takes it."""
-    model, effects = setup.model, setup.effects
-    joints = joint_rows(model, effects, np.ones(model.nv))
-    unrolled = setup.prescription is not None or any(g.name == FRICTION for g in arrays.given)
-    unrolled = unrolled or (joints.friction and joints.level is not JointRows().level)
-    only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
-    samples = max(steps, 1) * arrays.size
-    if tier_of_rollout(setup.contact, effects, samples, only=only) == "specialised":
-        return None
-    transition = Transition(model, setup.steps, setup.field, controller, own, names)
-    return EngineRun(transition, arrays, steps, dt, t0, setup.contact, joints, give)
 
 
 def _renamed(controller, policy):

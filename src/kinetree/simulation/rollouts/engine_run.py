@@ -1,0 +1,224 @@
+"""Rollouts with rigid contact by the engine: one native call takes all steps of all worlds."""
+
+from dataclasses import dataclass, fields, replace
+from math import prod
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kinetree.contact.engine.batch import EngineBatch
+from kinetree.contact.engine.drives import has_constant_arms, laws_of
+from kinetree.contact.engine.parts import NO_INERTIA
+from kinetree.contact.engine.stepper import engine_of, is_plain
+from kinetree.contact.stepping.rows import JointRows
+from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
+from kinetree.errors import ModelError
+from kinetree.functional.kernel import kernel
+from kinetree.functional.parameters import with_parameters
+from kinetree.simulation.rollouts.inputs import FRICTION
+from kinetree.simulation.rollouts.run import Run, require_inertia
+from kinetree.simulation.rollouts.transition import Transition
+
+
+def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
+    """The run by the engine, or None where the code that is specialised for the scene is used."""
+    model, effects = setup.model, setup.effects
+    joints = joint_rows(model, effects, np.ones(model.nv))
+    unrolled = setup.prescription is not None or any(g.name == FRICTION for g in arrays.given)
+    unrolled = unrolled or (joints.friction and joints.level is not JointRows().level)
+    only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
+    samples = max(steps, 1) * arrays.size
+    if tier_of_rollout(setup.contact, effects, samples, only=only) == "specialised":
+        return None
+    transition = Transition(model, setup.steps, setup.field, controller, own, names)
+    return EngineRun(transition, arrays, steps, dt, t0, setup.contact, joints, give)
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """What is given to a step, one after another: numbers and shapes of the arrays in ``order``."""
+
+    transition: Any
+    order: tuple
+
+    def __call__(self, t, q, qd, inputs):
+        """Model, state and what is held, from the variables of all joints; and which these are."""
+        model, rest, at = self.transition.model, [None] * len(self.order), 0
+        of_q, of_v = model.independent_variables if model.couplings else (slice(None),) * 2
+        for k, shape in self.order:
+            size = prod(shape)
+            rest[k] = inputs[at : at + size].reshape(shape) if shape else inputs[at]
+            at += size
+        model, arrays = self.transition.changed(rest)
+        q, qd = q[of_q], qd[of_v]
+        return (model, t, q, qd, self.transition.held(model, arrays, t, q, qd)), of_v
+
+
+@kernel
+def _joint_forces(model, t, q, qd, inputs, *, packed):
+    """Joint forces of all variables."""
+    given, of_v = packed(t, q, qd, inputs)
+    return _of_all(model, of_v, packed.transition.field.joint_force(*given))
+
+
+@kernel
+def _resistance(model, t, q, qd, inputs, *, packed):
+    """Stiffness and damping of actuators."""
+    given, of_v = packed(t, q, qd, inputs)
+    both = packed.transition.field.actuators.resistance(*given)
+    return tuple(_of_all(model, of_v, x) for x in both)
+
+
+def _of_all(model, of_v, values):
+    found = np.zeros(model.nv, dtype=np.asarray(values).dtype)
+    found[of_v] = values
+    return found
+
+
+_engines: WeakKeyDictionary = WeakKeyDictionary()
+
+
+class EngineRun(Run):
+    """A rollout with rigid contact by the engine, which serves every scene, on the CPU.
+
+    One native call takes all steps of all worlds, in double precision.
+
+    Args:
+        transition: forces, controller and parameters.
+        arrays: what goes in.
+        steps, dt, t0: times.
+        settings: ``TimeStepping``.
+        joints: ends of travel and dry friction.
+        give: gives an ``EngineBatch`` the numbers of its worlds, or None.
+    """
+
+    tier, force = "general", None
+
+    def __init__(self, transition, arrays, steps, dt, t0, settings, joints, give=None):
+        super().__init__(transition, arrays, steps, dt, t0)
+        self.settings, self.joints, self.give = settings, joints, give
+        given, field, model = arrays.given, transition.field, transition.model
+        self._timed, self._rest = ([g for g in given if g.timed is x] for x in (True, False))
+        kinds = {g.kind for g in given} - {"parameters"}
+        bare = transition.controller is None and is_plain(replace(field, actuators=None))
+        simple = (
+            bare and has_constant_arms(model) and not any(a.activation for a in model.actuators)
+        )
+        self.driven = kinds == {"controls"} and simple
+        self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
+        self.own = give is not None or "parameters" in {g.kind for g in given}
+
+    @property
+    def _unused(self) -> list:
+        """Engines that earlier rollouts like this have left."""
+        settings = (getattr(self.settings, f.name) for f in fields(self.settings))
+        rest = tuple(x for x in settings if x is not self.settings.scene)
+        layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
+        key = self.transition, layout, self.joints, repr(rest)
+        return _engines.setdefault(self.settings.scene, {}).setdefault(key, [])
+
+    def _engine(self):
+        """An engine."""
+        t, native = self.transition, {}
+        if self.give is None and self._unused:
+            return self._unused.pop()
+        if not self.plain:
+            numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
+            order = tuple((numbers[id(g)], g.shape) for g in (*self._timed, *self._rest))
+            full, size = self.model.uncoupled, sum(prod(shape) for _, shape in order)
+            start = 0.0, full.neutral(), np.zeros(full.nv), np.zeros(max(size, 1))
+            packed = _Packed(t, order)
+            native["forces"] = _joint_forces.compiled(full, *start, packed=packed)
+            if t.field.actuators is not None:
+                native["resistance"] = _resistance.compiled(full, *start, packed=packed)
+        return engine_of(
+            self.model, self.settings, self.joints, springs=self.plain, own=self.own, **native
+        )
+
+    def fill(self, marks, q, qd, work, *, threaded=True):
+        """Write the states at ``marks``: (marks, samples, ...)."""
+        q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
+        n = self.arrays.size
+        laws = laws_of(self.model) if self.driven else None
+        b = self.batch = EngineBatch(self._engine, max(n, 1), laws)
+        if not n or len(marks) < 2:
+            return
+        if self.give is not None:
+            self.give(b)
+        own = {g.name: g.array for g in self.arrays.given if g.kind == "parameters"}
+        if own:
+            give_parameters(b, self.model, own)
+        b.put(self.arrays.q0.astype(float), self.arrays.qd0.astype(float))
+        b.time[:] = self.t0
+        tree, of_v = b.engine.tree, b.engine.of_v
+        held = [g for g in self._rest if not (self.plain and g.kind == "parameters")]
+        timed, rest = _flat(self._timed, (self.steps, n)), _flat(held, (n,))
+        if self.plain and not self.driven:  # joint forces
+            timed, rest = (_spread(x, tree.nv, of_v) for x in (timed, rest))
+        elif self.driven and rest is not None:
+            timed, rest = rest[None], None
+        out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
+        scene = self.settings.scene
+        if not (scene.is_large or scene.open_pairs):
+            b.expect(scene.candidates.names)
+            self.force = np.zeros((len(marks), n, b.many.columns, 3))
+            out.append(self.force)
+        every = int(marks[1] - marks[0])
+        b.run(self.dt, self.steps, timed, rest, driven=self.driven, every=every, out=tuple(out))
+        q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
+        if self.give is None:  # whose numbers stay in tables
+            self._unused.extend(b.engines)
+        if (b.many.failed == NO_INERTIA).any():
+            require_inertia(self.model)
+
+    def notes(self, shaped):
+        """As of any rollout; forces of contacts that come and go are not among them."""
+        b, n = self.batch, self.arrays.size
+        parts = shaped(b.many.total[None, :n, :10])[0].copy(), shaped(b.failed[None, :n])[0]
+        return None if self.force is None else shaped(self.force), *parts
+
+
+def _flat(given, lead):
+    """Arrays one after another, (*lead, size), or None."""
+    parts = [np.asarray(g.array, dtype=float).reshape(*lead, -1) for g in given]
+    return np.concatenate(parts, axis=-1) if parts else None
+
+
+def _spread(values, nv, of_v):
+    if values is None:
+        return None
+    found = np.zeros((*values.shape[:-1], nv))
+    found[..., of_v] = values
+    return found
+
+
+def give_parameters(b, model, given) -> None:
+    """Give worlds their parameters of the model, (n, ...) each by name."""
+    numbers, n = b.engine.numbers, len(b)
+    kinds = {name.partition(":")[0] for name in given}
+    baked = model.gravity_compensation or (
+        kinds - {"mass", "inertia", "gravity"} and (model.is_constrained or model.tendons)
+    )
+    if not numbers or baked or model.couplings:
+        raise ModelError(
+            f"parameters of {model.name!r} ({', '.join(given)}) are part of the code of its loops, "
+            f"couplings, tendons, gravity compensation or joints of your own: rigid contact takes "
+            f"one model at a time with these, kinetree.simulate"
+        )
+    if kinds <= {"mass", "inertia"}:
+        table = np.tile(numbers["inertia"], (n, 1, 1))
+        for name, values in given.items():
+            kind, _, body = name.partition(":")
+            if not body:
+                table[:] = values
+            elif kind == "inertia":
+                table[:, model.body_index(body) - 1] = values
+            else:
+                row = table[:, model.body_index(body) - 1]
+                row *= (values / row[:, 0])[:, None]
+        b.give_inertias(table)
+    else:
+        b.give_models([
+            with_parameters(model, {name: x[k] for name, x in given.items()}) for k in range(n)
+        ])  # fmt: skip
