@@ -17,9 +17,9 @@ from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine.drives import Laws, no_laws
-from kinetree.contact.engine.engine import ContactForces, Engine, tied_code
+from kinetree.contact.engine.engine import ContactForces, Engine
 from kinetree.contact.engine.many import ROOM, Many, Turn, own_numbers, take_turns
-from kinetree.contact.engine.parts import NO_INERTIA
+from kinetree.contact.engine.parts import NO_INERTIA, tied_code
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import joint_values
 

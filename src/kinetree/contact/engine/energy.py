@@ -13,6 +13,8 @@ body that is pushed out of another, or an impact, would stop whatever moves in t
 What is left of the first is the reported gain.
 """
 
+import numpy as np
+
 from kinetree.codegen.procedures import procedure, record, sqrt
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.rows import Rows
@@ -63,6 +65,20 @@ class Balance:
     lifted: "float[:]"
     factor: "float[:]"
     flown: "float[:]"
+
+
+def balance_of(m, p) -> Balance:
+    """Room for the energies of a mechanism with the trees of a problem."""
+    n, trees = m.bodies - 1, p.trees
+    of_trees = ("energy", "total", "kinetic", "joints", "rows", "excess", "size", "moving", "put")
+    of_trees += ("unshifted", "lifted")
+    tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
+    return Balance(
+        bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),
+        of_place=np.zeros((n, 1)),
+        **{name: np.zeros(trees, dtype=np.int64) for name in ("drifts", "island", "deep")},
+        **{name: np.zeros(trees) for name in (*of_trees, "factor", "flown")},
+    )  # fmt: skip
 
 
 @procedure

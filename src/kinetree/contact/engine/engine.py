@@ -14,11 +14,11 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
-from kinetree.contact.engine.energy import Balance
-from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import Code, Kernels, Parts, Step
+from kinetree.contact.engine.energy import balance_of
+from kinetree.contact.engine.mechanism import mechanism_of
+from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
 from kinetree.contact.engine.rows import Rows, known_again
-from kinetree.contact.engine.sleep import Sleep
+from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.step import take_steps
 from kinetree.contact.engine.terms import constraint_kernel, spring_kernel, term_kernel
 from kinetree.contact.finding.pairs import names_of
@@ -28,7 +28,7 @@ from kinetree.contact.stepping.rows import NO_JOINT_ROWS
 from kinetree.errors import SimulationWarning, SingularError
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
-from kinetree.model.limits import has_passive_forces, joint_values
+from kinetree.model.limits import has_passive_forces
 from kinetree.model.model import Model
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
@@ -128,15 +128,15 @@ class Engine:
         spread = (
             self._spread(x, missing) for x, missing in ((stiffness, 0), (damping, 0), (free, 1))
         )
-        self.mechanism = _mechanism(tree, self.problem, *spread)
+        self.mechanism = mechanism_of(tree, self.problem, *spread)
         self.mechanism.units = self._units()
         self.rows = _rows(joints, self.of_q, self.of_v)
         self._loops()
         self._make_room(64)
         self.work = workspace(self.problem)
-        self.sleep = _sleep(tree, self.mechanism, self.problem, sleeping)
-        self.s = _step(tree, len(self.problem.M))
-        self.balance = _balance(self.mechanism, self.problem)
+        self.sleep = sleep_of(tree, self.mechanism, self.problem, sleeping)
+        self.s = step_of(tree, len(self.problem.M))
+        self.balance = balance_of(self.mechanism, self.problem)
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
             "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
@@ -520,79 +520,8 @@ _TERMS = {
 }  # fmt: skip
 
 
-def tied_code(kernel, *arrays) -> Code:
-    """The machine code of a kernel, tied to the arrays that it reads and writes."""
-    if kernel is None:
-        none = np.zeros(1, dtype=np.int64)
-        return Code(loop=0, frame=none, count=none, steps=none, status=none)
-    variant = kernel.variant("float64", wide=False, samples=1)
-    steps = [a.nbytes for a in arrays] + [
-        x for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
-        for x in np.zeros(of.shape).strides
-    ]  # fmt: skip
-    code = Code(
-        loop=variant.code.address("loop"), count=np.ones(1, dtype=np.int64),
-        frame=np.array([a.ctypes.data for a in arrays], dtype=np.int64),
-        steps=np.array(steps, dtype=np.int64), status=np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
-    code.keeps = (variant, arrays)
-    return code
-
-
 def _random(model, rng):
     return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])
-
-
-def _mechanism(tree, problem, stiffness, damping, free) -> Mechanism:
-    n, nv = tree.body_count + 1, tree.nv
-    parent = np.array([0, *tree.parent[1:]], dtype=np.int64)
-    first = np.array([0, *(s.start for s in tree.v_slice[1:])], dtype=np.int64)
-    count = np.array([0, *(s.stop - s.start for s in tree.v_slice[1:])], dtype=np.int64)
-    root, last = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    for i in range(1, n):
-        up = parent[i]
-        root[i] = root[up] if up else i
-        last[i] = first[i] + count[i] - 1 if count[i] else last[up]
-    node = np.where(last >= 0, problem.dof_node[np.maximum(last, 0)] if nv else -1, -1)
-    pose = np.zeros((n, 12))
-    pose[0, [0, 5, 10]] = 1.0
-    return Mechanism(
-        bodies=n, nq=tree.nq, nv=nv, parent=parent, root=root, first=first, count=count, last=last,
-        node=node.astype(np.int64), armature=np.array(tree.armature, dtype=float),
-        damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
-        stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
-        units=np.ones(nv), free=free, lead=np.zeros(nv), lag=np.zeros(nv),
-        prescribed=int(not np.all(free == 1)),
-        pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
-    )  # fmt: skip
-
-
-def _balance(m, p) -> Balance:
-    n, trees = m.bodies - 1, p.trees
-    of_trees = ("energy", "total", "kinetic", "joints", "rows", "excess", "size", "moving", "put")
-    of_trees += ("unshifted", "lifted")
-    tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
-    return Balance(
-        bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),
-        of_place=np.zeros((n, 1)),
-        **{name: np.zeros(trees, dtype=np.int64) for name in ("drifts", "island", "deep")},
-        **{name: np.zeros(trees) for name in (*of_trees, "factor", "flown")},
-    )  # fmt: skip
-
-
-def _sleep(tree, m, p, on) -> Sleep:
-    of_v = np.array(p.node_tree[p.dof_node], dtype=np.int64) if p.nv else np.zeros(0, np.int64)
-    of_q = np.zeros(tree.nq, dtype=np.int64)
-    for q, v in zip(tree.q_slice[1:], tree.v_slice[1:], strict=True):
-        of_q[q] = of_v[v.start] if v.stop > v.start else 0
-    bodies = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)
-    moved = np.zeros(p.trees, dtype=np.int64)
-    moved[of_v[m.free == 0]] = 1
-    return Sleep(
-        on=int(on), trees=p.trees, tree=np.ascontiguousarray(bodies, dtype=np.int64), moved=moved,
-        tree_of_q=of_q, tree_of_v=of_v, tau=np.zeros(p.nv), fastest=np.zeros(p.trees),
-        **{k: np.zeros(p.trees, dtype=np.int64) for k in ("sleeps", "pile", "calm", "ready")},
-    )  # fmt: skip
 
 
 def _rows(joints, of_q, of_v) -> Rows:
@@ -608,16 +537,4 @@ def _rows(joints, of_q, of_v) -> Rows:
         stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry),
         dry_v=column((of_v[d[0]] for d in dry), np.int64), dry_level=column(d[1] for d in dry),
         dry_kept=np.zeros(len(dry)), loop_first=np.zeros(1, dtype=np.int64), slots=1,
-    )  # fmt: skip
-
-
-def _step(tree, numbers) -> Step:
-    n, nv = tree.body_count + 1, tree.nv
-    vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("change", "last", "given", "given_v", "given_x", "drive", "more_K", "more_D")
-    return Step(
-        **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
-        part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
-        before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),
-        residuals=np.zeros(10),
     )  # fmt: skip

@@ -3,8 +3,11 @@
 Blocks of matrices belong to nodes, unbranched runs of velocity variables: see ``newton.problem``.
 """
 
+import numpy as np
+
 from kinetree.codegen.procedures import dot, procedure, record, sqrt, view
 from kinetree.contact.newton.problem import Problem
+from kinetree.model.limits import joint_values
 
 
 @record
@@ -50,6 +53,31 @@ class Mechanism:
     S: "float[:, 6]"
     F: "float[:, 6]"
     twist: "float[:, 6]"
+
+
+def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
+    """The tables of a spanning tree; stiffness and damping are added to those of its joints."""
+    n, nv = tree.body_count + 1, tree.nv
+    parent = np.array([0, *tree.parent[1:]], dtype=np.int64)
+    first = np.array([0, *(s.start for s in tree.v_slice[1:])], dtype=np.int64)
+    count = np.array([0, *(s.stop - s.start for s in tree.v_slice[1:])], dtype=np.int64)
+    root, last = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    for i in range(1, n):
+        up = parent[i]
+        root[i] = root[up] if up else i
+        last[i] = first[i] + count[i] - 1 if count[i] else last[up]
+    node = np.where(last >= 0, problem.dof_node[np.maximum(last, 0)] if nv else -1, -1)
+    pose = np.zeros((n, 12))
+    pose[0, [0, 5, 10]] = 1.0
+    return Mechanism(
+        bodies=n, nq=tree.nq, nv=nv, parent=parent, root=root, first=first, count=count, last=last,
+        node=node.astype(np.int64), armature=np.array(tree.armature, dtype=float),
+        damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
+        stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
+        units=np.ones(nv), free=free, lead=np.zeros(nv), lag=np.zeros(nv),
+        prescribed=int(not np.all(free == 1)),
+        pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
+    )  # fmt: skip
 
 
 @procedure

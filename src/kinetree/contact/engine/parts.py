@@ -1,5 +1,7 @@
 """Records of a step: settings, state and results, the kernels that it calls, and all its parts."""
 
+import numpy as np
+
 from kinetree.codegen.procedures import invoke, procedure, record
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
@@ -60,6 +62,25 @@ class Kernels:
     energy_after: Code
     loops: Code
     loops_end: Code
+
+
+def tied_code(kernel, *arrays) -> Code:
+    """The machine code of a kernel, tied to the arrays that it reads and writes."""
+    if kernel is None:
+        none = np.zeros(1, dtype=np.int64)
+        return Code(loop=0, frame=none, count=none, steps=none, status=none)
+    variant = kernel.variant("float64", wide=False, samples=1)
+    steps = [a.nbytes for a in arrays] + [
+        x for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
+        for x in np.zeros(of.shape).strides
+    ]  # fmt: skip
+    code = Code(
+        loop=variant.code.address("loop"), count=np.ones(1, dtype=np.int64),
+        frame=np.array([a.ctypes.data for a in arrays], dtype=np.int64),
+        steps=np.array(steps, dtype=np.int64), status=np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
+    code.keeps = (variant, arrays)
+    return code
 
 
 @procedure
@@ -157,6 +178,19 @@ class Step:
     factored: int
     newton: int
     unsolved: int
+
+
+def step_of(tree, numbers) -> Step:
+    """Room for the state of a spanning tree, and for ``numbers`` of its inertia matrix."""
+    n, nv = tree.body_count + 1, tree.nv
+    vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
+    vectors += ("change", "last", "given", "given_v", "given_x", "drive", "more_K", "more_D")
+    return Step(
+        **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
+        part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
+        before=np.zeros((n, 6)), unheld=np.zeros((n, 6)),
+        residuals=np.zeros(10),
+    )  # fmt: skip
 
 
 @record

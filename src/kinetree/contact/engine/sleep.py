@@ -6,6 +6,8 @@ something that is awake can touch it within the step, or when a joint force on i
 that is set wakes everything. While all sleep a step only counts the time.
 """
 
+import numpy as np
+
 from kinetree.codegen.procedures import procedure, record
 from kinetree.contact.collision.tables import Found
 
@@ -43,6 +45,22 @@ class Sleep:
     tree_of_q: "int[:]"
     tree_of_v: "int[:]"
     tau: "float[:]"
+
+
+def sleep_of(tree, m, p, on) -> Sleep:
+    """All trees of a problem awake; ``on`` says whether they may fall asleep."""
+    of_v = np.array(p.node_tree[p.dof_node], dtype=np.int64) if p.nv else np.zeros(0, np.int64)
+    of_q = np.zeros(tree.nq, dtype=np.int64)
+    for q, v in zip(tree.q_slice[1:], tree.v_slice[1:], strict=True):
+        of_q[q] = of_v[v.start] if v.stop > v.start else 0
+    bodies = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)
+    moved = np.zeros(p.trees, dtype=np.int64)
+    moved[of_v[m.free == 0]] = 1
+    return Sleep(
+        on=int(on), trees=p.trees, tree=np.ascontiguousarray(bodies, dtype=np.int64), moved=moved,
+        tree_of_q=of_q, tree_of_v=of_v, tau=np.zeros(p.nv), fastest=np.zeros(p.trees),
+        **{k: np.zeros(p.trees, dtype=np.int64) for k in ("sleeps", "pile", "calm", "ready")},
+    )  # fmt: skip
 
 
 @procedure
