@@ -32,6 +32,7 @@ class Accuracy(NamedTuple):
         tolerance: the smallest ``TimeStepping.tolerance`` that can be reached.
         sweeps: how many of Gauss and Seidel solve for the forces; 0 for Newton's method, which
             reaches any accuracy, and has more code than a GPU has registers for.
+        least: weight of derivatives of forces that are not unique, see ``solver.implied``.
     """
 
     deep: float
@@ -41,10 +42,11 @@ class Accuracy(NamedTuple):
     settled: float
     tolerance: float
     sweeps: int
+    least: float
 
 
-DOUBLE = Accuracy(DEEP, CLOSED, GROWN, SAME, SETTLED, 0.0, 0)
-SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 2.5e-5, 32)
+DOUBLE = Accuracy(DEEP, CLOSED, GROWN, SAME, SETTLED, 0.0, 0, 1e-6)
+SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 2.5e-5, 32, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ class TimeStepping:
             as much code in several groups, a step may be unrolled for the scene where the work
             repays compiling (14 s for 40 rows, growing with the cube), see docs/tiers.md. All
             other steps are taken by the engine, whose code serves every scene; 0: all steps.
+        relaxation: a speed v [m/s or rad/s] that makes motions smooth functions of everything, for
+            rollouts and their gradients; 0, the default: rigid. Contacts and stops push with
+            ``m v²/gap`` [N], where m is the mass that a contact meets, and bodies rest at a gap of
+            about ``v²/g``; friction is ``mu N s/(v + s)`` at the sliding speed s, so that what
+            would stick creeps. The error of a motion is proportional to v. Energies are not
+            balanced then, and positions not projected. See docs/rollouts.md.
     """
 
     scene: Scene
@@ -90,6 +98,7 @@ class TimeStepping:
     correction_speed: float = 10.0
     reach: float | None = None
     compiled_rows: int = 40
+    relaxation: float = 0.0
 
     def __post_init__(self):
         as_scene(self.scene, "TimeStepping")
@@ -103,7 +112,7 @@ class TimeStepping:
         for name in ("tolerance", "rounds", "correction_speed"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
-        for name in ("rest_velocity", "compiled_rows"):
+        for name in ("rest_velocity", "compiled_rows", "relaxation"):
             if not getattr(self, name) >= 0:
                 raise ModelError(f"{name} must not be negative, got {getattr(self, name)!r}")
         for name in ("stiffness", "damping"):

@@ -35,6 +35,7 @@ from kinetree.expr.node import LEAVES
 # Cost of an operation relative to an addition, from the throughput of current processors.
 WEIGHTS = {
     "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0, "callee": 0, "result": 0,
+    "held": 0,
     "/": 8, "sqrt": 8, "sin": 15, "cos": 15, "atan2": 40,
     "exp": 15, "log": 40, "tanh": 25,
 }  # fmt: skip

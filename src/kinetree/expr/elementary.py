@@ -80,6 +80,10 @@ class Elementary:
     def __floor__(self: Any):
         return self._unary("floor")
 
+    def held(self: Any):
+        """The same number as a constant: derivatives do not go through it."""
+        return self._unary("held")
+
     def __pow__(self: Any, n):
         power = float(n) if isinstance(n, Real) else nan
         if power == 0.5:

@@ -41,7 +41,7 @@ def copy_node(graph, op, operands):
     """Number of the node ``(op, *operands)`` after simplification."""
     if op in _RULES:
         return _RULES[op](graph, *operands)
-    if op in ("sqrt", "sin", "cos", "abs", "exp", "log", "tanh", "floor"):
+    if op in ("sqrt", "sin", "cos", "abs", "exp", "log", "tanh", "floor", "held"):
         return simplify.unary(graph, op, *operands)
     if op in ("<", "<=", "=="):
         return simplify.compare(graph, op, *operands)
@@ -80,7 +80,7 @@ def _needed(graph, roots, values):
 
 # --- derivatives of every operation, for forward and reverse accumulation alike ------------------
 
-FLAT = frozenset(("const", "input", "callee", "repeat", "floor", *CONDITIONS))
+FLAT = frozenset(("const", "input", "callee", "repeat", "floor", "held", *CONDITIONS))
 """Operations without a rate of change of their own."""
 
 

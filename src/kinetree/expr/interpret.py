@@ -44,6 +44,7 @@ MEANING = {
     "tanh": np.tanh,
     "abs": _absolute,
     "floor": lambda x: np.floor(_real(x)),
+    "held": _real,
     "atan2": _atan2,  # in (-π, π]
     "<": lambda a, b: np.less(_real(a), _real(b)),
     "<=": lambda a, b: np.less_equal(_real(a), _real(b)),

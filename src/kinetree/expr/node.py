@@ -28,7 +28,7 @@ OPERATIONS = {
     "const": 0, "input": 0,
     "+": 2, "-": 2, "*": 2, "/": 2, "neg": 1,
     "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2, "abs": 1, "exp": 1, "log": 1, "tanh": 1,
-    "floor": 1,
+    "floor": 1, "held": 1,
     "<": 2, "<=": 2, "==": 2, "and": 2, "or": 2, "not": 1,
     "select": 3,
     "carry": 0, "repeat": None, "final": 2,  # loops: see kinetree.expr.repeat

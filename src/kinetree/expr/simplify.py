@@ -142,7 +142,7 @@ def _exp(x):
 _FOLD = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "abs": abs,
     "exp": _exp, "log": lambda x: math.log(x) if x else -math.inf, "tanh": math.tanh,
-    "floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
+    "floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x, "held": float,
 }  # fmt: skip
 _OF_POSITIVE = {"sqrt": "square root", "log": "logarithm"}
 _ODD, _EVEN = frozenset(("sin", "tanh")), frozenset(("cos", "abs"))
@@ -163,7 +163,7 @@ def unary(g, op, a):
             return neg(g, _new(g, (op, node[1])))  # sin(-x), tanh(-x)
         if op in _EVEN:
             return _new(g, (op, node[1]))  # cos(-x), abs(-x)
-    if op == "floor" and of == "floor":
+    if op == of and op in ("floor", "held"):
         return a  # floor(floor x)
     if op == "abs" and (of == "abs" or (of == "*" and node[1] == node[2])):
         return a  # abs(abs x), abs(x x)

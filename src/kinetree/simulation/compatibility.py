@@ -212,6 +212,7 @@ ROLLOUT = Feature(
     "`rollout`, `rollout_gradient`, `final_state_derivatives`",
     lambda s: s.function if s.function != "simulate" else "",
 )
+SIMULATE = Feature("`simulate`", lambda s: s.function if s.function == "simulate" else "")
 SMOOTH_ROLLOUT = Feature(
     "`rollout` and so on, unless with `contact=TimeStepping(...)`",
     lambda s: s.function if s.function != "simulate" and not s.attached.equal_steps else "",
@@ -270,6 +271,10 @@ NOT_PROJECTED = Feature(
     _constraint(lambda constraint: constraint.name != "projection"),
 )
 TIME_STEPPING = Feature("`contact=TimeStepping(...)`", _contact(lambda a: a.equal_steps))
+RELAXED = Feature(
+    "`contact=TimeStepping(relaxation=...)`",
+    lambda s: "contact=TimeStepping(relaxation=...)" if getattr(s.contact, "relaxation", 0) else "",
+)
 EVENT_DRIVEN = Feature("`contact=EventDriven(...)`", _contact(_is_event_driven))
 STEPS_ITSELF = Feature(
     "`contact=TimeStepping(...)`, `EventDriven(...)`", _contact(lambda a: a.stepper is not None)
@@ -322,8 +327,8 @@ CONFLICTS = tuple(
             "use `TimeStepping`, `SoftContact`, or `kinetree.simulate`", TraceError,
         ),
         (
-            GRADIENT, TIME_STEPPING, "its motions have no derivative where contacts open and "
-            "close", "use `SoftContact`, which derivatives go through", TraceError,
+            SIMULATE, RELAXED, "its engine has the rigid laws only",
+            "use `kinetree.rollout`, or leave out `relaxation`", ModelError,
         ),
         (
             GRADIENT, STATEFUL, "its states jump where bodies arrive and slip", _LAWS, TraceError,

@@ -117,6 +117,11 @@ def select(condition, a, b):
     return condition.select(a, b)
 
 
+def held(x):
+    """``x`` as a constant: derivatives, those by a complex step too, do not go through it."""
+    return x.held() if hasattr(x, "held") else getattr(x, "real", x)
+
+
 def absolute(x):
     """``|x|``, extended to complex numbers so that it stays differentiable by complex step."""
     return select(less(x, 0), -x, x)

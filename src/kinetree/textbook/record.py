@@ -205,8 +205,8 @@ class Recorded(NotTraceable):
 
 
 _INFIX = ("+", "-", "*", "/", "<", "<=", "==", "and", "or")
-_CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "floor", "atan2",
-          "select")  # fmt: skip
+_CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "floor", "held",
+          "atan2", "select")  # fmt: skip
 
 
 def _statement(node):

@@ -43,6 +43,7 @@ class C(Language):
             "exp": f"exp{f}({{}})", "log": f"log{f}({{}})", "tanh": f"tanh{f}({{}})",
             "abs": f"fabs{f}({{}})", "floor": f"floor{f}({{}})", "atan2": f"atan2{f}({{}}, {{}})",
             "select": "({} ? {} : {})", "and": "({} && {})", "or": "({} || {})", "not": "!({})",
+            "held": "({})",
         }  # fmt: skip
 
     def constant(self, x):

@@ -345,6 +345,8 @@ class BlockWriter(CheckWriter):
             name = {"abs": "fabs"}.get(op, op)
             a = self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
+        elif op == "held":
+            self._emit(f"%v{i} = bitcast {t} {self._value(s.operands[0])} to {t}")
         elif op in ("exp", "log", "tanh"):
             symbol, a = self.calls(op, f"{t} {{}}({t})"), self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} {symbol}({t} {a})")

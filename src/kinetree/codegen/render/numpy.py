@@ -13,7 +13,7 @@ class _NumPy(Language):
     calls = {
         "sqrt": "np.sqrt({})", "sin": "np.sin({})", "cos": "np.cos({})", "abs": "np.abs({})",
         "exp": "np.exp({})", "log": "np.log({})", "tanh": "np.tanh({})",
-        "floor": "np.floor({})",
+        "floor": "np.floor({})", "held": "({})",
         "atan2": "np.arctan2({}, {})", "select": "np.where({}, {}, {})",
         "and": "np.logical_and({}, {})", "or": "np.logical_or({}, {})",
         "not": "np.logical_not({})",

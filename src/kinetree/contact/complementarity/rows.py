@@ -47,12 +47,14 @@ class Rows(NamedTuple):
         low: lower bounds of the rows that follow, (m,).
         high: upper bounds, (m,).
         convex: whether sliding contacts rise, as the convex law has it.
+        speed: of the relaxed laws, in units of each row, (3 c + m,); None for the exact ones.
     """
 
     mu: Any
     low: Any
     high: Any
     convex: bool = False
+    speed: Any = None
 
     @property
     def size(self) -> int:
@@ -89,7 +91,10 @@ def scaled(A, b, rows):
     units = 1 / _root(size)
     _, unit = rows.split(units)
     low, high = (_within_reach(x, unit) for x in (rows.low, rows.high))
-    return A * units[:, None] * units, b * units, rows._replace(low=low, high=high), units
+    rows = rows._replace(low=low, high=high)
+    if rows.speed is not None:
+        rows = rows._replace(speed=rows.speed * units)
+    return A * units[:, None] * units, b * units, rows, units
 
 
 def _within_reach(bounds, unit):
@@ -106,6 +111,8 @@ def obeyed(rows, lam, w):
     The nearest admissible force for the convex law and for rows with bounds; the functions of
     Alart and Curnier for Coulomb's law: first the normal force, then the nearest friction.
     """
+    if rows.speed is not None:
+        return relaxed(rows, lam, w)[0]
     trial = _trial(rows, lam, w)
     tangents = trial.ratio[:, None] * trial.tangent
     contacts = np.concatenate([trial.normal[:, None], tangents], axis=1)
@@ -119,6 +126,12 @@ def nearest(rows, lam):
 
 def newton_matrix(rows, A, lam, w):
     """Derivative of ``lam - obeyed`` by ``lam``, one of them where there are several, (n, n)."""
+    if rows.speed is not None:
+        D, c = relaxed(rows, lam, w)[1], 3 * len(rows.mu)
+        blocks = [slice(k, k + 3) for k in range(0, c, 3)]
+        blocks += [slice(k, k + 1) for k in range(c, rows.size)]
+        moved = np.concatenate([D[at, at] @ A[at] for at in blocks])
+        return moved + (np.eye(rows.size, dtype=int) - D)
     trial, start = _trial(rows, lam, w), 3 * len(rows.mu)
     G = np.array(A)  # becomes 1 - D (1 - A), with the derivative D of the laws by lam - w
     for k, D in enumerate(_derivatives(rows, trial)):
@@ -181,6 +194,79 @@ def _trial(rows, lam, w):
     bound = select(below, rows.low, rows.high)
     inside = select(below, False, less(other, rows.high))
     return _Trial(touching, sticking, normal, tangent, reach, ratio, inside, other, bound)
+
+
+# --- Relaxed laws --------------------------------------------------------------------------------
+# With a speed v and the mass m that a row meets, 1 in scaled problems, complementarity becomes the
+# central path of interior-point methods, and friction a smooth function of the sliding velocity:
+#
+#     lam w = m v²,  lam, w > 0               for  0 ≤ lam ⟂ w ≥ 0
+#     lam_t = -mu lam_n w_t / (v + |w_t|)     for  Coulomb's law, and likewise for dry friction
+#
+# Written as ``lam = P(lam - w)`` both are roots of quadratic equations; P is increasing with a
+# derivative between 0 and 1, and tends to the projection as v tends to 0.
+
+
+def relaxed(rows, lam, w):
+    """The forces that the relaxed laws make of ``lam - w``, (n,), and their derivative, (n, n)."""
+    y, c = lam - w, 3 * len(rows.mu)
+    found = np.zeros(rows.size, dtype=np.result_type(y, rows.mu, rows.low, rows.high, rows.speed))
+    D = np.zeros((rows.size, rows.size), dtype=found.dtype)
+    for k, mu in zip(range(0, c, 3), rows.mu, strict=True):
+        v = rows.speed[k]
+        normal, slope = _positive(y[k], v)
+        (e, size), t = _direction(y[k + 1 : k + 3]), slice(k + 1, k + 3)
+        ratio, by_size, by_reach = _limited(size, mu * normal, v)
+        found[k], found[t] = normal, ratio * y[t]
+        D[k, k], D[t, k] = slope, by_reach * mu * slope * e
+        D[t, t] = ratio * np.eye(2, dtype=int) + (by_size - ratio) * np.outer(e, e)
+    for k, low, high in zip(range(c, rows.size), rows.low, rows.high, strict=True):
+        v, (from_low, from_high) = rows.speed[k], (not _is_far(x) for x in (low, high))
+        if from_low and from_high:
+            middle, reach = (low + high) / 2, (high - low) / 2
+            ratio, D[k, k], _ = _limited(_direction(y[k : k + 1] - middle)[1], reach, v)
+            found[k] = middle + ratio * (y[k] - middle)
+        elif from_low:
+            above, D[k, k] = _positive(y[k] - low, v)
+            found[k] = low + above
+        elif from_high:
+            below, D[k, k] = _positive(high - y[k], v)
+            found[k] = high - below
+        else:
+            found[k], D[k, k] = y[k], 1
+    return found, D
+
+
+def _is_far(bound) -> bool:
+    return isinstance(bound, (float, np.floating)) and abs(bound) >= BEYOND
+
+
+def _positive(y, v):
+    """The positive ``x`` with ``x (x - y) = v²``, and its derivative by ``y``."""
+    root = sqrt(y * y + 4 * v * v)
+    large = (root + select(less(0, y), y, -y)) / 2
+    x = select(less(0, y), large, v * v / large)
+    return x, x / root
+
+
+def _direction(y):
+    """Unit vector and size of a short vector, both with derivatives where that is zero."""
+    square = y @ y
+    moves = less(0, square)
+    size = sqrt(select(moves, square, 1))
+    return select(moves, y / size, 0 * y), select(moves, size, 0)
+
+
+def _limited(size, reach, v):
+    """The part ``x < reach`` of a size, as the ratio of both, and its derivatives.
+
+    With ``(size - x) (reach - x) = v x``: a sliding speed ``size - x`` with ``x`` of friction.
+    """
+    apart = size - reach
+    root = sqrt(apart * apart + 2 * v * (size + reach) + v * v)
+    ratio = 2 * reach / (size + reach + v + root)
+    x = ratio * size
+    return ratio, (reach - x) / root, (size - x) / root
 
 
 # --- Checks of inputs ----------------------------------------------------------------------------

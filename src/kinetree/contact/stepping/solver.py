@@ -8,6 +8,7 @@ from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, s
 from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
+from kinetree.spatial.ops import held
 
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
@@ -17,21 +18,28 @@ lead away from it where contacts are redundant. Periods of 4 and 5 make for many
 FAR = 1e8  # times the tolerance: error below which there are no sweeps
 LEAST = 1e-12  # damping of equations that are singular to rounding error
 LEAST_SINGLE = 1e-6  # the same in float32
+REFINED = 2  # times: derivatives of forces that are not unique
 POLISHED = 0.05  # of the tolerance: error of the initial forces above which one round is needed
 
 
 class Problem(NamedTuple):
-    """Find forces whose motion ``w = A lam + b`` goes with them; see ``complementarity.rows``."""
+    """Find forces whose motion ``w = A lam + b`` goes with them; see ``complementarity.rows``.
+
+    The laws are relaxed by a ``speed``, if there is one [m/s or rad/s].
+    """
 
     A: Any
     b: Any
     mu: Any
     low: Any
     high: Any
+    speed: float = 0.0
 
     def scaled(self):
         """Matrix, vector and rows in comparable units, and the units."""
         rows = Rows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
+        if self.speed:
+            rows = rows._replace(speed=np.full(len(self.b), self.speed))
         return scaled(self.A, self.b, rows)
 
     def errors(self, lam):
@@ -95,7 +103,8 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     state = (first, best, error, *schedule, POLISHED * tolerance, 0.5)  # counts as one
     _, best, *_ = repeat(some, state, 1 + int(np.ceil(np.log2(rounds))))
     lam, _, missing = looked_at(best)
-    lam, _, missing = looked_at(lam - missing)  # within the cones, and zero where nothing touches
+    if not problem.speed:  # within the cones, and zero where nothing touches
+        lam, _, missing = looked_at(lam - missing)
     return units * lam, largest(np.abs(missing) * rates)
 
 
@@ -123,3 +132,32 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
     lam, _ = repeat(unless_settled, (warm * rates, 2 * tolerance), rounds)
     lam = obeyed(rows, lam, A @ lam + b)
     return units * lam, largest(np.abs(lam - obeyed(rows, lam, A @ lam + b)) * rates)
+
+
+def implied(problem, lam, least=1e-6):
+    """The forces ``lam`` that solve a problem, with derivatives by the implicit function theorem.
+
+    In comparable units ``F(lam) = lam - obeyed = 0`` defines the forces as functions of all else:
+    their derivative is ``-J⁻¹ dF`` with ``J = dF/dlam``, that of a step of Newton's method whose
+    matrix is held. With exact laws ``J`` is that of the state at hand: what is open, sticks and
+    slides stays so. Redundant contacts make it singular; with the weight ``least`` the derivative
+    has no part along what they leave open, and is refined to what it is without the weight.
+    """
+    if not len(problem.b):
+        return lam
+    A, b, rows, units = problem.scaled()
+    lam = _held(lam / units)
+    w = A @ lam + b
+    missing = lam - obeyed(rows, lam, w)
+    speed = None if rows.speed is None else _held(rows.speed)
+    fixed = Rows(*map(_held, rows[:3]), rows.convex, speed)
+    J = newton_matrix(fixed, _held(A), lam, _held(w))
+    if problem.speed:  # regular
+        return units * (lam - newton_step(J, missing, 0))
+    step = newton_step(J, missing, least)
+    for _ in range(REFINED):
+        step = step + newton_step(J, missing - J @ step, least)
+    return units * (lam - step)
+
+
+_held = np.frompyfunc(held, 1, 1)

@@ -23,6 +23,10 @@ are thin are looked at where the step begins, ``q_m = q``, so that they do not p
 Bouncing contacts have the velocity ``-e w⁻`` in place of ``-gap/h`` (Newton's law in the form of
 Moreau). Where no row exerts anything, the step is that of the integrator instead. Joints that move
 prescribed keep their motion, see ``PrescribedStep``; drives exert what it takes.
+
+With ``TimeStepping.relaxation`` the laws are the relaxed ones of ``complementarity.rows``, whose
+gaps stay open: positions are not projected, energies not balanced, and the step is a smooth
+function. Its derivatives are those of the text with the forces given, see ``solver.implied``.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +40,12 @@ from kinetree.contact.history import Residuals
 from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
 from kinetree.contact.stepping.inertia import Inertia, _is_zero, straight_motion, turned, turning
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
+from kinetree.contact.stepping.solver import (
+    Problem,
+    implied,
+    solve_by_sweeps,
+    solve_in_kernel,
+)
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.limits import joint_values
@@ -90,8 +99,14 @@ class ContactStep:
 
     @property
     def rows(self) -> int:
-        """Number of forces of a step."""
-        return self.constraints.count(self.constraints.scene.candidates.size)
+        """Number of forces that a step passes on: of all rows; if relaxed, of every pass."""
+        rows = self.constraints.count(self.constraints.scene.candidates.size)
+        return rows * PASSES if self.is_relaxed else rows
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether the laws of contact are relaxed."""
+        return self.settings.relaxation > 0
 
     def of(self, model, friction=None) -> "ContactStep":
         """The step of a model with other parameters, and of contacts with other friction, (c,)."""
@@ -105,7 +120,9 @@ class ContactStep:
         T = dynamics.kinetic_energy(self.tree, q, qd)
         return np.array([T, dynamics.potential_energy(self.tree, q)])
 
-    def __call__(self, method, field, model, t, h, q, qd, tau, force, energy=None) -> Ended:
+    def __call__(
+        self, method, field, model, t, h, q, qd, tau, force, energy=None, found=None
+    ) -> Ended:
         """The state after ``h`` seconds.
 
         Args:
@@ -119,6 +136,7 @@ class ContactStep:
             tau: joint forces held during the step.
             force: forces of the rows to start from, those of the last step.
             energy: ``energies`` at the start, where they are known.
+            found: forces of the rows that this step has found before, for its derivatives.
         """
         energy = self.energies(q, qd) if energy is None else energy
         fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
@@ -138,7 +156,8 @@ class ContactStep:
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
         A, before = inertia.mobility(Y), rows.G @ v
-        warm = h * force
+        smooth = self.is_relaxed or found is not None  # without decisions on positions
+        warm = h * force[: len(rows.G)]
         explicit, felt = tau_all - lead * v, H @ given.change
         ahead = self._ahead(rows, h - half, warm, before)
 
@@ -148,10 +167,15 @@ class ContactStep:
             unheld = (h * (explicit - bias) - felt) * given.free + given.change
             z, moves = inertia.half(unheld), before + rows.G @ given.change
             w = moves + inertia.along(Y, z)
-            targets = self._targets(rows, h, w, before) + ahead
-            problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
-            tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
-            lam, error = self._solved(problem, lam, tolerance, loose)
+            targets = self._targets(rows, h, w, before, smooth) + ahead
+            speed = self.settings.relaxation
+            problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high, speed)
+            aim = 1.0 if self.is_relaxed else AIM
+            tolerance = aim * self.settings.tolerance * (1 + largest(np.abs(w)))
+            if found is None:
+                lam, error = self._solved(problem, lam, tolerance, loose)
+            else:
+                lam, error = implied(problem, lam, self.accuracy.least), 0.0
             z = inertia.half_of(Y, lam, z)
             after, w = v + inertia.whole(z), moves + inertia.along(Y, z)
             moved = (v + after) / 2
@@ -161,9 +185,18 @@ class ContactStep:
         def if_needed(state):
             return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
 
-        nothing = (v, *[np.zeros(len(rows.G))] * 2, 0.0, 1.0)
-        start = (v, warm, LOOSE, *nothing)
-        mean, lam, _, after, w, targets, error, _ = repeat(if_needed, start, PASSES)
+        if smooth:  # every pass is part of the function that has derivatives
+            state, passes, start = (v,), [], h * (force if found is None else found)
+            for k in reversed(range(PASSES)):
+                begin = k * len(rows.G) if self.is_relaxed else 0
+                state = once((state[0], start[begin : begin + len(rows.G)], 1.0))
+                passes = [state[1], *passes]
+            mean, lam, _, after, w, targets, error, _ = state
+        else:
+            nothing = (v, *[np.zeros(len(rows.G))] * 2, 0.0, 1.0)
+            start = (v, warm, LOOSE, *nothing)
+            mean, lam, _, after, w, targets, error, _ = repeat(if_needed, start, PASSES)
+            passes = (lam,)
         held = lam @ rows.G
         pushes = h * (explicit - lag * (after - v))  # of the joints
         if self.prescription is not None:
@@ -173,10 +206,13 @@ class ContactStep:
         end = model.integrate(middle, move)
         if self.prescription is not None:
             end, turned, _ = self.prescription.at(model, t + h, end, turned)
-        farthest = h * self.settings.correction_speed
-        end, turned, deep, opened = projected(
-            self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy
-        )
+        if smooth:
+            *_, deep, opened = _look(self.constraints, model, end)
+        else:
+            farthest = h * self.settings.correction_speed
+            end, turned, deep, opened = projected(
+                self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy
+            )
         there = w + ahead
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
         at_end = energy
@@ -188,7 +224,8 @@ class ContactStep:
             _power_error(rows, lam, w + targets),
             deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
         )  # fmt: skip
-        contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]), at_end)
+        forces = np.concatenate(passes if self.is_relaxed else passes[:1]) / h
+        contact = Ended(end, turned, balance.work, forces, np.array([*residuals]), at_end)
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
@@ -203,7 +240,7 @@ class ContactStep:
 
     def _solved(self, problem, warm, tolerance, loose):
         """Forces and their error; the first time forces that are ``loose``ly solved for will do."""
-        if not self.accuracy.sweeps:
+        if not self.accuracy.sweeps or self.is_relaxed:
             return solve_in_kernel(problem, warm, tolerance, self.settings.rounds, loose)
         tolerance = select(loose > 1, FIRST * tolerance, tolerance)
         return solve_by_sweeps(problem, warm, tolerance, self.accuracy.sweeps)
@@ -228,13 +265,23 @@ class ContactStep:
             arrives = (speed > SMOOTH * size) & (rows.gap[n // 3] + 2 * time * before[n] < 0)
             hits = select(arrives, 1.0, hits)
             away = select(ahead[n] > 0, ahead[n], 0.0)
+            if self.is_relaxed:  # the same choice over the speed of the relaxation
+                v = self.settings.relaxation
+                x = (SMOOTH * SMOOTH * size * size - speed * speed) / (v * v)
+                part = (1 + x / sqrt(1 + x * x)) / 2
+                away = (ahead[n] + sqrt(size * size + v * v) - v) / 2
             for k, other in ((n, away), (n + 1, 0.0), (n + 2, 0.0)):
-                ahead[k] = select(goes_on, ahead[k], other)
+                if self.is_relaxed:
+                    ahead[k] = other + part * (ahead[k] - other)
+                else:
+                    ahead[k] = select(goes_on, ahead[k], other)
         return np.array([*ahead[: 3 * len(rows.mu)], *(select(hits > 0, 0.0, x) for x in others)])
 
-    def _targets(self, rows, h, w, before):
+    def _targets(self, rows, h, w, before, smooth):
         """What is added to the velocity of every row before it must not be negative, (m,)."""
         targets, deep = [0.0] * len(rows.G), self.accuracy.deep
+        if smooth:  # velocities take out what penetration there is, at the speed of positions
+            deep = h * self.settings.correction_speed * self.constraints.size
         for k, gap, e in zip(rows.one_sided, rows.gap, rows.restitution, strict=True):
             targets[k] = select(gap > -deep, gap, -deep) / h
             if e:

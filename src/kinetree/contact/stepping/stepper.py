@@ -87,6 +87,8 @@ def step_of_rollout(settings, effects, prescription, dtype) -> ContactStep:
         require_movable(scene, prescription)
     _require_unrolled(model, scene, constraints, settings.compiled_rows)
     accuracy = SINGLE if dtype == "float32" else DOUBLE
+    if settings.relaxation:
+        settings = replace(settings, conserving=False)
     if accuracy.sweeps:  # energies in float32 are too coarse to be balanced
         tolerance = max(settings.tolerance, accuracy.tolerance)
         settings = replace(settings, tolerance=tolerance, conserving=False)
@@ -132,7 +134,8 @@ def _require_unrolled(model, scene, constraints, most):
         raise ModelError(
             f"the scene of {model.name!r} cannot be unrolled into a rollout: {reason}. Leave out "
             f"pairs that cannot touch, Scene(model, pairs), use simple shapes such as spheres on "
-            f"planes, or kinetree.simulate with NumPy arrays, whose engine takes any scene"
+            f"planes, or, without derivatives and relaxation, kinetree.simulate with NumPy arrays, "
+            f"whose engine takes any scene"
         )
 
 

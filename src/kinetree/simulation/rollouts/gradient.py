@@ -55,15 +55,16 @@ class Adjoint:
         ]
 
     def forward(self, part):
-        """All states of a part of the batch: (steps + 1, samples, ...)."""
+        """All states of a part of the batch, (steps + 1, samples, ...), and their memories."""
         run = self.run
         model, dtype, marks = run.model, run.arrays.dtype, np.arange(run.steps + 1)
         n = part.stop - part.start
         q, qd, work = (
             empty((len(marks), n, *shape), dtype) for shape in ((model.nq,), (model.nv,), ())
         )
-        run.part(part).fill(marks, q, qd, work, threaded=False)
-        return q, qd
+        piece = run.part(part)
+        piece.fill(marks, q, qd, work, threaded=False)
+        return q, qd, piece.memory
 
     def end_cost(self, terminal, part, q, qd):
         """Gradients of the terminal cost with respect to the final state; its value is kept."""
@@ -78,8 +79,8 @@ class Adjoint:
             self._add(g, total, -1, part, gradient)
         return p_q, p_qd
 
-    def backward(self, part, q, qd, p_q, p_qd):
-        """From the final state of a part of the batch to its start."""
+    def backward(self, part, q, qd, memory, p_q, p_qd):
+        """From the final state of a part of the batch to its start; ``memory`` or None."""
         run, h = self.run, np.array(self.run.dt, q.dtype)
         given, outputs = run.arrays.given, self.kernel.outputs
         samples = (*self.several, q.shape[1])
@@ -93,7 +94,8 @@ class Adjoint:
         for k in reversed(range(run.steps)):
             t, held, place = np.array(run.time(k), q.dtype), self._held(k, part), places[k % 2]
             out = (cost, *place, *gradients)
-            self.variant.ufunc(t, h, q[k], qd[k], *held, p_q, p_qd, out=out)
+            both = () if memory is None else (memory[k], memory[k + 1])
+            self.variant.ufunc(t, h, q[k], qd[k], *both, *held, p_q, p_qd, out=out)
             p_q, p_qd = place
             if not self.several:
                 self.value[part] += cost
@@ -237,6 +239,9 @@ class RolloutGradient:
         inputs: with respect to inputs by name, (steps or 1, ..., shape of one sample).
         arguments: with respect to arguments by name, (..., shape of one sample).
         parameters: with respect to parameters by name, (..., shape), (..., 6) for placements.
+        contact: of rigid contact: ``"relaxed"``, exact derivatives of a relaxed motion; ``"active
+            set"``, those of a rigid motion in which everything that is open, sticks or slides stays
+            so; None without it.
     """
 
     value: np.ndarray
@@ -247,6 +252,7 @@ class RolloutGradient:
     arguments: dict = field(default_factory=dict)
     parameters: dict = field(default_factory=dict)
     controls: np.ndarray | None = None
+    contact: str | None = None
 
 
 @dataclass(frozen=True)
@@ -263,6 +269,7 @@ class FinalState:
         tau: with respect to the joint forces, (steps, ..., 2 nv, nv), as in ``RolloutGradient``.
         inputs, arguments, parameters: by name, likewise.
         controls: with respect to the controls of actuators, (steps, ..., 2 nv, n).
+        contact: as in ``RolloutGradient``.
     """
 
     q: np.ndarray
@@ -273,6 +280,7 @@ class FinalState:
     arguments: dict = field(default_factory=dict)
     parameters: dict = field(default_factory=dict)
     controls: np.ndarray | None = None
+    contact: str | None = None
 
 
 @on_host
@@ -311,14 +319,14 @@ def rollout_gradient(
         adjoint = Adjoint(run, running)
 
         def piece(part):
-            q, qd = adjoint.forward(part)
-            adjoint.backward(part, q, qd, *adjoint.end_cost(terminal, part, q[-1], qd[-1]))
+            q, qd, memory = adjoint.forward(part)
+            adjoint.backward(part, q, qd, memory, *adjoint.end_cost(terminal, part, q[-1], qd[-1]))
 
         over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
         adjoint.check()
         start = along_tangents(model, run.arrays.q0, adjoint.q)
         value, by_q0, by_qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
-        return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped())
+        return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped(), contact=run.contact)
 
 
 @on_host
@@ -344,13 +352,13 @@ def final_state_derivatives(
         ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)
 
         def piece(part):
-            q, qd = adjoint.forward(part)
+            q, qd, memory = adjoint.forward(part)
             ends[0][part], ends[1][part] = q[-1], qd[-1]
             p_q, p_qd = (np.zeros((2 * n, *x[-1].shape), dtype) for x in (q, qd))
             rates: Any = inverse_rates(model, q[-1])
             p_q[:n] = np.moveaxis(rates, -2, 0)
             p_qd[n:] = np.eye(n)[:, np.newaxis]
-            adjoint.backward(part, q, qd, p_q, p_qd)
+            adjoint.backward(part, q, qd, memory, p_q, p_qd)
 
         over_chunks(piece, size, adjoint.numbers, run.steps)
         adjoint.check()
@@ -358,7 +366,8 @@ def final_state_derivatives(
             [along_tangents(model, run.arrays.q0, adjoint.q), adjoint.qd], axis=-1
         )
         q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
-        return FinalState(q, qd, adjoint.batched(start), **adjoint.shaped())
+        shaped = adjoint.shaped()
+        return FinalState(q, qd, adjoint.batched(start), **shaped, contact=run.contact)
 
 
 def _check_terminal(terminal, inputs):

@@ -208,7 +208,8 @@ def run_of(
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
-    if setup.attached.rollout_step is not None and dtype is None:
+    unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
+    if setup.attached.rollout_step is not None and dtype is None and not unrolled:
         run = run_by_engine(setup, arrays, controller, tuple(own), names, steps, dt, t0, give)
         if run is not None:
             return run

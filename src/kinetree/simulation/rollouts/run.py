@@ -155,6 +155,12 @@ class Run:
         """The mechanism."""
         return self.transition.model
 
+    @property
+    def contact(self) -> str | None:
+        """What derivatives through rigid contact are those of; None without it."""
+        step = self.transition.contact
+        return None if step is None else "relaxed" if step.is_relaxed else "active set"
+
     def notes(self, shaped):
         """Contact forces, residuals and what failed; ``shaped`` gives arrays their batch axes."""
         if self.transition.contact is None:

@@ -36,6 +36,7 @@ from kinetree.simulation.rollouts.inputs import ACTIVATION, FRICTION, apply, num
 
 FINITE = 1e30
 """Sum of the sizes of all numbers of a state beyond which it does not count as finite."""
+_BOTH = ("memory", "memory after")  # of a step: at its start and at its end
 _LARGE = 30  # velocity variables of a mechanism whose gradients take less time by calls
 
 
@@ -165,12 +166,28 @@ class Transition:
         return *results, np.concatenate([force, residuals, np.array([failed])])
 
     def stepped(self, t, h, q, qd, work, *rest):
-        """``q, qd, work`` after one step; derivatives go back through it without a history."""
+        """``q, qd, work`` after one step; derivatives go back through it without a history.
+
+        With rigid contact ``rest`` begins with the memories at its start and at its end.
+        """
+        after, *_ = self._after(t, h, q, qd, rest)
+        return after.q, after.qd, work + after.work
+
+    def _after(self, t, h, q, qd, rest):
+        """The end of one step without loops; model, arrays, state and what is held at its start."""
+        found, rest = (rest[:2], rest[2:]) if self.contact is not None else ((), rest)
         model, arrays = self.changed(rest)
         q, qd = settled(model, q, qd)
         tau = self.held(model, arrays, t, q, qd)
-        after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
-        return after.q, after.qd, work + after.work
+        if self.contact is None:
+            after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
+        else:
+            step, (force, found) = self.contact.of(model, arrays.get(FRICTION)), found
+            n = self.contact.rows
+            after = step(
+                None, self.field, model, t, h, q, qd, tau, force[:n], found=found[:n]
+            )
+        return after, model, arrays, q, qd, tau
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
@@ -184,10 +201,11 @@ class Transition:
 
     # --- compiled ----------------------------------------------------------------------------
 
-    def _arguments(self, *names):
+    def _arguments(self, *names, memories=("memory",)):
         shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
         if self.memory:
-            shapes["memory"], names = (self.memory,), (*names, "memory")
+            shapes |= dict.fromkeys(memories, (self.memory,))
+            names = (*names, *memories)
         own = [parameter(self.model, name) for name in self.parameters]
         return [
             *(Argument(name, shapes.get(name, ())) for name in names),
@@ -202,7 +220,7 @@ class Transition:
 
     def one_step(self) -> Kernel:
         """Compiled ``stepped``."""
-        inputs = self._arguments("t", "h", "q", "qd", "work")
+        inputs = self._arguments("t", "h", "q", "qd", "work", memories=_BOTH)
         return self._kept("one step", lambda: self._compiled("step", inputs, self.stepped))
 
     def forces(self) -> Kernel:
@@ -230,10 +248,7 @@ class Transition:
 
         def function(t, h, q, qd, *rest):
             *rest, p_q, p_qd = rest
-            model, arrays = self.changed(rest)
-            q, qd = settled(model, q, qd)
-            tau = self.held(model, arrays, t, q, qd)
-            after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
+            after, model, arrays, q, qd, tau = self._after(t, h, q, qd, rest)
             now = {**arrays, "t": t, "q": q, "qd": qd, "tau": tau}
             if self.field.actuators is not None:
                 now |= {"tau": self.field.driven(model, t, q, qd, tau)}
@@ -245,7 +260,7 @@ class Transition:
             Argument("gradient by q", (self.model.nq,)),
             Argument("gradient by qd", (self.model.nv,)),
         ]
-        inputs = [*self._arguments("t", "h", "q", "qd"), *more]
+        inputs = [*self._arguments("t", "h", "q", "qd", memories=_BOTH), *more]
         return self._kept(("back", running), lambda: self._gradients("pullback", inputs, function))
 
     def terminal(self, cost) -> Kernel:
@@ -256,7 +271,7 @@ class Transition:
             total = number(cost, apply(cost, model, {**arrays, "t": t, "q": q, "qd": qd}))
             return total, total
 
-        inputs = self._arguments("t", "h", "q", "qd")
+        inputs = self._arguments("t", "h", "q", "qd", memories=())
         return self._kept(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
 
     def _kept(self, what, make):
@@ -288,7 +303,8 @@ class Transition:
         def traced(*symbols):
             self._require(inputs, symbols)
             value, total = function(*(a if a.shape else a[()] for a in symbols))
-            q, qd, *rest = symbols[2 : 4 + n]
+            found = [a for i, a in zip(inputs, symbols, strict=True) if i.name not in _BOTH]
+            q, qd, *rest = found[2 : 4 + n]
             plain = [np.eye(a.size, dtype=int).reshape(*a.shape, a.size) for a in (q, qd)]
             rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
             return np.asarray(value), *gradients_along(total, (q, qd, *rest), rates)
