@@ -206,13 +206,14 @@ class ContactStep:
         end = model.integrate(middle, move)
         if self.prescription is not None:
             end, turned, _ = self.prescription.at(model, t + h, end, turned)
-        if smooth:
+        if self.is_relaxed:
             *_, deep, opened = _look(self.constraints, model, end)
         else:
             farthest = h * self.settings.correction_speed
             end, turned, deep, opened = projected(
-                self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy
-            )
+                self.constraints, model, end, turned, rows, inertia, Y, A, farthest, self.accuracy,
+                once=found is not None,
+            )  # fmt: skip
         there = w + ahead
         balance = Balance(pushes @ mean, lam @ there, lam @ (there - (before + w) / 2))
         at_end = energy
@@ -453,14 +454,17 @@ _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
 
-def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest, accuracy=DOUBLE):
+def projected(
+    constraints, model, q, qd, rows, inertia, Y, A, farthest, accuracy=DOUBLE, *, once=False
+):
     """Positions without penetration, ``qd`` along the axes there, and what remains.
 
     That is the penetration, and the error of loops.
 
     No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. Bodies
     move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, by Gauss–Seidel; gaps are
-    evaluated after each of a few rounds, which run only where they are needed.
+    evaluated after each of a few rounds, which run only where they are needed. For derivatives
+    there is but ``once`` one round, a choice in place of a loop.
     """
     which = _positional(rows)
     closed = accuracy.closed
@@ -476,12 +480,17 @@ def projected(constraints, model, q, qd, rows, inertia, Y, A, farthest, accuracy
 
     def some(state):
         (found, qd, left), many = state
-        open_ = ((found[3] > most) | (found[4] > closed)) & (left > 0)
-        return repeat(move, (found, qd, left), select(open_, many, 0)), 3 * many
+        return repeat(move, (found, qd, left), select(is_open(found, left), many, 0)), 3 * many
+
+    def is_open(found, left):
+        return ((found[3] > most) | (found[4] > closed)) & (left > 0)
 
     if not which:
         return q, qd, 0.0, 0.0
     start = _look(constraints, model, q), qd, farthest
+    if once:
+        moves, (found, after, _) = is_open(start[0], farthest), move(start)
+        return select(moves, found[0], q), select(moves, after, qd), 0.0, 0.0
     (state, qd, _), _ = repeat(some, (start, 1.0), _TRIES)
     return state[0], qd, state[3], state[4]
 
