@@ -13,7 +13,7 @@ from kinetree.expr.counting import cost
 from kinetree.expr.diff import derivatives, estimates, jacobian
 from kinetree.expr.node import Graph
 from kinetree.expr.repeat import repeat
-from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
+from kinetree.spatial.ops import atan2, cos, exp, held, less, log, select, sin, sqrt, tanh
 
 MODES = ("forward", "reverse")
 
@@ -90,6 +90,15 @@ def test_the_derivative_of_abs_jumps_at_zero():
     g, (x, _), f = traced(lambda x, y: abs(x))
     J = jacobian(g, f, [{x.i: 1}])
     assert [float(value(g, J, x=s)[0, 0]) for s in (-2.0, 0.0, 2.0)] == [-1, 1, 1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_derivatives_do_not_go_through_numbers_that_are_held(mode):
+    g, (x, y), f = traced(lambda x, y: held(x * y) * sin(y))
+    J = jacobian(g, f, [{x.i: 1}, {y.i: 1}], mode)
+    x, y = POINT
+    assert_close(value(g, J)[0].astype(float), [0, x * y * np.cos(y)], ulps=4)
+    assert value(g, f)[0] == held(complex(x * y, 1)) * np.sin(y)
 
 
 @pytest.mark.parametrize("mode", MODES)

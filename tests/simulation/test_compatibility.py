@@ -47,7 +47,12 @@ def options_of(model):
     return {
         "integrator": ("rk4", "semi_implicit_euler", "rosenbrock", "variational"),
         "constraints": ("projection", "projection+energy", "charts", "generalized_alpha"),
-        "contact": (None, TimeStepping(Scene(model, [])), EventDriven(Scene(model, []))),
+        "contact": (
+            None,
+            TimeStepping(Scene(model, [])),
+            EventDriven(Scene(model, [])),
+            TimeStepping(Scene(model, []), relaxation=0.1),
+        ),
         "forces": ((), (lambda model, t, q, qd: 0 * qd,), (patch(model),)),
         "friction": ("smooth", "exact"),
         "limits": ("stiff", "rigid"),

@@ -307,16 +307,21 @@ def _prepared(kernel, arrays):
     ]
 
 
+def constant(x):
+    """The same numbers, which derivatives do not go through."""
+    return jax.lax.stop_gradient(x)
+
+
 def differentiable_walk(rollout, state, marks):
     """States of a rollout by ``lax.scan``; ``rollout`` says what goes into each step."""
-    run, kernel = rollout.run, rollout.run.transition.one_step()
+    run = rollout.run
     h, given = rollout.numbers(run.dt), rollout.given
 
     def step(state, now):
         t, timed = now
         timed = iter(timed)
         held = [next(timed) if g.timed else x for g, x in given]
-        return tuple(kernel.call(t, h, *state, *held)), None
+        return tuple(rollout.differentiable_step(t, h, state, held)), None
 
     def between(state, first, end):
         now = rollout.numbers(run.time(np.arange(first, end)))

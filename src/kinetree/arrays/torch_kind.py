@@ -241,13 +241,17 @@ def _backward(kernel, tensors, weights, wanted):
     return result
 
 
+def constant(x):
+    """The same numbers, which derivatives do not go through."""
+    return x.detach()
+
+
 def differentiable_walk(rollout, state, marks):
     """States of a rollout, step by step; ``rollout`` says what goes into each."""
-    run, kernel = rollout.run, rollout.run.transition.one_step()
+    run, stored = rollout.run, [state]
     times, h = rollout.numbers(run.time(np.arange(run.steps))), rollout.numbers(run.dt)
-    stored = [state]
     for k in range(run.steps):
-        state = kernel.call(times[k], h, *state, *rollout.held(k))
+        state = rollout.differentiable_step(times[k], h, state, rollout.held(k))
         if k + 1 in marks:
             stored.append(state)
     return [torch.stack(x) for x in zip(*stored, strict=True)]

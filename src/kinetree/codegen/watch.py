@@ -61,7 +61,14 @@ def hidden_inputs(program) -> set:
             waiting.append((operands[1], False))
         elif op in ("exp", "tanh"):
             waiting.append((operands[0], False))
-        elif op not in SUMS_AND_PRODUCTS and op not in ("carry", "sqrt", "abs", "floor", "held", "log"):
+        elif op not in SUMS_AND_PRODUCTS and op not in (
+            "carry",
+            "sqrt",
+            "abs",
+            "floor",
+            "held",
+            "log",
+        ):
             waiting += [(a, True) for a in operands if isinstance(a, int)]
     while waiting:
         i, even_nan = waiting.pop()

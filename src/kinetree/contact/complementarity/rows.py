@@ -181,14 +181,16 @@ class _Trial(NamedTuple):
 def _trial(rows, lam, w):
     contacts, other = rows.split(lam - w)
     mu, normal, tangent = rows.mu, contacts[:, 0], contacts[:, 1:]
-    reach = np.sqrt(tangent[:, 0] * tangent[:, 0] + tangent[:, 1] * tangent[:, 1])
-    outside = less(mu * normal, reach)
+    square = tangent[:, 0] * tangent[:, 0] + tangent[:, 1] * tangent[:, 1]
+    moves = less(0, square)
+    reach = np.sqrt(select(moves, square, 1))  # has derivatives where the square is zero
+    size = select(moves, reach, 0)
+    outside = less(mu * normal, size)
     if rows.convex:
-        normal = select(outside, (normal + mu * reach) / (1 + mu * mu), normal)
+        normal = select(outside, (normal + mu * size) / (1 + mu * mu), normal)
     touching = less(0, normal)
     normal = select(touching, normal, 0)
     sticking = select(outside, False, touching)
-    reach = select(less(0, reach), reach, 1)
     ratio = select(sticking, 1, mu * normal / reach)
     below = less(other, rows.low)
     bound = select(below, rows.low, rows.high)
@@ -238,7 +240,7 @@ def relaxed(rows, lam, w):
 
 
 def _is_far(bound) -> bool:
-    return isinstance(bound, (float, np.floating)) and abs(bound) >= BEYOND
+    return isinstance(bound, (complex, float)) and abs(bound) >= BEYOND
 
 
 def _positive(y, v):

@@ -160,4 +160,8 @@ def implied(problem, lam, least=1e-6):
     return units * (lam - step)
 
 
-_held = np.frompyfunc(held, 1, 1)
+def _held(x):
+    return _each_held(x) if np.asarray(x).dtype == object else np.real(x)
+
+
+_each_held = np.frompyfunc(held, 1, 1)

@@ -169,7 +169,8 @@ class ContactStep:
             w = moves + inertia.along(Y, z)
             targets = self._targets(rows, h, w, before, smooth) + ahead
             speed = self.settings.relaxation
-            problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high, speed)
+            bounds = _times(h, rows.low), _times(h, rows.high)
+            problem = Problem(A, w + targets, rows.mu, *bounds, speed)
             aim = 1.0 if self.is_relaxed else AIM
             tolerance = aim * self.settings.tolerance * (1 + largest(np.abs(w)))
             if found is None:
@@ -268,9 +269,10 @@ class ContactStep:
             away = select(ahead[n] > 0, ahead[n], 0.0)
             if self.is_relaxed:  # the same choice over the speed of the relaxation
                 v = self.settings.relaxation
-                x = (SMOOTH * SMOOTH * size * size - speed * speed) / (v * v)
+                square = ahead[n] * ahead[n]
+                x = (SMOOTH * SMOOTH * square - before[n] * before[n]) / (v * v)
                 part = (1 + x / sqrt(1 + x * x)) / 2
-                away = (ahead[n] + sqrt(size * size + v * v) - v) / 2
+                away = (ahead[n] + sqrt(square + v * v) - v) / 2
             for k, other in ((n, away), (n + 1, 0.0), (n + 2, 0.0)):
                 if self.is_relaxed:
                     ahead[k] = other + part * (ahead[k] - other)
@@ -309,6 +311,11 @@ class ContactStep:
         nothing = Residuals(0.0, *[0.0] * (len(contact.residuals) - 1))
         flight = (*flown[:3], 0 * contact.force, np.array([*nothing]), flown[3])
         return Ended(*(select(clear, *both) for both in zip(flight, contact, strict=True)))
+
+
+def _times(h, bounds):
+    """Bounds of impulses from those of forces, infinite ones as they are."""
+    return np.array([x if isinstance(x, float) and np.isinf(x) else h * x for x in bounds])
 
 
 def _cone_error(mu, lam):

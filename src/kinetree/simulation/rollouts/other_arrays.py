@@ -18,7 +18,6 @@ import numpy as np
 from kinetree.arrays.dispatch import good_samples, module_of, namespace
 from kinetree.arrays.kinds import common, is_foreign
 from kinetree.codegen.program import Argument
-from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter
 from kinetree.integration.step import DEFECT
@@ -101,11 +100,6 @@ def rollout_of(
             f"rollouts of model {model.name!r} with prescribed joints are computed on the CPU "
             f"and have no derivatives for arrays of other libraries: detach them, or take "
             f"kinetree.rollout_gradient"
-        )
-    if followed and isinstance(options["contact"], TimeStepping):
-        raise ArrayKindError(
-            f"a rollout of model {model.name!r} with TimeStepping has no derivatives for arrays of "
-            f"other libraries: detach them, or use SoftContact, which derivatives go through"
         )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
         start = [_mapped(kind.to_numpy, x) for x in (q0, qd0, tau)]
@@ -232,6 +226,19 @@ class _Elsewhere:
     def held(self, k):
         """What goes into step ``k``."""
         return [x[k] if g.timed else x for g, x in self.given]
+
+    def differentiable_step(self, t, h, state, held):
+        """The state after a step that derivatives go through.
+
+        With rigid contact it is taken twice: for the numbers, and with its forces for derivatives.
+        """
+        transition, constant = self.run.transition, self.kind.constant
+        if transition.contact is None:
+            return transition.one_step().call(t, h, *state, *held)
+        fixed = [constant(x) for x in (*state, *held)]
+        *after, found = transition.steps().call(t, h, self.numbers(1.0), *fixed)
+        moved = transition.one_step().call(t, h, *state, found, *held)
+        return *(x + (y - constant(y)) for x, y in zip(after, moved, strict=True)), found
 
     def _launches(self, _, state, marks):
         """As few launches as there can be."""

@@ -184,9 +184,7 @@ class Transition:
         else:
             step, (force, found) = self.contact.of(model, arrays.get(FRICTION)), found
             n = self.contact.rows
-            after = step(
-                None, self.field, model, t, h, q, qd, tau, force[:n], found=found[:n]
-            )
+            after = step(None, self.field, model, t, h, q, qd, tau, force[:n], found=found[:n])
         return after, model, arrays, q, qd, tau
 
     def applied(self, t, q, qd, *rest):
