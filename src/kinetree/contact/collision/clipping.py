@@ -49,17 +49,9 @@ def axes_across(normal: "float[3]", u: "float[3]", w: "float[3]") -> None:
 
 @procedure
 def clip_faces(
-    face_a: "float[:, 3]",
-    na: int,
-    face_b: "float[:, 3]",
-    nb: int,
-    normal: "float[3]",
-    margin: float,
-    most: int,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+    face_a: "float[:, 3]", na: int, face_b: "float[:, 3]", nb: int, normal: "float[3]",
+    margin: float, most: int, touch: Touch, n: int, feature: int,
+) -> int:  # fmt: skip
     """Points where two faces touch, at most ``most`` (4 to 8) with gaps up to ``margin``.
 
     Args:
@@ -184,15 +176,9 @@ def clip(
 
 @procedure
 def clip_side(
-    subject: "float[:, 3]",
-    edge: "int[:]",
-    count: int,
-    x: float,
-    y: float,
-    limit: float,
-    near: float,
-    side: int,
-) -> int:
+    subject: "float[:, 3]", edge: "int[:]", count: int, x: float, y: float, limit: float,
+    near: float, side: int,
+) -> int:  # fmt: skip
     """What is left of a polygon on that side of a line where (x, y) . p <= limit.
 
     Corners that are within ``near`` of the line stay where they are, and count as on it.

@@ -51,15 +51,9 @@ def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "
 
 @procedure
 def nearest(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    far: float,
-    way: "float[3]",
-    near: "float[10]",
-) -> int:
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
+    way: "float[3]", near: "float[10]",
+) -> int:  # fmt: skip
     """How two convex shapes are nearest or overlap least: status, and numbers in ``near``.
 
     ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
@@ -186,18 +180,9 @@ def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 
 @procedure
 def patch(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    near: "float[10]",
-    margin: float,
-    most: int,
-    touch: Touch,
-    n: int,
-    feature: int,
-) -> int:
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", near: "float[10]",
+    margin: float, most: int, touch: Touch, n: int, feature: int,
+) -> int:  # fmt: skip
     """Points that span the patch between faces or edges of two shapes.
 
     Given how they are nearest; at least the nearest points themselves.

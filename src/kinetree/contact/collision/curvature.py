@@ -144,14 +144,9 @@ def curved_surface(
 
 @procedure
 def polyhedral_surface(
-    shapes: Shapes,
-    i: int,
-    x: "float[3]",
-    n: "float[3]",
-    normal: "float[3]",
-    turn: "float[3, 3]",
+    shapes: Shapes, i: int, x: "float[3]", n: "float[3]", normal: "float[3]", turn: "float[3, 3]",
     travel: "float[3, 3]",
-) -> bool:
+) -> bool:  # fmt: skip
     """Face, edge or corner, by how many different faces meet at a point of the shape."""
     seen = local("float", 3, 3)  # a face's normal, the direction of an edge
     rank, on_face, kind = 0, False, shapes.kind[i]

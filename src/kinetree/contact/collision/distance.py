@@ -189,19 +189,10 @@ def _check_pair(model, i, j):
 
 @procedure
 def distances(
-    shapes: Shapes,
-    poses: "float[:, 12]",
-    bodies: int,
-    samples: int,
-    used: "int[:]",
-    count: int,
-    pairs: "int[:, 2]",
-    starts: "int[:]",
-    groups: int,
-    touch: Touch,
-    out: "float[:, 10]",
+    shapes: Shapes, poses: "float[:, 12]", bodies: int, samples: int, used: "int[:]", count: int,
+    pairs: "int[:, 2]", starts: "int[:]", groups: int, touch: Touch, out: "float[:, 10]",
     which: "int[:, 2]",
-) -> None:
+) -> None:  # fmt: skip
     """The nearest pair of every group, for every sample of the poses."""
     near = local("float", 10)
     for sample in range(samples):
@@ -415,14 +406,9 @@ def over_field(
 
 @procedure
 def to_mesh(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    far: float,
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
     near: "float[10]",
-) -> int:
+) -> int:  # fmt: skip
     """A convex shape, or another mesh, and the nearest triangle of a mesh."""
     stack = local("int", 256, 2)
     low, high, way, normal = local("float", 4, 3)

@@ -27,14 +27,9 @@ _LEVEL = 1e-7  # of the size of a patch: depths that are the same
 
 @procedure
 def load_triangle(
-    shapes: Shapes,
-    j: int,
-    t: int,
-    o: "float[3]",
-    corners: "float[6, 3]",
-    first: int,
+    shapes: Shapes, j: int, t: int, o: "float[3]", corners: "float[6, 3]", first: int,
     normal: "float[3]",
-):
+):  # fmt: skip
     """Corners of a triangle in rows from ``first`` on, relative to ``o``, and its normal."""
     P = shapes.pose[j]
     for k in range(3):
@@ -82,14 +77,9 @@ def boxes_meet(node: "float[6]", low: "float[3]", high: "float[3]") -> bool:
 
 @procedure
 def allowed(
-    shapes: Shapes,
-    j: int,
-    t: int,
-    corners: "float[6, 3]",
-    first: int,
-    normal: "float[3]",
+    shapes: Shapes, j: int, t: int, corners: "float[6, 3]", first: int, normal: "float[3]",
     u: "float[3]",
-) -> int:
+) -> int:  # fmt: skip
     """Whether a direction away from a triangle is one of its own: 1.
 
     0: it belongs to nothing; 2: it came from an edge inside of a surface, and is now the normal.
@@ -128,22 +118,10 @@ def allowed(
 
 @procedure
 def touch_triangle(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    t: int,
-    corners: "float[6, 3]",
-    normal: "float[3]",
-    other: int,
-    other_t: int,
-    other_normal: "float[3]",
-    o: "float[3]",
-    margin: float,
-    size: float,
-    touch: Touch,
-    start: int,
-    n: int,
-) -> int:
+    shapes: Shapes, i: int, j: int, t: int, corners: "float[6, 3]", normal: "float[3]", other: int,
+    other_t: int, other_normal: "float[3]", o: "float[3]", margin: float, size: float, touch: Touch,
+    start: int, n: int,
+) -> int:  # fmt: skip
     """Points of a convex shape and a triangle of a mesh, unless they are there already.
 
     Shape -2 is the triangle ``other_t`` of the mesh ``other``.

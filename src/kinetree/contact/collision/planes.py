@@ -23,14 +23,9 @@ def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -
 
 @procedure
 def put_above(
-    pose: "float[12]",
-    x: "float[3]",
-    up: "float[3]",
-    gap: float,
-    touch: Touch,
-    n: int,
+    pose: "float[12]", x: "float[3]", up: "float[3]", gap: float, touch: Touch, n: int,
     feature: int,
-) -> int:
+) -> int:  # fmt: skip
     """The point x of a shape, ``gap`` above a plane."""
     at = pose[3::4] + pose[::4] * x[0] + pose[1::4] * x[1] + pose[2::4] * x[2] - gap / 2 * up
     return put(touch, n, at, up, gap, feature)

@@ -104,16 +104,9 @@ def first_hits(model, q, origin, direction, left_out) -> RayHit:
 
 @procedure
 def cast(
-    shapes: Shapes,
-    poses: "float[:, 12]",
-    bodies: int,
-    rays: int,
-    start: "float[:, 3]",
-    way: "float[:, 3]",
-    count: int,
-    out: "float[:, 4]",
-    which: "int[:]",
-) -> None:
+    shapes: Shapes, poses: "float[:, 12]", bodies: int, rays: int, start: "float[:, 3]",
+    way: "float[:, 3]", count: int, out: "float[:, 4]", which: "int[:]",
+) -> None:  # fmt: skip
     """The nearest hits of ``count`` rays, ``rays`` of them for each sample of the poses."""
     normal = local("float", 3)
     for k in range(count):
@@ -474,15 +467,8 @@ def ray_field(
 
 @procedure
 def root_between(
-    shapes: Shapes,
-    i: int,
-    x: "float[3]",
-    v: "float[3]",
-    a: float,
-    b: float,
-    fa: float,
-    fb: float,
-) -> float:
+    shapes: Shapes, i: int, x: "float[3]", v: "float[3]", a: float, b: float, fa: float, fb: float,
+) -> float:  # fmt: skip
     """Where a ray crosses the ground between two places: the Illinois method."""
     side = 0
     t = a

@@ -31,16 +31,9 @@ _SINGLE, _EDGE, _FACE, _CROSSING, _NONE = 0, 1, 2, 3, -1
 
 @procedure
 def width(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    n: "float[3]",
-    a: "float[3]",
-    b: "float[3]",
-    near: "int[2]",
-) -> float:
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", n: "float[3]",
+    a: "float[3]", b: "float[3]", near: "int[2]",
+) -> float:  # fmt: skip
     """Width of the slab between two cores at right angles to ``n``; their farthest points."""
     minus = -n
     near[0] = support(shapes, i, corners, o, n, near[0], a)
@@ -77,17 +70,9 @@ def modes(shapes: Shapes, i: int, count: int) -> int:
 
 @procedure
 def stand(
-    shapes: Shapes,
-    i: int,
-    C: "float[4, 3]",
-    count: int,
-    mode: int,
-    o: "float[3]",
-    n: "float[3]",
-    p: "float[3]",
-    bend: "float[3, 3]",
-    e: "float[3]",
-) -> int:
+    shapes: Shapes, i: int, C: "float[4, 3]", count: int, mode: int, o: "float[3]", n: "float[3]",
+    p: "float[3]", bend: "float[3, 3]", e: "float[3]",
+) -> int:  # fmt: skip
     """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal."""
     bend[:] = 0.0
     if not is_curved(shapes, i):
@@ -186,21 +171,9 @@ def nearest_face(
 
 @procedure
 def solve_normal(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    CA: "float[4, 3]",
-    CB: "float[4, 3]",
-    na: int,
-    nb: int,
-    ma: int,
-    mb: int,
-    o: "float[3]",
-    n: "float[3]",
-    a: "float[3]",
-    b: "float[3]",
-    standing: "int[2]",
-) -> int:
+    shapes: Shapes, i: int, j: int, CA: "float[4, 3]", CB: "float[4, 3]", na: int, nb: int, ma: int,
+    mb: int, o: "float[3]", n: "float[3]", a: "float[3]", b: "float[3]", standing: "int[2]",
+) -> int:  # fmt: skip
     """The normal in a mode of each shape, from ``n`` on; ``a``, ``b`` are the points, if single.
 
     Returns 0: there is none; 1: a direction nearby; 2: the solution.
@@ -303,15 +276,9 @@ def solve_normal(
 
 @procedure
 def within(
-    shapes: Shapes,
-    i: int,
-    C: "float[4, 3]",
-    count: int,
-    mode: int,
-    o: "float[3]",
-    p: "float[3]",
+    shapes: Shapes, i: int, C: "float[4, 3]", count: int, mode: int, o: "float[3]", p: "float[3]",
     slack: float,
-) -> bool:
+) -> bool:  # fmt: skip
     """Whether a foot is on the edge or face of a mode."""
     if is_curved(shapes, i):
         P = shapes.pose[i]
@@ -359,21 +326,10 @@ def within_polyhedron(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", slac
 
 @procedure
 def refine(
-    shapes: Shapes,
-    i: int,
-    j: int,
-    corners: "float[6, 3]",
-    o: "float[3]",
-    A: "float[4, 3]",
-    B: "float[4, 3]",
-    at: "int[4, 2]",
-    m: int,
-    scale: float,
-    most: float,
-    n: "float[3]",
-    a: "float[3]",
-    b: "float[3]",
-) -> "(float, bool)":
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", A: "float[4, 3]",
+    B: "float[4, 3]", at: "int[4, 2]", m: int, scale: float, most: float, n: "float[3]",
+    a: "float[3]", b: "float[3]",
+) -> "(float, bool)":  # fmt: skip
     """The largest width near ``n``, whether it is a maximum, its direction, and nearest points.
 
     In: about the normal and the points, the simplex of ``m`` corners that they are of, the size
