@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from support.contact_scenes import BALL
+from support.contact_scenes import BALL, particle
 from support.public_calls import DIFFERENTIABLE, differentiable_functions, end_of_rollout
 from torch.autograd import gradcheck, gradgradcheck
 
 import kinetree as kt
 from kinetree.arrays import torch_kind
-from kinetree.contact import Scene, TimeStepping
+from kinetree.contact import Scene, TimeStepping, with_ground
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_rollouts_have_derivatives():
         torch.testing.assert_close(a, b, rtol=0, atol=1e-15)
 
 
-def test_rollouts_with_rigid_contact_have_none():
+def test_rollouts_by_the_engine_have_the_numbers_of_numpy():
     contact, start = TimeStepping(Scene(BALL)), np.tile(BALL.neutral(), (2, 1))
     with kt.tier("general"):
         found, expected = (
@@ -137,9 +137,6 @@ def test_rollouts_with_rigid_contact_have_none():
         )
     for name in ("q", "residuals", "failed", "contact_force"):
         torch.testing.assert_close(getattr(found, name), torch.tensor(getattr(expected, name)))
-    q = torch.tensor(BALL.neutral(), requires_grad=True)
-    with pytest.raises(kt.errors.ArrayKindError, match="TimeStepping has no derivatives"):
-        kt.rollout(BALL, q, steps=1, dt=1e-3, contact=contact)
 
 
 def test_rollouts_have_derivatives_by_controls_of_servos():
@@ -223,3 +220,31 @@ def test_a_rollout_on_a_device_takes_few_launches(monkeypatch):
         torch.testing.assert_close(getattr(found, name), getattr(expected, name), rtol=0, atol=0)
     with pytest.raises(kt.ShapeError, match=r"do not broadcast.*q0 \(2,\), qd0 \(3,\)"):
         kt.rollout(model, q0, torch.zeros(3, 1), **options)
+
+
+@kt.kernel
+def end(model, q, qd, weights):
+    return weights @ np.concatenate([q, qd])
+
+
+@pytest.mark.usefixtures("specialised")
+@pytest.mark.parametrize("relaxation", [0.05, 0.0])
+def test_rollouts_with_rigid_contact_have_the_motions_and_gradients_of_numpy(relaxation):
+    block = with_ground(particle(0.1))
+    scene = Scene(block, friction=0.3)
+    contact = TimeStepping(scene, relaxation=relaxation)
+    options = {"steps": 8, "dt": 4e-3, "contact": contact}
+    start, mu = (np.array([0, 0.1, 0.11]), np.array([0.5, 0.2, -0.6])), np.array([0.3])
+    weights = np.cos(np.arange(6) + 1.0)
+    arguments = {"weights": weights, "contact_friction": mu}
+    found = kt.rollout_gradient(block, *start, terminal=end, arguments=arguments, **options)
+    expected = kt.rollout(block, *start, arguments={"contact_friction": mu}, **options)
+
+    arrays = [torch.tensor(x, requires_grad=True) for x in (*start, mu)]
+    ends = kt.rollout(block, *arrays[:2], arguments={"contact_friction": arrays[2]}, **options)
+    value = torch.cat([ends.q[-1], ends.qd[-1]]) @ torch.tensor(weights)
+    gradients = [x.numpy() for x in torch.autograd.grad(value, arrays)]
+    np.testing.assert_allclose(ends.q.detach().numpy(), expected.q, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(gradients[1], found.qd0, rtol=0, atol=1e-10)
+    by_friction = found.arguments["contact_friction"]
+    np.testing.assert_allclose(gradients[2], by_friction, rtol=0, atol=1e-10)
