@@ -11,14 +11,20 @@ Two parts are taken with a bound, a small part of the kinetic energy: what the s
 out of a penetration has added, and what rows were to take by their work and have not. Otherwise a
 body that is pushed out of another, or an impact, would stop whatever moves in the same island.
 What is left of the first is the reported gain.
+
+Islands that fly, touching nothing fixed, keep their momentum in all this: what the shift of
+positions has changed of the angular momentum is given back as a turn of the whole island, and only
+motion relative to that of the island as one rigid body is made smaller, as long as there is some.
 """
 
 import numpy as np
 
-from kinetree.codegen.procedures import procedure, record, sqrt
+from kinetree.codegen.procedures import cross, dot, procedure, record, sqrt, vector
 from kinetree.contact.collision.tables import Found
+from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.newton.problem import Problem
+from kinetree.joints import Free
 
 ROUNDING = 1e-14  # of the energies: smaller gains count as rounding
 BOUND = 1e-3  # of the kinetic energy
@@ -81,6 +87,176 @@ def balance_of(m, p) -> Balance:
     )  # fmt: skip
 
 
+@record
+class Flight:
+    """Islands on which nothing acts from outside but gravity, as one rigid body each.
+
+    Attributes:
+        any: whether there are some;  flies: of islands: 1 where it does.
+        root: of trees: its first body where a free joint carries it, else 0.
+        pose, S, F: of ``terms`` at the start or at the end of the step.
+        body: of islands: one of its roots, to whose origin places refer.
+        mass, middle, momentum, spin, inertia: of islands: mass, centre of mass, momentum, angular
+            momentum and inertia about that;  spun: angular momentum at the start.
+        turn: angular velocity of the island as one;  moving: kinetic energy of that.
+    """
+
+    any: int
+    flies: "int[:]"
+    root: "int[:]"
+    pose: "float[:, 12]"
+    S: "float[:, 6]"
+    F: "float[:, 6]"
+    body: "int[:]"
+    mass: "float[:]"
+    middle: "float[:, 3]"
+    momentum: "float[:, 3]"
+    spin: "float[:, 3]"
+    inertia: "float[:, 3, 3]"
+    spun: "float[:, 3]"
+    turn: "float[:, 3]"
+    moving: "float[:]"
+
+
+def flight_of(tree, m, b) -> Flight:
+    """Room for the islands that fly, of a tree of bodies as a mechanism."""
+    root, n = np.zeros(len(b.energy), dtype=np.int64), len(b.energy)
+    for i in range(1, m.bodies):
+        own = slice(m.first[i], m.first[i] + m.count[i])
+        if isinstance(tree.joint[i], Free) and not m.parent[i] and m.free[own].all():
+            root[b.tree[i - 1]] = i
+    return Flight(
+        root=root, pose=m.pose.copy(), S=m.S.copy(), F=m.F.copy(), inertia=np.zeros((n, 3, 3)),
+        **{name: np.zeros(n, dtype=np.int64) for name in ("flies", "body")},
+        **{name: np.zeros(n) for name in ("mass", "moving")},
+        **{name: np.zeros((n, 3)) for name in ("middle", "momentum", "spin", "spun", "turn")},
+    )  # fmt: skip
+
+
+@procedure
+def flying(
+    w: Flight, b: Balance, m: Mechanism, p: Problem, rows: Rows, f: Found, tau: "float[:]"
+) -> bool:
+    """Find the islands that fly, of bodies that touch each other: is there any?"""
+    w.any = 0
+    for g in range(rows.contacts):
+        ends = f.bodies[rows.contact[g]]
+        if ends[0] > 0 and ends[1] > 0:
+            w.any = 1
+    if w.any == 0:
+        return False
+    for t in range(p.trees):
+        w.flies[t] = 0
+    for t in range(p.trees):
+        if b.island[t] >= 0 and w.root[t] > 0:
+            w.flies[b.island[t]] = 1
+            w.body[b.island[t]] = w.root[t]
+    for g in range(p.groups):
+        if p.entry_first[g] == p.entry_first[g + 1]:
+            continue
+        i = b.island[p.node_tree[p.entry_node[p.entry_first[g]]]]
+        if g < rows.contacts:
+            ends = f.bodies[rows.contact[g]]
+            for side in range(2):
+                if ends[side] == 0 or b.tree[ends[side] - 1] < 0:
+                    w.flies[i] = 0
+        elif rows.contact[g] >= rows.stops + rows.dry:
+            w.flies[i] = 0  # a loop, perhaps with the base
+    for t in range(p.trees):
+        i = b.island[t]
+        for k in range(6 if i >= 0 else 0):
+            if w.root[t] == 0 or tau[m.first[w.root[t]] + k] != 0.0:
+                w.flies[i] = 0
+    w.any = 0
+    for i in range(p.trees):
+        w.any = max(w.any, w.flies[i])
+    return w.any == 1
+
+
+@procedure
+def sum_up(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
+    """Masses, momenta and inertias of the islands that fly, about their centres of mass."""
+    for i in range(p.trees):
+        w.mass[i] = 0.0
+        w.middle[i] = w.momentum[i] = w.spin[i] = 0.0
+        w.inertia[i] = 0.0
+    for k in range(p.nv):  # F v is the momentum of what a variable moves, about the tree's point
+        t = p.node_tree[p.dof_node[k]]
+        i = b.island[t]
+        if i >= 0 and w.flies[i] == 1:
+            o = w.pose[w.root[t], 3::4] - w.pose[w.body[i], 3::4]
+            w.momentum[i] += v[k] * w.F[k, 3:]
+            w.spin[i] += v[k] * (w.F[k, :3] + cross(o, w.F[k, 3:]))
+    for t in range(p.trees):
+        i = b.island[t]
+        if i >= 0 and w.flies[i] == 1:
+            o = w.pose[w.root[t], 3::4] - w.pose[w.body[i], 3::4]
+            first = m.first[w.root[t]]
+            mass = dot(w.F[first + 3, 3:], w.S[first + 3, 3:])
+            c = vector(0.0, 0.0, 0.0)
+            for k in range(3):  # F = m c × e and m e, or I e
+                e = w.S[first + k, :3]
+                c = c + cross(w.S[first + 3 + k, 3:], w.F[first + 3 + k, :3]) / (2.0 * mass)
+                for r in range(3):
+                    w.inertia[i, r] += w.F[first + k, r] * e
+            w.mass[i] += mass
+            w.middle[i] += mass * (o + c)
+            add_point(w.inertia[i], mass, o + c)
+            add_point(w.inertia[i], -mass, c)
+    for i in range(p.trees):
+        if w.flies[i] == 1:
+            w.middle[i] /= w.mass[i]
+            w.spin[i] -= cross(w.middle[i], w.momentum[i])
+            add_point(w.inertia[i], -w.mass[i], w.middle[i])
+
+
+@procedure
+def add_point(inertia: "float[3, 3]", mass: float, x: "float[3]"):
+    """Add the inertia of a point with some mass."""
+    for r in range(3):
+        inertia[r] -= mass * x[r] * x
+        inertia[r, r] += mass * dot(x, x)
+
+
+@procedure
+def divided_by(A: "float[3, 3]", x: "float[3]", found: "float[3]"):
+    """``A⁻¹ x`` of a symmetric matrix, zero where it has no inverse."""
+    u = cross(A[1], A[2])
+    det = dot(A[0], u)
+    found[:] = 0.0
+    if det > 0.0:
+        found[:] = vector(dot(u, x), dot(cross(A[2], A[0]), x), dot(cross(A[0], A[1]), x)) / det
+
+
+@procedure
+def as_one(
+    w: Flight, p: Problem, t: int, i: int, k: int, turn: "float[3]", way: "float[3]"
+) -> float:
+    """Velocity of a variable where the island moves as one, about its centre of mass."""
+    o = w.pose[w.root[t], 3::4] - w.pose[w.body[i], 3::4] - w.middle[i]
+    return dot(w.S[k, :3], turn) + dot(w.S[k, 3:], way + cross(turn, o))
+
+
+@procedure
+def turn_back(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
+    """Give islands the angular momentum ``spun``; then ``turn`` and ``moving`` are known."""
+    still = vector(0.0, 0.0, 0.0)
+    for i in range(p.trees):
+        if w.flies[i] == 1:
+            divided_by(w.inertia[i], w.spun[i] - w.spin[i], w.turn[i])
+    for t in range(p.trees):
+        i = b.island[t]
+        if i >= 0 and w.flies[i] == 1:
+            first = m.first[w.root[t]]
+            for k in range(first, first + 6):
+                v[k] += as_one(w, p, t, i, k, w.turn[i], still)
+    for i in range(p.trees):
+        if w.flies[i] == 1:
+            divided_by(w.inertia[i], w.spun[i], w.turn[i])
+            P = w.momentum[i]
+            w.moving[i] = (dot(w.spun[i], w.turn[i]) + dot(P, P) / w.mass[i]) / 2.0
+
+
 @procedure
 def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
     """Energies of trees from those of their bodies: ``total``, and ``b.kinetic``."""
@@ -94,8 +270,8 @@ def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
 
 
 @procedure
-def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(float, float)":
-    """Let islands have no more energy than they had or were given: what was taken, what is left.
+def weighed(b: Balance, w: Flight, p: Problem, rows: Rows, f: Found) -> bool:
+    """``excess`` and the like of islands: is there too much in one that flies?
 
     Rows give none, unless a surface drifts.
     """
@@ -120,16 +296,36 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
                 t = b.tree[f.bodies[c, side] - 1] if f.bodies[c, side] > 0 else -1
                 if t >= 0 and b.island[t] >= 0:
                     b.drifts[b.island[t]] = 1
-    taken = left = 0.0
+    gains = False
     for i in range(p.trees):
         least = min(b.put[i], 0.0)
         most = max(b.put[i], 0.0) if b.drifts[i] == 1 else 0.0
-        excess = b.excess[i] - most - least
-        if excess > ROUNDING * b.size[i]:
-            gain = b.excess[i] - most
+        b.excess[i] -= most
+        b.put[i] = least
+        gains = gains or (w.any == 1 and w.flies[i] == 1 and gains_any(b, i))
+    return gains
+
+
+@procedure
+def gains_any(b: Balance, i: int) -> bool:
+    """Whether an island has more energy than it had, was given, and lost to its rows."""
+    return b.excess[i] - b.put[i] > ROUNDING * b.size[i]
+
+
+@procedure
+def balanced(b: Balance, w: Flight, m: Mechanism, p: Problem, v: "float[:]") -> "(float, float)":
+    """Let islands have no more energy than they had or were given: what was taken, what is left."""
+    taken = left = 0.0
+    for i in range(p.trees):
+        if gains_any(b, i):
+            gain = b.excess[i]
             take = max(gain - max(b.lifted[i], 0.0), 0.0)
-            take = min(take + min(excess - take, BOUND * b.moving[i]), b.moving[i])
-            b.factor[i] = sqrt((b.moving[i] - take) / b.moving[i]) if b.moving[i] > 0.0 else 1.0
+            take = min(take + min(gain - b.put[i] - take, BOUND * b.moving[i]), b.moving[i])
+            moves = b.moving[i]
+            if w.any == 1 and w.flies[i] == 1:  # motion of the island as one is kept
+                moves = max(moves - w.moving[i], 0.0)
+                take = min(take, moves)
+            b.factor[i] = sqrt((moves - take) / moves) if moves > 0.0 else 1.0
             taken += take
             left = max(left, gain - take)
     for t in range(p.trees):
@@ -147,5 +343,15 @@ def balanced(b: Balance, p: Problem, rows: Rows, f: Found, v: "float[:]") -> "(f
         for k in range(p.nv):
             t = p.node_tree[p.dof_node[k]]
             i = b.island[t]
-            v[k] *= b.factor[i] if i >= 0 else b.flown[t]
+            factor = b.factor[i] if i >= 0 else b.flown[t]
+            if factor < 1.0 and i >= 0 and w.any == 1 and w.flies[i] == 1:
+                first = m.first[w.root[t]]
+                if k < first + 6:
+                    one = as_one(w, p, t, i, k, w.turn[i], w.momentum[i] / w.mass[i])
+                    v[k] = one + factor * (v[k] - one)
+                    b.known = 0  # energies of trees are others
+                else:
+                    v[k] *= factor
+            else:
+                v[k] *= factor
     return taken, left

@@ -14,7 +14,7 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
-from kinetree.contact.engine.energy import balance_of
+from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
 from kinetree.contact.engine.rows import Rows, known_again
@@ -137,6 +137,7 @@ class Engine:
         self.sleep = sleep_of(tree, self.mechanism, self.problem, sleeping)
         self.s = step_of(tree, len(self.problem.M))
         self.balance = balance_of(self.mechanism, self.problem)
+        self.flight = flight_of(tree, self.mechanism, self.balance)
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
             "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
@@ -152,7 +153,8 @@ class Engine:
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
-            touch=self.touch, found=self.found, balance=self.balance, kernels=self.tied(),
+            touch=self.touch, found=self.found, balance=self.balance, flight=self.flight,
+            kernels=self.tied(),
             total=self._total, sleep=self.sleep,
         )  # fmt: skip
         self._current: Memory | None = None
@@ -223,14 +225,16 @@ class Engine:
 
     def tied(self) -> Kernels:
         """The code of a step, tied to the arrays here."""
-        s, m, b, rows = self.s, self.mechanism, self.balance, self.rows
+        s, m, b, w, rows = self.s, self.mechanism, self.balance, self.flight, self.rows
         h, one, now = s.part, m.pose[1:], (s.time, s.q, s.v, s.inputs)
         arrays = {
-            "to_middle": (s.q, s.v, s.v, h, s.q_m, s.v_m),
-            "to_end": (s.q_m, s.after, s.after, h, s.q_e, s.v_e),
-            "to_shifted": (s.q_m, s.after, s.x, h, s.q_e, s.v_e),
+            "to_middle": (s.q, s.v, s.v, h, m.alone, s.q_m, s.v_m),
+            "to_end": (s.q_m, s.after, s.after, h, m.alone, s.q_e, s.v_e),
+            "to_shifted": (s.q_m, s.after, s.x, h, m.alone, s.q_e, s.v_e),
             "terms": (s.q_m, one, m.S, m.F),
-            "bias": (s.q_m, s.mean, s.given, s.bias),
+            "terms_before": (s.q, w.pose[1:], w.S, w.F),
+            "terms_after": (s.q_e, w.pose[1:], w.S, w.F),
+            "bias": (s.q_m, s.mean, s.given, m.alone, s.bias),
             "springs": (s.q, s.v, s.spring),
             "forces": (*now, s.tau),
             "resistance": (*now, s.more_K, s.more_D),
@@ -516,7 +520,8 @@ _OF_GROUPS: dict[str, tuple] = {
 
 _TERMS = {
     "to_middle": "moved", "to_end": "moved", "to_shifted": "moved", "terms": "terms",
-    "bias": "bias", "energy_before": "energies", "energy_after": "energies",
+    "terms_before": "terms", "terms_after": "terms", "bias": "bias",
+    "energy_before": "energies", "energy_after": "energies",
 }  # fmt: skip
 
 

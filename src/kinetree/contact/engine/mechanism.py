@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.codegen.procedures import dot, procedure, record, sqrt, view
 from kinetree.contact.newton.problem import Problem
+from kinetree.contact.stepping.inertia import alone
 from kinetree.model.limits import joint_values
 
 
@@ -27,6 +28,7 @@ class Mechanism:
         units: of the variables, in which shifts of positions are bounded.
         free: 0 for variables that move prescribed, 1 for others.
         prescribed: 1 where there are such variables.
+        alone: 1 for those of free bodies that are all of their tree: see ``stepping.inertia``.
         pose: of bodies, ``[R | p]``.
         S, F: subspaces and forces of composite bodies, see ``terms``.
         twist: velocities of bodies about the points of their trees, angular first.
@@ -49,6 +51,7 @@ class Mechanism:
     units: "float[:]"
     free: "float[:]"
     prescribed: int
+    alone: "float[:]"
     pose: "float[:, 12]"
     S: "float[:, 6]"
     F: "float[:, 6]"
@@ -75,7 +78,7 @@ def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
         damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
         stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
         units=np.ones(nv), free=free, lead=np.zeros(nv), lag=np.zeros(nv),
-        prescribed=int(not np.all(free == 1)),
+        prescribed=int(not np.all(free == 1)), alone=alone(tree),
         pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
     )  # fmt: skip
 

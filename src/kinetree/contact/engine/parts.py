@@ -5,7 +5,7 @@ import numpy as np
 from kinetree.codegen.procedures import invoke, procedure, record
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
-from kinetree.contact.engine.energy import Balance
+from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.engine.sleep import Sleep
@@ -46,6 +46,7 @@ class Kernels:
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``.
         forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
+        terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
         loops: rows and errors at ``q_m``;  loops_end: at ``q_e``.
     """
@@ -58,6 +59,8 @@ class Kernels:
     springs: Code
     forces: Code
     resistance: Code
+    terms_before: Code
+    terms_after: Code
     energy_before: Code
     energy_after: Code
     loops: Code
@@ -213,6 +216,7 @@ class Parts:
     touch: Touch
     found: Found
     balance: Balance
+    flight: Flight
     kernels: Kernels
     sleep: Sleep
     total: "float[:]"

@@ -17,7 +17,16 @@ from kinetree.codegen.procedures import cross, dot, local, procedure, sqrt, vect
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
-from kinetree.contact.engine.energy import Balance, balanced, energy_of_trees
+from kinetree.contact.engine.energy import (
+    Balance,
+    Flight,
+    balanced,
+    energy_of_trees,
+    flying,
+    sum_up,
+    turn_back,
+    weighed,
+)
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -271,6 +280,18 @@ def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
 
 
 @procedure
+def keep_momentum(s: Step, m: Mechanism, p: Problem, b: Balance, w: Flight, k: Kernels):
+    """Let islands that fly have the angular momentum with which the step began."""
+    run(k.terms_before)
+    sum_up(w, b, m, p, s.v)
+    for i in range(p.trees):
+        w.spun[i] = w.spin[i]
+    run(k.terms_after)
+    sum_up(w, b, m, p, s.v_e)
+    turn_back(w, b, m, p, s.v_e)
+
+
+@procedure
 def foresee(s: Step, p: Problem, b: Balance):
     """The change of velocities to expect in the next step: that of this one, unless it was a jump.
 
@@ -315,7 +336,7 @@ def wake_side(z: Sleep, f: Found, c: int):
 def take_step(a: Parts) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
     s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
-    shapes, b, k, z = a.shapes, a.balance, a.kernels, a.sleep
+    shapes, b, w, k, z = a.shapes, a.balance, a.flight, a.kernels, a.sleep
     if s.conserving == 1 and b.known == 0:
         run(k.energy_before)
         energy_of_trees(b, p.trees, b.energy)
@@ -428,7 +449,9 @@ def take_step(a: Parts) -> int:
     if rows.loops > 0:
         run(k.loops_end)
     b.shifts = 0
-    if deepest(s, m, p, work, rows, b, beta):
+    deep = deepest(s, m, p, work, rows, b, beta)
+    flies = flying(w, b, m, p, rows, f, s.tau)
+    if deep:
         if s.conserving == 1:
             run(k.energy_after)
             energy_of_trees(b, p.trees, b.unshifted)
@@ -439,10 +462,14 @@ def take_step(a: Parts) -> int:
             return code
         p.error = error
         p.islands = islands
+        if flies:
+            keep_momentum(s, m, p, b, w, k)
     if s.conserving == 1:
         run(k.energy_after)
         energy_of_trees(b, p.trees, b.total)
-        s.residuals[7], s.residuals[8] = balanced(b, p, rows, f, s.v_e)
+        if weighed(b, w, p, rows, f) and b.shifts == 0:
+            keep_momentum(s, m, p, b, w, k)
+        s.residuals[7], s.residuals[8] = balanced(b, w, m, p, s.v_e)
         s.work -= s.residuals[7]
     show_asleep(z, rows, f)
     if z.on == 1 and fall_asleep(z, b.island, s.v_e, m.units, s.tau, m.nv):

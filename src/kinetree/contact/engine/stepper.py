@@ -296,7 +296,7 @@ def _prescribed(prescription, model, t, h, q, qd):
     places, speeds = zip(
         *(prescription.at(model, t + part, q, qd)[:2] for part in (0.0, h)), strict=True
     )
-    step, first = straight_motion(model, speeds[0], h / 2)
-    end = straight_motion(model, speeds[1], -h / 2)[1]
-    move = model.difference(model.integrate(places[0], step), places[1]) / (h / 2)
+    middle, first = straight_motion(model, places[0], speeds[0], h / 2)
+    end = straight_motion(model, places[1], speeds[1], -h / 2)[1]
+    move = model.difference(middle, places[1]) / (h / 2)
     return (end - first) / h * fixed, end * fixed, move * fixed

@@ -15,12 +15,7 @@ from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
-from kinetree.contact.stepping.inertia import (
-    centre_of_mass,
-    straight_part,
-    turned_part,
-    turning_part,
-)
+from kinetree.contact.stepping.inertia import flying, moved, turning_part
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
@@ -52,12 +47,12 @@ def inertia_terms(model, q):
     return model.stacked(pose, 12), columns, forces
 
 
-def straight_bias(model, q, qd, qdd):
-    """``H qdd + C`` without what comes from axes that turn: see ``stepping.inertia.turning``."""
+def straight_bias(model, q, qd, qdd, alone):
+    """``H qdd + C`` without what needs no force: see ``stepping.inertia.turning``."""
     a = model.table(model.zero_velocity[:0])
     for i in model.outward():
         at = model.v_slice[i]
-        a[i] = qdd[at] + turning_part(model.joint[i], centre_of_mass(model.inertia[i]), qd[at])
+        a[i] = qdd[at] + turning_part(model.joint[i], flying(model.inertia[i], alone[at]), qd[at])
     return newton_euler(model, q, qd, _ByJoint(model, a)).tau
 
 
@@ -69,17 +64,6 @@ class _ByJoint:
 
     def __getitem__(self, at):
         return self.table[at.row] if hasattr(at, "row") else self.model.joined(self.table)[at]
-
-
-def moved(model, q, qd, x, h):
-    """Positions after ``h`` seconds of straight motion at ``x``, and ``qd`` along the new axes."""
-    after, turned = model.table(model.zero_velocity[:0]), model.table(model.zero_velocity[:0])
-    for i in model.outward():
-        joint, c, at = model.joint[i], centre_of_mass(model.inertia[i]), model.v_slice[i]
-        u = h[0] * x[at]
-        after[i] = joint.integrate(q[model.q_slice[i]], straight_part(joint, c, u))
-        turned[i] = turned_part(joint, c, qd[at], u)
-    return model.joined(after, "q"), model.joined(turned)
 
 
 def energies(model, q, qd):
@@ -95,14 +79,14 @@ def energies(model, q, qd):
 
 TEXTS = {
     "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
-    "bias": (straight_bias, ("q", "qd", "qdd"), (("nv",),)),
-    "moved": (moved, ("q", "qd", "x", "h"), (("nq",), ("nv",))),
+    "bias": (straight_bias, ("q", "qd", "qdd", "alone"), (("nv",),)),
+    "moved": (moved, ("q", "qd", "x", "h", "alone"), (("nq",), ("nv",))),
     "energies": (energies, ("q", "qd"), (("body_count", 1), ("body_count", 1))),
     "springs": (spring_and_damper_force, ("q", "qd"), (("nv",),)),
 }
 """Name of a kernel: its text, its arguments and the shapes of its results."""
 
-SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "x": ("nv",), "h": (1,)}
+SHAPES = {"q": ("nq",), "qd": ("nv",), "qdd": ("nv",), "x": ("nv",), "h": (1,), "alone": ("nv",)}
 
 
 def term_kernel(model, name):

@@ -1,16 +1,15 @@
 """The inertia matrix of a step, factorised with the sparsity of the tree."""
 
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.joints import AbstractJoint, Free, Planar
-from kinetree.spatial.lie import left_jacobian_inverse
 from kinetree.spatial.ops import less, select, stumpff
-from kinetree.spatial.rotation import rotation_exp
-from kinetree.spatial.vector3 import cross
+from kinetree.spatial.rotation import quaternion_exp, rotation_from_quaternion
+from kinetree.spatial.vector3 import ZERO3, cross, identity3, skew
 
 
 class Inertia:
@@ -90,32 +89,81 @@ def _is_zero(x):
 
 
 # --- Velocity variables in rotating frames: ``Free`` and ``Planar`` joints -----------------------
-# Their linear velocities are those of the origin in child coordinates, and so change when the body
-# turns, though nothing acts on it. A step must not take that for an acceleration: it finds the
-# velocities along the axes that the body has in the middle, and moves the centre of mass ``c``
-# straight on, so that free bodies keep their momentum in an impact; then it turns the axes.
+# Their velocities are along axes of the child, and so change when the body turns, though nothing
+# acts on it. A step must not take that for an acceleration: it finds the velocities along the axes
+# that the body has in the middle, moves it there and on as if nothing acted on it, the centre of
+# mass ``c`` straight, and turns the axes. So free bodies keep their momentum in an impact, and
+# those that are all of their tree their angular momentum and, to high order, their energy.
 
 
-def centre_of_mass(inertia):
-    """Centre of mass of a body in its coordinates, (3,); the origin where it has no mass."""
+class Flying(NamedTuple):
+    """What a body moves by as long as nothing acts on it.
+
+    Attributes:
+        c: centre of mass in its coordinates, (3,); the origin where it has no mass.
+        I: rotational inertia about it, (3, 3).
+        alone: ``alone`` of the variables of its joint.
+    """
+
+    c: Any
+    I: Any
+    alone: Any
+
+
+def quotient(A, b):
+    """``A⁻¹ b`` of a 3×3 matrix by Cramer's rule, zero where it has no inverse."""
+    x, y, z = np.transpose(A)
+    u = cross(y, z)
+    det = x @ u
+    scale = select(less(0, det), 1, 0) / select(less(0, det), det, 1)
+    return scale * np.array([u @ b, cross(z, x) @ b, cross(x, y) @ b])
+
+
+def flying(inertia, alone) -> Flying:
+    """``Flying`` of a body with some inertia."""
     m = inertia.mass
-    return inertia.first_moment / select(less(0, m), m, 1)
+    c = inertia.first_moment / select(less(0, m), m, 1)
+    return Flying(c, inertia.rotational - m * (c @ c * identity3() - np.outer(c, c)), alone)
 
 
-def turning(model, qd):
-    """Part of the accelerations that comes from turning axes alone, (nv,)."""
-    return _joined(model, turning_part, qd)
+def alone(model):
+    """1 for the variables of free bodies that are all of their tree, 0 for others, (nv,)."""
+    found = np.zeros(len(model.zero_velocity))
+    for i in range(1, model.body_count + 1):
+        if isinstance(model.joint[i], Free) and model.parent[i] == 0 and i not in model.parent:
+            found[model.v_slice[i]] = 1.0
+    return found
 
 
-def straight_motion(model, qd, h):
-    """What to integrate for a straight motion of ``h`` seconds, and ``qd`` along the new axes.
+def moved(model, q, qd, x, h, alone):
+    """Positions after a time without forces from ``x`` on, and ``qd`` along the axes there.
 
     Args:
         model: the mechanism.
+        q: joint positions, (nq,).
         qd: velocities along the axes at the start, (nv,).
-        h: how long [s].
+        x: velocities with which positions go on, (nv,).
+        h: how long [s], (1,).
+        alone: ``alone`` of the model, (nv,).
     """
-    return _joined(model, straight_part, h * qd), turned(model, qd, h * qd)
+    after, turned = model.table(model.zero_velocity[:0]), model.table(model.zero_velocity[:0])
+    for i in model.outward():
+        joint, at = model.joint[i], model.v_slice[i]
+        body = flying(model.inertia[i], alone[at])
+        u = turn_part(joint, body, h[0] * x[at])
+        after[i] = moved_part(joint, body, q[model.q_slice[i]], u)
+        turned[i] = turned_part(joint, body, qd[at], u)
+    return model.joined(after, "q"), model.joined(turned)
+
+
+def straight_motion(model, q, qd, h):
+    """State after ``h`` seconds without forces: see ``moved``."""
+    return moved(model, q, qd, qd, [h], alone(model))
+
+
+def turning(model, qd):
+    """Part of the accelerations that is there without any force, (nv,)."""
+    return _joined(model, turning_part, qd)
 
 
 def turned(model, qd, move):
@@ -124,69 +172,106 @@ def turned(model, qd, move):
 
 
 def _joined(model, function, *vectors):
-    parts = [model.zero_velocity[:0]]
+    parts, flies = [model.zero_velocity[:0]], alone(model)
     for i in range(1, model.body_count + 1):
-        own = (x[model.v_slice[i]] for x in vectors)
-        parts.append(function(model.joint[i], centre_of_mass(model.inertia[i]), *own))
+        at = model.v_slice[i]
+        body = flying(model.inertia[i], flies[at])
+        parts.append(function(model.joint[i], body, *(x[at] for x in vectors)))
     return np.concatenate(parts)
 
 
 @singledispatch
-def turning_part(joint: AbstractJoint, c, v):
+def turning_part(joint: AbstractJoint, body, v):
     """``turning`` of one joint."""
     return 0 * v
 
 
 @turning_part.register
-def _(joint: Free, c, v):
-    w = v[:3]
-    return np.concatenate([0 * w, -cross(w, v[3:] + cross(w, c))])
+def _(joint: Free, body, v):
+    w, a = v[:3], 0 * v[:3]
+    if not _is_zero(body.alone[0]):
+        a = body.alone[0] * quotient(body.I, cross(body.I @ w, w))
+    return np.concatenate([a, -cross(w, v[3:] + cross(w, body.c)) - cross(a, body.c)])
 
 
 @turning_part.register
-def _(joint: Planar, c, v):
-    w, x, y = v[0], v[1] - v[0] * c[1], v[2] + v[0] * c[0]
+def _(joint: Planar, body, v):
+    w, x, y = v[0], v[1] - v[0] * body.c[1], v[2] + v[0] * body.c[0]
     return np.array([0 * w, w * y, -w * x])
 
 
 @singledispatch
-def turned_part(joint: AbstractJoint, c, v, u):
+def turn_part(joint: AbstractJoint, body, u):
+    """The displacement of one joint without forces that begins with ``u``, velocity times time.
+
+    A free body turns about the mean of its angular velocities before and after that, by
+    ``φ = (ω + ω⁺)/2``. Then its energy stays: ``2 ΔE = (ω + ω⁺) · (H⁺ - H)``, and its angular
+    momenta along its axes differ by ``H⁺ - H = -(2 tan(θ/2) / θ) φ × (H + H⁺)/2``, so that
+    ``I (φ - ω) + tan(θ/2) / θ φ × I φ = 0``: two steps of Newton's method.
+    """
+    return u
+
+
+@turn_part.register
+def _(joint: Free, body, u):
+    if _is_zero(body.alone[0]):
+        return u
+    w, I = u[:3], body.I
+    phi, H = w, I @ w
+    for _ in range(2):
+        x, L = phi @ phi, I @ phi
+        k = body.alone[0] * (1 + x / 12 * (1 + x / 10)) / 2
+        J = [row + k * c for row, c in zip(I, skew(phi) @ I - skew(L), strict=True)]
+        phi = phi - quotient(J, L - H + k * cross(phi, L))
+    return np.concatenate([phi, u[3:] - cross(phi - w, body.c)])
+
+
+@singledispatch
+def turned_part(joint: AbstractJoint, body, v, u):
     """Velocities of one joint along the axes after a displacement ``u``."""
     return v
 
 
 @turned_part.register
-def _(joint: Free, c, v, u):
-    w = cross(v[:3], c)
-    return np.concatenate([v[:3], rotation_exp(u[:3]) @ (v[3:] + w) - w])
+def _(joint: Free, body, v, u):
+    E, w, after = _rotation(u[:3]), v[:3], v[:3]
+    if not _is_zero(body.alone[0]):
+        H = body.I @ w
+        after = w + body.alone[0] * quotient(body.I, E @ H - H)
+    return np.concatenate([after, E @ (v[3:] + cross(w, body.c)) - cross(after, body.c)])
 
 
 @turned_part.register
-def _(joint: Planar, c, v, u):
-    w, x, y = v[0], v[1] - v[0] * c[1], v[2] + v[0] * c[0]
+def _(joint: Planar, body, v, u):
+    w, x, y = v[0], v[1] - v[0] * body.c[1], v[2] + v[0] * body.c[0]
     cos, sin = np.cos(u[0]), np.sin(u[0])
-    return np.array([w, cos * x + sin * y + w * c[1], cos * y - sin * x - w * c[0]])
+    return np.array([w, cos * x + sin * y + w * body.c[1], cos * y - sin * x - w * body.c[0]])
+
+
+def _rotation(phi):
+    """``rotation_exp`` by the quaternion that positions need anyway."""
+    return rotation_from_quaternion(quaternion_exp(phi))
 
 
 @singledispatch
-def straight_part(joint: AbstractJoint, c, u):
-    """What to integrate for a straight motion by ``u`` of one joint.
-
-    It takes the origin by ``J u_o``, with the left Jacobian ``J`` of the rotation ``θ``; straight
-    is ``u_c`` for the centre of mass, so that ``J u_o = u_c - (R - 1) c = u_c - J (θ × c)``.
-    """
-    return u
+def moved_part(joint: AbstractJoint, body, q, u):
+    """Positions of one joint after a displacement ``u`` with the centre of mass going straight."""
+    return joint.integrate(q, u)
 
 
-@straight_part.register
-def _(joint: Free, c, u):
-    w = cross(u[:3], c)
-    return np.concatenate([u[:3], left_jacobian_inverse(u[:3]) @ (u[3:] + w) - w])
+@moved_part.register
+def _(joint: Free, body, q, u):
+    E, c, turn = _rotation(u[:3]), body.c, u[:3]
+    way = u[3:] + cross(turn, c) + c - E.T @ c  # of the origin, along the axes at the start
+    way = E @ way if joint.translation == "child" else rotation_from_quaternion(q[3:]).T @ way
+    there = joint.integrate(q, np.concatenate([turn, ZERO3]))
+    return np.concatenate([there[:3] + way, there[3:]])
 
 
-@straight_part.register
-def _(joint: Planar, c, u):
-    w, x, y = u[0], u[1] - u[0] * c[1], u[2] + u[0] * c[0]
-    s = stumpff(w * w)
+@moved_part.register
+def _(joint: Planar, body, q, u):
+    c, w = body.c, u[0]
+    x, y, s = u[1] - w * c[1], u[2] + w * c[0], stumpff(w * w)
     k = s[1] / (2 * s[2])
-    return np.array([w, k * x + w / 2 * y + w * c[1], k * y - w / 2 * x - w * c[0]])
+    way = k * x + w / 2 * y + w * c[1], k * y - w / 2 * x - w * c[0]
+    return joint.integrate(q, np.array([w, *way]))

@@ -141,8 +141,7 @@ class ContactStep:
         energy = self.energies(q, qd) if energy is None else energy
         fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
         half = select(fast, 0.0, h / 2)
-        move, v = straight_motion(model, qd, half)
-        middle = model.integrate(q, move)
+        middle, v = straight_motion(model, q, qd, half)
         rows = self.constraints.at(model, middle, v)
         given = prescribed_over(self.prescription, model, t, h, q, qd, v, half)
         K = _of_leaders(model, "stiffness") + self.settings.stiffness
@@ -203,8 +202,7 @@ class ContactStep:
         if self.prescription is not None:
             taken = inertia.H @ (after - v) + h * self._bias(middle, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
-        move, turned = straight_motion(model, after, h - half)
-        end = model.integrate(middle, move)
+        end, turned = straight_motion(model, middle, after, h - half)
         if self.prescription is not None:
             end, turned, _ = self.prescription.at(model, t + h, end, turned)
         if self.is_relaxed:
@@ -391,7 +389,7 @@ def prescribed_over(prescription, model, t, h, q, qd, v, half) -> PrescribedStep
         return PrescribedStep(nothing + 1, nothing)
     free = prescription.others(model)
     there = prescription.at(model, t + h, q, qd)[1]
-    end = straight_motion(model, there, half - h)[1]
+    end = straight_motion(model, q, there, half - h)[1]
     return PrescribedStep(free, (end - v) * (1 - free))
 
 
