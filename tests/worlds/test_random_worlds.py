@@ -122,6 +122,51 @@ def test_laws_of_random_worlds(seed, hull):
         assert E - last < (1e-4 + 1e-12 * start / L) * weight * L
 
 
+@pytest.mark.parametrize("seed", range(max(10, WORLDS // 4)))
+def test_impacts_in_free_space_keep_both_momenta(seed, hull):
+    """Two bodies of any shape that hit each other, with friction and restitution."""
+    rng = np.random.default_rng(seed)
+    surface = geometry.Surface(
+        friction=rng.choice([0.0, 0.3, 1.0]), restitution=rng.choice([0.0, 0.5, 1.0])
+    )
+    world = kt.World(gravity=(0, 0, 0), timestep=2e-3)
+    for side in (-1, 1):
+        pose = np.eye(4)
+        pose[:3, :3] = rotation((u := rng.normal(size=4)) / np.linalg.norm(u))
+        pose[:3, 3] = (0.12 * side, *rng.normal(scale=0.01, size=2))
+        world.add(
+            solid(rng, 0.1, hull), mass=rng.uniform(0.3, 3), at=pose, surface=surface,
+            velocity=rng.normal(scale=0.2, size=3) - [2.0 * side, 0, 0],
+            spin=8 * rng.normal(size=3), name=f"body{side}",
+        )  # fmt: skip
+    E, touched = energy(world), 0
+    P, L = both_momenta(world)
+    for _ in range(80):
+        world.step()
+        touched += np.abs(world.contacts().force).max(initial=0.0) > 0
+        now = both_momenta(world)
+        scale = sum(I.mass for I in world.model.inertia[1:])  # metres and metres per second
+        np.testing.assert_allclose(now[0], P, rtol=0, atol=1e-12 * scale)
+        np.testing.assert_allclose(now[1], L, rtol=0, atol=1e-13 * scale)
+        last, E = E, energy(world)
+        assert E - last < 1e-13 * scale
+    assert touched or seed > 9
+
+
+def both_momenta(world):
+    """Momentum, and angular momentum about the origin, of free bodies."""
+    P, L = np.zeros(3), np.zeros(3)
+    bodies = zip(
+        world.model.inertia[1:], world.q.reshape(-1, 7), world.qd.reshape(-1, 6), strict=True
+    )
+    for I, x, v in bodies:
+        R, c = rotation(x[3:]), I.first_moment / I.mass
+        p = I.mass * R @ (v[3:] + np.cross(v[:3], c))
+        own = I.rotational - I.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        P, L = P + p, L + np.cross(x[:3] + R @ c, p) + R @ own @ v[:3]
+    return P, L
+
+
 @pytest.mark.parametrize("seed", [1, 2, 5])
 def test_a_random_world_is_the_same_again(seed, hull, tmp_path):
     world = random_world(seed, hull)[0]

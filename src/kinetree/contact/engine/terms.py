@@ -48,12 +48,16 @@ def inertia_terms(model, q):
 
 
 def straight_bias(model, q, qd, qdd, alone):
-    """``H qdd + C`` without what needs no force: see ``stepping.inertia.turning``."""
-    a = model.table(model.zero_velocity[:0])
+    """``H qdd + C`` without what needs no force: see ``stepping.inertia.turning``.
+
+    Bodies that are alone turn without forces, whatever their velocity.
+    """
+    a, v = model.table(model.zero_velocity[:0]), model.table(model.zero_velocity[:0])
     for i in model.outward():
-        at = model.v_slice[i]
-        a[i] = qdd[at] + turning_part(model.joint[i], flying(model.inertia[i], alone[at]), qd[at])
-    return newton_euler(model, q, qd, _ByJoint(model, a)).tau
+        at, body = model.v_slice[i], flying(model.inertia[i], (0,))
+        v[i] = (1 - alone[at]) * qd[at]
+        a[i] = qdd[at] + turning_part(model.joint[i], body, v[i])
+    return newton_euler(model, q, _ByJoint(model, v), _ByJoint(model, a)).tau
 
 
 class _ByJoint:

@@ -207,7 +207,7 @@ def turn_part(joint: AbstractJoint, body, u):
     A free body turns about the mean of its angular velocities before and after that, by
     ``φ = (ω + ω⁺)/2``. Then its energy stays: ``2 ΔE = (ω + ω⁺) · (H⁺ - H)``, and its angular
     momenta along its axes differ by ``H⁺ - H = -(2 tan(θ/2) / θ) φ × (H + H⁺)/2``, so that
-    ``I (φ - ω) + tan(θ/2) / θ φ × I φ = 0``: two steps of Newton's method.
+    ``I (φ - ω) + tan(θ/2) / θ φ × I φ = 0``, of which two steps of Newton's method are taken.
     """
     return u
 
@@ -217,10 +217,11 @@ def _(joint: Free, body, u):
     if _is_zero(body.alone[0]):
         return u
     w, I = u[:3], body.I
-    phi, H = w, I @ w
+    H = I @ w
+    phi = w + body.alone[0] / 2 * quotient(I, cross(H, w))
     for _ in range(2):
         x, L = phi @ phi, I @ phi
-        k = body.alone[0] * (1 + x / 12 * (1 + x / 10)) / 2
+        k = body.alone[0] * (1 + x / 12 * (1 + x / 10 * (1 + 17 * x / 168))) / 2
         J = [row + k * c for row, c in zip(I, skew(phi) @ I - skew(L), strict=True)]
         phi = phi - quotient(J, L - H + k * cross(phi, L))
     return np.concatenate([phi, u[3:] - cross(phi - w, body.c)])

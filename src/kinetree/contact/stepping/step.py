@@ -38,7 +38,14 @@ from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.history import Residuals
 from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
-from kinetree.contact.stepping.inertia import Inertia, _is_zero, straight_motion, turned, turning
+from kinetree.contact.stepping.inertia import (
+    Inertia,
+    _is_zero,
+    alone,
+    straight_motion,
+    turned,
+    turning,
+)
 from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.contact.stepping.solver import (
     Problem,
@@ -246,7 +253,8 @@ class ContactStep:
         return solve_by_sweeps(problem, warm, tolerance, self.accuracy.sweeps)
 
     def _bias(self, q, qd):
-        """``C`` without what comes from axes that turn."""
+        """``C`` without what needs no force: bodies that are alone turn as they do."""
+        qd = np.where(alone(self.tree) > 0, 0, qd)
         return dynamics.inverse_dynamics(self.tree, q, qd, turning(self.tree, qd))
 
     def _ahead(self, rows, time, force, before):
