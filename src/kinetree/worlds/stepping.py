@@ -198,7 +198,9 @@ class Steps:
     def _stepped(self, whole, t, h, force, count):
         with NamingTime(self.model, t, whole.qd):
             found = self.engine.step(whole.q, whole.qd, h, force, count=count, memory=self.memory)
-        if not (isfinite(found.q.dot(found.q)) and isfinite(found.qd.dot(found.qd))):
+        with np.errstate(over="ignore"):
+            fine = isfinite(found.q.dot(found.q)) and isfinite(found.qd.dot(found.qd))
+        if not fine:
             self._refuse(found.qd, h)
         whole.q, whole.qd, self.end = found.q, found.qd, found.q
         return found
