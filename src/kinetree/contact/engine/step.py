@@ -75,6 +75,9 @@ STICKS = 1024.0
 COARSE = 100.0
 """Error of the first pass where bodies move, in units of the tolerance."""
 
+NONE = 1e-3
+"""Relative error above which a step is taken to have no solution near the last one."""
+
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
 
@@ -392,7 +395,7 @@ def take_step(a: Parts) -> int:
     left = True
     while True:
         code = solved(s, m, p, work, s.passes == 0)
-        if code >= 0 and s.unsolved > 0 and left:
+        if code >= 0 and s.unsolved > 0 and left and p.error > NONE:
             code = solved_from_sticking(s, m, p, work)
         if code < 0:
             return code

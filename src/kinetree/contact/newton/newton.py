@@ -104,6 +104,12 @@ HANDS = 1e-5
 MOST = 25
 """Steps of it in a row."""
 
+INNER = 0
+"""Place where ``store`` keeps what the interior-point method found."""
+
+BEST = 1
+"""Place of the least error so far."""
+
 PENALISED = 50.0
 """``r`` in units of 1 / d from then on: velocities distinguish nearly redundant contacts."""
 
@@ -424,27 +430,27 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
 
 
 @procedure
-def store(problem: Problem, work: Work, island: int) -> None:
-    """Keep velocities and impulses."""
+def store(problem: Problem, work: Work, island: int, place: int) -> None:
+    """Keep velocities and impulses in one of four places."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
-        work.velocities[i, 0] = work.v[i]
+        work.velocities[i, place] = work.v[i]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.impulses[r, 0] = work.lam[r]
+            work.impulses[r, place] = work.lam[r]
 
 
 @procedure
-def restore(problem: Problem, work: Work, island: int) -> None:
-    """Return to what ``store`` kept."""
+def restore(problem: Problem, work: Work, island: int, place: int) -> None:
+    """Return to what ``store`` kept in a place."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
-        work.v[i] = work.velocities[i, 0]
+        work.v[i] = work.velocities[i, place]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.lam[r] = work.impulses[r, 0]
+            work.lam[r] = work.impulses[r, place]
 
 
 @procedure
@@ -507,7 +513,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     stalled = 2 if large else 0
     length = AT_FIRST
     anew = True  # whether it starts anew
-    inside = 0.0  # relative error that it left
+    best = 1e300  # least relative error at the beginning and end of rounds
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
         enough = problem.tolerance * size if rounds > 0 else MOVING * problem.tolerance * size
@@ -564,6 +570,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         late = since >= patience and not fast
         if (stuck == 0 and short <= 3 and not late) or error <= problem.tolerance * size:
             continue
+        if error < best * min(size, most):
+            best = error / min(size, most)
+            store(problem, work, island, BEST)
         if rounds >= problem.most_rounds:
             break
         work.stress = STRESS
@@ -579,9 +588,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                 prepare(problem, work, island)
                 begin(problem, work, island, size)
             else:
-                restore(problem, work, island)
+                restore(problem, work, island, INNER)
             more, inside = follow(problem, work, island, forces, level, MOST)
-            store(problem, work, island)
+            store(problem, work, island, INNER)
             steps += more
             anew = inside > level
             level = max(0.1 * level, 0.3 * problem.tolerance)
@@ -615,14 +624,17 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         worst, size = laws(problem, work, island)
         if stalled < 2 and size > most:
             prepare(problem, work, island)
-            store(problem, work, island)
+            store(problem, work, island, INNER)
             stalled = 2
             gradient = evaluate(problem, work, island)
             worst, size = laws(problem, work, island)
         size = max(size, forces)
         error = max(gradient, worst)
-    if inside > 0.0 and not error <= max(problem.tolerance, inside) * size:
-        restore(problem, work, island)
+        if error < best * min(size, most):
+            best = error / min(size, most)
+            store(problem, work, island, BEST)
+    if best < 1e300 and not error <= max(problem.tolerance, best) * min(size, most):
+        restore(problem, work, island, BEST)
         gradient = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
         size = max(size, forces)
