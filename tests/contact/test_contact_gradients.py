@@ -323,3 +323,28 @@ def test_what_relaxed_contact_does_not_go_with_is_named():
         kt.rollout(BLOCK, *LANDS, steps=1, contact=few)
     with pytest.raises(kt.errors.ModelError, match=r"more than 2 rows"):
         gradient(BLOCK, *LANDS, TimeStepping(scene, compiled_rows=2), steps=1)
+
+
+def test_a_motion_that_fails_is_flagged_and_leaves_the_gradients_of_the_others():
+    contact = TimeStepping(Scene(BALL, friction=0.3), relaxation=0.02)
+    q, qd = np.tile([0, 0, 0.103, 1.0, 0, 0, 0], (3, 1)), np.zeros((3, 6))
+    qd[1, 0] = 1e200
+    with pytest.warns(kt.SimulationWarning, match=r"1 of 3 motions .* the first is \[1\]"):
+        found, _ = gradient(BALL, q, qd, contact, steps=4, dt=4e-3)
+    alone, _ = gradient(BALL, q[0], qd[0], contact, steps=4, dt=4e-3)
+    assert found.failed.tolist() == [False, True, False]
+    assert found.residuals.shape == (3, 10)
+    assert found.residuals[[0, 2], 0].max() < 1e-10
+    assert np.isnan(found.q0[1]).all()
+    np.testing.assert_allclose(found.q0[[0, 2]], [alone.q0] * 2, rtol=1e-12)
+    assert np.isnan(found.arguments["weights"][1]).all()
+
+
+def test_worlds_with_numbers_of_their_own_are_not_relaxed():
+    world = kt.World()
+    world.add_ground()
+    world.add(kt.model.geometry.Sphere(0.1), mass=1.0, name="ball", at=(0, 0, 0.1))
+    worlds = world.batch(2, mass={"ball": [1.0, 2.0]})
+    contact = TimeStepping(Scene(world.model), relaxation=0.01)
+    with pytest.raises(kt.ModelError, match="of their own are stepped without relaxation"):
+        kt.rollout(worlds, steps=2, contact=contact)

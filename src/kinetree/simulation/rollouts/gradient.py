@@ -24,8 +24,8 @@ from kinetree.integration.implicit import factor, solve
 from kinetree.model import Model
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.rollouts.inputs import names_of, require_kernel
-from kinetree.simulation.rollouts.rollout import run_of
-from kinetree.simulation.rollouts.run import over_chunks
+from kinetree.simulation.rollouts.rollout import run_of, warn_of_failures
+from kinetree.simulation.rollouts.run import contact_notes, over_chunks
 
 
 class Adjoint:
@@ -35,7 +35,12 @@ class Adjoint:
         value: the cost, (samples,).
         q, qd: gradients at the start, (*several, samples, nq or nv).
         found: gradients with respect to each given array.
+        residuals: of the steps of each motion with rigid contact, (samples, 10), or None.
+        failed: motions with rigid contact that stopped being finite, (samples,), or None.
     """
+
+    residuals: Any = None
+    failed: Any = None
 
     def __init__(self, run, running, several=()):
         self.run, self.several = run, several
@@ -46,6 +51,8 @@ class Adjoint:
         self.before = self.variant.status.value
         size, dtype, model = run.arrays.size, run.arrays.dtype, run.model
         self.numbers = self.kernel.numbers
+        if run.contact is not None:
+            self.residuals, self.failed = np.zeros((size, 10), dtype), np.zeros(size, bool)
         self.value = np.zeros(size, dtype)
         self.q, self.qd = (np.zeros((*several, size, n), dtype) for n in (model.nq, model.nv))
         shapes = [out.shape for out in self.kernel.outputs[3:]]
@@ -64,6 +71,9 @@ class Adjoint:
         )
         piece = run.part(part)
         piece.fill(marks, q, qd, work, threaded=False)
+        if self.failed is not None:
+            notes = contact_notes(run.transition, piece.memory, np.isfinite)
+            _, self.residuals[part], self.failed[part] = notes
         return q, qd, piece.memory
 
     def end_cost(self, terminal, part, q, qd):
@@ -112,13 +122,31 @@ class Adjoint:
         total[(slice(None),) * len(self.several) + (part,)] += gradient
 
     def check(self):
-        """Raise SimulationError when a check of the compiled code has failed."""
-        if self.variant.status.value != self.before:
+        """Raise SimulationError when a check of the compiled code has failed.
+
+        Motions with contact that failed have no derivatives, and are left to a warning.
+        """
+        warned = self.variant.status.value != self.before
+        if self.failed is not None and self.failed.any():
+            warn_of_failures(self.run, self.failed.reshape(self.run.arrays.batch))
+            several, rest = (slice(None),) * len(self.several), ~self.failed
+            warned = not all(np.isfinite(x[..., rest, :]).all() for x in (self.q, self.qd))
+            self.q[..., self.failed, :], self.qd[..., self.failed, :] = 0.0, np.nan
+            for g, total in zip(self.run.arrays.given, self.found, strict=True):
+                total[((slice(None),) if g.timed else ()) + several + (self.failed,)] = np.nan
+        if warned:
             raise SimulationError(
                 f"the derivative of a rollout of {self.run.model.name!r} is not finite, or a step "
                 f"of it is near a singular configuration; the rollout itself is fine. Take fewer "
                 f"or smaller steps: gradients may grow without bound in motions that are chaotic"
             )
+
+    def start(self):
+        """Gradients with respect to the positions at the start, along tangents."""
+        found = along_tangents(self.run.model, self.run.arrays.q0, self.q)
+        if self.failed is not None:
+            found[..., self.failed, :] = np.nan
+        return found
 
     # --- in the shapes of the caller ---------------------------------------------------------
 
@@ -147,6 +175,16 @@ class Adjoint:
             elif g.kind != "activation":
                 result[g.kind][g.name] = gradients
         return result
+
+    def of_contact(self):
+        """What the results say about rigid contact."""
+        if self.failed is None:
+            return {}
+        batch = self.run.arrays.batch
+        return {
+            "contact": self.run.contact, "residuals": self.residuals.reshape(*batch, -1),
+            "failed": self.failed.reshape(batch),
+        }  # fmt: skip
 
     def _through_activation(self):
         """Complete gradients with respect to controls that change from step to step."""
@@ -242,6 +280,8 @@ class RolloutGradient:
         contact: of rigid contact: ``"relaxed"``, exact derivatives of a relaxed motion; ``"active
             set"``, those of a rigid motion in which everything that is open, sticks or slides stays
             so; None without it.
+        residuals, failed: with rigid contact, as in ``Rollout``; derivatives of motions that failed
+            are NaN.
     """
 
     value: np.ndarray
@@ -253,6 +293,8 @@ class RolloutGradient:
     parameters: dict = field(default_factory=dict)
     controls: np.ndarray | None = None
     contact: str | None = None
+    residuals: np.ndarray | None = None
+    failed: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -269,7 +311,7 @@ class FinalState:
         tau: with respect to the joint forces, (steps, ..., 2 nv, nv), as in ``RolloutGradient``.
         inputs, arguments, parameters: by name, likewise.
         controls: with respect to the controls of actuators, (steps, ..., 2 nv, n).
-        contact: as in ``RolloutGradient``.
+        contact, residuals, failed: as in ``RolloutGradient``.
     """
 
     q: np.ndarray
@@ -281,6 +323,8 @@ class FinalState:
     parameters: dict = field(default_factory=dict)
     controls: np.ndarray | None = None
     contact: str | None = None
+    residuals: np.ndarray | None = None
+    failed: np.ndarray | None = None
 
 
 @on_host
@@ -324,9 +368,9 @@ def rollout_gradient(
 
         over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
         adjoint.check()
-        start = along_tangents(model, run.arrays.q0, adjoint.q)
-        value, by_q0, by_qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
-        return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped(), contact=run.contact)
+        found = adjoint.value, adjoint.start(), adjoint.qd
+        value, by_q0, by_qd0 = (adjoint.batched(x) for x in found)
+        return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped(), **adjoint.of_contact())
 
 
 @on_host
@@ -362,12 +406,10 @@ def final_state_derivatives(
 
         over_chunks(piece, size, adjoint.numbers, run.steps)
         adjoint.check()
-        start = np.concatenate(
-            [along_tangents(model, run.arrays.q0, adjoint.q), adjoint.qd], axis=-1
-        )
+        start = np.concatenate([adjoint.start(), adjoint.qd], axis=-1)
         q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
         shaped = adjoint.shaped()
-        return FinalState(q, qd, adjoint.batched(start), **shaped, contact=run.contact)
+        return FinalState(q, qd, adjoint.batched(start), **shaped, **adjoint.of_contact())
 
 
 def _check_terminal(terminal, inputs):

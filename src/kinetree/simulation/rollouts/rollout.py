@@ -145,15 +145,7 @@ def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollou
     with run.task():
         run.fill(marks, q, qd, work)
     found = Rollout(run, marks, q, qd, work)
-    if found.failed is not None and found.failed.any():
-        first = np.argwhere(found.failed)[0].tolist()
-        warnings.warn(
-            f"{np.sum(found.failed)} of {found.failed.size} motions of {model.name!r} did not stay "
-            f"finite and stand still from then on (Rollout.failed), the first is {first}: forces "
-            f"or velocities are too large for steps of {run.dt:g} s",
-            SimulationWarning,
-            stacklevel=3,
-        )
+    warn_of_failures(run, found.failed)
     return found
 
 
@@ -209,6 +201,11 @@ def run_of(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
     unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
+    if unrolled and give is not None:
+        raise ModelError(
+            "worlds with masses, sizes or friction of their own are stepped without relaxation: "
+            "leave out `relaxation`, or give these numbers by parameters= of a rollout of one model"
+        )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
         run = run_by_engine(setup, arrays, controller, tuple(own), names, steps, dt, t0, give)
         if run is not None:
@@ -230,6 +227,19 @@ def _renamed(controller, policy):
     message = "policy= of rollouts is deprecated: use controller="
     warnings.warn(message, DeprecationWarning, stacklevel=3)
     return policy
+
+
+def warn_of_failures(run, failed):
+    """Warn of motions with rigid contact that stopped being finite."""
+    if failed is not None and failed.any():
+        warnings.warn(
+            f"{np.sum(failed)} of {failed.size} motions of {run.model.name!r} did not stay finite "
+            f"and stand still from then on (see `failed`), the first is "
+            f"{np.argwhere(failed)[0].tolist()}: forces or velocities are too large for steps of "
+            f"{run.dt:g} s",
+            SimulationWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of_effort(model, given, run):
