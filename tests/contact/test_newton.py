@@ -459,3 +459,37 @@ def test_a_shaken_pyramid_is_solved_by_way_of_the_interior(seed, scale):
     p.impulse[:] = 0.0
     run(p)
     assert np.array_equal(p.velocity, found)  # same bits
+
+
+def test_at_the_limit_of_rounding_nothing_becomes_nan():
+    """A hand pushes a puck over the ground: interior points are followed as far as numbers go."""
+    x, angle = 0.9039021949, 0.0208837  # of the normal from hand to puck, and of the hand
+    y, c, s = -np.sqrt(1 - x * x), np.cos(angle), np.sin(angle)
+    puck = np.array([[x, y, 0], [1 - x * x, -x * y, -x], [-x * y, 1 - y * y, -y]])
+    turn = puck[:, :2] @ [-0.05 * y, 0.05 * x]
+    hand = -np.column_stack([turn, puck[:, :2] @ [[c, -s], [s, c]]])
+    ground = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
+    rows = [
+        (CONE, np.hstack([hand, puck]), np.array([2.0206e-5, 2.25e-8, 6.39e-8]), 0.2, 0.0, np.inf),
+        (CONE, np.hstack([0 * hand, ground]), np.zeros(3), 0.2, 0.0, np.inf),
+    ]
+    M = np.diag([1e-3, 1, 1, 0.5, 0.5, 0.5])
+    p = filled([-1, 0, 1, -1, 3, 4], M, rows, tolerance=1e-9)
+    impulse = np.array([0.05825, -0.01107, -0.00364, 0.04062, -0.00703, 0.00407])
+    free = np.array([0, 0.98616, -0.57857, 0.839903, -0.48663, -0.0981])
+    p.free[:] = free
+    work, rng = run(p)[1], np.random.default_rng(1)
+    for _ in range(200):
+        p.free[1:3] = free[1:3] + 1e-3 * rng.normal(size=2)
+        p.velocity[:] = [0.4019, 0.8206, -0.5221, 0.839903, -0.48663, 0]
+        p.impulse[:6] = impulse * (1 + 1e-2 * rng.normal(size=6))
+        assert solve(p, work) == 0
+        momentum, laws = missed(M, p.free, rows, p.velocity, p.impulse[:6])
+        assert max(momentum, laws) < 1e-9
+
+
+def test_numbers_that_are_not_finite_are_not_taken_for_a_solution():
+    p, *_ = stack(2)
+    p.free[3] = np.nan
+    assert run(p)[0] == 1
+    assert p.error > 1

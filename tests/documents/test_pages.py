@@ -5,6 +5,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.pytorch_here import is_left_out
 
@@ -53,6 +54,18 @@ def test_demo_runs_and_draws(tmp_path, monkeypatch, capsys):
     assert "energy drift" in out
     for name in ("double_pendulum.png", "double_pendulum.html"):
         assert (tmp_path / "out" / name).stat().st_size > 10_000
+
+
+def test_the_throw_through_contact_runs(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    import throw_through_contact as throw
+
+    monkeypatch.setattr(throw, "STAGES", (0.2,))
+    costs = throw.main(["--seconds", "0.1"])
+    assert capsys.readouterr().out.count("mm from the target") == 2
+    assert all(0 < c < 10 for c in costs.values())
+    forces = np.tile([-1.0, 0.5], (throw.STEPS, 2, 1))  # away from the puck
+    np.testing.assert_allclose(throw.cost(forces)[0], throw.rigid_cost(forces), rtol=1e-9)
 
 
 @pytest.mark.parametrize("page", WRITTEN)

@@ -5,12 +5,16 @@ momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - 
 with ``d`` a diagonal of ``J M^-1 J'``. Most groups are contacts of free bodies: blocks of 3 by 6.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import take
 from kinetree.contact.newton.cones import law
 from kinetree.contact.newton.problem import Problem, Work, give, row_velocity, times_six
 
 __all__ = ["add_group", "evaluate", "laws", "momentum", "put_mass"]
+
+
+WRONG = 1e300
+"""Error of numbers that are not finite, which no comparison would find."""
 
 
 @procedure
@@ -53,12 +57,13 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
 
 @procedure
 def gradient_size(problem: Problem, work: Work, island: int) -> float:
-    """Largest scaled number of the gradient."""
-    most = 0.0
+    """Largest scaled number of the gradient; ``WRONG`` if one is not finite."""
+    most = total = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         most = max(most, abs(work.g[i]) * work.metric[i])
-    return most
+        total += work.g[i]
+    return most if isfinite(total) else WRONG
 
 
 @procedure
@@ -79,8 +84,7 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
 @procedure
 def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
     """Largest scaled error of the laws at ``lam`` and ``w``, and the largest scaled impulse."""
-    most = 0.0
-    size = 0.0
+    most = size = total = 0.0
     y = local("float", 6)
     p = local("float", 6)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
@@ -100,7 +104,8 @@ def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
             error += x * x
         most = max(most, d * error)
         size = max(size, d * length)
-    return sqrt(most), sqrt(size)
+        total += error + length
+    return (sqrt(most) if isfinite(total) else WRONG), sqrt(size)
 
 
 @procedure

@@ -418,7 +418,10 @@ def follow(
         blocked = t < 0.4
         if blocked:
             t = min(SHORT_OF * longest(problem, work, island, False), 1.0)
-        if not isfinite(t):
+        total = t
+        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            total += work.dv[work.island_dof[n]]
+        if not isfinite(total):  # at the limit of rounding
             return steps, error
         for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
             i = work.island_dof[n]
