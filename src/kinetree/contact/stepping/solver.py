@@ -150,7 +150,7 @@ def implied(problem, lam, least=1e-6):
     w = A @ lam + b
     missing = lam - obeyed(rows, lam, w)
     speed = None if rows.speed is None else _held(rows.speed)
-    fixed = Rows(*map(_held, rows[:3]), rows.convex, speed)
+    fixed = Rows(_held(rows.mu), _held(rows.low), _held(rows.high), rows.convex, speed)
     J = newton_matrix(fixed, _held(A), lam, _held(w))
     if problem.speed:  # regular
         return units * (lam - newton_step(J, missing, 0))

@@ -193,7 +193,8 @@ class ContactStep:
             return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
 
         if smooth:  # every pass is part of the function that has derivatives
-            state, passes, start = (v,), [], h * (force if found is None else found)
+            state: Any = (v,)
+            passes, start = [], h * (force if found is None else found)
             for k in reversed(range(PASSES)):
                 begin = k * len(rows.G) if self.is_relaxed else 0
                 state = once((state[0], start[begin : begin + len(rows.G)], 1.0))

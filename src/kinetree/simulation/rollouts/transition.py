@@ -175,16 +175,15 @@ class Transition:
 
     def _after(self, t, h, q, qd, rest):
         """The end of one step without loops; model, arrays, state and what is held at its start."""
-        found, rest = (rest[:2], rest[2:]) if self.contact is not None else ((), rest)
-        model, arrays = self.changed(rest)
+        model, arrays = self.changed(rest if self.contact is None else rest[2:])
         q, qd = settled(model, q, qd)
         tau = self.held(model, arrays, t, q, qd)
         if self.contact is None:
             after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
         else:
-            step, (force, found) = self.contact.of(model, arrays.get(FRICTION)), found
-            n = self.contact.rows
-            after = step(None, self.field, model, t, h, q, qd, tau, force[:n], found=found[:n])
+            step, n = self.contact.of(model, arrays.get(FRICTION)), self.contact.rows
+            force, found = (memory[:n] for memory in rest[:2])
+            after = step(None, self.field, model, t, h, q, qd, tau, force, found=found)
         return after, model, arrays, q, qd, tau
 
     def applied(self, t, q, qd, *rest):
