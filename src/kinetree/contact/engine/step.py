@@ -78,6 +78,9 @@ COARSE = 100.0
 NONE = 1e-3
 """Relative error above which a step is taken to have no solution near the last one."""
 
+FEW = 200
+"""Groups up to which every step that is not solved starts once more; more take too long."""
+
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
 
@@ -395,7 +398,7 @@ def take_step(a: Parts) -> int:
     left = True
     while True:
         code = solved(s, m, p, work, s.passes == 0)
-        if code >= 0 and s.unsolved > 0 and left and p.error > NONE:
+        if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NONE):
             code = solved_from_sticking(s, m, p, work)
         if code < 0:
             return code
