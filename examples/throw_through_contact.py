@@ -3,8 +3,8 @@
     python examples/throw_through_contact.py                # half a minute on one core
     python examples/throw_through_contact.py --seconds 2    # a try
 
-The hand starts 15 cm behind the puck, may not cross a line, and nobody tells it that a puck has to
-be touched to move. Forces of the hand in every step are the variables: 2 x 150 numbers.
+The hand starts 15 cm behind the puck and must not cross a line; the cost does not say that the puck
+has to be touched to move. Forces of the hand in every step are the variables: 2 x 150 numbers.
 
 - Gradients: Adam from 16 random forces at once, on motions with relaxed contact
   (``TimeStepping(relaxation=...)``), which feel the puck from afar; it is reduced in stages.

@@ -217,11 +217,11 @@ def relaxed(rows, lam, w):
     D = np.zeros((rows.size, rows.size), dtype=found.dtype)
     for k, mu in zip(range(0, c, 3), rows.mu, strict=True):
         v = rows.speed[k]
-        normal, slope = _positive(y[k], v)
+        normal, derivative = _positive(y[k], v)
         (e, size), t = _direction(y[k + 1 : k + 3]), slice(k + 1, k + 3)
         ratio, by_size, by_reach = _limited(size, mu * normal, v)
         found[k], found[t] = normal, ratio * y[t]
-        D[k, k], D[t, k] = slope, by_reach * mu * slope * e
+        D[k, k], D[t, k] = derivative, by_reach * mu * derivative * e
         D[t, t] = ratio * np.eye(2, dtype=int) + (by_size - ratio) * np.outer(e, e)
     for k, low, high in zip(range(c, rows.size), rows.low, rows.high, strict=True):
         v, (from_low, from_high) = rows.speed[k], (not _is_far(x) for x in (low, high))

@@ -208,12 +208,12 @@ class Sweeps:
         if self.rows.convex:
             change = mu * Agp * fp
         stiff, slip = -d * (p @ Ap[1:]), d * (c @ Ag[1:]) - a * (c @ f)
-        across, slope = a * fp - d * Agp, stiff + slip + change
-        slope = select(slope > stiff / 4, slope, stiff / 4 + np.abs(slip))
+        across, rate = a * fp - d * Agp, stiff + slip + change
+        rate = select(rate > stiff / 4, rate, stiff / 4 + np.abs(slip))
         # half a right angle at most, and not all the way to where friction presses down
         pressed = 0 if self.rows.convex else 2 * across * Ap[0] / select(a > 0, a, 1)
-        slope = largest([np.abs(across), pressed], slope)
-        angle = across / select(slope > 0, slope, 1)
+        rate = largest([np.abs(across), pressed], rate)
+        angle = across / select(rate > 0, rate, 1)
         return (c - angle * p) / np.sqrt(1 + angle * angle)
 
 

@@ -75,7 +75,7 @@ STICKS = 1024.0
 COARSE = 100.0
 """Error of the first pass where bodies move, in units of the tolerance."""
 
-NONE = 1e-3
+NO_SOLUTION = 1e-3
 """Relative error above which a step is taken to have no solution near the last one."""
 
 FEW = 200
@@ -398,7 +398,7 @@ def take_step(a: Parts) -> int:
     left = True
     while True:
         code = solved(s, m, p, work, s.passes == 0)
-        if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NONE):
+        if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NO_SOLUTION):
             code = solved_from_sticking(s, m, p, work)
         if code < 0:
             return code

@@ -126,15 +126,15 @@ class Adjoint:
 
         Motions with contact that failed have no derivatives, and are left to a warning.
         """
-        warned = self.variant.status.value != self.before
+        broken = self.variant.status.value != self.before
         if self.failed is not None and self.failed.any():
             warn_of_failures(self.run, self.failed.reshape(self.run.arrays.batch))
             several, rest = (slice(None),) * len(self.several), ~self.failed
-            warned = not all(np.isfinite(x[..., rest, :]).all() for x in (self.q, self.qd))
+            broken = not all(np.isfinite(x[..., rest, :]).all() for x in (self.q, self.qd))
             self.q[..., self.failed, :], self.qd[..., self.failed, :] = 0.0, np.nan
             for g, total in zip(self.run.arrays.given, self.found, strict=True):
                 total[((slice(None),) if g.timed else ()) + several + (self.failed,)] = np.nan
-        if warned:
+        if broken:
             raise SimulationError(
                 f"the derivative of a rollout of {self.run.model.name!r} is not finite, or a step "
                 f"of it is near a singular configuration; the rollout itself is fine. Take fewer "
