@@ -7,7 +7,7 @@ from kinetree.cli.view import demo
 OUT = Path(__file__).resolve().parent.parent / "out"
 
 
-def main(out=OUT, seconds=5.0):
+def main(out=OUT, seconds=6.0):
     demo(out, seconds)
 
 

@@ -50,6 +50,11 @@ def problems(site) -> list[str]:
                 found.append(f"{name} fetches {link} from elsewhere")
         for link in [*page.links, *page.fetched]:
             found += [f"{name} links to {link}: {p}" for p in _problem(link, path, site)]
+    found += [
+        f"{path.relative_to(site)} is no part of a site"
+        for path in sorted(site.rglob("*"))
+        if path.name == "__pycache__" or path.suffix in (".py", ".pyc", ".toml")
+    ]
     for path in site.rglob("*.css"):
         if _ELSEWHERE.search(path.read_text(encoding="utf-8")):
             found.append(f"{path.relative_to(site)} fetches from elsewhere")

@@ -1,7 +1,9 @@
 """The gallery: an index of pictures, and a page for each example; and the list of tutorials."""
 
+import kinetree as kt
 from builder import DOCS, ROOT
 from builder.scripts import Shown, run_all
+from kinetree.cli import view
 
 TUTORIALS = DOCS / "tutorials"
 EXAMPLES = ROOT / "examples" / "gallery"
@@ -42,6 +44,13 @@ def files(results: dict[str, list[Shown]]):
         for show in shows:
             for name in (name for names in show.files for name in names):
                 yield f"{section}/{show.script.path.stem}/{name}", show.folder / name
+
+
+def moving_arm() -> str:
+    """The page of the arm that draws, for the home page."""
+    model = kt.samples.panda()
+    motion, _ = view.draw_flower(model, 6.0)
+    return kt.viewer.embedded(motion, **view.FLOWER).text
 
 
 _HEADS = {

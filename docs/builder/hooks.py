@@ -71,6 +71,7 @@ def on_files(files, config):
     }
     pages |= {outside.source_page(path): outside.show_source(path) for path in sorted(sources)}
     pages["stylesheets/source.css"] = outside.source_styles()
+    pages["arm.html"] = gallery.moving_arm()
     kept += [File.generated(config, name, content=text) for name, text in pages.items()]
     kept += [
         File.generated(config, name, abs_src_path=str(path)) for name, path in gallery.files(shown)

@@ -66,4 +66,4 @@ def test_without_matplotlib_the_tour_names_the_missing_package(monkeypatch):
 def test_the_tour_ends():
     result = run("demo", "--seconds", "-1")
     assert result.exit_code == 2
-    assert "--seconds must be between 0 and 600, got -1" in result.stderr
+    assert "--seconds must be between 5 and 600, got -1" in result.stderr

@@ -49,11 +49,16 @@ def test_demo_runs_and_draws(tmp_path, monkeypatch, capsys):
     sys.modules.pop("demo", None)
     import demo
 
-    demo.main(tmp_path / "out", seconds=0.4)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    monkeypatch.setenv("DISPLAY", ":0")
+    demo.main(tmp_path / "out", seconds=5.0)
     out = capsys.readouterr().out
-    assert "energy drift" in out
-    for name in ("double_pendulum.png", "double_pendulum.html"):
-        assert (tmp_path / "out" / name).stat().st_size > 10_000
+    assert float(out.split("by at most ")[1].split()[0]) < 1  # mm
+    page = (tmp_path / "out" / "demo.html").read_text(encoding="utf-8")
+    assert page.count("srcdoc=") == page.count("data:image/png;base64,") == 1
+    assert "http" not in page.replace("http://www.w3.org", "")  # offline
+    assert opened == [(tmp_path / "out" / "demo.html").as_uri()]
 
 
 def test_the_throw_through_contact_runs(monkeypatch, capsys):

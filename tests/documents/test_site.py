@@ -145,11 +145,13 @@ def test_links_of_a_site_are_checked(tmp_path):
     write("a.html", '<a href="b.html#gone"></a><a href="c.html"></a><a href="../x.html"></a>')
     write("d.html", '<script src="https://example.org/x.js"></script>')
     write("e.css", "@import 'x'")
+    write("f.py", "")
     check_site._page.cache_clear()
     assert check_site.problems(tmp_path) == [
         "a.html links to b.html#gone: there is no such anchor",
         "a.html links to c.html: there is no such file",
         "a.html links to ../x.html: it leaves the site",
         "d.html fetches https://example.org/x.js from elsewhere",
+        "f.py is no part of a site",
         "e.css fetches from elsewhere",
     ]

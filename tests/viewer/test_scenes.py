@@ -222,3 +222,20 @@ def test_upwards_is_against_gravity():
     sideways = DOUBLE.replace(gravity=(0.0, -9.81, 0.0))
     assert_close(viewer.scene(sideways).up, [0, 1, 0], ulps=1)
     assert_close(viewer.scene(DOUBLE.replace(gravity=(0, 0, 0))).up, [0, 0, 1], ulps=1)
+
+
+def test_the_path_of_a_frame_appears_as_it_is_passed():
+    q = np.array([[0.0, 0.0], [0.0, 0.0], [0.2, 0.1], [0.5, 0.3]])  # at rest at first
+    scene = viewer.scene(DOUBLE, q, t=[0.0, 0.1, 0.2, 0.3], trace="tip")
+    pieces = [p for p in scene.parts if p.layer == "paths"]
+    assert [p.node for p in pieces] == [4, 5]
+    assert np.isfinite(scene.positions[:, 4:, 0]).tolist() == [
+        [False, False], [False, False], [True, False], [True, True]
+    ]  # fmt: skip
+    tips = kt.pose(DOUBLE, q, "tip")[:, :3, 3]
+    for part, start, end in zip(pieces, tips[1:-1], tips[2:], strict=True):
+        ends = part.surface.vertices.mean(axis=0)
+        assert_close(ends, (start + end) / 2, ulps=64, scale=1.0)
+    assert viewer.picture(scene, at=0.3, size=(80, 60)).shape == (60, 80, 3)
+    with pytest.raises(kt.errors.KinetreeError, match="tipp"):
+        viewer.scene(DOUBLE, q, trace="tipp")

@@ -1,5 +1,7 @@
 """Commands that show robots and motions: ``kinetree view``, ``plot`` and ``demo``, the tour."""
 
+import base64
+import html
 import importlib.util
 import time
 from pathlib import Path
@@ -170,45 +172,6 @@ def missing() -> str | None:
     return None
 
 
-def animate(folder, motion, every=10):
-    """A web page that plays a motion of a planar chain, all in one file; its path."""
-    import kinetree as kt
-
-    model, t, positions = motion.model, motion.t, motion.q
-    plt = _pyplot()
-    from matplotlib.animation import FuncAnimation
-
-    from kinetree.simulation.results.plotting import COLORS
-
-    names = [*model.body_names[1:], "tip"]
-    poses = [np.asarray(kt.pose(model, positions, n)) for n in names]
-    points = np.stack([T[:, :3, 3] for T in poses], axis=1)
-    x, z = points[..., 0], points[..., 2]
-    reach = 1.1 * np.max(np.hypot(x, z))
-    figure, axes = plt.subplots(figsize=(4.4, 4.4), layout="constrained")
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    axes.set(xlabel="x [m]", ylabel="z [m]", axisbelow=True)
-    axes.spines[:].set_color("#888888")
-    axes.grid(color="#e6e6e6")
-    (trail,) = axes.plot([], [], color=COLORS[1], alpha=0.6)
-    (bars,) = axes.plot([], [], "o-", color=COLORS[0], linewidth=3)
-
-    def draw(frame):
-        k = frame * every
-        bars.set_data(x[k], z[k])
-        since = slice(max(0, k - 30 * every), k + 1)
-        trail.set_data(x[since, -1], z[since, -1])
-        axes.set_title(f"t = {t[k]:.2f} s")
-        return bars, trail
-
-    interval = 1000 * every * (t[1] - t[0])
-    path = folder / "double_pendulum.html"
-    animation = FuncAnimation(figure, draw, frames=len(t[::every]), interval=interval)
-    path.write_text(animation.to_jshtml(default_mode="loop"), encoding="utf-8")
-    plt.close(figure)
-    return path
-
-
 def _pyplot():
     """Matplotlib without a screen."""
     import matplotlib
@@ -219,20 +182,26 @@ def _pyplot():
     return pyplot
 
 
+# --- ``kinetree demo``: the tour -----------------------------------------------------------------
+
+
 def demo(
     out: Annotated[
-        Path, option("--out", "-o", value="FOLDER", help="Where to put the pictures; out.")
+        Path, option("--out", "-o", value="FOLDER", help="Where to put the page; out.")
     ] = Path("out"),
     seconds: Annotated[
-        float, option("--seconds", value="S", help="How long the pendulum swings; 5.")
-    ] = 5.0,
+        float, option("--seconds", value="S", help="How long the arm takes to draw; 6.")
+    ] = 6.0,
+    stay: Annotated[bool, flag("--no-browser", help="Write the page, open no browser.")] = False,
 ):
-    """Take the tour: a robot, its forces, four algorithms, batches, a motion, its pictures."""
+    """Take the tour: a robot, its forces, four algorithms, batches, and an arm that draws."""
     import kinetree as kt
     from kinetree.cli.info import draw as draw_tree
+    from kinetree.viewer.page import open_page
 
-    if not 0 < seconds <= 600:
-        misuse(f"--seconds must be between 0 and 600, got {seconds:g}")
+    # Faster, motors would need more than they have.
+    if not 5 <= seconds <= 600:
+        misuse(f"--seconds must be between 5 and 600, got {seconds:g}")
     arm = kt.samples.panda()
     say = _Steps()
     say.step("A robot arm that ships with the package")
@@ -244,20 +213,80 @@ def demo(
     _four_algorithms(kt, arm, q, say)
     say.step("A hundred thousand at once, and their derivatives")
     _batches(kt, arm, q, say)
-    say.step("A double pendulum swings")
-    model = kt.samples.double_pendulum()
-    with bar("swinging", seconds) as reached:
-        motion = kt.simulate(model, [2.0, 0.5], duration=seconds, dt=0.005, progress=reached)
+    say.step("The arm draws a flower: inverse kinematics, computed torque, simulation")
+    with bar("drawing", seconds) as reached:
+        motion, error = draw_flower(arm, seconds, reached)
     report = motion.report
     say(f"{seconds:g} s in {report.steps} steps of {report.integrator}")
-    say(f"energy drift: {report.energy_error:.1e} of the energy that swings back and forth")
+    say(f"the hand is off its curve by at most {1e3 * error.max():.2f} mm")
+    say(f"energy error: {report.energy_error:.1e} of the energy that is exchanged")
     say.step("Look at it")
+    out.mkdir(parents=True, exist_ok=True)
+    page = _written_tour(motion, out)
+    say(f"wrote {page}: the arm in 3-D{'' if missing() else ', with plots beside it'}")
     if (reason := missing()) is not None:
         say(reason)
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    for picture in (draw(motion, out / "double_pendulum.png"), animate(out, motion)):
-        say(f"wrote {picture}")
+    if not stay and open_page(page.resolve().as_uri()):
+        say("it opens in your browser")
+
+
+def draw_flower(arm, seconds, progress=None):
+    """The Panda draws a flower in the air: its motion, and how far it was off over time [m]."""
+    import kinetree as kt
+
+    def curve(t):
+        s = t / seconds
+        angle = 2 * np.pi * s**3 * (10 - 15 * s + 6 * s**2)  # at rest at both ends
+        r = 0.13 + 0.06 * np.cos(5 * angle)
+        return np.stack([0.55 + 0 * t, r * np.sin(angle), 0.42 + r * np.cos(angle)], axis=-1)
+
+    t = np.linspace(0, seconds, 241)
+    home = arm.posture("home").q.copy()
+    home[-2:] = 0.01  # fingers away from their stops
+    tasks = [kt.ik.PositionTask("grasp", curve(t)), kt.ik.PostureTask(home)]
+    q = kt.inverse_kinematics(arm, tasks, q0=home).require()
+    follow = kt.control.ComputedTorque(arm, kt.RecordedMotion(t, q), kp=100.0)
+    motion = kt.simulate(
+        arm, q[0], duration=seconds, dt=0.004, controller=follow, progress=progress
+    )
+    hand = kt.pose(arm, motion.q, "grasp")[:, :3, 3]
+    return motion, np.linalg.norm(hand - curve(motion.t), axis=-1)
+
+
+FLOWER = {"trace": "grasp", "direction": (1.0, -0.7, 0.4), "zoom": 1.25}
+"""How the arm that draws is looked at."""
+
+
+def _written_tour(motion, folder):
+    """A page in one file: the motion in three dimensions and, with Matplotlib, plots beside it."""
+    from kinetree import viewer
+
+    if missing() is not None:
+        return viewer.save_html(motion, folder / "demo.html", **FLOWER)
+    arm = [f"link{k}_joint" for k in range(1, 8)]
+    plots = draw(motion, folder / "demo.png", arm).read_bytes()
+    scene = html.escape(viewer.embedded(motion, **FLOWER).text, quote=True)
+    path = folder / "demo.html"
+    path.write_text(
+        _TOUR.format(scene=scene, plots=base64.b64encode(plots).decode("ascii")), encoding="utf-8"
+    )
+    return path
+
+
+_TOUR = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>kinetree: an arm that draws</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+  :root {{ color-scheme: light dark; }}
+  body {{ margin: 0; display: flex; flex-wrap: wrap; min-height: 100vh; background: #fff; }}
+  iframe {{ border: 0; flex: 3 1 480px; height: 100vh; min-height: 360px; }}
+  img {{ flex: 2 1 340px; min-width: 0; max-height: 100vh; object-fit: contain; }}
+  @media (max-width: 820px) {{ iframe {{ height: 62vh; }} img {{ max-height: none; }} }}
+</style></head><body>
+<iframe srcdoc="{scene}" title="the Panda draws a flower"></iframe>
+<img src="data:image/png;base64,{plots}" alt="angles, velocities, forces and energy over time">
+</body></html>
+"""
 
 
 class _Steps:

@@ -135,7 +135,7 @@ def scene_of(
     what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
     forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
-    collision: bool = False, rate: float = FRAMES_PER_SECOND,
+    trace: str | None = None, collision: bool = False, rate: float = FRAMES_PER_SECOND,
 ) -> Scene:  # fmt: skip
     """The scene that is drawn: plain data, for tests and renderers of your own.
 
@@ -147,16 +147,17 @@ def scene_of(
         reactions: as in ``view``.
         contacts: as in ``view``.
         ghost: as in ``view``.
+        trace: as in ``view``.
         collision: as in ``view``.
         rate: states a second at most.
     """
     motion = motion_of(what, q, t)
     stage = Stage(motion.model, collision=collision)
-    return staged(stage, motion, forces, reactions, contacts, ghost, rate)
+    return staged(stage, motion, forces, reactions, contacts, ghost, trace, rate)
 
 
 def staged(
-    stage, motion, forces=None, reactions=None, contacts=None, ghost=None,
+    stage, motion, forces=None, reactions=None, contacts=None, ghost=None, trace=None,
     rate: float = FRAMES_PER_SECOND,
 ):  # fmt: skip
     """The scene of a motion on a stage; what comes with it is thinned with it."""
@@ -173,7 +174,7 @@ def staged(
     second = None if ghost is None else _alongside(ghost, shown)
     scene = stage.scene(
         shown.t, shown.q, shown.qd, shown.tau, forces=forces, reactions=reactions,
-        touching=touching, ghost=second,
+        touching=touching, ghost=second, trace=trace,
     )  # fmt: skip
     return replace(scene, notices=(*scene.notices, *notices))
 

@@ -27,9 +27,9 @@ def view(
     what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
     forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
-    show: str | Sequence[str] = SHOWN, collision: bool = False, shadows: bool = True,
-    port: int | None = None, host: str = "127.0.0.1", origins: str | Sequence[str] = (),
-    open: bool = True,
+    trace: str | None = None, show: str | Sequence[str] = SHOWN, collision: bool = False,
+    shadows: bool = True, port: int | None = None, host: str = "127.0.0.1",
+    origins: str | Sequence[str] = (), open: bool = True,
 ) -> "Viewer":  # fmt: skip
     """Show a mechanism in the browser, with a slider for every joint; and its motion.
 
@@ -46,6 +46,7 @@ def view(
         contacts: ``kinetree.viewer.Contacts`` at all times; by default the contact forces of a
             world, and of a motion that was simulated with rigid contact.
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
+        trace: name of a frame or body; its path is drawn as far as it has come.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` has all.
         collision: draw the shapes that can touch instead of those to be seen.
         shadows: shadows and reflected light; without them it is faster where there is no graphics
@@ -66,7 +67,7 @@ def view(
 
     viewer = Viewer(
         motion, show=show, forces=forces, reactions=reactions, contacts=contacts, ghost=ghost,
-        collision=collision, shadows=shadows, port=port, host=host, origins=origins,
+        trace=trace, collision=collision, shadows=shadows, port=port, host=host, origins=origins,
     )  # fmt: skip
     for notice in viewer.notices:
         warnings.warn(notice, ModelWarning, stacklevel=2)
@@ -112,8 +113,8 @@ def save_html(
         show: names of the layers that are shown at first.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
-            ``view``.
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
+            ``collision`` as in ``view``.
 
     Returns:
         The path.
@@ -160,8 +161,8 @@ def picture(
         show: names of the layers to draw.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
-            ``view``.
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
+            ``collision`` as in ``view``.
     """
     scene = _scene(what, q, options)
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
@@ -187,8 +188,8 @@ def record(
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
         progress: called with the time that is drawn [s].
-        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
-            ``view``.
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
+            ``collision`` as in ``view``.
     """
     scene = _scene(what, q, {**options, "rate": painting.images_per_second(rate, speed)})
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}

@@ -1,10 +1,7 @@
 """The viewer in the browser: what ``kt.view`` returns."""
 
 import html
-import os
-import sys
 import threading
-import webbrowser
 
 import numpy as np
 
@@ -12,7 +9,7 @@ from kinetree.spelling import printable
 from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import Drawing, quiet, start
 from kinetree.viewer.motions import Motion, staged
-from kinetree.viewer.page import save_page
+from kinetree.viewer.page import open_page, save_page
 from kinetree.viewer.painting import film, picture
 from kinetree.viewer.scenes.stage import Stage
 
@@ -30,12 +27,12 @@ class Viewer:
     """
 
     def __init__(
-        self, motion, *, show, forces=None, reactions=None, contacts=None, ghost=None,
+        self, motion, *, show, forces=None, reactions=None, contacts=None, ghost=None, trace=None,
         collision=False, shadows=True, port=None, host="127.0.0.1", origins=(),
     ):  # fmt: skip
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
-        self.scene = staged(self.stage, motion, forces, reactions, contacts, ghost)
+        self.scene = staged(self.stage, motion, forces, reactions, contacts, ghost, trace)
         # What comes with a motion is not there when its joints are dragged elsewhere.
         besides = (forces, reactions, contacts, ghost)
         self._besides = (None, None, None, None) if motion.moves else besides
@@ -150,10 +147,7 @@ class Viewer:
 
     def open(self):
         """Open the page in a browser, where this machine has a screen; whether it has."""
-        has_screen = sys.platform in ("win32", "darwin") or any(
-            os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
-        )
-        return has_screen and webbrowser.open(self.url)
+        return open_page(self.url)
 
     def wait(self):
         """Stay until the viewer is closed, or Ctrl-C is pressed."""

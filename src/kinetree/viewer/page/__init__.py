@@ -3,6 +3,9 @@
 import base64
 import html
 import json
+import os
+import sys
+import webbrowser
 import zlib
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +16,7 @@ from kinetree.spelling import printable
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
 from kinetree.viewer.scenes.places import framing, shaft_and_head
 
-__all__ = ["page", "save_page"]
+__all__ = ["open_page", "page", "save_page"]
 
 _SCRIPTS = ("vectors.js", "graphics.js", "page.js")
 
@@ -46,6 +49,14 @@ def page(scene, *, show=SHOWN, camera=None) -> str:
     text = ours.joinpath("page.html").read_text(encoding="utf-8")
     pieces = text.split("@")
     return "".join(parts.get(piece, piece) for piece in pieces)
+
+
+def open_page(address: str) -> bool:
+    """Open an address in a browser, where this machine has a screen; whether it has."""
+    has_screen = sys.platform in ("win32", "darwin") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    return has_screen and webbrowser.open(address)
 
 
 class _Buffer:

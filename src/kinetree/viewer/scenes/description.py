@@ -15,6 +15,7 @@ from kinetree.arrays.kinds import ArrayLike
 LAYERS = {
     "bodies": "bodies",
     "ghost": "ghost",
+    "paths": "paths",
     "contacts": "contacts",
     "loops": "loop errors",
     "forces": "forces",
@@ -26,7 +27,7 @@ LAYERS = {
 }
 """Layers that can be shown or hidden, and their labels, in the order of the list."""
 
-SHOWN = ("bodies", "ghost", "contacts", "loops", "reactions")
+SHOWN = ("bodies", "ghost", "paths", "contacts", "loops", "reactions")
 """Layers that are shown by default."""
 
 

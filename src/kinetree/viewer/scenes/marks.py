@@ -1,8 +1,11 @@
 """Marks and arrows: frames, mass centres, inertias, velocities, forces, loop errors."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from kinetree.viewer.scenes.description import Arrows, Part, Surface, round_number
+from kinetree.viewer.scenes.places import along
 from kinetree.viewer.scenes.surfaces import ball, joined, rod
 
 AXES = ((0.85, 0.15, 0.15), (0.1, 0.6, 0.2), (0.15, 0.3, 0.9))
@@ -157,6 +160,32 @@ def _pair(whose, points, forces, moments, size, layer="forces"):
 
 def _short(x):
     return f"{x:.2g}" if x < 100 else f"{x:.0f}"
+
+
+# --- Paths: rods that appear one after another ----------------------------------------------------
+
+_PATH, _MOST = (0.84, 0.37, 0.0), 200
+
+
+def path_parts(name, points, size, node):
+    """The path of a point, (T, 3), as far as it has come at each time.
+
+    Returns:
+        Parts, on nodes from number ``node`` on, and the positions of these nodes, (T, nodes, 3):
+        zero from the time on at which the point has passed, not a number before.
+    """
+    steps = len(points)
+    at = np.unique(np.linspace(0, steps - 1, min(_MOST, steps)).astype(int))
+    parts, later = [], []
+    for start, end in pairwise(at):
+        along_it = points[end] - points[start]
+        length = float(np.linalg.norm(along_it))
+        if length > 1e-6 * size:
+            bar = rod(0.004 * size, 0.0, length, 6).placed(along(along_it / length), points[start])
+            parts.append(Part(f"path of {name}", "paths", node + len(parts), bar, _PATH))
+            later.append(end)
+    passed = np.arange(steps)[:, None] >= np.array(later, dtype=int)
+    return parts, np.where(passed[..., None], np.zeros(3), np.nan)
 
 
 # --- Loop errors ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from kinetree.errors import LoadError, ShapeError
 from kinetree.model import geometry
 from kinetree.model.geometry import HeightField, Plane
 from kinetree.model.triangles import open_scene
+from kinetree.quantities.kinematics import pose
 from kinetree.spelling import printable
 from kinetree.viewer.scenes import contacts, marks
 from kinetree.viewer.scenes.description import Part, Scene, Surface, round_number
@@ -298,8 +299,8 @@ _DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1
 class Stage:
     """A mechanism with all that can be drawn of it.
 
-    Nodes are the base, the bodies, the centre of mass; then the bodies of the ghost and the
-    contacts, if any.
+    Nodes are the base, the bodies, the centre of mass; then the bodies of the ghost, the contacts
+    and the pieces of a path, if any.
 
     Args:
         model: the mechanism.
@@ -372,8 +373,9 @@ class Stage:
         return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
     def scene(
-        self, t, q, qd=None, tau=None, *, forces=None, reactions=None, touching=None, ghost=None
-    ) -> Scene:
+        self, t, q, qd=None, tau=None, *, forces=None, reactions=None, touching=None, ghost=None,
+        trace=None,
+    ) -> Scene:  # fmt: skip
         """The scene of a motion.
 
         Args:
@@ -385,6 +387,7 @@ class Stage:
             reactions: of the joints at their origins, along the axes of the base, (T, joints, 6).
             touching: ``Contacts`` at these times.
             ghost: positions of a second motion of the same mechanism, (T, nq).
+            trace: name of a frame or body, whose path is drawn as far as it has come.
         """
         model, size = self.model, self.size
         placed = places(model, q)
@@ -411,6 +414,13 @@ class Stage:
             positions.append(at)
             turns.append(rotation)
             pointing.append(contacts.contact_arrows(touching, size))
+        if trace is not None:
+            points = np.asarray(pose(model, q, trace), dtype=float)[:, :3, 3]
+            pieces, at = marks.path_parts(trace, points, size, len(nodes))
+            parts += pieces
+            nodes += [f"path of {trace}, {k + 1}" for k in range(len(pieces))]
+            positions.append(at)
+            turns.append(np.broadcast_to(np.eye(3), (*at.shape[:2], 3, 3)))
         if tau is not None and np.any(tau):
             pointing += marks.joint_arrows(model, placed, q, tau, size)
         if forces is not None:
