@@ -120,6 +120,7 @@ def main():
         known = libraries()
         particulars(model, known, report)
         contact.checks(report, known)
+        contact.gradient_checks(report, known)
         environments.checks(report, known)
     else:
         use_shim()

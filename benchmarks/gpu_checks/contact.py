@@ -1,4 +1,4 @@
-"""Rigid contact in rollouts on a device: scenes, reference values, and checks of every library."""
+"""Rigid contact in rollouts on a device, and gradients through it, in every library."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.codegen.inline import evaluated
 from kinetree.simulation.rollouts.rollout import run_of
 
-__all__ = ["Case", "ball", "checks", "expected", "quadruped"]
+__all__ = ["Case", "ball", "checks", "expected", "gradient_checks", "quadruped"]
 
 STEP = 1e-3  # [s]
 GAINS = 100.0, 3.0  # of position and speed of the quadruped's joints [N·m, N·m·s]
@@ -112,3 +112,63 @@ def checks(report, libraries, case=None, steps=20):
             report.run(
                 f"{name} rigid contact, {case.model.name}, {dtype}", same, library, dtype, bound
             )
+
+
+@kt.kernel
+def _cost(model, q, qd):
+    return q @ q + 0.3 * (qd @ qd)
+
+
+def gradient_checks(report, libraries, steps=20):
+    """Gradients through relaxed and rigid contact by autograd and JAX, against those of a CPU."""
+    case = ball()
+    q, qd = case.states(_WORLDS, 0.3, 5e-3, np.random.default_rng(3))
+    qd[:, 5] -= 1.0  # it lands
+
+    def same(name, library, relaxation):
+        to, back, _ = library
+        contact = kt.contact.TimeStepping(case.contact.scene, relaxation=relaxation)
+        right = kt.rollout_gradient(
+            case.model, q, qd, steps=steps, dt=STEP, contact=contact, terminal=_cost, limits=None
+        )
+
+        def cost(q, qd):
+            found = case.rollout(q, qd, steps=steps, store_every=steps, contact=contact)
+            return (found.q[-1] ** 2).sum() + 0.3 * (found.qd[-1] ** 2).sum()
+
+        found = [back(x) for x in _GRADIENTS[name](cost, to(q), to(qd))]
+        speeds = np.abs(found[1] - right.qd0).max() / np.abs(right.qd0).max()
+        along = tangents(case.model, q, found[0])
+        places = np.abs(along - right.q0).max() / np.abs(right.q0).max()
+        assert max(places, speeds) < 1e-8, f"gradients differ by {places:.1e} and {speeds:.1e}"
+        return f"gradients differ by {places:.0e} and {speeds:.0e}"
+
+    for name, library in libraries.items():
+        for relaxation in (0.05, 0.0) if name in _GRADIENTS else ():
+            words = f"relaxed by {relaxation} m/s" if relaxation else "of the active set"
+            report.run(f"{name} gradient through contact, {words}", same, name, library, relaxation)
+
+
+def tangents(model, q, gradient):
+    """Gradients along tangent directions from those with respect to coordinates, by differences."""
+    step, found = 1e-6, np.empty((len(q), model.nv))
+    for k, unit in enumerate(step * np.eye(model.nv)):
+        ahead, behind = (model.integrate(q, np.tile(s * unit, (len(q), 1))) for s in (1, -1))
+        found[:, k] = (gradient * (ahead - behind)).sum(axis=1) / (2 * step)
+    return found
+
+
+def _by_torch(cost, *given):
+    for x in given:
+        x.requires_grad_(True)
+    cost(*given).backward()
+    return [x.grad for x in given]
+
+
+def _by_jax(cost, *given):
+    import jax
+
+    return jax.grad(cost, argnums=(0, 1))(*given)
+
+
+_GRADIENTS = {"torch": _by_torch, "jax": _by_jax}
