@@ -165,7 +165,27 @@ def walk(policy, command=(0.6, 0.0, 0.0), seconds=10.0, device="cpu"):
         with torch.no_grad():
             seen, *_ = env.step(policy(seen))
         q.append(env.state["q"][0].double().cpu().numpy())
-    return STEP * np.arange(1, len(q) + 1), np.array(q)
+    q = model.normalize(np.array(q))  # single precision is not enough for the viewer
+    return STEP * np.arange(1, len(q) + 1), q
+
+
+def tracking(policy, worlds=256, seconds=10.0, device="cpu"):
+    """How well commands are followed [m/s, rad/s], root mean squares, and the falls a minute.
+
+    With the noise, pushes, loads and soles of training; the first second of an episode not counted.
+    """
+    env = environment(worlds, device, seed=2)
+    seen, squares, falls, counted = env.reset(), np.zeros(2), 0, 0
+    for _ in range(round(seconds / STEP)):
+        with torch.no_grad():
+            seen, _, fell, *_ = env.step(policy(seen))
+        falls += int(fell.sum())
+        qd, command = (env.state[name].double().cpu().numpy() for name in ("qd", "command"))
+        walks = env.state["steps"].cpu().numpy() > 1 / STEP
+        off = qd[walks][:, [3, 4, 2]] - command[walks]
+        squares += (off[:, 0] ** 2 + off[:, 1] ** 2).sum(), (off[:, 2] ** 2).sum()
+        counted += walks.sum()
+    return *np.sqrt(squares / (counted or np.nan)), 60 * falls / (worlds * seconds)
 
 
 def main(argv=None):
@@ -201,6 +221,8 @@ def main(argv=None):
     t, q = walk(policy, device=o.device)
     np.savez(f"{o.out}.npz", t=t, q=q)
     print(f"walked {q[-1, 0] - q[0, 0]:.2f} m forward in {t[-1]:.0f} s under a command of 0.6 m/s")
+    along, turning, falls = tracking(policy, min(worlds, 1024), device=o.device)
+    print(f"off by {along:.3f} m/s and {turning:.3f} rad/s (rms); {falls:.2f} falls a minute")
     return history
 
 
