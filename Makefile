@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	@touch $(STAMP) $(DEMO_STAMP)
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[cli,plot]"
 	@touch $(DEMO_STAMP)
 
 $(DOCS_STAMP): pyproject.toml $(STAMP)

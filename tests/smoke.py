@@ -78,18 +78,8 @@ def a_page():
     assert "<canvas" in kt.viewer.embedded(MODEL).text
 
 
-def the_command_line():
-    from typer.testing import CliRunner
-
-    from kinetree.cli.app import app
-
-    for arguments in (["info", "double_pendulum"], ["check", "double_pendulum"], ["--help"]):
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
-
-
 ALWAYS = (
-    every_function_single_and_batched, a_simulation, every_format, a_page, the_command_line,
+    every_function_single_and_batched, a_simulation, every_format, a_page,
 )  # fmt: skip
 
 
@@ -98,6 +88,16 @@ ALWAYS = (
 
 def swing(model, start):
     return {"end": kt.simulate(model, start, duration=0.02, dt=1e-2).q[-1]}
+
+
+def cli():
+    from typer.testing import CliRunner
+
+    from kinetree.cli.app import app
+
+    for arguments in (["info", "double_pendulum"], ["check", "double_pendulum"], ["--help"]):
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
 
 
 def cluster():
@@ -271,8 +271,8 @@ def view():
 EXTRAS = {
     f.__name__.replace("_", "-"): f
     for f in (
-        cluster, contact, jax, learning, mesh, mjcf, pinocchio, plot, rsl_rl, sb3, symbolic, tables,
-        torch, view,
+        cli, cluster, contact, jax, learning, mesh, mjcf, pinocchio, plot, rsl_rl, sb3, symbolic,
+        tables, torch, view,
     )
 }  # fmt: skip
 

@@ -173,7 +173,7 @@ def test_what_is_missing_is_named(package):
     found = run("-c", code)
     assert found.returncode == 1
     assert f"needs the package {package}, which is not installed" in found.stderr
-    assert "pip install typer rich" in found.stderr
+    assert 'pip install "kinetree[cli]"' in found.stderr
 
 
 def test_help_needs_neither_compiler_nor_loaders():

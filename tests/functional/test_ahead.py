@@ -230,3 +230,29 @@ def test_settling_reaches_kernels_that_are_in_use(model):
     with tiers.settling():
         kt.mass_matrix(model, x)
     assert kernel_of(model, "mass_matrix").is_settled
+
+
+def test_bars_of_times_fill_and_go(watched, monkeypatch):
+    monkeypatch.setattr(progress, "AGAIN", 0.01)
+    with progress.clock_reporter(True, 1.0, 5.0, "simulating arm") as reached:
+        reached(3.0)
+        until(lambda: f"simulating arm [{'#' * 15}{'.' * 15}] 3/5 s" in watched.getvalue())
+        with progress.building("inner"):
+            pass
+    assert watched.getvalue().endswith(" \r")  # the line is clear
+    assert "inner" not in watched.getvalue()
+    with progress.clock_reporter(None, 0.0, 1.0, "silent") as reached:
+        reached(0.5)
+    assert "silent" not in watched.getvalue()
+
+
+def test_simulations_show_a_bar_on_request(watched, monkeypatch):
+    monkeypatch.setattr(progress, "AGAIN", 0.01)
+    m = kt.samples.double_pendulum()
+
+    def wait(t, q, qd):
+        until(lambda: f"simulating {m.name} [" in watched.getvalue())
+        return np.zeros(2)
+
+    kt.simulate(m, [0.1, 0.2], duration=0.004, controller=wait, progress=True)
+    assert watched.getvalue().endswith("\r")

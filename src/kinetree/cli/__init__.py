@@ -18,7 +18,7 @@ def main() -> None:
             raise
         sys.exit(
             f"the command kinetree needs the package {package}, which is not installed: "
-            f"pip install typer rich. The library itself does without: import kinetree"
+            'pip install "kinetree[cli]". The library itself does without: import kinetree'
         )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what cannot be encoded must not stop us

@@ -5,13 +5,15 @@ elsewhere, nor where the environment variable KINETREE_PROGRESS is 0.
 """
 
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread
 from typing import Any
 
-PATIENCE = 1.0  # [s] before a line is shown
+PATIENCE, AGAIN = 1.0, 0.2  # [s] before a line is shown, and between its changes
 _SECONDS_PER_OPERATION = (35e-6, 90e-6)  # to write and compile, at LLVM's levels 0 and 1
 
 
@@ -26,12 +28,6 @@ def is_shown(stream=None) -> bool:
 def _in_notebook():
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-def _console():
-    from rich.console import Console
-
-    return Console(file=None if _in_notebook() else sys.stderr)
 
 
 class Building:
@@ -63,40 +59,46 @@ def building(name: str, level: int = 0) -> Iterator[Building]:
     if _shown or not is_shown():
         yield work
         return
-    _shown.append(work)
-    status: list[Any] = []
+    with _line(work, lambda: str(work), PATIENCE):
+        yield work
+
+
+@contextmanager
+def _line(work, text, patience):
+    """Show a text from a thread, drawn again while it changes, and take it back at the end."""
+    stream, over, drawn = sys.stderr, Event(), [""]
+    is_dumb = os.environ.get("TERM") in ("dumb", "unknown")  # which cannot take a line back
+
+    def draw(now):
+        width = shutil.get_terminal_size().columns - 1
+        # Spaces clear what was there: escape sequences are not for every console of Windows.
+        stream.write(
+            "\r" + now[:width].ljust(min(len(drawn[0]), width)) + ("\r" if not now else "")
+        )
+        stream.flush()
+        drawn[0] = now
 
     def show():
-        console = _console()
-        if console.is_dumb_terminal:  # which cannot take a line back
-            console.print(_Line(work))
-            return
-        status.append(console.status(_Line(work)))
-        status[0].start()
+        wait = patience
+        while not over.wait(wait):
+            wait = AGAIN
+            if is_dumb:
+                stream.write(f"{text()}\n")
+                return
+            if (now := text()) != drawn[0]:
+                draw(now)
 
-    timer = Timer(PATIENCE, show)
-    timer.daemon = True
-    timer.start()
+    thread = Thread(target=show, daemon=True)
+    _shown.append(work)
+    thread.start()
     try:
-        yield work
+        yield
     finally:
-        timer.cancel()
-        timer.join()
-        for found in status:
-            found.stop()
+        over.set()
+        thread.join()
+        if drawn[0]:
+            draw("")
         _shown.clear()
-
-
-class _Line:
-    """Text that rich asks for whenever it draws."""
-
-    def __init__(self, work):
-        self.work = work
-
-    def __rich__(self):
-        from rich.text import Text
-
-        return Text(str(self.work))
 
 
 @contextmanager
@@ -110,8 +112,8 @@ def reporter(progress: Any, total: int, done: int, what: str) -> Iterator[Any]:
         done: how many were done before.
         what: the title of the bar.
     """
+    count = [done]
     if callable(progress):
-        count = [done]
 
         def advance(more):
             count[0] += more
@@ -119,16 +121,57 @@ def reporter(progress: Any, total: int, done: int, what: str) -> Iterator[Any]:
 
         progress(done, total)
         yield advance
-    elif progress or (progress is None and is_shown()):
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+        return
 
-        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=_console(), transient=True) as bar:
-            task = bar.add_task(what, total=total, completed=done)
-            _shown.append(Building(what))  # no other line beside the bar
-            try:
-                yield lambda more: bar.advance(task, more)
-            finally:
-                _shown.clear()
-    else:
-        yield lambda more: None
+    def add(more):
+        count[0] += more
+
+    shows, before = progress or (progress is None and is_shown()), done / max(total, 1)
+    with _bar(shows, what, before, lambda: (count[0] / max(total, 1), f"{count[0]}/{total}")):
+        yield add
+
+
+@contextmanager
+def clock_reporter(
+    progress: Any, start: float, end: float, what: str
+) -> Iterator[Callable[[float], Any]]:
+    """A function that is called with the time reached [s].
+
+    Args:
+        progress: True for a bar, None or False for none; or the function itself.
+        start: of the motion [s].
+        end: of the motion [s].
+        what: the title of the bar.
+    """
+    if callable(progress):
+        yield progress
+        return
+    reached = [start]
+
+    def reach(t):
+        reached[0] = t
+
+    def state():
+        return (reached[0] - start) / ((end - start) or 1.0), f"{reached[0]:.3g}/{end:g} s"
+
+    with _bar(progress, what, 0.0, state):
+        yield reach
+
+
+@contextmanager
+def _bar(shows, what, before, state):
+    """A bar with the share that is done and how long the rest may take, where it is shown."""
+    if not shows or _shown or sys.stderr is None:  # one line at a time
+        yield
+        return
+    start = time.monotonic()
+
+    def text():
+        share, label = state()
+        full, left = round(30 * min(share, 1.0)), ""
+        if share > before:
+            left = f", {(time.monotonic() - start) * (1 - share) / (share - before):.0f} s left"
+        return f"{what} [{'#' * full}{'.' * (30 - full)}] {label}{left}"
+
+    with _line(Building(what), text, AGAIN):
+        yield

@@ -8,6 +8,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen import tiers
+from kinetree.codegen.progress import clock_reporter
 from kinetree.contact.attached import warn_of_ground
 from kinetree.errors import ModelError, ShapeError
 from kinetree.integration.events import Event
@@ -48,7 +49,7 @@ def simulate(
     hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float = 0.0,
     rtol: float | None = None, atol: float | None = None, max_step: float = np.inf,
     constraints: Any = "projection", prescribed: Mapping[str, Callable] | None = None,
-    contact: Any = None, progress: Callable[[float], Any] | None = None,
+    contact: Any = None, progress: Callable[[float], Any] | bool | None = None,
 ) -> Trajectory:  # fmt: skip
     """Simulate the motion of a mechanism.
 
@@ -112,7 +113,8 @@ def simulate(
         contact: what happens where bodies touch: ``kt.contact.TimeStepping`` and others of
             ``kinetree.contact``; by default they pass through each other. Its ``scene`` has what
             can touch.
-        progress: function that is called with the time reached [s].
+        progress: True for a bar on standard error; or a function that is called with the time
+            reached [s].
 
     Returns:
         A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, with controls also
@@ -168,12 +170,14 @@ def simulate(
         motion = Motion(
             q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
         )
-        report_time = progress or (lambda t: None)
-        if adaptive:
-            tolerance = _tolerance(rtol, atol, max_step)
-            record = run_adaptive_steps(stepper, clock, motion, store_every, report_time, tolerance)
-        else:
-            record = run_equal_steps(stepper, clock, motion, store_every, report_time)
+        with clock_reporter(
+            progress, clock.start, clock.end, f"simulating {model.name}"
+        ) as reached:
+            if adaptive:
+                tolerance = _tolerance(rtol, atol, max_step)
+                record = run_adaptive_steps(stepper, clock, motion, store_every, reached, tolerance)
+            else:
+                record = run_equal_steps(stepper, clock, motion, store_every, reached)
         tier, arrays = task.tier, record.arrays()
         arrays |= driven_motion(stepper, setup.servos, arrays)
         record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)

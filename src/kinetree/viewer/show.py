@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.codegen.progress import clock_reporter
 from kinetree.errors import ModelWarning
 from kinetree.quantities.reactions import Part
 from kinetree.viewer import painting
@@ -173,7 +174,7 @@ def record(
     what: Viewable | Scene, path: str | os.PathLike, q: ArrayLike | None = None, *,
     size: tuple[int, int] = (960, 720), rate: float = 30, speed: float = 1.0,
     show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
-    progress: Callable[[float], None] | None = None, **options: Any,
+    progress: Callable[[float], None] | bool | None = None, **options: Any,
 ) -> Path:  # fmt: skip
     """A film, drawn by NumPy alone, with neither browser nor graphics card; its path.
 
@@ -187,13 +188,15 @@ def record(
         show: names of the layers to draw.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        progress: called with the time that is drawn [s].
+        progress: True for a bar on standard error; or a function that is called with the time
+            that is drawn [s].
         **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``trace``,
             ``collision`` as in ``view``.
     """
     scene = _scene(what, q, {**options, "rate": painting.images_per_second(rate, speed)})
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
-    return painting.film(scene, path, rate=rate, speed=speed, progress=progress, **look)
+    with clock_reporter(progress, 0.0, scene.duration, "drawing") as reached:
+        return painting.film(scene, path, rate=rate, speed=speed, progress=reached, **look)
 
 
 def _scene(what, q, options) -> Scene:
