@@ -73,6 +73,7 @@ class _Writer:
         self.taken, self.serial = set(self.arguments) | {a.name for a in program.outputs}, {}
         self.outputs = self._outputs()
         self.uses = self._uses()
+        self.absorbed = self._absorbed() if language.sums_absorb else set()
         self.lists: dict = {None: []}  # assignments of every loop, and of what is outside all loops
 
     def write(self):
@@ -107,6 +108,17 @@ class _Writer:
             uses[i].extend([None] * (len(places) - 1))
         return uses
 
+    def _absorbed(self):
+        """Products that one sum or difference alone uses: one for each of these."""
+        found = set()
+        for i in self.order:
+            op, *operands = self.nodes[i]
+            for a in operands[::-1] if op in ("+", "-") else ():
+                if self.nodes[a][0] == "*" and self.uses[a] == [self.scope.get(a)]:
+                    found.add(a)
+                    break
+        return found
+
     # --- one node ------------------------------------------------------------------------------
 
     def _node(self, i):
@@ -134,6 +146,8 @@ class _Writer:
             return op == "const" or not self.language.inputs_have_names
         if op in ("sin", "cos"):
             return False
+        if i in self.absorbed:
+            return True
         is_result = i in self.outputs  # has a line of its own anyway
         short = is_result or len(value.text) <= self.language.longest
         return short and self.uses[i] == [self.scope.get(i)]
@@ -260,6 +274,7 @@ class Language(ABC):
     calls: dict  # operation -> format string, for everything that is not infix
     inputs_have_names: bool  # whether elements of inputs are taken out first
     joins_sines = False  # whether a sine and its cosine are computed together
+    sums_absorb = False  # whether a product that one sum alone uses is always written into it
     longest = 70  # characters of an expression that is written where it is used
 
     @abstractmethod
