@@ -1,7 +1,12 @@
 # Everything runs in .venv, which the first target that needs it creates.
+# On Windows: with GNU make and the sh of Git; python there, python3 elsewhere.
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+else
 PYTHON ?= $(shell python3 .ci/quickest.py)
+endif
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-for-demo
 DOCS_STAMP := $(VENV)/.installed-for-docs
@@ -10,7 +15,7 @@ PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
 COLLECTED := out/covers.json
 
-.PHONY: help demo test check static unit chromium pythons torch fuzz mutants bench docs book uncovered format clean
+.PHONY: help demo test check static unit chromium pythons torch release fuzz mutants bench docs book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -21,6 +26,8 @@ help:
 	@echo "make pythons    a smoke test on every Python here, with the lowest and the newest packages;"
 	@echo "                ONLY=ends: the oldest with the lowest, the newest with the newest"
 	@echo "make torch      install PyTorch and run its tests, where 'make test' leaves them out"
+	@echo "make release    sdist and wheel in dist, checked, installed and tried on every Python here; ONLY as above,"
+	@echo "                URL=... of the repository"
 	@echo "make fuzz       thousands of random mechanisms, poses, worlds, broken files, CUDA texts (minutes to hours)"
 	@echo "make mutants    2,000 small changes of the source, the tests that cover them, what survives (hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
@@ -81,6 +88,9 @@ chromium:
 # Outside of .venv, which is for one Python and one set of packages.
 pythons:
 	env -u MAKEFLAGS -u MFLAGS $(PYTHON) .ci/pythons.py --only $(ONLY)
+
+release:
+	env -u MAKEFLAGS -u MFLAGS $(PYTHON) .ci/release.py --only $(ONLY) $(URL:%=--url %)
 
 # Its wheel brings gigabytes of CUDA on some machines; a package index of your choice may have less.
 torch: $(STAMP)

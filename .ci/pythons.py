@@ -55,10 +55,12 @@ def installed_pythons():
     candidates = [Path(sys.executable)]
     for folder in folders:
         if folder.name != "shims" and folder.is_dir():
-            candidates += sorted(folder.glob("python3*"))
+            candidates += sorted(folder.glob("python*"))
     found = {}
     for path in candidates:
-        if re.fullmatch(r"python3(\.\d+)?", path.name) and os.access(path, os.X_OK):
+        if re.fullmatch(r"python(3(\.\d+)?)?(\.exe)?", path.name.lower()) and os.access(
+            path, os.X_OK
+        ):
             version = version_of(os.path.realpath(path))
             if version >= (3, 10):
                 found.setdefault(version, os.path.realpath(path))
@@ -128,9 +130,14 @@ def fresh_environment(python, folder):
     return folder
 
 
+def in_environment(folder):
+    """The interpreter of an environment, on Windows, too."""
+    return folder / "Scripts" / "python.exe" if os.name == "nt" else folder / "bin" / "python"
+
+
 def pip(folder):
     """The command that is pip in an environment."""
-    return [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
+    return [in_environment(folder), "-m", "pip", "--disable-pip-version-check"]
 
 
 class Declared(NamedTuple):
@@ -146,7 +153,7 @@ class Declared(NamedTuple):
     @classmethod
     def on(cls, folder):
         """Ask the pip of an environment, which knows the markers, and which wheels fit."""
-        command = [folder / "bin" / "python", "-c", READ, ROOT / "pyproject.toml"]
+        command = [in_environment(folder), "-c", READ, ROOT / "pyproject.toml"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"versions cannot be found:\n{done.stderr}")
@@ -261,7 +268,7 @@ def smoke(folder, extras):
     """Whether the smoke test passes, of what is installed and not of the tree around it."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     environment["KINETREE_CACHE"] = str(folder / "cache")
-    command = [folder / "bin" / "python", ROOT / "tests" / "smoke.py", *extras]
+    command = [in_environment(folder), ROOT / "tests" / "smoke.py", *extras]
     return subprocess.run(command, cwd=folder, env=environment).returncode == 0
 
 

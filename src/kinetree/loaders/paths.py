@@ -65,6 +65,11 @@ class Folders:
         """The absolute path that a name stands for, inside an allowed folder; it may not exist."""
         if "\0" in name or not name.strip():
             raise LoadError(f"{short(name)} is not a file name")
+        slashed = name.replace("\\", "/")  # written on Windows, unless there is such a file
+        path = self._located(slashed if "://" in name else name)
+        return path if slashed == name or os.path.exists(path) else self._located(slashed)
+
+    def _located(self, name):
         scheme, found, rest = name.partition("://")
         if found and scheme in _SCHEMES:
             return self._in_package(scheme, unquote(rest), name)
