@@ -33,6 +33,7 @@ GRAVITY = 9.81
 VARIANTS = {
     "as it is": (LONG_LOOP, QUICKLY),
     "usual optimisation": (LONG_LOOP, ()),
+    "less in the last pass": (LONG_LOOP, (*QUICKLY, "--ptxas-options=-O1")),
     "order of fewest waiting": (Layout(ahead=False), QUICKLY),
     "loads ahead": (Layout(order="created"), QUICKLY),
     "128 registers": (Layout(order="created", ahead=False, resident=2), QUICKLY),

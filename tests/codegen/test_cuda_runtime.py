@@ -112,10 +112,12 @@ def kernel():
 def test_launches_say_how_many_samples_and_whether_rows_lie_close(device):
     compiled = cuda.CudaKernel(kernel(), "float32", 0)
     for addresses, steps in (([16, 32, 48], [2, 2, 2]), ([16, 36, 48], [2, 2, 2]),
-                             ([16, 32, 48], [2, 0, 2])):  # fmt: skip
+                             ([16, 36, 48], [2, 0, 2]), ([16, 32, 48], [2, 4, 2])):  # fmt: skip
         compiled.launch(addresses, steps, [64], 1000, 7)
+        compiled.again(steps, 1000)(addresses, [64], 7)
     (shared,) = compiled.code.shared
-    assert device.launches == [(16, 64, 2 * shared, 7, 1000, dense) for dense in (1, 0, 0)]
+    expected = [(16, 64, 2 * shared, 7, 1000, dense) for dense in (1, 0, 1, 0) for _ in range(2)]
+    assert device.launches == expected
 
 
 def test_large_batches_take_large_blocks_and_small_ones_all_processors(device):

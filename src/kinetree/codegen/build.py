@@ -493,7 +493,8 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
 
     pieces = render_pieces(kernel.program, dtype, layout)
     texts = pieces.texts
-    entry, codes = _built_all([t.text for t in texts], host, device, options)
+    each = [options or (nvrtc.LIGHT if t.light else ()) for t in texts]
+    entry, codes = _built_all([t.text for t in texts], host, device, each)
     entry |= {
         "shared": [t.shared for t in texts],
         "ahead": [t.ahead for t in texts],
@@ -543,7 +544,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
 
         program = program or recomputed(kernel.source.program(kinds))
         text = render(program, dtype, place, resident)
-        entry, (code,) = _built_all([text], host, device, options)
+        entry, (code,) = _built_all([text], host, device, [options])
         (name,) = entry["programs"]
         known["programs"][place] = name
         if request:
@@ -553,14 +554,15 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
 
 
 def _built_all(texts, host, device, options):
-    """Names of programs, and their machine code."""
-    programs = [hashlib.sha256(f"{options} {text}".encode()).hexdigest() for text in texts]
+    """Names of programs, and their machine code; each has options of its own."""
+    pairs = zip(options, texts, strict=True)
+    programs = [hashlib.sha256(f"{some} {text}".encode()).hexdigest() for some, text in pairs]
     with ThreadPoolExecutor(len(texts)) as threads:
-        build = partial(_built, host=host, device=device, options=options)
-        return {"programs": programs}, list(threads.map(build, programs, texts))
+        build = partial(_built, host=host, device=device)
+        return {"programs": programs}, list(threads.map(build, programs, texts, options))
 
 
-def _built(program, text, host, device, options):
+def _built(program, text, options, *, host, device):
     """Machine code, from disk if it is there."""
     code = open_store().get(program_key(program, host))
     if code is None:

@@ -1,12 +1,12 @@
 """A program as CUDA C: one thread computes one sample, a warp moves its samples together.
 
-The text defines ``run(count, dense, input, step, ..., output, ...)``: ``dense`` says that all
-addresses are multiples of 16 bytes and all steps the sizes of the inputs; for every input there is
+The text defines ``run(count, dense, input, step, ..., output, ...)``; for every input there is
 its address and the numbers from one sample to the next (0 when all share it), then the address of
-every output. Any number of threads up to ``LARGEST_BLOCK`` may be in a block, a multiple of 32;
-each 32 of them need ``CudaText.shared`` bytes of shared memory. Warps never wait for each other.
-With ``CudaText.ahead`` each computes several times 32 samples if there are few, and loads the
-next meanwhile.
+every output. ``dense`` says that, inputs that all share apart, addresses are multiples of 16 bytes
+and steps the sizes of the inputs. Any number of threads up to ``LARGEST_BLOCK`` may be in a block,
+a multiple of 32; each 32 of them need ``CudaText.shared`` bytes of shared memory. Warps never wait
+for each other. With ``CudaText.ahead`` each computes several times 32 samples if there are few, and
+loads the next meanwhile.
 
 Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
 rows would fit there are computed by several functions (``cuda_pieces.py``), which may leave values
@@ -136,10 +136,13 @@ class _Renderer:
     def _loads_ahead(self):
         if self.layout.ahead is not None:
             return self.layout.ahead
+        return self.inputs_of_a_warp * self.size <= _TWICE and self._computes_much()
+
+    def _computes_much(self):
+        """Whether arithmetic limits it, and not memory."""
         operations = sum(self.program.graph.nodes[i][0] not in LEAVES for i in self.order)
         numbers = sum(a.size for a in (*self.inputs, *self.outputs))
-        fits = self.inputs_of_a_warp * self.size <= _TWICE
-        return fits and operations >= _MUCH * numbers
+        return operations >= _MUCH * numbers
 
     def _results(self):
         """The tile of each result, by name."""
@@ -177,7 +180,8 @@ class _Renderer:
             entry.load(),
             entry.run(),
         ]
-        return CudaText("\n\n".join(parts) + "\n", shared, self.sets == 2)
+        text = "\n\n".join(parts) + "\n"
+        return CudaText(text, shared, self.sets == 2, light=not self._computes_much())
 
     # --- one sample ------------------------------------------------------------------------------
 

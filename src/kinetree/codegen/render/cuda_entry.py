@@ -26,7 +26,10 @@ class Entry:
             if tile is not None:
                 parameters.append(f"const real *{name}, long long {name}_step")
                 given = f"(tiles + {place}, {tile.size}, {tile.group}, {name} + first * "
-                dense.append(f"load_dense{given}{tile.size});")
+                dense.append(f"if ({name}_step) load_dense{given}{tile.size});")
+                dense.append(
+                    f"else load_shared(tiles + {place}, {tile.size}, {tile.group}, {name});"
+                )
                 any_rows.append(f"load_rows{given}{name}_step, {name}_step, rows);")
                 place += tile.numbers
         if not self.loaded:
@@ -235,6 +238,8 @@ class CudaText:
     """Bytes of shared memory for each 32 threads of a block."""
     ahead: bool
     """Whether warps load ahead, so that there should be no more of them than fit."""
+    light: bool = False
+    """Whether memory limits it, so that less optimization loses nothing."""
 
 
 def head(dtype, shared) -> str:

@@ -49,6 +49,15 @@ DEVICE void load_dense(real *tile, int size, int group, const real *from)
     }
 }
 
+/* Fill a tile with the same row 32 times, of an input that all samples share. */
+DEVICE void load_shared(real *tile, int size, int group, const real *from)
+{
+    const int lane = threadIdx.x & 31;
+    real *const own = tile + lane * size + skipped(lane, group);
+#pragma unroll 4
+    for (int k = 0; k < size; k++) own[k] = from[k];
+}
+
 /* Fill a tile with any rows; those beyond the last are copies of it, for threads that have none. */
 DEVICE void load_rows(real *tile, int size, int group, const real *from, long long step, int rows)
 {

@@ -93,9 +93,10 @@ class CudaKernel:
         for k, size in self._given:
             place, step = inputs[k], steps[k]
             words += (place, step)
-            places |= place
-            if step != size:
-                words[1] = 0
+            if step:
+                places |= place
+                if step != size:
+                    words[1] = 0
         for k in self._wanted:
             words.append(outputs[k])
             places |= outputs[k]
@@ -307,14 +308,14 @@ def same_launch(first, device, start, parts, block, count, given, wanted):
         given: for each input with numbers its place, its size, and its step between samples.
         wanted: places of the outputs with numbers.
     """
-    blank, ins, outs = [count, 0], [], []
+    blank, ins, outs, shared_ins = [count, 0], [], [], []
     for k, _, step in given:
-        ins.append((len(blank), k))
+        (ins if step else shared_ins).append((len(blank), k))
         blank += (0, step)
     for k in wanted:
         outs.append((len(blank), k))
         blank.append(0)
-    close = all(step == size for _, size, step in given)
+    close = all(step in (0, size) for _, size, step in given)
     packs = []
 
     def launch(inputs, outputs, stream):
@@ -330,6 +331,8 @@ def same_launch(first, device, start, parts, block, count, given, wanted):
         for at, k in ins:
             words[at] = place = inputs[k]
             together |= place
+        for at, k in shared_ins:
+            words[at] = inputs[k]
         for at, k in outs:
             words[at] = place = outputs[k]
             together |= place
