@@ -157,7 +157,8 @@ def _launched(launches, work, program, dtype, arrays, threads, robot=()):
             a = np.ascontiguousarray(np.broadcast_to(a, batch + i.shape))
         alive.append(np.ascontiguousarray(a))
         words += [alive[-1].ctypes.data, i.size if a.ndim > len(i.shape) else 0]
-        words[0] &= words[-1] == i.size and not words[-2] & 15
+        if words[-1]:
+            words[0] &= not words[-2] & 15
     results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
     words += [r.ctypes.data for r in results if r.size]
     words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
