@@ -19,6 +19,7 @@ def in_nav(entries):
 
 def test_every_page_has_its_place_in_the_navigation():
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert len(config["nav"]) <= 10
     listed = list(in_nav(config["nav"]))
     parts = [entry for entry in listed if entry.endswith("/")]
     assert sorted(parts) == ["gallery/", "reference/", "theory/", "tutorials/"]
