@@ -15,7 +15,7 @@ PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
 COLLECTED := out/covers.json
 
-.PHONY: help demo test check static unit chromium pythons torch release fuzz mutants bench docs book uncovered format clean
+.PHONY: help demo test check static unit chromium pythons torch release fuzz mutants bench docs notebooks book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -32,6 +32,7 @@ help:
 	@echo "make mutants    2,000 small changes of the source, the tests that cover them, what survives (hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
+	@echo "make notebooks  the tutorials for Jupyter, in out/notebooks"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
 	@echo "make uncovered  passages of the literature that no test covers yet"
 	@echo "make format     let ruff rewrite the source"
@@ -117,6 +118,9 @@ docs: $(DOCS_STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/documents/test_pages.py \
 		tests/cli/test_command_line_page.py tests/samples/test_samples_page.py
 	PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # workers import the builder, too
+
+notebooks: $(STAMP)
+	PYTHONPATH=docs $(BIN)/python -m builder.notebooks out/notebooks
 
 # Tests that say what they cover are run, and fail if they never call it: about a tenth slower.
 book: $(STAMP)

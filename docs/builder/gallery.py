@@ -34,8 +34,18 @@ def pages(results: dict[str, list[Shown]]) -> dict[str, str]:
             origin = show.script.path.relative_to(ROOT).as_posix()
             up = "../" * (1 + section.count("/"))
             footer = f"\n[This script]({up}source/{origin}.html) as a file.\n"
+            if section == "tutorials":
+                footer = (
+                    f"\nTake it home: [a notebook]({notebook_name(show.script)}) for Jupyter, or "
+                    f"[this script]({up}source/{origin}.html).\n"
+                )
             found[f"{section}/{name}.md"] = show.markdown(f"{name}/") + footer
     return found
+
+
+def notebook_name(script) -> str:
+    """Where the notebook of a tutorial is, seen from the page."""
+    return f"{script.path.stem}/{script.path.stem}.ipynb"
 
 
 def files(results: dict[str, list[Shown]]):
@@ -56,8 +66,9 @@ def moving_arm() -> str:
 _HEADS = {
     "tutorials": (
         "Tutorials",
-        "Scripts with their output, in the order to read them. Each runs as it stands; "
-        "they are in `docs/tutorials/`.",
+        "Scripts with their output, in the order to read them. Each runs as it stands, and each "
+        "page has its notebook; they are in `docs/tutorials/`, and `make notebooks` writes all "
+        "notebooks.",
     ),
     "gallery": (
         "Gallery",

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mkdocs.structure.files import File, Files
 
-from builder import ROOT, equations, gallery, outside, reference, theory
+from builder import ROOT, equations, gallery, notebooks, outside, reference, theory
 from builder.check_site import problems
 
 _log = logging.getLogger("mkdocs.hooks.builder")
@@ -71,6 +71,9 @@ def on_files(files, config):
     }
     pages |= {outside.source_page(path): outside.show_source(path) for path in sorted(sources)}
     pages["stylesheets/source.css"] = outside.source_styles()
+    for show in shown["tutorials"]:
+        name = gallery.notebook_name(show.script)
+        pages[f"tutorials/{name}"] = notebooks.text_of(notebooks.of_shown(show))
     pages["arm.html"] = gallery.moving_arm()
     kept += [File.generated(config, name, content=text) for name, text in pages.items()]
     kept += [

@@ -1,7 +1,9 @@
 """Tutorials and gallery examples run, and their pages show what they leave behind."""
 
+import json
+
 import pytest
-from builder import gallery, scripts
+from builder import gallery, notebooks, scripts
 
 TUTORIALS, EXAMPLES = gallery.scripts(gallery.TUTORIALS), gallery.scripts(gallery.EXAMPLES)
 TEXT = '''"""A title.
@@ -83,3 +85,45 @@ def test_the_index_has_a_card_for_each(script, tmp_path):
     page = gallery._index("gallery", [shown])
     assert 'href="a_script.html"><img src="a_script/figure_1_1.png"' in page
     assert "<strong>A title</strong><span>What it is about.</span>" in page
+
+
+# --- notebooks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_a_notebook_has_the_cells_of_the_script(path):
+    script = scripts.Script.read(path)
+    notebook = json.loads(notebooks.text_of(notebooks.of_script(script)))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = notebook["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert code == [code for _, code, _ in script.cells]
+    assert "".join(cells[0]["source"]).startswith(f"# {script.title}\n")
+    assert "__file__" not in "".join(code)  # which Jupyter does not have
+
+
+def test_a_notebook_keeps_what_cells_leave_behind(tmp_path):
+    path = tmp_path / "a_script.py"
+    path.write_text(TEXT, encoding="utf-8")
+    shown = scripts.run(scripts.Script.read(path), tmp_path / "out", draft=True)
+    (shown.folder / "page.html").write_text('<p class="a">')
+    shown = scripts.Shown(
+        shown.script, shown.printed, (shown.files[0], ("page.html",)), shown.folder
+    )
+    first, second = (c for c in notebooks.of_shown(shown)["cells"] if c["cell_type"] == "code")
+    assert first["outputs"][0] == {"output_type": "stream", "name": "stdout", "text": ["printed\n"]}
+    assert set(first["outputs"][1]["data"]) == {"image/png", "text/plain"}
+    assert (
+        '<iframe srcdoc="&lt;p class=&quot;a&quot;&gt;"'
+        in second["outputs"][0]["data"]["text/html"]
+    )
+
+
+def test_pages_of_tutorials_link_to_their_notebooks(tmp_path):
+    script = scripts.Script.read(TUTORIALS[0])
+    count = len(script.cells)
+    shown = scripts.Shown(script, ("",) * count, ((),) * count, tmp_path)
+    pages = gallery.pages({"tutorials": [shown], "gallery": []})
+    name = script.path.stem
+    assert f"[a notebook]({name}/{name}.ipynb)" in pages[f"tutorials/{name}.md"]
