@@ -279,7 +279,7 @@ def _states(model, mj_model):
 
 def _pairs(mj_model, model):
     """All joints that have variables, matched by name."""
-    theirs = {name: j for j, name in enumerate(joint_names(mj_model))}
+    theirs = {name: j for j, name in enumerate(joint_names(mj_model)[0])}
     left, pairs = set(theirs), []
     for i, name in enumerate(model.joint_names, start=1):
         joint = model.joint[i]

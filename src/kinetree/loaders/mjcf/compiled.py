@@ -29,8 +29,9 @@ ATTRIBUTES = {
 
 
 def from_compiled(
-    mj_model, note, *, lump=True, floating_base=False, paths=None, references=None, keys=()
-) -> Model:
+    mj_model, note, *, lump=True, floating_base=False, paths=None, references=None, keys=(),
+    free=None,
+) -> Model:  # fmt: skip
     """Our model of the mechanism in an ``MjModel``.
 
     Args:
@@ -42,8 +43,9 @@ def from_compiled(
         references: ``refpos`` and ``refquat`` of meshes, by the same names.
         keys: attributes that the keyframes have in the file, if they are known; MuJoCo has zeros
             for controls and activations that are not given.
+        free: names of the free joints that MuJoCo did not see, by the number of their body.
     """
-    tree = tree_of(mj_model, note, lump=lump, floating_base=floating_base)
+    tree = tree_of(mj_model, note, lump=lump, floating_base=floating_base, free=free)
     sites = sites_of(mj_model, tree)
     drives = actuators.actuators_of(mj_model, tree, note, sites)
     loops, couplings = constraints.constraints_of(mj_model, tree, note)
@@ -102,6 +104,7 @@ def postures_of(mj_model, tree, drives, keys):
 
 def _state(mj_model, tree, qpos, qvel):
     numbers = {name: j for j, name in enumerate(tree.joint_names)}
+    bodies = {name: b for b, name in enumerate(tree.body_names)}
     positions, velocities = [], []
     for body in tree.bodies:
         if body.joint_name in numbers:
@@ -109,8 +112,9 @@ def _state(mj_model, tree, qpos, qvel):
             q = body.joint.normalize(qpos[at.q] - at.reference)
             positions += q.tolist()
             velocities += map_of(body.joint).from_velocity(q, qvel[at.v]).tolist()
-        elif body.joint.nq:  # the free joint that floating_base added
-            b = tree.body_names.index(body.name)
-            positions += [*mj_model.body_pos[b].tolist(), *mj_model.body_quat[b].tolist()]
+        elif body.joint.nq:  # a free joint that MuJoCo did not see
+            b = bodies[body.name]
+            pose = np.concatenate([mj_model.body_pos[b], mj_model.body_quat[b]])
+            positions += body.joint.normalize(pose).tolist()
             velocities += [0.0] * 6
     return tuple(positions), tuple(velocities)

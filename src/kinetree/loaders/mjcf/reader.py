@@ -5,6 +5,7 @@ import numpy as np
 from kinetree.errors import LoadError
 from kinetree.loaders.mjcf import geoms, joints, sensors, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
+from kinetree.loaders.mjcf.free_bodies import as_if_free, free_joints, without
 from kinetree.loaders.mjcf.source import prepare
 from kinetree.loaders.mjcf.values import AllBut, compiled, mujoco
 from kinetree.loaders.report import Effect, Notice, short, tag_of
@@ -20,17 +21,26 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     library = mujoco()
     mjcf = prepare(source, report.path, folders)
 
-    def make():
+    def make(text=None):
         files = {"include": mjcf.models, "assets": mjcf.assets}
-        return library.MjSpec.from_string(mjcf.text, **files).compile()
+        return library.MjSpec.from_string(text or mjcf.text, **files).compile()
 
     refusals = (
         ValueError, TypeError, RuntimeError, MemoryError, library.FatalError,
         library.UnexpectedError,
     )  # fmt: skip
+    mj_model, messages, joints = None, [], free_joints(mjcf)
+    if joints:
+        try:
+            mj_model, messages = compiled(lambda: make(without(mjcf, joints)))
+        except refusals:  # said of the whole file below
+            mj_model = None
+        if mj_model is None or messages or not as_if_free(mj_model, mjcf, joints):
+            mj_model, joints = None, {}
     try:
         try:
-            mj_model, messages = compiled(make)
+            if mj_model is None:
+                mj_model, messages = compiled(make)
         except refusals as error:
             why = mjcf.refusal(str(error))
             if not mjcf.leave_out("sensor"):
@@ -51,6 +61,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
         paths=mjcf.paths,
         references=mjcf.references,
         keys=[key.attrib for key in mjcf.root.iter("key")],
+        free={b: joint.get("name", "") for b, joint in joints.items()},
     )
     for part in (mjcf, *mjcf.attached):
         report.notices += part.notices

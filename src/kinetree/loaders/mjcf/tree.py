@@ -75,10 +75,11 @@ class Tree:
             self.bodies[place.body - 1] = replace(body, inertia=total)
 
 
-def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
-    """All bodies, each with the joints that carry it."""
-    tree = Tree(body_names(mj_model), joint_names(mj_model))
-    taken, taken_joints = set(tree.body_names), set(tree.joint_names)
+def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tree:
+    """All bodies, each with the joints that carry it; ``free`` as in ``from_compiled``."""
+    names, free = joint_names(mj_model, free)
+    tree = Tree(body_names(mj_model), names)
+    taken, taken_joints = set(tree.body_names), {*names, *free.values()}
     passive = have_dynamics(mj_model)
     for b in range(1, mj_model.nbody):
         name, parent = tree.body_names[b], tree.places[mj_model.body_parentid[b]]
@@ -87,8 +88,10 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
             note("body", name, "a mocap body has no joint to move it; it stays where it is defined")
         if mj_model.body_jntnum[b]:
             place = _on_joints(mj_model, tree, b, parent.body, X, taken, note, passive)
-        elif floating_base and mj_model.body_parentid[b] == 0 and mj_model.body_mocapid[b] < 0:
-            joint_name = unused(f"{name}_floating", "joint", taken_joints)
+        elif b in free or (
+            floating_base and mj_model.body_parentid[b] == 0 and mj_model.body_mocapid[b] < 0
+        ):
+            joint_name = free.get(b) or unused(f"{name}_floating", "joint", taken_joints)
             number = tree.add(name, 0, Free(), Plucker.identity(), joint_name)
             place = Place(number, Plucker.identity())
         elif lump:

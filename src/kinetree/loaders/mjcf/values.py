@@ -36,17 +36,24 @@ def body_names(mj_model):
     return [name or _take(f"body_{b}", taken) for b, name in enumerate(given)]
 
 
-def joint_names(mj_model):
-    """Names of the joints; unnamed ones are called after their body."""
-    given = names_of(mj_model, "jnt")
-    bodies, taken = body_names(mj_model), set(given)
-    result = []
-    for j, name in enumerate(given):
-        body = mj_model.jnt_bodyid[j]
-        several = mj_model.body_jntnum[body] > 1
-        number = f"_{j - mj_model.body_jntadr[body] + 1}" if several else ""
-        result.append(name or _take(f"{bodies[body]}_joint{number}", taken))
-    return result
+def joint_names(mj_model, free=None):
+    """Names of the joints, unnamed ones called after their body, and of those in ``free``.
+
+    Args:
+        mj_model: the compiled model.
+        free: names of the free joints that MuJoCo did not see, by the number of their body.
+    """
+    given, free = names_of(mj_model, "jnt"), free or {}
+    bodies, taken = body_names(mj_model), {*given, *free.values()}
+    names, of_free = [], {}
+    counts, firsts = mj_model.body_jntnum.tolist(), mj_model.body_jntadr.tolist()
+    for b, (count, first) in enumerate(zip(counts, firsts, strict=True)):
+        for k, name in enumerate(given[first : first + count] if count else (), start=1):
+            number = f"_{k}" if count > 1 else ""
+            names.append(name or _take(f"{bodies[b]}_joint{number}", taken))
+        if b in free:
+            of_free[b] = free[b] or _take(f"{bodies[b]}_joint", taken)
+    return names, of_free
 
 
 def unused(name, suffix, taken):
