@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from support.effort import assert_linear
 
 import kinetree as kt
 from kinetree.loaders.load import read
@@ -224,3 +225,22 @@ def test_random_scenes(tmp_path, monkeypatch):
         least += "free" in text
     assert refused < 20
     assert least > 30
+
+
+def test_loading_is_linear_in_the_number_of_free_bodies():
+    def text(n):
+        return scene("".join(f'<body pos="{k} 0 0"><freejoint/>{BOX}</body>' for k in range(n)))
+
+    texts = {n: text(n) for n in (200, 1600)}
+    assert_linear(lambda n: kt.loads(texts[n], "mjcf"), tuple(texts))
+
+
+def test_a_world_from_a_file_has_the_model_of_the_file(tmp_path):
+    file = tmp_path / "scene.xml"
+    file.write_text(scene())
+    world, model = kt.World.from_file(file), kt.load(file)
+    assert world.model.to_dict() == model.to_dict()
+    world.add(kt.geometry.Sphere(0.1), mass=1.0, at=(3.0, 0.0, 0.0), name="ball")
+    assert world.model.body_names == (*model.body_names, "ball")
+    posture = world.model.posture("qpos0")
+    assert posture.q.tolist()[:14] == model.posture("qpos0").q.tolist()

@@ -18,7 +18,7 @@ from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
-from kinetree.model.parts import Body, Frame, Posture, as_placement
+from kinetree.model.parts import Body, Frame, Posture, as_placement, is_identity
 from kinetree.model.sensors import PARTIAL, lumped, mounted
 from kinetree.model.transfer import (
     body_motion,
@@ -324,10 +324,11 @@ def moved_roots(model: Model, q: ArrayLike, at: Plucker) -> np.ndarray:
 
     Bodies of ``free_roots`` then have their pose with respect to the place as variables.
     """
-    q = np.array(q, dtype=float)
+    q, stays = np.array(q, dtype=float), is_identity(at)
     for i in free_roots(model):
-        joint, k, X = model.joint[i], model.q_slice[i], model.tree_transform[i] @ at
-        if np.any(X.r) or not np.array_equal(X.E, np.eye(3)):
+        joint, k, X = model.joint[i], model.q_slice[i], model.tree_transform[i]
+        X = X if stays else X @ at
+        if not is_identity(X):
             q[k] = joint.coordinates(joint.transform(q[k]) @ X)
     return q
 

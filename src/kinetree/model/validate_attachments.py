@@ -246,8 +246,9 @@ def check_posture(model, posture):
         joints = leading
     sizes = sum(joint.nq for _, joint in joints), sum(joint.nv for _, joint in joints)
     for name, size in zip(("q", "qd"), sizes, strict=True):
-        values = getattr(posture, name).tolist()
-        _check_numbers(values, f"{name} of {what}")
+        values = getattr(posture, name)
+        if values.dtype != float or not np.isfinite(values).all():
+            _check_numbers(values.tolist(), f"{name} of {what}")
         if len(values) != size and not (name == "qd" and len(values) == 0):
             raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")
     stateful = [a for a in model.actuators if a.activation]
@@ -262,9 +263,10 @@ def check_posture(model, posture):
             )
     start = 0
     for i, joint in joints:
-        defect = joint.defect(np.array(posture.q[start : start + joint.nq]))
-        if defect:
-            raise ModelError(f"{what}, joint {model.joint_names[i - 1]!r}: {defect}")
+        if joint.unit_parts:
+            defect = joint.defect(posture.q[start : start + joint.nq])
+            if defect:
+                raise ModelError(f"{what}, joint {model.joint_names[i - 1]!r}: {defect}")
         start += joint.nq
 
 

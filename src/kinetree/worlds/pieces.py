@@ -36,7 +36,7 @@ from kinetree.model.geometry import (
     Sphere,
     Surface,
 )
-from kinetree.model.parts import Frame, as_placement
+from kinetree.model.parts import Frame, as_placement, is_identity
 from kinetree.spatial import Inertia, Plucker, xlt
 from kinetree.spelling import did_you_mean
 
@@ -206,6 +206,9 @@ def composed(
         pairs: ``ContactPair`` of the world itself.
     """
     parts, numbers, world = Assembly(base), [], Frame(base.base_name, 0)
+    alone = len(pieces) == 1 and not pairs and not any(parts.fields.values())
+    if alone and _is_whole(base, pieces[0]):
+        return pieces[0].model, [range(1, pieces[0].body_count + 1)]
     for piece in pieces:
         first = len(parts.fields["bodies"])
         if piece.model is not None:
@@ -217,6 +220,16 @@ def composed(
         numbers.append(range(first + 1, len(parts.fields["bodies"]) + 1))
     parts.fields["contact_pairs"] += pairs
     return parts.build(_postures(pieces, parts.fields["actuators"])), numbers
+
+
+def _is_whole(base, piece):
+    """Whether the model of a piece is that of the world, as one loaded from a file is."""
+    model = piece.model
+    if model is None or piece.prefix or model.sensors or model.constraints:
+        return False
+    same = (model.name, model.base_name) == (base.name, base.base_name)
+    same = same and np.array_equal(model.gravity, base.gravity) and is_identity(piece.at)
+    return same and all(is_identity(model.tree_transform[i]) for i in free_roots(model))
 
 
 def _postures(pieces, actuators) -> list[Posture]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.loaders.mjcf.joints import disabled
+from kinetree.loaders.mjcf.tree import HERE
 from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement, shift
 from kinetree.model.geometry import (
     Box,
@@ -54,32 +55,40 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
     found, off = [], disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT")
     if off and mj_model.ngeom:
         note("flag", "", "contact is switched off: no shape of the model can touch", "contact")
+    kinds, sizes, bodies = (
+        getattr(mj_model, f"geom_{what}").tolist() for what in ("type", "size", "bodyid")
+    )
+    touch = ((mj_model.geom_contype | mj_model.geom_conaffinity) != 0).tolist()
+    shown = (mj_model.geom_group < _SHOWN_GROUPS).tolist()
+    colors, surfaces = _colors(mj_model), _surfaces(mj_model)
+    alike: dict = {}  # shapes of the same size are one object, which is checked once
     for g, name in enumerate(names_of(mj_model, "geom")):
         X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
-        kind = int(mj_model.geom_type[g])
+        kind = kinds[g]
         if kind in (MESH, SDF):
             shape, X = meshes.shape(int(mj_model.geom_dataid[g]), X, name)
         elif kind == HFIELD:
             shape = _height_field(mj_model, mj_model.geom_dataid[g], name, note)
         else:
-            shape = shape_of(kind, [float(x) for x in mj_model.geom_size[g]])
-        collides = bool(mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]) and not off
+            shape = shape_of(kind, sizes[g])
+            shape = alike.setdefault(shape, shape)
+        collides = touch[g] and not off
         if shape is None:
             why = "its shape has no counterpart here, and it is left out"
             if kind in (MESH, SDF):
                 why = "its mesh is not a file of its own, and it is left out"
             note("geom", name, why, "contact" if collides else "picture")
             continue
-        b = mj_model.geom_bodyid[g]
+        b = bodies[g]
         place, link = tree.places[b], tree.body_names[b]
         carrier = tree.bodies[place.body - 1].name if place.body else tree.body_names[0]
         found.append(
             Geometry(
-                place.body, shape, X @ place.X, name,
-                visual=bool(mj_model.geom_group[g] < _SHOWN_GROUPS),
+                place.body, shape, X if place.X is HERE else X @ place.X, name,
+                visual=shown[g],
                 collision=collides,
-                color=_color(mj_model, g),
-                surface=_surface(mj_model, g) if collides else None,
+                color=colors[g],
+                surface=surfaces[g] if collides else None,
                 link="" if link == carrier else link,
             )
         )  # fmt: skip
@@ -87,14 +96,19 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
     return tuple(found)
 
 
-def _surface(mj_model, g):
-    friction, torsion, rolling = (float(x) for x in mj_model.geom_friction[g])
-    numbers: dict[str, Any] = {
-        name: int(getattr(mj_model, f"geom_{name}")[g])
-        for name in ("condim", "priority", "contype", "conaffinity")
-    }
-    margin, gap = float(mj_model.geom_margin[g]), float(mj_model.geom_gap[g])
-    return Surface(friction, torsion, rolling, margin=margin, gap=gap, **numbers)
+def _surfaces(mj_model):
+    """The surface of each geom; those that are alike are one object, which is checked once."""
+    names = ("margin", "gap", "condim", "priority", "contype", "conaffinity")
+    rows = zip(
+        map(tuple, mj_model.geom_friction.tolist()),
+        *(getattr(mj_model, f"geom_{name}").tolist() for name in names),
+        strict=True,
+    )
+    known: dict = {}
+    for row in (rows := list(rows)):
+        if row not in known:
+            known[row] = Surface(*row[0], **dict(zip(names, row[1:], strict=True)))
+    return [known[row] for row in rows]
 
 
 def _note_condim(mj_model, note):
@@ -170,12 +184,15 @@ def _height_field(mj_model, h, name, note):
     return HeightField(tuple(map(tuple, heights)), (2 * x, 2 * y))
 
 
-def _color(mj_model, g):
-    color, material = mj_model.geom_rgba[g], int(mj_model.geom_matid[g])
-    if material >= 0 and np.array_equal(color, _DEFAULT_COLOR):
-        color = mj_model.mat_rgba[material]
-    red, green, blue, opacity = (float(str(c)) for c in np.asarray(color, dtype=np.float32))
-    return red, green, blue, opacity
+def _colors(mj_model):
+    """The color of each geom, with the digits that the file has: MuJoCo keeps single precision."""
+    colors = np.array(mj_model.geom_rgba)
+    of_material = (mj_model.geom_matid >= 0) & np.all(colors == _DEFAULT_COLOR, axis=1)
+    colors[of_material] = mj_model.mat_rgba[mj_model.geom_matid[of_material]]
+    rows = [row.tobytes() for row in colors]
+    unlike = dict(zip(rows, colors, strict=True))
+    known = {key: tuple(float(str(c)) for c in color) for key, color in unlike.items()}
+    return [known[key] for key in rows]
 
 
 # --- Pairs ---------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from kinetree.model.sensors import KINDS
 
 LIMIT_FILES = 1000
 LIMIT_ASSET_BYTES = 512 * 2**20
+_SPECIAL = re.compile(r'[&<>"\n\r\t]')
 _PLACE = re.compile(r"(?:Element (?:name )?'[^']*'(?:, id -?\d+)?, )?line (\d+)$")
 
 
@@ -398,4 +399,8 @@ def _attributes(element, changes):
         left_out = {*element.attrib} - _OF_CAMERAS
     kept = {k: v for k, v in element.attrib.items() if k not in left_out and "}" not in k}
     kept |= changes.get(element, {})
-    return "".join(f" {name}={quoteattr(value)}" for name, value in kept.items())
+    return "".join(f" {name}={_quoted(value)}" for name, value in kept.items())
+
+
+def _quoted(value):
+    return quoteattr(value) if _SPECIAL.search(value) else f'"{value}"'

@@ -5,8 +5,10 @@ so several joints become a chain with massless bodies in between, and a body wit
 of the one that carries it.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
 
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.mjcf.joints import (
@@ -22,7 +24,6 @@ from kinetree.loaders.mjcf.values import (
     AllBut,
     body_names,
     inertia_of,
-    is_identity,
     joint_names,
     names_of,
     placement,
@@ -30,6 +31,7 @@ from kinetree.loaders.mjcf.values import (
     unused,
 )
 from kinetree.model import Body, Frame
+from kinetree.model.parts import is_identity
 from kinetree.spatial import Inertia, Plucker
 
 ATTRIBUTES = {
@@ -40,6 +42,9 @@ ATTRIBUTES = {
     ),
 }  # fmt: skip
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
+
+
+HERE = Plucker.identity()
 
 
 class Place(NamedTuple):
@@ -58,21 +63,29 @@ class Tree:
     body_names: list
     joint_names: list
     bodies: list = field(default_factory=list)
+    inertias: list = field(default_factory=list)
     frames: list = field(default_factory=list)
     places: list = field(default_factory=lambda: [Place(0, Plucker.identity())])
 
-    def add(self, name, parent, joint, at, joint_name, **rest):
-        """Append a massless body and return its number."""
-        self.bodies.append(Body(name, parent, joint, at, Inertia.zero(), joint_name, **rest))
+    def add(self, *given, **rest):
+        """Append a massless body, by the arguments of ``Body`` without inertia; its number."""
+        self.bodies.append((given, rest))
+        self.inertias.append(Inertia.zero())
         return len(self.bodies)
 
     def load(self, place, inertia):
         """Add inertia, in the coordinates of MuJoCo's body, to ours; the base carries any."""
         if place.body > 0 and inertia.mass != 0:
-            body = self.bodies[place.body - 1]
             moved = inertia if is_identity(place.X) else inertia.inverse_transformed(place.X)
-            total = moved if body.inertia.mass == 0 else body.inertia + moved
-            self.bodies[place.body - 1] = replace(body, inertia=total)
+            carried = self.inertias[place.body - 1]
+            self.inertias[place.body - 1] = moved if carried.mass == 0 else carried + moved
+
+    def finish(self):
+        """Make the bodies, whose inertia is known now."""
+        self.bodies = [
+            Body(*given[:4], inertia, *given[4:], **rest)
+            for (given, rest), inertia in zip(self.bodies, self.inertias, strict=True)
+        ]
 
 
 def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tree:
@@ -80,28 +93,27 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
     names, free = joint_names(mj_model, free)
     tree = Tree(body_names(mj_model), names)
     taken, taken_joints = set(tree.body_names), {*names, *free.values()}
-    passive = have_dynamics(mj_model)
-    for b in range(1, mj_model.nbody):
-        name, parent = tree.body_names[b], tree.places[mj_model.body_parentid[b]]
-        X = placement(mj_model.body_pos[b], mj_model.body_quat[b]) @ parent.X
-        if mj_model.body_mocapid[b] >= 0:
+    passive, moves = have_dynamics(mj_model), mj_model.body_jntnum > 0
+    for b, above in enumerate(mj_model.body_parentid.tolist()[1:], start=1):
+        name, parent, mocap = tree.body_names[b], tree.places[above], mj_model.body_mocapid[b] >= 0
+        if mocap:
             note("body", name, "a mocap body has no joint to move it; it stays where it is defined")
-        if mj_model.body_jntnum[b]:
+        floats = b in free or (floating_base and above == 0 and not (mocap or moves[b]))
+        X = HERE if floats else placement(mj_model.body_pos[b], mj_model.body_quat[b]) @ parent.X
+        if moves[b]:
             place = _on_joints(mj_model, tree, b, parent.body, X, taken, note, passive)
-        elif b in free or (
-            floating_base and mj_model.body_parentid[b] == 0 and mj_model.body_mocapid[b] < 0
-        ):
+        elif floats:  # its position variables are the pose in the world
             joint_name = free.get(b) or unused(f"{name}_floating", "joint", taken_joints)
-            number = tree.add(name, 0, Free(), Plucker.identity(), joint_name)
-            place = Place(number, Plucker.identity())
+            place = Place(tree.add(name, 0, Free(), HERE, joint_name), HERE)
         elif lump:
             tree.frames.append(Frame(name, parent.body, X))
             place = Place(parent.body, X)
         else:
             joint_name = unused(f"{name}_fixed", "joint", taken_joints)
-            place = Place(tree.add(name, parent.body, Fixed(), X, joint_name), Plucker.identity())
+            place = Place(tree.add(name, parent.body, Fixed(), X, joint_name), HERE)
         tree.places.append(place)
         tree.load(place, inertia_of(mj_model, b))
+    tree.finish()
     _link_frames(mj_model, tree, taken)
     return tree
 
@@ -133,9 +145,9 @@ def _joined(at, X):
 
 def _link_frames(mj_model, tree, taken):
     """Frames for bodies of MuJoCo whose origin is not at their joint, where ours is."""
-    for b in range(1, mj_model.nbody):
+    for b in np.flatnonzero(mj_model.body_jntnum):
         place = tree.places[b]
-        if mj_model.body_jntnum[b] and not is_identity(place.X):
+        if not is_identity(place.X):
             name = unused(f"{tree.body_names[b]}_link", "frame", taken)
             tree.frames.append(Frame(name, place.body, place.X))
 

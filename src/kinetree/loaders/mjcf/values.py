@@ -83,6 +83,9 @@ class AllBut:
 # --- Placements and inertias ---------------------------------------------------------------------
 
 
+_UPRIGHT = [1.0, 0.0, 0.0, 0.0]
+
+
 def placement(position, quaternion) -> Plucker:
     """The transform to a frame with this position and orientation ``(w, x, y, z)``."""
     return Plucker(rotation(quaternion), _exact(position))
@@ -96,6 +99,8 @@ def shift(position) -> Plucker:
 def rotation(quaternion):
     """``E`` of a quaternion; of whole numbers if it takes axes to axes, so that zeros stay zero."""
     p = np.array(quaternion, dtype=float)
+    if p.tolist() == _UPRIGHT:
+        return identity3()
     E = rotation_from_quaternion(p / np.linalg.norm(p))
     whole = np.rint(E)
     return whole.astype(int) if np.max(np.abs(E - whole)) < 1e-15 else E
@@ -106,14 +111,12 @@ def inertia_of(mj_model, body) -> Inertia:
     m, moments = float(mj_model.body_mass[body]), np.array(mj_model.body_inertia[body])
     if m == 0 and not np.any(moments):
         return Inertia.zero()
-    R = rotation(mj_model.body_iquat[body]).T
-    I_C = R @ np.diag(moments) @ R.T
-    return Inertia.from_mass_center(m, np.array(mj_model.body_ipos[body]), (I_C + I_C.T) / 2)
-
-
-def is_identity(X) -> bool:
-    """Whether a transform changes nothing, exactly."""
-    return np.array_equal(X.E, identity3()) and not np.any(X.r)
+    I_C, c = np.diag(moments), np.array(mj_model.body_ipos[body])
+    if mj_model.body_iquat[body].tolist() != _UPRIGHT:
+        R = rotation(mj_model.body_iquat[body]).T
+        I_C = R @ I_C @ R.T
+        I_C = (I_C + I_C.T) / 2
+    return Inertia.from_mass_center(m, c, I_C) if np.any(c) else Inertia(m, m * c, I_C)
 
 
 def _exact(position):
