@@ -21,9 +21,8 @@ import numpy as np
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.closed.inverse_dynamics import actuated_freedoms
 from kinetree.algorithms.jacobians import frame_jacobian
-from kinetree.arrays.dispatch import namespace
 from kinetree.arrays.host import on_host
-from kinetree.arrays.kinds import Array, ArrayLike, common, is_foreign
+from kinetree.arrays.kinds import Array, ArrayLike, common, is_foreign, namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import ModelError, ShapeError, names_itself
 from kinetree.functional.kernel import kernel

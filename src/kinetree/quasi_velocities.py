@@ -17,8 +17,7 @@ import numpy as np
 from kinetree.algorithms.closed.allowed_motion import require_unmoved
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.rank import scaling
-from kinetree.arrays.dispatch import as_numpy
-from kinetree.arrays.kinds import ArrayLike
+from kinetree.arrays.kinds import ArrayLike, as_numpy
 from kinetree.errors import LoopError, ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

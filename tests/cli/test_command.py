@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import kinetree
 from kinetree import cli
 from kinetree.cli.app import app
-from kinetree.cli.console import Commands
+from kinetree.cli.options import Commands
 
 COMMANDS = Commands.order
 

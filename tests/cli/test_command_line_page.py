@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kinetree.cli.app import app
-from kinetree.cli.console import Commands
+from kinetree.cli.options import Commands
 from kinetree.doctor import KINDS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kinetree.arrays.dispatch import module_of
-from kinetree.arrays.kinds import common, is_foreign, kind_of
+from kinetree.arrays.kinds import common, is_foreign, kind_of, module_of
 from kinetree.errors import ArrayKindError, KinetreeError, refuse_formulas
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -6,8 +6,7 @@ import typer
 
 import kinetree
 from kinetree.cli import bench, convert, evaluate, generate, info, simulate, view
-from kinetree.cli.console import Commands
-from kinetree.cli.options import examples, flag
+from kinetree.cli.options import Commands, examples, flag
 
 app = typer.Typer(
     cls=Commands,

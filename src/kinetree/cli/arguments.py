@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from kinetree.cli.console import fail, misuse
+from kinetree.cli.options import fail, misuse
 from kinetree.spelling import did_you_mean
 
 _UNDERSTOOD = {

@@ -9,8 +9,19 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from kinetree.cli.console import fail, misuse, out, print_json, progress
-from kinetree.cli.options import Floating, FolderOption, Json, complete, open_robot, option
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    Json,
+    complete,
+    fail,
+    misuse,
+    open_robot,
+    option,
+    out,
+    print_json,
+    progress,
+)
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import set_threads, threads
 

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from kinetree.cli.console import err, fail, misuse, out, print_json
-from kinetree.cli.console import out as console_out
 from kinetree.cli.info import counted
 from kinetree.cli.options import (
     Floating,
@@ -18,10 +16,16 @@ from kinetree.cli.options import (
     KeepFixed,
     RobotArgument,
     SrdfOption,
+    err,
     examples,
+    fail,
     flag,
+    misuse,
     open_robot,
+    out,
+    print_json,
 )
+from kinetree.cli.options import out as console_out
 from kinetree.spelling import printable
 
 _STYLES = {"error": "red", "warning": "yellow", "note": "blue"}

@@ -15,15 +15,18 @@ from kinetree.cli.arguments import (
     standard_input,
     summary,
 )
-from kinetree.cli.console import misuse, out, print_json, print_wide
 from kinetree.cli.options import (
     Floating,
     FolderOption,
     SrdfOption,
     complete,
     flag,
+    misuse,
     open_robot,
     option,
+    out,
+    print_json,
+    print_wide,
 )
 from kinetree.spelling import printable
 

@@ -7,17 +7,21 @@ from typing import Annotated
 import typer
 
 from kinetree.cli.arguments import find_function, functions, spelling
-from kinetree.cli.console import err, misuse, out, print_json, progress
 from kinetree.cli.options import (
     Floating,
     FolderOption,
     Json,
     RobotArgument,
     SrdfOption,
+    err,
     examples,
     flag,
+    misuse,
     open_robot,
     option,
+    out,
+    print_json,
+    progress,
 )
 
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")

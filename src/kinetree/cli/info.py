@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from kinetree.cli.console import err, out, print_json, print_wide
 from kinetree.cli.options import (
     Floating,
     FolderOption,
@@ -10,7 +9,11 @@ from kinetree.cli.options import (
     KeepFixed,
     RobotArgument,
     SrdfOption,
+    err,
     open_robot,
+    out,
+    print_json,
+    print_wide,
 )
 from kinetree.model.describe import contact_text, follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable

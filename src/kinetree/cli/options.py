@@ -1,13 +1,24 @@
-"""Options that commands share, and the robot that they work on: a file, or a sample by name."""
+"""What commands share: options, the robot that they work on, and how they print.
 
+Answers go to standard output, everything else to standard error. Rich leaves colours out where
+there is no terminal, and where NO_COLOR is set. Programs and pipes get lines of ``WIDTH`` columns,
+or of COLUMNS where that is set. Text comes from untrusted files: it is not taken as markup, and
+control characters in it are shown, not sent to the terminal.
+"""
+
+import json
 import os
+import sys
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
+import typer.core
 
-from kinetree.cli.console import misuse
-from kinetree.spelling import close_names, did_you_mean
+from kinetree.errors import KinetreeError
+from kinetree.spelling import close_names, did_you_mean, printable
 
 
 def flag(*names, help, **settings):
@@ -138,3 +149,152 @@ def describe(name) -> str:
     text = inspect.getdoc(getattr(kt.samples, name)) or ""
     first = text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0]
     return first.partition(" — ")[0].rstrip(".")
+
+
+# --- What commands print --------------------------------------------------------------------------
+
+
+WIDTH = 100
+
+
+def out():
+    """A console on standard output."""
+    return _console(sys.stdout)
+
+
+def err():
+    """A console on standard error."""
+    return _console(sys.stderr)
+
+
+def _console(stream):
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Shown(Console):
+        """A console on which only its own styles drive the terminal."""
+
+        def render(self, renderable, options=None):
+            for segment in super().render(renderable, options):
+                if segment.control or segment.text.isprintable():
+                    yield segment
+                else:
+                    yield Segment(printable(segment.text, "\n"), segment.style)
+
+    piped = not stream.isatty() and not os.environ.get("COLUMNS")
+    width = WIDTH if piped else None
+    return Shown(file=stream, width=width, highlight=False, emoji=False, markup=False)
+
+
+def print_wide(console, table):
+    """A table as wide as it needs to be, except on a terminal."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    width = console.measure(table, options=console.options.update(max_width=10_000)).maximum
+    console.width = max(width, console.width)
+    console.print(table)
+
+
+def print_json(value):
+    """JSON on standard output, with numbers side by side."""
+    sys.stdout.write(_json(value) + "\n")
+
+
+def _json(value, indent=""):
+    """Objects and lists of objects over several lines, rows of numbers on one."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        items = [f"{inner}{_json(str(k))}: {_json(v, inner)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list, tuple)) for v in value):
+        return "[\n" + ",\n".join(inner + _json(v, inner) for v in value) + f"\n{indent}]"
+    text = json.dumps(_finite(value), ensure_ascii=False)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(c):
+    """A character inside a string of JSON, as an escape where it has no picture."""
+    return c if c.isprintable() else json.dumps(c)[1:-1] if c != "\x7f" else "\\u007f"
+
+
+def _finite(value):
+    """Null in the place of infinities, which JSON does not have."""
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def progress(steps, what):
+    """The steps, with a bar on standard error while they last; none without a terminal."""
+    from rich.progress import track
+
+    return track(steps, what, console=err(), transient=True, disable=not sys.stderr.isatty())
+
+
+@contextmanager
+def bar(what, total):
+    """A function that shows how far something is, with a bar like that of ``progress``."""
+    from rich.progress import Progress
+
+    shown = Progress(console=err(), transient=True, disable=not sys.stderr.isatty())
+    with shown:
+        task = shown.add_task(what, total=total)
+        yield lambda done: shown.update(task, completed=done)
+
+
+# --- Errors: one line for people, the traceback for ``--debug`` ----------------------------------
+# Exit codes: 0 done; 1 the answer is no, or could not be computed; 2 the command was used wrongly.
+
+
+def fail(message, *, code=1) -> NoReturn:
+    """Say what went wrong and leave."""
+    from rich.text import Text
+
+    err().print(Text("error: ", "bold red") + Text(str(message)), soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def misuse(message) -> NoReturn:
+    """Say how the command was used wrongly and leave."""
+    fail(message, code=2)
+
+
+class Commands(typer.core.TyperGroup):
+    """The group of all commands, which turns errors into messages."""
+
+    order = (
+        "info", "view", "check", "eval", "simulate", "plot", "convert", "samples", "generate",
+        "bench", "demo", "cache",
+    )  # fmt: skip
+
+    def list_commands(self, ctx):
+        """The commands in the order in which a newcomer needs them."""
+        known = [name for name in self.order if name in self.commands]
+        return known + sorted(set(self.commands) - set(known))
+
+    def invoke(self, ctx):
+        """Run a command; what kinetree refuses is explained, not traced back."""
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except KinetreeError as error:
+                return _explained(ctx, error, str(error))
+            except OSError as error:
+                name = "" if error.filename is None else f"{error.filename}: "
+                return _explained(ctx, error, f"{name}{error.strerror or error}")
+
+
+def _explained(ctx, error, message):
+    if ctx.params.get("debug"):
+        raise error
+    fail(message)
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    from rich.text import Text
+
+    err().print(Text("warning: ", "yellow") + Text(str(message)), soft_wrap=True)

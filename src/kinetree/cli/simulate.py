@@ -7,15 +7,20 @@ from typing import Annotated
 import numpy as np
 
 from kinetree.cli.arguments import configuration, numbers, vector
-from kinetree.cli.console import bar, err, fail, misuse, out, print_json
 from kinetree.cli.options import (
     Floating,
     FolderOption,
     Json,
     RobotArgument,
     SrdfOption,
+    bar,
+    err,
+    fail,
+    misuse,
     open_robot,
     option,
+    out,
+    print_json,
 )
 from kinetree.cli.view import PICTURES, draw, missing, require_suffix
 from kinetree.spelling import did_you_mean, printable

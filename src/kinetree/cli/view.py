@@ -11,17 +11,21 @@ import numpy as np
 import typer
 
 from kinetree.cli.arguments import configuration
-from kinetree.cli.console import bar, err, fail, misuse, progress
-from kinetree.cli.console import out as console
 from kinetree.cli.options import (
     Floating,
     FolderOption,
     RobotArgument,
     SrdfOption,
+    bar,
+    err,
+    fail,
     flag,
+    misuse,
     open_robot,
     option,
+    progress,
 )
+from kinetree.cli.options import out as console
 
 
 def _complete_layers(incomplete: str):

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kinetree.arrays.dispatch import module_of
-from kinetree.arrays.kinds import is_foreign, kind_of
+from kinetree.arrays.kinds import is_foreign, kind_of, module_of
 from kinetree.codegen import tiers
 from kinetree.codegen.progress import reporter
 from kinetree.codegen.runtime.kernel import Kernel

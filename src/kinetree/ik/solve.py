@@ -16,9 +16,8 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.jacobians import singular_jacobian
 from kinetree.arrays.batch import batch_shape
-from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.host import on_host
-from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.arrays.kinds import Array, ArrayLike, as_numpy
 from kinetree.codegen import tiers
 from kinetree.errors import ShapeError, SingularError, UnreachableError
 from kinetree.ik.problem import Problem

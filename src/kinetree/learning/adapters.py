@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.dispatch import namespace
+from kinetree.arrays.kinds import namespace
 from kinetree.errors import need
 from kinetree.learning.environment import Environment
 

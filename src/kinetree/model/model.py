@@ -12,7 +12,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelWarning
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
-from kinetree.model import gearing, manifold, names, serialize, tree, walks
+from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation, Tendon
@@ -295,26 +295,26 @@ class Model:
     # --- what algorithms walk over and keep per body ------------------------------------------
 
     is_general = False  # one robot: a GeneralModel stands for every one
-    outward = walks.outward
-    inward = walks.inward
-    above = walks.above
-    chain = walks.chain
-    variables = walks.variables
-    unit = walks.unit
-    parameter_slice = walks.parameter_slice
-    laden = cached_property(walks.laden)
-    first_laden = cached_property(walks.first_laden)
-    table = walks.table
-    sums = walks.sums
-    copied = walks.copied
-    filled = walks.filled
-    total = walks.total
-    of_body = walks.of_body
-    joined = walks.joined
-    stacked = walks.stacked
-    columns = walks.columns
-    zeros = walks.zeros
-    matrix = walks.matrix
+    outward = tree.outward
+    inward = tree.inward
+    above = tree.above
+    chain = tree.chain
+    variables = tree.variables
+    unit = tree.unit
+    parameter_slice = tree.parameter_slice
+    laden = cached_property(tree.laden)
+    first_laden = cached_property(tree.first_laden)
+    table = tree.table
+    sums = tree.sums
+    copied = tree.copied
+    filled = tree.filled
+    total = tree.total
+    of_body = tree.of_body
+    joined = tree.joined
+    stacked = tree.stacked
+    columns = tree.columns
+    zeros = tree.zeros
+    matrix = tree.matrix
 
     # --- joints ------------------------------------------------------------------------------
 

@@ -32,9 +32,8 @@ from kinetree.algorithms.closed.inverse_dynamics import (
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.batch import of_sample, over_batch
-from kinetree.arrays.dispatch import good_samples
 from kinetree.arrays.host import on_host
-from kinetree.arrays.kinds import is_foreign
+from kinetree.arrays.kinds import good_samples, is_foreign
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr

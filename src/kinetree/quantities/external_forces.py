@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.dispatch import stacked_rows
-from kinetree.arrays.kinds import Array, common, is_foreign
+from kinetree.arrays.kinds import Array, common, is_foreign, stacked_rows
 from kinetree.codegen.program import Argument
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.model import Model

@@ -24,8 +24,7 @@ from kinetree.algorithms.closed.independent import (
     variable_names,
 )
 from kinetree.arrays.batch import of_sample, over_batch
-from kinetree.arrays.dispatch import good_samples
-from kinetree.arrays.kinds import is_foreign
+from kinetree.arrays.kinds import good_samples, is_foreign
 from kinetree.codegen.inline import trace_of
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import LoopError, ShapeError, SingularError, TraceError, calling

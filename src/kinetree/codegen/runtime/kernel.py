@@ -15,8 +15,7 @@ import numpy as np
 
 from kinetree.arrays.batch import batch_of, of_sample
 from kinetree.arrays.device import Plans
-from kinetree.arrays.dispatch import foreign_call
-from kinetree.arrays.kinds import refuse_masked
+from kinetree.arrays.kinds import foreign_call, refuse_masked
 from kinetree.codegen import tiers
 from kinetree.codegen.build import build, build_entry
 from kinetree.codegen.loops.language import BODIES

@@ -18,8 +18,7 @@ from kinetree.errors import InteropError, LoadError, ModelWarning, ShapeError, U
 from kinetree.interop.states import Pair, States
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
-from kinetree.loaders.mjcf.joints import anchor, variables
-from kinetree.loaders.mjcf.maps import map_of
+from kinetree.loaders.mjcf.joints import anchor, map_of, variables
 from kinetree.loaders.mjcf.values import body_names, compiled, joint_names, model_name, mujoco
 from kinetree.loaders.report import EFFECTS
 from kinetree.model import Model

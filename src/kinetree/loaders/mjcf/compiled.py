@@ -5,8 +5,7 @@ import numpy as np
 from kinetree.joints import Free
 from kinetree.loaders.mjcf import actuators, constraints, tendons
 from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
-from kinetree.loaders.mjcf.joints import disabled, variables
-from kinetree.loaders.mjcf.maps import map_of
+from kinetree.loaders.mjcf.joints import disabled, map_of, variables
 from kinetree.loaders.mjcf.sensors import with_sensors
 from kinetree.loaders.mjcf.tree import sites_of, tree_of
 from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, unused

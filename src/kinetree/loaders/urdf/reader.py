@@ -13,9 +13,8 @@ from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
 from kinetree.loaders.urdf.drives import Drives, read_drives
 from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
-from kinetree.loaders.urdf.joints import Joint, read_joints
+from kinetree.loaders.urdf.joints import Joint, Tree, find, leaders, read_joints
 from kinetree.loaders.urdf.links import is_friction_alone, read_links
-from kinetree.loaders.urdf.tree import Tree, find, leaders
 from kinetree.loaders.xml import Node, parse
 from kinetree.model import (
     Body,

@@ -1,7 +1,7 @@
 """A model that stands for every robot: texts run on it once and leave loops over tables.
 
 Texts walk over ``model.outward()`` and ``model.inward()`` and keep what they compute per body in
-``model.table()``. Of one robot these are ranges and lists: see ``model.walks``. Of a
+``model.table()``. Of one robot these are ranges and lists: see ``model.tree``. Of a
 ``GeneralModel`` a walk yields one row for each kind of body, and what the loop's body does with it
 is recorded as one case: see ``codegen.loops``.
 
@@ -212,7 +212,7 @@ class GeneralModel:
     def _numbers(self, name, i, size=None):
         return self.recorder.numbers(name, NUMBERS[name] if size is None else size, i)
 
-    # --- walks and tables: as ``model.walks`` has them for one robot ------------------------------
+    # --- walks and tables: as ``model.tree`` has them for one robot ------------------------------
 
     def outward(self) -> Iterable:
         """The bodies, each after its parent."""

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.dispatch import good_samples, module_of, namespace
-from kinetree.arrays.kinds import common, is_foreign
+from kinetree.arrays.kinds import common, good_samples, is_foreign, module_of, namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter

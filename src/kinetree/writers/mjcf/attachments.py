@@ -7,7 +7,7 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
-from kinetree.loaders.mjcf.maps import map_of
+from kinetree.loaders.mjcf.joints import map_of
 from kinetree.model.limits import has_dynamics
 from kinetree.model.parts import is_identity
 from kinetree.model.sensors import KINDS, Sensor
