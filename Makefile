@@ -20,7 +20,7 @@ COLLECTED := out/covers.json
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
 	@echo "make test       every check and every test (what CI runs)"
-	@echo "make check      formatting, lint, types, layers, book map"
+	@echo "make check      formatting, lint, types, layers, words, book map"
 	@echo "make unit       the tests alone"
 	@echo "make chromium   the browser that the tests of the viewer need, where there is none"
 	@echo "make pythons    a smoke test on every Python here, with the lowest and the newest packages;"
@@ -71,6 +71,7 @@ static: $(STAMP)
 	NODE_OPTIONS=--max-semi-space-size=64 $(BIN)/basedpyright  # it makes much that is gone at once
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/house.py
+	$(BIN)/python .ci/words.py
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE

@@ -106,7 +106,7 @@ def commanded(uniform, reach):
 
 @kt.kernel
 def begin(model, uniform: (26,), reach: (3,)):
-    """Near the home posture, moving a little; with a load and soles of its own."""
+    """Near the home posture, moving a little; with its own load and soles."""
     noise = 2 * uniform - 1
     return {
         "q": np.concatenate([HOME[:7], HOME[7:] + 0.2 * noise[:12]]) + 0.02 * np.eye(19)[2],
@@ -125,7 +125,7 @@ def update(
     model, qd, steps, command, air: (4,), phase: (), contact_force: (4, 3), uniform: (6,),
     reach: (3,),
 ):  # fmt: skip
-    """New commands now and then, a push now and then, and how long feet have been in the air."""
+    """New commands and pushes at random times, and how long feet have been in the air."""
     fresh = (steps > 0) & (steps - RESAMPLE * np.floor(steps / RESAMPLE) < 0.5)
     count = steps + phase
     push = (steps > 0) & (count - PUSH * np.floor(count / PUSH) < 0.5)

@@ -66,7 +66,7 @@ def moving_arm() -> str:
 _HEADS = {
     "tutorials": (
         "Tutorials",
-        "Scripts with their output, in the order to read them. Each runs as it stands, and each "
+        "Scripts with their output, in the order to read them. Each runs unchanged, and each "
         "page has its notebook; they are in `docs/tutorials/`, and `make notebooks` writes all "
         "notebooks.",
     ),

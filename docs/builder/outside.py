@@ -1,6 +1,6 @@
 """Links from pages to files outside docs/, which the site has to carry along.
 
-In the repository such a link leads to the file. On the site it leads to a page of its own: for
+In the repository such a link leads to the file. On the site it leads to its own page: for
 Markdown like any other, for source code with colours and line numbers.
 """
 

@@ -133,7 +133,7 @@ def run(script: Script, folder, draft=False) -> Shown:
 
 
 def run_all(paths, folder, workers=2) -> list[Shown]:
-    """Execute scripts, each in a process of its own, ``workers`` at a time."""
+    """Execute scripts, each in its own process, ``workers`` at a time."""
     scripts = [Script.read(path) for path in paths]
     folders = [Path(folder) / script.path.stem for script in scripts]
     with get_context("spawn").Pool(workers, maxtasksperchild=1) as pool:

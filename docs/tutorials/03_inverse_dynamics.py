@@ -36,7 +36,7 @@ tau = kt.inverse_dynamics(m, q, qd, qdd)
 print("torques:", tau.shape)
 
 # %%
-# What are they spent on? Gravity alone is a function of its own. Without acceleration and gravity
+# What are they spent on? Gravity alone is a separate function. Without acceleration and gravity
 # the velocity terms are left, Coriolis' and centrifugal. The inertia matrix gives the rest. The sum
 # of the parts is the whole, to rounding error.
 
@@ -102,5 +102,5 @@ worst = np.max(abs(many) / most, axis=1)
 fig, ax = plt.subplots(figsize=(5.6, 3.2))
 ax.semilogy(durations[:, 0, 0], worst, label=m.joint_names)
 ax.axhline(1, color="k", lw=0.8, ls="--")
-ax.set(xlabel="duration [s]", ylabel="largest torque, of what there is", ylim=(3e-3, 30))
+ax.set(xlabel="duration [s]", ylabel="largest torque, relative to the limit", ylim=(3e-3, 30))
 ax.legend(ncols=2)

@@ -52,7 +52,7 @@ found = kt.identify(m, motion.q, motion.qd, motion.qdd, measured)
 print(found.summary())
 
 # %%
-# Can the error bars be trusted? Errors, in units of their own standard deviation, should look like
+# Can the error bars be trusted? Errors, in units of their standard deviations, should look like
 # numbers drawn from a normal distribution: most within one, nearly all within two.
 
 scores = (found.values - base.values()) / found.standard_deviations

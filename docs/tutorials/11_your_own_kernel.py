@@ -110,7 +110,7 @@ ax.set(xlabel="angle at the start [rad]", ylabel="angle [rad]")
 ax.legend()
 
 # %%
-# What a kernel cannot do it refuses. The error has the line of your file, and what to write
+# What a kernel cannot do it rejects. The error has the line of your file, and what to write
 # instead:
 
 

@@ -34,7 +34,7 @@ controllers = {
 }
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4))
-left.plot(*curve(t)[:, ::2].T, "0.75", lw=4, label="asked for")
+left.plot(*curve(t)[:, ::2].T, "0.75", lw=4, label="requested")
 for (name, controller), style in zip(controllers.items(), ("C1", "C0"), strict=True):
     motion = kt.simulate(arm, solved.q[0], duration=4.0, dt=5e-3, controller=controller)
     tip = kt.pose(arm, motion.q, "tip")[:, :3, 3]

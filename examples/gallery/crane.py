@@ -1,8 +1,8 @@
 """Moving a crane without swinging the load.
 
 A crane carries a load on a rope whose length is known only roughly. Which duration of the move
-leaves it hanging still, for all lengths? Eight thousand moves, each with a rope and a duration of
-its own, in one rollout.
+leaves it hanging still, for all lengths? Eight thousand moves, each with its own rope and
+duration, in one rollout.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """As fast as the motors allow.
 
-A robot is to go from here to there on a given path. How short may it take before a motor is asked
-for more torque or more speed than it has? Inverse dynamics of two hundred durations, in one call.
+A robot is to follow a given path as fast as possible. How short can the motion be before a motor
+needs more torque or more speed than it has? Inverse dynamics of two hundred durations, in one call.
 """
 
 import matplotlib.pyplot as plt
@@ -39,11 +39,11 @@ left.loglog(T[:, 0, 0], speed, label="speed")
 left.axhline(1, color="0.5", lw=0.8, ls="--")
 left.plot(fastest, 1, "o", color="k")
 left.legend()
-left.set(xlabel="duration [s]", ylabel="largest, of what there is")
+left.set(xlabel="duration [s]", ylabel="largest, relative to the limit")
 left.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
 left.set_yticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
 left.minorticks_off()
 k = np.argmin(abs(T[:, 0, 0] - fastest))
 right.plot(u * fastest, tau[k] / most, label=m.joint_names)
-right.set(xlabel="time [s]", ylabel="torque, of what there is", ylim=(-0.25, 0.25))
+right.set(xlabel="time [s]", ylabel="torque, relative to the limit", ylim=(-0.25, 0.25))
 right.legend(ncols=2, fontsize=7)

@@ -13,7 +13,7 @@ import kinetree as kt
 plt.style.use(kt.plot.STYLE)
 gyro = kt.samples.gyroscope()  # joints: outer gimbal, inner gimbal, spin
 
-# Thirty gyroscopes at once, each with a spin of its own.
+# Thirty gyroscopes at once, each with its own spin.
 speeds = np.geomspace(15, 250, 30)
 start = np.zeros((30, 3))
 start[:, 2] = speeds

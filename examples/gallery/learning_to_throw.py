@@ -1,6 +1,6 @@
-"""An arm learns to throw, by slopes.
+"""An arm learns to throw, by gradients.
 
-Sixty torques for each of two joints, and a ball that flies on when the arm lets go. The slope of
+Sixty torques for each of two joints, and a ball that flies on when the arm lets go. The gradient of
 the miss by all 120 numbers comes from one pass backwards through the simulation; gradient descent
 does the rest.
 """
@@ -46,7 +46,7 @@ print(f"cost {costs[0]:.2f} before, {costs[-1]:.3f} after {len(costs)} steps")
 motion = kt.rollout(arm, start, None, tau[:, None, :], steps=STEPS, dt=DT).motion(0)
 tip = kt.pose(arm, motion.q, "tip")[:, :3, 3]
 v = (kt.jacobian(arm, motion.q[-1], "tip", frame="aligned") @ motion.qd[-1])[3:]
-print(f"lands at {landing(arm, motion.q[-1], motion.qd[-1]):.3f} m, {TARGET:.1f} m was asked for")
+print(f"lands at {landing(arm, motion.q[-1], motion.qd[-1]):.3f} m, {TARGET:.1f} m was requested")
 
 fig, ax = plt.subplots(figsize=(7, 2.7))
 for k in range(0, STEPS + 1, 6):

@@ -2,7 +2,7 @@
 
 One ball comes in, one goes out. Rigid balls that touch would leave open who hands on how much; in
 the toy they are a little apart, a tenth of a millimetre here, so that every collision has an
-instant of its own.
+its own instant.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Why a door creaks and a violin sings.
 
 A spring drags a block over a rough table. It sticks, breaks away, slides, sticks again: every
-change is an instant of its own, found exactly, and none is smeared over a few steps.
+change is a separate instant, found exactly, and none is smeared over a few steps.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """A hand holds a cube and turns it.
 
-Four fingers with sixteen joints under position control close around a cube, lift it, and turn it to
-and fro by swinging sideways together. Friction alone holds the cube.
+Four fingers with sixteen joints under position control close around a cube, lift it, and turn it
+back and forth by swinging sideways together. Friction alone holds the cube.
 """
 
 import numpy as np

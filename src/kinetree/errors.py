@@ -48,12 +48,12 @@ def calling(function):
 
 
 def refuse_formulas(function, args, cause=None):
-    """Raise TraceError if a model among the arguments has formulas in the place of numbers."""
+    """Raise TraceError if a model among the arguments has formulas in place of numbers."""
     for x in args:
         if hasattr(x, "scalar_type") and x.scalar_type().kind == "O":
             raise TraceError(
                 f"{function} compares numbers in Python; model {x.name!r} has symbols or traced "
-                f"parameters in the place of some: put numbers in first, as by model.replace(...), "
+                f"parameters in place of some: put numbers in first, as by model.replace(...), "
                 f"or call it outside the kernel"
             ) from cause
 

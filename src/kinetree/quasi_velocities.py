@@ -1,8 +1,8 @@
 """Equations of motion in velocities other than ``qd``: ``qd = B(q) y`` — RBDA §3.1, §3.2.
 
 The columns of ``B`` say what the new velocities do to the joints. With as many as joints they are
-other coordinates of the same motion (quasi-velocities, such as the velocity of a foot in the place
-of some joint's); with fewer, the mechanism is held to the motions they span, and the forces that
+other coordinates of the same motion (quasi-velocities, such as the velocity of a foot instead of
+some joint's); with fewer, the mechanism is held to the motions they span, and the forces that
 hold it there drop out of the equation. For ``qdd = B yd + dB/dt y``,
 
     Bᵀ H B yd + Bᵀ (C + H dB/dt y) = Bᵀ tau

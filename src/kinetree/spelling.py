@@ -35,7 +35,7 @@ def suggesting(module, known):
     """A ``__getattr__`` for a module, whose error says what may have been meant."""
 
     def missing(name):
-        # Tools look for names of their own in every module, such as ``__wrapped__``.
+        # Tools look for their own names in every module, such as ``__wrapped__``.
         hint = "" if name.startswith("_") else did_you_mean(name, known, "", most=2)
         raise AttributeError(f"module {module!r} has no attribute {name!r}{hint and '; '}{hint}")
 

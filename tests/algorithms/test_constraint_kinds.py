@@ -174,7 +174,7 @@ def test_functions_that_cannot_be_called_are_refused():
         kt.ConstraintFunction("far", position=3.0)
     with pytest.raises(ModelError, match=r"or of some of these; it takes 'x'"):
         kt.ConstraintFunction("odd", position=lambda q, x: x)
-    with pytest.raises(ModelError, match="rows must be a whole number from 1, got 0"):
+    with pytest.raises(ModelError, match="rows must be an integer from 1, got 0"):
         kt.ConstraintFunction("none", position=lambda q: q, rows=0)
     with pytest.raises(ModelError, match="unit must be 'm' or 'rad'"):
         kt.ConstraintFunction("unit", position=lambda q: q, unit="mm")

@@ -174,7 +174,7 @@ def test_the_list_of_functions():
         (["mass_matrix", "double_pendulum", "--q", "1,x"], "q must be 1,2,3 or JSON"),
         (["mass_matrix", "double_pendulum", "--q", "1"], "q needs 2 numbers, got 1; one for each"),
         (["mass_matrix", "double_pendulum", "--q", '["a"]'], "q must hold numbers"),
-        (["mass_matrix", "double_pendulum", "--q", "random:x"], "a seed is a whole number"),
+        (["mass_matrix", "double_pendulum", "--q", "random:x"], "a seed is an integer"),
         (["mass_matrix", "double_pendulum", "--set", "q"], "--set needs NAME=VALUE"),
         (["mass_matrix", "double_pendulum", "x"], "'-' reads JSON from stdin"),
     ],

@@ -176,7 +176,7 @@ def test_results_must_be_numbers():
 )
 def test_errors_of_numpy_are_explained(function):
     with pytest.raises(
-        TraceError, match=r"NumPy refused .*arctan2.*np\.linalg does not work"
+        TraceError, match=r"NumPy rejected .*arctan2.*np\.linalg does not work"
     ) as info:
         trace(function, [Argument("x", (2,))])
     assert isinstance(info.value.__cause__, (TypeError, AttributeError))

@@ -431,7 +431,7 @@ def outcome(cell: Cell, b: Bench) -> Outcome:
             raise AssertionError(
                 f"{name} of {b.case.feature}: {type(error).__name__} of another library: {error}"
             ) from error
-    assert not expected, f"{name} of {b.case.feature}: expected to be refused: {expected}"
+    assert not expected, f"{name} of {b.case.feature}: expected to be rejected: {expected}"
     return Outcome()
 
 

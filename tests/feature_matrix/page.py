@@ -10,12 +10,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "honours.md"
 HEAD = """\
 # What honours what
 
-Every public function honours what a model has, or refuses with an error that names itself and what
-it cannot honour. A test walks all of it: {functions} functions of models, each asked about
-{features} kinds of mechanisms, which makes {cells} cells. In {right} of them the answer is compared
-with a slow dense computation from definitions (`tests/feature_matrix/reference.py`), in {refused}
-the function refuses by name. No other exception leaves, and no answer has a NaN in it. A new public
-function fails the test until somebody says what is right for it.
+This page lists which function supports which kind of mechanism. Every public function supports all
+features of a model, or raises an error that names the function and the feature. A test checks all
+{functions} functions of models with {features} kinds of mechanisms, which makes {cells} cells. In
+{right} of them the result is compared with a slow dense computation from definitions
+(`tests/feature_matrix/reference.py`), in {refused} the function raises such an error. There are no other
+exceptions and no NaN. A new public function fails the test until its expected result is defined.
 
 This page is written by `python docs/make_honours.py`; the test checks that it is current.
 """
@@ -25,8 +25,8 @@ OPTIONS = """\
 
 Every value of every option of `simulate` and `rollout`, {values} in all, is passed for each kind of
 mechanism, which makes {cells} cells: in {right} the state after a short step, its energy and its
-loops are those of the reference, in {refused} an error names the option and what is in its way. A
-new option, integrator, way to keep constraints or kind of contact enters by existing.
+loops are those of the reference, in {refused} an error names the option and the conflict. New
+options, integrators, constraint methods and kinds of contact are included automatically.
 
 """
 
@@ -36,8 +36,12 @@ def option_line(feature, outcomes) -> str:
     refused = [f"`{c.function}({c.option}={c.label})`" for c, o in outcomes.items() if o.error]
     right = len(outcomes) - len(refused)
     if not right:
-        return f"- {feature}: all refuse.\n"
-    listed = f"refused are {', '.join(refused)}" if right > len(refused) else "the others refuse"
+        return f"- {feature}: all raise an error.\n"
+    listed = (
+        f"not supported: {', '.join(refused)}"
+        if right > len(refused)
+        else "the others raise an error"
+    )
     return f"- {feature}: {right} are right; {listed}.\n"
 
 
@@ -59,7 +63,7 @@ def section(feature, outcomes) -> str:
         if outcome.error:
             refused.setdefault(outcome.error, []).append(f"`{name}`")
     right = sum(not o.error for o in outcomes.values())
-    lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"{right} functions honour it."]
+    lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"{right} functions support it."]
     for error, names in sorted(refused.items()):
         lines += ["", f"- `{error}` from {', '.join(names)}"]
     return "\n".join(lines) + "\n"

@@ -152,7 +152,7 @@ def test_tier_of_whatever_can_be_called(model):
     [
         (len, "len is not a function of kinetree, nor one under @kinetree.kernel$"),
         ("mass_matrix", "'mass_matrix' is not .*; write kt.mass_matrix, without quotes"),
-        (kt.simulate, "simulate has no code of its own: it runs in Python"),
+        (kt.simulate, "simulate has no separate code: it runs in Python"),
     ],
 )
 def test_tier_of_what_has_none(model, function, message):

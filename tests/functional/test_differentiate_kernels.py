@@ -133,7 +133,7 @@ def test_errors_name_what_is_wrong(rng):
         differentiate(np.sin, wrt="x")
     with pytest.raises(TypeError, match="wrt must be the name of an argument"):
         differentiate(kt.pose, wrt=())
-    with pytest.raises(ValueError, match="order must be a whole number from 1 to 8, got 0"):
+    with pytest.raises(ValueError, match="order must be an integer from 1 to 8, got 0"):
         differentiate(kt.pose, wrt="q", order=0)
     with pytest.raises(TypeError, match="takes a model first, got ndarray"):
         differentiate(kt.gravity_force, wrt="q")(q, q)

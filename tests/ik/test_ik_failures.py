@@ -124,7 +124,7 @@ REFUSED = {
         ("tool", np.eye(4)), {"limits": (-np.ones(7), np.ones(7))}, kt.ShapeError, "lower limits",
     ),
     "tasks with a target": (
-        ([PoseTask("tool", np.eye(4))], np.eye(4)), {}, TypeError, "targets of their own",
+        ([PoseTask("tool", np.eye(4))], np.eye(4)), {}, TypeError, "their own targets",
     ),
     "no tasks": (([],), {}, TypeError, "one task or more"),
     "a posture alone": (([PostureTask()],), {}, TypeError, "one task or more"),

@@ -232,7 +232,7 @@ def test_meshes_without_a_file_are_named(tmp_path, kind):
     body = f'<body><joint/><geom name="g" type="{kind}" mesh="m"/></body>'
     (notice,) = notices(tmp_path, world(body, asset))
     assert (notice.effect, notice.what) == ("contact", "<geom name='g'>")
-    assert notice.why == "its mesh is not a file of its own, and it is left out"
+    assert notice.why == "its mesh is not its own file, and it is left out"
 
 
 def test_armature_of_a_tendon_in_space_changes_motion(tmp_path):

@@ -247,7 +247,7 @@ def test_refusals_name_the_thing(make, message, rng):
 
 def test_mujocos_own_refusals_are_ours():
     model = kt.ModelBuilder("m").body("a", joint=kt.Revolute("y")).build()
-    with pytest.raises(InteropError, match=r"MuJoCo refuses model 'm': .* mass and inertia"):
+    with pytest.raises(InteropError, match=r"MuJoCo rejects model 'm': .* mass and inertia"):
         M.to_model(model)
 
 

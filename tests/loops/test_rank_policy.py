@@ -363,7 +363,7 @@ def test_the_form_by_singular_values_counts_what_is_independent(make, rng):
         assert_close(null_space_forms.acceleration(system, 0.0, q, qd, K, c), expected, ulps=1e5)
     bare = replace(system, scaling=None)  # a system that knows of no model
     assert_close(kt.loops.SVDForm(bare).acceleration(0.0, q, qd), expected, ulps=1e5)
-    with pytest.raises(ShapeError, match=r"rank must be a whole number from 0 to \d"):
+    with pytest.raises(ShapeError, match=r"rank must be an integer from 0 to \d"):
         kt.loops.SVDForm(system, rank=9)
     with pytest.raises(SingularError, match=r"of these 5 only 2 are"):
         null_space_forms.qr_rate(system.G(q), system.G(q))

@@ -206,7 +206,7 @@ def test_options_of_other_methods_are_refused():
 
 
 def test_impossible_numbers_are_refused():
-    refused(ShapeError, "rank must be a whole number from 0 to 3", rank=4)
+    refused(ShapeError, "rank must be an integer from 0 to 3", rank=4)
     refused(ShapeError, "time constant above 0 s", stabilization=0.0)
     refused(ShapeError, r"loop_tau\['pin'\] must have shape \(1,\)", loop_tau={"pin": [1.0, 2.0]})
     refused(ShapeError, "takes one sample of numbers", q=np.zeros((2, 3)))

@@ -105,7 +105,7 @@ CALLS = {
         TypeError, r"argument: 'name'; it is pose\(model, q, name, \*, relative_to=None\)",
     ),
     "threads in words": (
-        lambda: kt.set_threads("two"), ValueError, "whole number of at least 1, got 'two'",
+        lambda: kt.set_threads("two"), ValueError, "integer of at least 1, got 'two'",
     ),
     "a plot of a mechanism": (
         lambda: kt.plot.joints(ARM), TypeError, r"draws a motion.*got Model; kinetree.plot.tree\(",

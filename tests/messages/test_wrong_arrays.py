@@ -164,7 +164,7 @@ SLIPS = {
         "must be names such",
     ),
     "seed": (lambda: ARM.random_configuration("seven"), "rng must be a NumPy random generator or"),
-    "count": (lambda: ARM.random_configuration(1, -1), "count must be a whole number that is not"),
+    "count": (lambda: ARM.random_configuration(1, -1), "count must be an integer that is not"),
 }
 
 

@@ -78,7 +78,7 @@ def test_pairs_go_with_the_shapes_and_bodies_that_they_name():
         (Surface(restitution=2.0), "restitution of the surface .* must be from 0 to 1, got 2"),
         (Surface(condim=2), "condim of the surface of .* must be 1, 3, 4 or 6, got 2"),
         (Surface(margin=float("inf")), "margin of the surface .* must be finite"),
-        (Surface(priority=0.5), "priority of the surface of .* must be a whole number, got 0.5"),  # type: ignore[arg-type]
+        (Surface(priority=0.5), "priority of the surface of .* must be an integer, got 0.5"),  # type: ignore[arg-type]
         (Surface(velocity=(1.0, 0.0)), "velocity of the surface of .* must be three numbers"),  # type: ignore[arg-type]
         (
             {"friction": 1},

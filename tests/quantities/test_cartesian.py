@@ -63,7 +63,7 @@ def test_any_independent_rows_of_consistent_velocities_give_the_same(ball, rng):
     assert all(x.residual > 1e-2 for x in others)
     dependent = kt.generalized_velocity(m, q, V, frame="aligned", rows=np.arange(m.nv - 1))
     assert dependent.rank < m.nv
-    with pytest.raises(kt.ShapeError, match="rows must be whole numbers"):
+    with pytest.raises(kt.ShapeError, match="rows must be integers"):
         kt.generalized_velocity(m, q, V, rows=[0, len(J)])
     with pytest.raises(kt.UnknownNameError, match="rows are for method"):
         kt.generalized_velocity(m, q, V, rows=[0], method="joints")

@@ -150,7 +150,7 @@ def test_drives_survive_files_and_fingerprints(tmp_path):
         path = tmp_path / f"beam.{suffix}"
         kt.save(one, path)
         assert kt.load(path).bodies[-1].dynamics.active_predecessor == wrench
-    assert "drives with wrenches of their own in wall" in one.summary()
+    assert "drives with their own wrenches in wall" in one.summary()
     with pytest.warns(
         kt.ModelWarning, match="not in the MJCF: where drives push, of joints 'wall'"
     ):

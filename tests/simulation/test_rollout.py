@@ -300,7 +300,7 @@ def fails(error, match, *args, model=PENDULUM, **options):
 def test_errors_name_the_argument():
     fails(kt.ShapeError, "tau has time first: 5 values", [0.0, 0.0], None, np.zeros((4, 2)))
     fails(kt.ShapeError, r"tau\[np.newaxis\]", np.zeros((3, 2)), None, np.zeros((3, 2)))
-    fails(kt.ShapeError, "steps must be a whole number", steps=2.5)
+    fails(kt.ShapeError, "steps must be an integer", steps=2.5)
     fails(kt.ShapeError, "store_every must be at least 1", store_every=0)
     fails(kt.ShapeError, "dt must be a positive time in seconds", dt=0.0)
     fails(kt.ShapeError, "batch axes of a rollout do not broadcast.*qd0 \\(3,\\)",

@@ -184,7 +184,7 @@ def test_many_contacts_make_room():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda w: w.batch(0), "a batch needs a whole number of worlds, got 0"),
+        (lambda w: w.batch(0), "a batch needs an integer number of worlds, got 0"),
         (lambda w: w.batch(2, mass=[1, 2]), "mass of a batch must be given by part"),
         (lambda w: w.batch(2, friction=[1, 2, 3]), r"friction of 'a batch' must be 2 numbers"),
         (lambda w: w.batch(2, friction={"bax": 1}), "no part or body 'bax'; did you mean 'box'"),

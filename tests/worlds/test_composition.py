@@ -266,7 +266,7 @@ def test_many_boxes_are_put_together_at_once():
         (lambda w: w.add(BALL, mass=1.0, at=(9, 0, 0), on="box"), r"nothing of 'box' is under"),
         (lambda w: w.reset("hme"), r"no posture 'hme'; did you mean 'home'"),
         (lambda w: w.reset({"box": "home"}), r"'box' has no posture 'home'; it has none"),
-        (lambda w: w.step(0.5), r"n must be a whole number of steps, got 0.5"),
+        (lambda w: w.step(0.5), r"n must be an integer number of steps, got 0.5"),
         (lambda w: w.step(1, control=[1.0]), r"control must be 30 finite numbers.*\{'left': u\}"),
         (lambda w: w.step(1, control={"left": [1.0]}), r"control of 'left' must be 9 numbers"),
         (lambda w: w.step(1, tau=[1.0]), r"tau must be 48 finite numbers"),

@@ -202,7 +202,7 @@ class _Transposed:
 def coriolis_matrix_in_root_coordinates(model, q, qd):
     """The matrix of ``coriolis_matrix`` in fewer operations for short chains, (nv, nv).
 
-    A child of the base and what hangs on it form a mechanism of their own. In the coordinates of
+    A child of the base and what hangs on it form their own mechanism. In the coordinates of
     that child composite bodies are plain sums, and the axes of its joint are constants; in exchange
     every entry is a full scalar product. Joints must have constant axes and no prescribed motion,
     see ``rnea_derivatives.is_applicable``.

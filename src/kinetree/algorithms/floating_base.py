@@ -1,4 +1,4 @@
-"""Floating bases with algorithms of their own — RBDA §9.3–§9.5.
+"""Floating bases with their own algorithms — RBDA §9.3–§9.5.
 
 Body 0 of the model, with inertia ``I_0``, is no longer fixed: it moves freely at velocity ``v_0``.
 Everything here is in its coordinates, gravity ``a_g`` and the external forces included, so that

@@ -67,7 +67,7 @@ def inverse_mass_matrix(model, q):
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 @instead(inverse_mass_matrix_by_factors)
 def inverse_mass_matrix_by_columns(model, q):
-    """``H⁻¹`` (nv, nv), each column by a recursion of its own."""
+    """``H⁻¹`` (nv, nv), each column by its own recursion."""
     H_inv = model.matrix(q)
     solve_columns(model, articulated_joints(model, q), inverse=H_inv)
     return H_inv

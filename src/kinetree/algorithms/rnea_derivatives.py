@@ -77,7 +77,7 @@ class CompositeBodies(NamedTuple):
 def composite_bodies(model, q, qd):
     """Positions, velocities and composite inertias, in the coordinates of one frame.
 
-    A child of the base and what hangs on it form a mechanism of their own. Its coordinates are
+    A child of the base and what hangs on it form their own mechanism. Its coordinates are
     those of the child, in which the axes of that joint, all six of a floating base, are constants.
     """
     lam, at = model.parent, model.v_slice

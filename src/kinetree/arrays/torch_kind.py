@@ -1,7 +1,7 @@
 """Torch tensors: autograd in both directions and of any order, vmap, and torch.compile.
 
 On the CPU the compiled code works on the memory of the tensors; on a CUDA device a launch gets
-their addresses. Derivatives are kernels of their own, see ``derived``.
+their addresses. Derivatives are separate kernels, see ``derived``.
 """
 
 from itertools import count

@@ -185,7 +185,7 @@ def _array(model, values, what, slices):
 def _seed(text):
     seed = text.partition(":")[2] or "0"
     if not seed.isdigit():
-        misuse(f"a seed is a whole number, such as random:7; got {text!r}")
+        misuse(f"a seed is an integer, such as random:7; got {text!r}")
     return int(seed)
 
 

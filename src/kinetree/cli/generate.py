@@ -54,7 +54,7 @@ def generate(
     srdf: SrdfOption = None,
     folder: FolderOption = None,
 ):
-    """Write the functions of a robot as standalone C, with a test of its own, or as NumPy source.
+    """Write the functions of a robot as standalone C, with its own test, or as NumPy source.
 
     Without --functions: inverse and forward dynamics, mass matrix and bias force.
     """

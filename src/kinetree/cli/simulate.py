@@ -138,7 +138,7 @@ def simulate(
 
 
 def _can_be_written(file, picture):
-    """Refuse before anything is computed what could not be kept afterwards."""
+    """Reject before anything is computed what could not be kept afterwards."""
     from kinetree.simulation.results.storage import SUFFIXES
 
     for path, suffixes in ((file, SUFFIXES), (picture, PICTURES)):

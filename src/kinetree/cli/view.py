@@ -155,7 +155,7 @@ def plot(
 
 
 def require_suffix(path, suffixes):
-    """Refuse a file that is not of these kinds."""
+    """Reject a file that is not of these kinds."""
     if path.suffix.lower() not in suffixes:
         misuse(f"{path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
 

@@ -205,7 +205,7 @@ _FEW_NUMBERS = 64  # in and out: its torques, but not their derivatives
 def build(kernel, dtype, wide, level=1) -> Any:
     """Machine code of a kernel for one precision, for batches or for single samples.
 
-    Code of a higher level than the one asked for is taken, too: it computes the same bits.
+    Code of a higher level than the one requested is taken, too: it computes the same bits.
     """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS

@@ -2,7 +2,7 @@
 
 ``check_backend`` runs small programs through a back end and through ``expr.interpret``, which says
 what they mean. Arithmetic must agree to the last bit, sines, exponentials and the like to a few
-units in the last place. Longer programs compute with small whole numbers, where nothing is rounded:
+units in the last place. Longer programs compute with small integers, where nothing is rounded:
 so they must agree to the last bit too, whatever a back end does with the order of operations.
 """
 
@@ -186,7 +186,7 @@ def _structure():
 
 
 def _whole_numbers(rng, count):
-    """A random program whose values all stay whole numbers below 2²⁰."""
+    """A random program whose values all stay integers below 2²⁰."""
     graph = Graph()
     nodes = [(graph.input("x", (k,)).i, 9) for k in range(6)]  # with a bound on their size
     for _ in range(count):

@@ -12,7 +12,7 @@ from kinetree.expr.node import Expr, Graph
 
 
 def compact(program):
-    """The same program in a graph of its own, without what differentiation left behind."""
+    """The same program in its own graph, without what differentiation left behind."""
     graph, roots = Graph(), program.roots
     checks = [c[0] for c in program.checks]
     for i in program.inputs:

@@ -61,7 +61,7 @@ def _features():
 
 
 def optimization(wanted=1) -> int:
-    """How much LLVM optimises where ``wanted`` is asked for, 0 or 1.
+    """How much LLVM optimises where ``wanted`` is requested, 0 or 1.
 
     Code of level 0 compiles in a quarter of the time, runs slower and computes the same bits:
     operations and their order are those of the text at both levels. The environment variable
@@ -149,7 +149,7 @@ def _pieces(ir):
 
 
 def _emitted(ir, level, *, passes=False):
-    """Object code of one module, in a context of its own, maybe after LLVM's passes on its text.
+    """Object code of one module, in its own context, maybe after LLVM's passes on its text.
 
     llvmlite lets one thread at a time call LLVM. Work on modules of different contexts is safe in
     LLVM itself, so that its functions are called directly where llvmlite still has them as it had.

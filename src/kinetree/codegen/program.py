@@ -143,7 +143,7 @@ def _terms(nodes, i, parts):
 
 
 def _operation(nodes, node, at, uses):
-    """The node again, with a product by a reciprocal of its own as a quotient."""
+    """The node again, with a product by its own reciprocal as a quotient."""
     if len(node) == 3:
         op, a, b = node
         if op == "*":

@@ -4,7 +4,7 @@ Three decisions, each a function: which products fuse with the addition that con
 the straight line is cut into blocks (compile time grows faster than the length of a function), and
 which values cross from block to block through a workspace.
 
-Every value that a loop carries has a workspace slot of its own. A ``transfer`` at the end of the
+Every value that a loop carries has its own workspace slot. A ``transfer`` at the end of the
 block before the loop fills the slots, one at the end of the last block of the body replaces them
 all at once, and whatever reads a carry, or its final value after the loop, reads the slot.
 """
@@ -17,7 +17,7 @@ from kinetree.expr.repeat import free_loops, loop_of
 
 @dataclass(frozen=True)
 class Repeat:
-    """A loop among the statements of a program, with statements of its own."""
+    """A loop among the statements of a program, with its own statements."""
 
     node: int
     loop: Any

@@ -3,11 +3,11 @@
 General code is there at once. Specialised code has the robot's constants folded in and is several
 times faster, once it is compiled. ``"auto"`` goes by the amount of work:
 
-- A quantity of a model runs general code until more than ``MANY`` samples have been asked of it,
+- A quantity of a model runs general code until more than ``MANY`` samples have been requested,
   those of the present call included, and specialised code from then on. Robots of hundreds of
   bodies stay with general code.
 - What has no general code is specialised from the start, compiled without LLVM's optimisations
-  until more than ``SOME`` samples have been asked of it. Both compute the same bits.
+  until more than ``SOME`` samples have been requested of it. Both compute the same bits.
 - A *task*, such as one call of ``simulate``, ``rollout`` or ``inverse_kinematics``, says at its
   start how many samples it expects, steps × worlds, which are counted once for every quantity that
   it needs. None of these changes its tier within the task.
@@ -160,7 +160,7 @@ def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
 
 
 def decide(kernel, samples: int) -> None:
-    """Count samples asked of a kernel; sets its ``samples``, ``task``, ``tier`` and ``level``."""
+    """Count samples of a kernel; sets its ``samples``, ``task``, ``tier`` and ``level``."""
     running = _State.task
     if _settling.get() and not kernel.is_settled:
         kernel.settle()
@@ -189,7 +189,7 @@ class Choice:
 
     Attributes:
         tier: that was chosen last.
-        samples: that were asked for so far.
+        samples: that were requested so far.
     """
 
     is_settled = is_large = False

@@ -6,8 +6,8 @@ A contact model of your own registers its class:
     def _(contact: MyContact, model) -> Attached:
         return Attached(forces=(...,))
 
-Soft contact is a force like others. Time stepping and event-driven contact have steppers of their
-own.
+Soft contact is a force like others. Time stepping and event-driven contact have their own
+steppers.
 """
 
 import warnings

@@ -22,7 +22,7 @@ class Contacts(NamedTuple):
     """Contacts of one instant, ``n`` of them.
 
     Attributes:
-        predecessor: body on the side that the normal leaves, (n,) whole numbers; 0 is the base.
+        predecessor: body on the side that the normal leaves, (n,) integers; 0 is the base.
         successor: body on the side that the normal points to, (n,).
         point: where they touch, half-way across the gap, in base coordinates [m], (n, 3).
         normal: unit vectors; a positive force along one pushes the successor away, (n, 3).

@@ -91,7 +91,7 @@ class Scene:
 
     Attributes:
         model: the mechanism.
-        rule: which pairs were asked for: None, ``"base"``, ``"feet"`` or a tuple.
+        rule: which pairs were requested: None, ``"base"``, ``"feet"`` or a tuple.
         ignore: the pairs to leave out, as they were given.
         posture: of ``"feet"``, as it was given.
         given: ``friction`` and ``restitution`` as they were given, or None, by name.

@@ -61,7 +61,7 @@ def conditioning(model, seed=0):
         H = np.asarray(crba.joint_space_inertia(model, model.random_configuration(rng)), float)
         d = np.sqrt(np.diagonal(H))
         if not np.all(d > 0) or not np.all(np.isfinite(H)):
-            return  # a joint without inertia, which has a finding of its own; or no numbers
+            return  # a joint without inertia, which has its own finding; or no numbers
         values, vectors = np.linalg.eigh(H / np.outer(d, d))
         condition = values[-1] / max(values[0], np.finfo(float).tiny)
         worst = max(worst, (condition, np.abs(vectors[:, 0])), key=lambda pair: pair[0])
@@ -89,7 +89,7 @@ def stiffness(model):
         try:
             q = assemble(model)
         except AssemblyError:
-            return  # which has a finding of its own
+            return  # which has its own finding
     found_one = fastest_motion(model, INTEGRATORS["rk4"], q, servos=True, step=USUAL_STEP)
     if found_one is not None and found_one.step < USUAL_STEP:
         text = f"{found_one}: explicit steps, those of 'rk4' say, must be shorter than "
@@ -129,7 +129,7 @@ def overlaps(model):
     try:
         contacts = scene.contacts(q)
     except (LoadError, ImportError):
-        return  # meshes that cannot be opened have findings of their own
+        return  # meshes that cannot be opened have their own findings
     except RuntimeError as error:  # of the library of convex shapes, about meshes
         text = f"whether its shapes overlap was not computed: {str(error).splitlines()[-1]}"
         yield found("too-large", named("model", model.name), text)

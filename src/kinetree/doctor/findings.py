@@ -54,7 +54,7 @@ KINDS = {
     "duplicate-name": Kind(
         "error",
         "whatever refers to the name may mean either of the two",
-        "give every part a name of its own",
+        "give every part its own name",
     ),
     "unknown-name": Kind(
         "error",
@@ -94,7 +94,7 @@ KINDS = {
     "formulas": Kind(
         "note",
         "limits of size, rank and sign are decided on numbers",
-        "put numbers in the place of the symbols, and check that model",
+        "put numbers in place of the symbols, and check that model",
     ),
     "mesh-missing": Kind(
         "warning",
@@ -276,7 +276,7 @@ KINDS = {
     ),
     "loop-misaligned": Kind(
         "warning",
-        "taken at their word, the axes of the loop would lock it: it moves because constraints "
+        "taken literally, the axes of the loop would lock it: it moves because constraints "
         "that almost repeat others are left out",
         "write the placements with all digits; or, if the misalignment is real and the mechanism "
         "should feel it, kinetree.loops.with_misalignment(model, 0)",

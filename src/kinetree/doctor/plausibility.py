@@ -131,7 +131,7 @@ def angles(facts):
 
 def rotations(root, path):
     """Roll, pitch and yaw, or Euler angles, of an XML file that are round numbers of degrees."""
-    compiler = root.find("{*}compiler")  # of MJCF, where angles are in degrees unless it says so
+    compiler = root.find("{*}compiler")  # of MJCF, where angles are in degrees by default
     in_radians = compiler is not None and compiler.get("angle") == "radian"
     for element in root.iter("*"):
         name, text = "rpy", element.get("rpy")

@@ -81,7 +81,7 @@ def _needed(graph, roots, values):
 # --- derivatives of every operation, for forward and reverse accumulation alike ------------------
 
 FLAT = frozenset(("const", "input", "callee", "repeat", "floor", "held", *CONDITIONS))
-"""Operations without a rate of change of their own."""
+"""Operations without their own rate of change."""
 
 
 def _quotient(g, i, a, b):

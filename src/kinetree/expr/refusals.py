@@ -2,7 +2,7 @@
 
 A trace follows every sample at once: nothing may depend on the value of one. Python needs the
 truth of a value in ``if``, ``while``, ``min``, ``max`` and ``in``, and a machine number in
-``math.sin``, ``int`` or an assignment into a float array; each is refused here with advice.
+``math.sin``, ``int`` or an assignment into a float array; each is rejected here with advice.
 """
 
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ class NotTraceable(Untraceable):
     rint, cbrt, fmod = _refused("rounding"), _refused("cbrt"), _refused("fmod")
 
     def select(self, a, b):
-        """Refused: a number is not a condition."""
+        """Rejected: a number is not a condition."""
         raise TraceError(
             "the first argument of select is a traced number, not a condition: compare it, as in "
             "kinetree.select(x < 0, a, b)"
@@ -130,7 +130,7 @@ def explained():
         if not any(sign in str(error) for sign in _SAID_BY_NUMPY):
             raise
         raise TraceError(
-            f"NumPy refused an array that holds traced values: {error}. Functions that work on "
+            f"NumPy rejected an array that holds traced values: {error}. Functions that work on "
             f"such arrays are {AVAILABLE}, sums, products, @ and einsum; where an array mixes "
             f"traced values and plain numbers, apply np.sin and the like to the traced ones "
             f"alone. np.linalg does not work: kinetree's own functions solve and invert"

@@ -13,7 +13,7 @@ def listing(program):
         out0[0] = t0 * 9.81
 
     Temporaries are numbered in the order of the lines; an output that is just an input, a
-    constant, or a value needed elsewhere too, is a line of its own.
+    constant, or a value needed elsewhere too, is a separate line.
     """
     lines = _Listing(program).lines
     head = f"{program.name}({', '.join(a.name for a in program.inputs)})"

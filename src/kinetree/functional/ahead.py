@@ -145,7 +145,7 @@ class CompiledFunction:
         return prepared.call(*arrays, out=out)
 
     def _prepared(self, call):
-        """Code for this model, optimised at once: that is what was asked for."""
+        """Code for this model, optimised at once: that is what was requested."""
         prepared = prepare(self.function, call, self.parameters)
         prepared.kernel.settle()
         return prepared
@@ -216,7 +216,7 @@ def warm_up(
         model: the mechanism.
         functions: a function of kinetree, one with its options as a pair, or a list of such; or
             functions without arguments that do a little of the work, such as a short rollout, which
-            builds whatever that needs. By default all that the model was asked for so far, and for
+            builds whatever that needs. By default all that was used of the model so far, and for
             trees ``inverse_dynamics``, ``forward_dynamics`` and ``mass_matrix``.
         batch: whether to build code for batches.
         single: whether to build code for single samples.
@@ -323,7 +323,7 @@ def kernel_of_function(model, function, options) -> Kernel:
                 f"{_function_called(function)}"
             )
         raise UnknownNameError(
-            f"{name} has no code of its own: it runs in Python and calls compiled functions. Ask "
+            f"{name} has no separate code: it runs in Python and calls compiled functions. Ask "
             f"about one of these, such as kinetree.forward_dynamics"
         )
     unknown = [n for n in options if n not in definition.options]

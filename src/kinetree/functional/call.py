@@ -17,7 +17,7 @@ MODEL_ARRAYS = ("q", "qd", "qdd", "tau", "f_ext", "point")
 
 
 def read_signature(function):
-    """The parameters of a function, each of which must have a name of its own."""
+    """The parameters of a function, each of which must have its own name."""
     if not callable(function):
         raise TypeError(
             f"kinetree.kernel takes a function, got {function!r}; write @kinetree.kernel, without "
@@ -133,7 +133,7 @@ class Call:
         if isinstance(n, int) and n >= 0:
             return n
         raise TypeError(
-            f"{self.name}: the annotation of {parameter} must hold whole numbers or names of "
+            f"{self.name}: the annotation of {parameter} must hold integers or names of "
             f"sizes of the model such as 'nv', got {n!r}"
         )
 

@@ -64,7 +64,7 @@ def differentiate(function: Callable[..., Any], wrt: Any, *, order: int = 1) -> 
         return function.with_function(differentiate(function.function, wrt, order=order))
     wrt = checked_wrt(function, wrt, "kinetree.differentiate")
     if order not in range(1, 9):
-        raise ValueError(f"order must be a whole number from 1 to 8, got {order!r}")
+        raise ValueError(f"order must be an integer from 1 to 8, got {order!r}")
     for _ in range(order):
         function = _derivative(function, wrt)
     return function
@@ -218,7 +218,7 @@ class Derivative(Transformed):
         return map_leaves(parts, y)
 
 
-# --- Public functions whose derivatives have recursions of their own, cheaper on most models -----
+# --- Public functions whose derivatives have their own recursions, cheaper on most models -----
 # Each takes a model and the arrays of the function and returns the derivatives by argument. The
 # compiler traces them beside the derivative of the graph and keeps what has fewest operations.
 

@@ -64,7 +64,7 @@ def export_c(
     dtype: Literal["float64", "float32"] = "float64",
     tier: Literal["specialised", "general"] = "specialised",
 ) -> Path:  # fmt: skip
-    """Write standalone C: header, source, self-test and Makefile, in a folder of their own.
+    """Write standalone C: header, source, self-test and Makefile, in their own folder.
 
     ``make test`` in that folder compiles the code and compares it with numbers computed here.
 
@@ -154,7 +154,7 @@ class _Request:
     def compute(self, *arrays):
         """The results as a call of the function in Python gives them."""
         named = dict(zip((a.name for a in self.program.inputs), arrays, strict=True))
-        # A robot for which loops are wanted may be too large for code of its own.
+        # A robot for which loops are wanted may be too large for its own code.
         with nullcontext() if self.loops is None else tiers.tier("general"):
             result = self.function(self.model, **{**self.options, **named})
         return tuple(np.asarray(r, dtype=float) for r in leaves_of(result))

@@ -43,8 +43,8 @@ def kernel(function: Callable[..., Any]) -> "UserKernel":
         function: written for one sample. Its first parameter is the model, if it needs one.
             ``q``, ``qd``, ``qdd``, ``tau``, ``f_ext`` and ``point`` have the shapes that the model
             gives them; any other array has the shape of its annotation, such as ``target: (3,)``,
-            or else is a vector (its last axis) or a number. Text, True, False, None, and whole
-            numbers given by keyword are options that are compiled in. It returns a number or an
+            or else is a vector (its last axis) or a number. Strings, True, False, None, and
+            integers given by keyword are options that are compiled in. It returns a number or an
             array, or a tuple or dict of such.
 
     Returns:
@@ -301,7 +301,7 @@ _ADVICE = {
     "np.linalg": "np.linalg decides by values (pivots, ranks): write the formula out, let "
     "kinetree.forward_dynamics or kinetree.inverse_mass_matrix solve, or do it outside the kernel",
     "range(": "a loop whose number of runs is an array argument is kinetree.repeat(body, state, "
-    "times); pass the number by keyword as a whole number to compile it in",
+    "times); pass the number by keyword as an integer to compile it in",
     "while ": "a loop until something holds is kinetree.repeat(body, state, times) with enough "
     "runs and kinetree.select(condition, new, old) in its body",
     "math.": "write np.sin for math.sin, and so on",

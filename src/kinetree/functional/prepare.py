@@ -268,7 +268,7 @@ def _run_plainly(function, call, model, arrays):
     apply(function, call, model, arrays)
 
 
-# --- Refuse what is singular in every configuration, as the public functions do ------------------
+# --- Reject what is singular in every configuration, as the public functions do ------------------
 # Before it is compiled, as far as that is known; what depends on parameters, when the code runs.
 
 

@@ -130,7 +130,7 @@ class Group:
 
 
 def with_group(wrt, name, group):
-    """``wrt`` with a group of names in the place of one."""
+    """``wrt`` with a group of names in place of one."""
     if isinstance(wrt, (tuple, list)):
         return tuple(Group(group) if w == name else w for w in wrt)
     return Group(group) if wrt == name else wrt

@@ -54,7 +54,7 @@ class Identification:
 
     @property
     def identifiable(self) -> Array:
-        """For every single parameter of ``base.names``, whether it has a value of its own."""
+        """For every single parameter of ``base.names``, whether it has its own value."""
         return self.base.identifiable
 
     def __getitem__(self, name):

@@ -1,6 +1,6 @@
 """The equations of a set of tasks on one model, as compiled kernels.
 
-Errors are measured in units of their own: angles in radians, lengths in multiples of a length that
+Errors are measured in their own units: angles in radians, lengths in multiples of a length that
 the mechanism itself has, so that one damping suits both. Step by step the iteration solves
 
     minimise |J dq - e|² + mu |dq|²   over the joints that no limit holds back,

@@ -343,7 +343,7 @@ def _state(problem, limits, q, target, wide):
     """The state, position variables that a limit holds back, and velocities that are free.
 
     Multipliers of the loops are those that leave the least of the gradient; what a limit holds
-    back has none of its own, so they are found twice.
+    back has no separate one, so they are found twice.
     """
     e, J, _ = problem.run("equations", q, target, wide=wide)
     m = problem.task_rows

@@ -121,7 +121,7 @@ def inverse_kinematics(
         frame: name of a frame or body; or a list of tasks, such as ``PoseTask("tool", target)``,
             ``CenterOfMassTask(point)`` and ``PostureTask(q)``.
         target: where the frame should be: poses (..., 4, 4), or positions (..., 3) [m]. None when
-            tasks are given, which have targets of their own.
+            tasks are given, which have their own targets.
         q0: where to begin, (..., nq); neutral by default. Limits that it exceeds move it.
         joints: names of the joints and groups that may move, the others stay as in ``q0``; all by
             default.
@@ -140,7 +140,7 @@ def inverse_kinematics(
     tasks, posture = _tasks(frame, target)
     for name, value in (("restarts", restarts), ("iterations", iterations)):
         if not isinstance(value, (int, np.integer)) or value < (name == "iterations"):
-            raise ShapeError(f"{name} must be a whole number, not negative; got {value!r}")
+            raise ShapeError(f"{name} must be an integer, not negative; got {value!r}")
     if not 0 < tolerance < np.inf:
         raise ShapeError(f"tolerance must be a positive number, got {tolerance!r}")
     problem = Problem.of(model, tasks, joints)
@@ -179,7 +179,7 @@ def _tasks(frame, target):
             f"{type(frame).__name__}"
         )
     if target is not None:
-        raise TypeError("tasks have targets of their own: leave the argument 'target' out")
+        raise TypeError("tasks have their own targets: leave the argument 'target' out")
     postures = [task for task in frame if isinstance(task, PostureTask)]
     tasks = tuple(task for task in frame if not isinstance(task, PostureTask))
     for task in tasks:

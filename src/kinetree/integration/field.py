@@ -92,7 +92,7 @@ class Field:
 
 @dataclass(frozen=True)
 class FieldAround:
-    """A field with constraints of its own: all but the accelerations are those of ``field``."""
+    """A field with additional constraints: all but the accelerations are those of ``field``."""
 
     field: Any
 

@@ -32,7 +32,7 @@ class Stepped(NamedTuple):
         q, qd: state at the end.
         work: of all joint forces during the step [J].
         error: estimated errors of local coordinates and velocities, where the method has them.
-        stages: rates, where the method has an interpolant of its own.
+        stages: rates, where the method has its own interpolant.
         defect: size of the last correction, relative, of methods that solve an equation.
         checks: of a step of methods for mechanisms with constraints, (..., 6).
     """

@@ -270,8 +270,8 @@ class AbstractJoint(ABC):
     def parameters(self) -> tuple:
         """Numbers that code for every robot reads where it runs, instead of being made for them.
 
-        None by default: joints of a class with other fields are then another kind, with code of
-        its own. A class that names some takes others, traced ones too, in ``with_parameters``.
+        None by default: joints of a class with other fields are then another kind, with its
+        own code. A class that names some takes others, traced ones too, in ``with_parameters``.
         """
         return ()
 

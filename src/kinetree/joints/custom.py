@@ -83,7 +83,7 @@ class CustomJoint(AbstractJoint):
                     return q
         raise JointError(
             "coordinates of the custom joint were not found in 100 steps from its neutral "
-            "position; write a class with a method coordinates(X) of its own"
+            "position; write a class with its own method coordinates(X)"
         )
 
     def _velocity(self, q, qd):

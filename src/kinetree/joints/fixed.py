@@ -48,7 +48,7 @@ class Fixed(AbstractJoint):
 
 @dataclass(frozen=True)
 class Following(Fixed):
-    """The place of a joint that has no variables of its own, as another leads it.
+    """The place of a joint that has no independent variables, as another leads it.
 
     It stands in ``model.joint`` of a model with couplings and has no motion to compute: that is up
     to the joint itself, in ``model.uncoupled``.

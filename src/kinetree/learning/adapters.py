@@ -131,11 +131,11 @@ def sb3_env(env: Environment) -> Any:
             return [getattr(env, attr_name, None) for _ in self._get_indices(indices)]
 
         def set_attr(self, attr_name, value, indices=None):
-            """Refused: change arrays of ``env.arguments`` or ``env.state`` instead."""
+            """Rejected: change arrays of ``env.arguments`` or ``env.state`` instead."""
             raise AttributeError(f"set {attr_name} in env.arguments or env.state instead")
 
         def env_method(self, method_name, *args, indices=None, **kwargs):
-            """Refused: worlds have no methods of their own."""
+            """Rejected: worlds have no separate methods."""
             raise AttributeError(f"worlds of an Environment have no method {method_name}")
 
         def env_is_wrapped(self, wrapper_class, indices=None):

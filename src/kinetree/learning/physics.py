@@ -87,7 +87,7 @@ def _require_plain(setup: Setup, servos):
     memory = stateful_forces(setup.forces) or (servos is not None and servos.states)
     if memory:
         raise ModelError(
-            f"Environment: forces or actuators of model {model.name!r} have states of their own, "
+            f"Environment: forces or actuators of model {model.name!r} have their own states, "
             f"which an episode would have to begin with: use law='hunt_crossley' or 'linear' with "
             f"Regularized friction, and an act= kernel of joint forces"
         )

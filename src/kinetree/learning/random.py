@@ -29,7 +29,7 @@ def words(seed: int) -> np.ndarray:
 
 
 def _split(x):
-    """Low and high word of a whole number below 2²⁴."""
+    """Low and high word of an integer below 2²⁴."""
     high = np.floor(x * (1 / WORD))
     return x - WORD * high, high
 

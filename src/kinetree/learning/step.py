@@ -99,7 +99,7 @@ class ControlStep:
         final = select(fine, final, 0.0)
 
         def begin(now):
-            again = draws._replace(counter=now[0]["tick"])  # so that nothing is drawn in vain
+            again = draws._replace(counter=now[0]["tick"])  # so that no draw is wasted
             state = self.begun(arguments, again)
             return _aligned(now[0], state), self.observed(state, arguments, again)
 

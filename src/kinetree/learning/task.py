@@ -58,7 +58,7 @@ def _shape_error(role, step, what, result):
 
 
 def tried(step, numbers) -> int:
-    """Call every kernel once on numbers: for shapes, and for errors of its own.
+    """Call every kernel once on numbers: for shapes, and for its own errors.
 
     Args:
         step: the ``ControlStep``, whose ``shapes`` are filled in.

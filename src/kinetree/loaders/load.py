@@ -115,7 +115,7 @@ def read_json(source, report, folders, options) -> Model:
 
 
 def _whole(digits):
-    """A whole number, as a float where it has more digits than any of a model."""
+    """An integer, as a float where it has more digits than any of a model."""
     return int(digits) if len(digits) < 20 else float(digits)
 
 
@@ -264,7 +264,7 @@ def _read(source, path, folders, format, options) -> Loaded:
 
 
 def _note_srdf_beside(path, report):
-    """A notice of a file with the semantics of the robot that was not asked for."""
+    """A notice of a file with the semantics of the robot that was not requested."""
     beside = Path(path).with_suffix(".srdf")
     if beside != Path(path) and beside.is_file():
         why = f"this SRDF file lies beside and is not read; load(..., srdf={str(beside)!r}) does"

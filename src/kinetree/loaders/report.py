@@ -94,7 +94,7 @@ class Report:
         return "motion" if known else self.effects.get(root, "motion")
 
     def in_order(self) -> tuple[Notice, ...]:
-        """The notices, what changes motion first, each kind as it stands in the file."""
+        """The notices, what changes motion first, each kind in the order of the file."""
 
         def key(notice):
             return EFFECTS.index(notice.effect), notice.file != self.path, notice.line or 0

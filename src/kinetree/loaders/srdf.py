@@ -62,7 +62,7 @@ class Semantics:
     world: str = "world"
     """Name of the world."""
     passive: dict[str, Node] = field(default_factory=dict)
-    """Names of joints without actuators, with the node that says so."""
+    """Names of joints without actuators, with the node that declares them."""
 
 
 def read_srdf(

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", r
 def parse(source: bytes, path: str):
     """The root element of an XML file; elements have a ``sourceline``.
 
-    Document types are refused, and with them every entity. Nesting is limited to 256, the number
+    Document types are rejected, and with them every entity. Nesting is limited to 256, the number
     of elements and the size of the file by ``LIMIT_ELEMENTS`` and ``LIMIT_BYTES``.
     """
     if len(source) > LIMIT_BYTES:
@@ -73,7 +73,7 @@ def _parse(source, path, parser=None):
             if count == 0 and element.getroottree().docinfo.doctype:
                 raise LoadError(
                     f"{path}:1: the file has a document type, <!DOCTYPE ...>, which can define "
-                    f"entities and is refused; remove it"
+                    f"entities and is rejected; remove it"
                 )
             count += 1 + len(element.attrib)
             if len(element.attrib) > LIMIT_ATTRIBUTES:

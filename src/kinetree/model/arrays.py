@@ -166,7 +166,7 @@ def _hint(model, a, size, size_name):
         return ": batch axes come first and variables last, so pass its transpose"
     if a.ndim and model.couplings and a.shape[-1] == getattr(model.uncoupled, size_name):
         back = "model.reduce(q)" if size_name == "nq" else "model.reduce_velocity(qd)"
-        return f": joints that follow others have no variable of their own, {back} leaves them out"
+        return f": joints that follow others have no independent variable, {back} leaves them out"
     if a.ndim and model.nq != model.nv and a.shape[-1] in (model.nq, model.nv):
         other = "nv" if size_name == "nq" else "nq"
         return (

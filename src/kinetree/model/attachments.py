@@ -81,7 +81,7 @@ class Attachments:
             collision: whether it can touch others.
             color: red, green, blue and opacity, each from 0 to 1.
             surface: its friction and so on, and which others it touches.
-            link: name of the part of the body that it belongs to, if that has one of its own.
+            link: name of the part of the body that it belongs to, if that has a name.
         """
         color = color if color is None else as_floats(color, "color")
         looks = (name, visual, collision, color, surface, link)

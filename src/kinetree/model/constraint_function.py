@@ -59,7 +59,7 @@ class ConstraintFunction:
         for role in _TAKEN:
             self._parameters(role)
         if not isinstance(self.rows, (int, np.integer)) or self.rows < 1:
-            raise ModelError(f"{what}: rows must be a whole number from 1, got {self.rows!r}")
+            raise ModelError(f"{what}: rows must be an integer from 1, got {self.rows!r}")
         if isinstance(self.unit, (list, tuple)):
             object.__setattr__(self, "unit", tuple(self.unit))
         if len(self.units) != self.rows or not set(self.units) <= set(UNITS):

@@ -26,7 +26,7 @@ class Coupling:
     law is a ``function`` of the positions of the leaders, written with ``kinetree.spatial.ops`` and
     without an ``if`` on a value; its derivatives are found by themselves.
 
-    The joint that follows has no variable of its own in the model: ``q`` holds those that follow
+    The joint that follows has no independent variable in the model: ``q`` holds those that follow
     nothing, and ``model.expand(q)`` the positions of all joints.
 
     Attributes:
@@ -170,7 +170,7 @@ def as_numbers(given, what):
 
 
 def exact(x):
-    """A whole number as such: zeros and ones are structure."""
+    """An integer as such: zeros and ones are structure."""
     return int(x) if float(x).is_integer() else x
 
 

@@ -6,7 +6,7 @@
 The decorator says which shape the result has, which algorithms give it and what they need of a
 model. Everything else follows from the signature: arrays without a default are inputs of the
 compiled code, arrays that may be None are inputs when they are given, and whatever is not an array
-is an option that is compiled in. A function that names no algorithm is the text of its own.
+is an option that is compiled in. A function that names no algorithm is itself the algorithm.
 
 This is the only place that builds a kernel for a model. ``Model.kernels`` keeps those of quantities
 by name and options, and ``kept`` everything else that belongs to a model. Batches, arrays of other
@@ -56,7 +56,7 @@ class Array:
     """An array argument."""
 
     shape: tuple
-    """Shape of one sample: whole numbers, names of attributes of the model, or functions of the
+    """Shape of one sample: integers, names of attributes of the model, or functions of the
     model and the options."""
     check: Callable[[Any, Any, str], Any] | None = None
     """Takes the model, the array and its name, and raises for numbers that make no sense; None
@@ -508,7 +508,7 @@ def kept(model, key, make) -> Any:
 
 
 def require_tree(model, function):
-    """Raise LoopError when the model has loops, or constraints of its own."""
+    """Raise LoopError when the model has loops, or its own constraints."""
     if model.is_constrained:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose "

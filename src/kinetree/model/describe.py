@@ -37,7 +37,7 @@ def summary(model) -> str:
             lines.append(f"{'springs' if what == 'stiffness' else what} in {', '.join(joints)}")
     driven = joints_with(model, "active_predecessor", "active_successor")
     if driven:
-        lines.append(f"drives with wrenches of their own in {', '.join(driven)}")
+        lines.append(f"drives with their own wrenches in {', '.join(driven)}")
     lines += [f"tendon {t.name}: {tendon_text(model, t)}" for t in model.tendons]
     if model.gravity_compensation:
         carried = [
@@ -71,7 +71,7 @@ def contact_text(model) -> str:
 
 
 def follower_texts(model) -> dict[int, str]:
-    """What the joints without freedoms of their own follow, by number of the joint.
+    """What the joints without independent freedoms follow, by number of the joint.
 
     Such as ``follows elbow × -1 + 0.1``, or ``held at 0.1``.
     """

@@ -232,7 +232,7 @@ class Assembly:
         """Add ``other`` with its base ``at`` the frame ``on``; numbers of its bodies, base first.
 
         Args:
-            other: a model without constraints of its own.
+            other: a model without separate constraints.
             on: a frame of what is there.
             at: from this frame to the base of ``other``.
             prefix: put before every name of ``other``.
@@ -357,7 +357,7 @@ def _joint_postures(model, other, prefix, actuators):
 
 @names_itself
 def extract(model: Model, body: str) -> Model:
-    """A body with everything beyond it, as a model of its own; the parent becomes the base.
+    """A body with everything beyond it, as its own model; the parent becomes the base.
 
     Base coordinates are then those of the parent body, gravity included: it is as if the parent
     stood still and level. A loop or coupling that leads out of the subtree has no place here and is

@@ -104,7 +104,7 @@ def with_leaders(model, joints):
 
 
 def require_leader(model, i, purpose):
-    """Raise ModelError for a joint ``i`` that follows others: it has no variables of its own.
+    """Raise ModelError for a joint ``i`` that follows others: it has no independent variables.
 
     ``purpose`` ends a sentence about the joint: ``"be prescribed"``.
     """
@@ -117,7 +117,7 @@ def require_leader(model, i, purpose):
                 follows, remedy = "is held", "leave it out"
             raise ModelError(
                 f"joint {joint} of model {model.name!r} {follows} by coupling {c.name!r}, so it "
-                f"has no variables of its own and cannot {purpose}: {remedy}, or remove the "
+                f"has no independent variables and cannot {purpose}: {remedy}, or remove the "
                 f"coupling"
             )
 

@@ -190,8 +190,8 @@ class Geometry(Part):
         collision: whether it can touch others.
         color: red, green, blue and opacity, each from 0 to 1, if known.
         surface: friction and so on where it touches others; None: as a scene has it, of all kinds.
-        link: name of the link that it belongs to, where that is a part of the body with a name of
-            its own, such as a foot on a fixed joint; empty: the body.
+        link: name of the link that it belongs to, where that is a named part of the body,
+            such as a foot on a fixed joint; empty: the body.
     """
 
     body: int

@@ -26,12 +26,12 @@ def random_configuration(model, rng=None, count=None):
         rng = np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise ShapeError(
-            f"rng must be a NumPy random generator or a seed, a whole number that is not negative; "
+            f"rng must be a NumPy random generator or a seed, an integer that is not negative; "
             f"got {rng!r}"
         ) from error
     if count is not None:
         if not isinstance(count, (int, np.integer)) or count < 0:
-            raise ShapeError(f"count must be a whole number that is not negative, got {count!r}")
+            raise ShapeError(f"count must be an integer that is not negative, got {count!r}")
         joints = zip(model.joint[1:], model.travel[1:], strict=True)
         parts = [np.zeros((count, 0)), *(_draw_many(*joint, rng, count) for joint in joints)]
         return np.concatenate(parts, axis=-1)

@@ -221,7 +221,7 @@ class MechanismGraph(Attachments):
             tree_joints: names of the joints of the spanning tree; by default a tree in which
                 joints that are driven, sprung, damped or limited have variables where possible,
                 and bodies are as few joints away from the base as that allows.
-            strict: refuse physically impossible inertias instead of warning about them.
+            strict: reject physically impossible inertias instead of warning about them.
         """
         tree = self.spanning_tree(tree_joints)
         described, forward = self.body_names, tree.forward

@@ -68,7 +68,7 @@ class Model:
         gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
         name: what to call the mechanism.
         base_name: what to call the fixed base.
-        strict: refuse physically impossible inertias instead of warning about them.
+        strict: reject physically impossible inertias instead of warning about them.
         tendons: springs, dampers and limits over several joints.
         gravity_compensation: forces that carry the weight of bodies.
         sensors: what the mechanism measures of itself.
@@ -222,7 +222,7 @@ class Model:
     def timeless(self) -> "Model":
         """The model on which ``at`` was called, whose compiled code takes the instant; or itself.
 
-        Where joints, too, move with time, every instant has a model and code of its own.
+        Where joints, too, move with time, every instant has its own model and code.
         """
         return self
 
@@ -264,7 +264,7 @@ class Model:
     def travel(self) -> tuple:
         """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
 
-        Joints that follow others have none of their own here.
+        Joints that follow others have no separate entry here.
         """
         return travel(self)
 

@@ -1,7 +1,7 @@
 """Files of triangles from strangers, read through trimesh: the only place where meshes are opened.
 
 trimesh gets bytes, a format from a list and nothing to find other files with, so that no file leads
-to another, and no archive is unpacked. What is large, or unfolds into something large, is refused
+to another, and no archive is unpacked. What is large, or unfolds into something large, is rejected
 before it is parsed: a file may claim triangles that it does not hold, or repeat what it holds.
 """
 
@@ -218,7 +218,7 @@ def _dae(data):
 
 
 def _look_through(data):
-    """Refuse XML that defines entities, is nested deeply or has very many elements."""
+    """Reject XML that defines entities, is nested deeply or has very many elements."""
     parser, depth, count = expat.ParserCreate(), 0, 0
 
     def doctype(*_):

@@ -326,7 +326,7 @@ def check_surface(surface, what):
     for name, x in vars(surface).items():
         if name in ("condim", "priority", "contype", "conaffinity"):
             if not isinstance(x, (int, np.integer)) or isinstance(x, bool):
-                raise ModelError(f"{name} of the {what} must be a whole number, got {x!r}")
+                raise ModelError(f"{name} of the {what} must be an integer, got {x!r}")
         elif name == "velocity":
             _check_numbers(x, f"velocity of the {what}")
             if len(x) != 3:

@@ -302,7 +302,7 @@ _MARKS = "oxs^d+v*"
 def eigenvalues(
     *systems: Any, names: Sequence[str] | None = None, discrete: bool = False
 ) -> "Figure":
-    """Eigenvalues of linear models, each with a mark of its own.
+    """Eigenvalues of linear models, each with its own mark.
 
     What is stable is on white, what is not on grey.
 

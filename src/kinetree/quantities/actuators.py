@@ -118,7 +118,7 @@ def _check(model, given):
         if s.inertia is not None and given["f_ext"] is not None:
             raise ModelError(
                 f"{what} is between bodies that were merged, and which of them f_ext acts on is "
-                f"not known: load the file with lump=False, so that each is a body of its own"
+                f"not known: load the file with lump=False, so that each is a separate body"
             )
         if model.constraints:
             raise ModelError(

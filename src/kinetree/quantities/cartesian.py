@@ -177,8 +177,7 @@ def _chosen_rows(model, rows):
     some, count = np.asarray(rows), 6 * model.body_count
     if some.ndim != 1 or some.dtype.kind not in "iu" or np.any((some < 0) | (some >= count)):
         raise ShapeError(
-            f"rows must be whole numbers, (k,), from 0 to 6 body_count - 1 = {count - 1}; got "
-            f"{rows!r}"
+            f"rows must be integers, (k,), from 0 to 6 body_count - 1 = {count - 1}; got {rows!r}"
         )
     return some
 

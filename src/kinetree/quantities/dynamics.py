@@ -131,8 +131,8 @@ def forward_dynamics(
         qd: joint velocities [m/s, rad/s], (..., nv).
         tau: joint forces [N, N·m], (..., nv): those of the actuators plus ``passive_force``.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
-        method: ``"aba"``, the articulated-body algorithm, for joints that all have variables of
-            their own; ``"crba"``, inertia matrix and sparse factorisation; ``"implicit"``, inertia
+        method: ``"aba"``, the articulated-body algorithm, for joints that all have independent
+            variables; ``"crba"``, inertia matrix and sparse factorisation; ``"implicit"``, inertia
             matrix and constraints of loops, with ranks decided for every sample; ``"maximal"``, all
             bodies and all joint constraints at once, couplings among them. By default the quickest:
             compiled code, for loops by an order of elimination chosen for the model, and

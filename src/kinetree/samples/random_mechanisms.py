@@ -1,7 +1,7 @@
 """Random mechanisms of any size: trees, with regular ones for benchmarks, and closed loops.
 
-A loop is closed by construction: the tree stands at a random configuration, the loop joint at one
-of its own, and the joint's place on the successor follows from both. Velocities are projected onto
+A loop is closed by construction: the tree stands at a random configuration, the loop joint at
+another, and the joint's place on the successor follows from both. Velocities are projected onto
 those that the loops allow. Draws that cannot move, or are near a singularity, are thrown away.
 """
 

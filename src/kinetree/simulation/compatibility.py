@@ -344,12 +344,12 @@ CONFLICTS = tuple(
             "function", TraceError,
         ),
         (
-            SMOOTH_ROLLOUT, EXACT_FRICTION, "joints come to rest at times of their own, and steps "
+            SMOOTH_ROLLOUT, EXACT_FRICTION, "joints come to rest at their own times, and steps "
             "of a rollout are equal", "use `friction='smooth'`, or `kinetree.simulate`",
             UnknownNameError,
         ),
         (
-            SMOOTH_ROLLOUT, RIGID_LIMITS, "joints reach their stops at times of their own, and "
+            SMOOTH_ROLLOUT, RIGID_LIMITS, "joints reach their stops at their own times, and "
             "steps of a rollout are equal", "use `limits='stiff'`, or `kinetree.simulate`",
             UnknownNameError,
         ),

@@ -49,7 +49,7 @@ class Constant:
 
 
 class Sampled:
-    """A controller that is called at a rate of its own, its forces held in between.
+    """A controller that is called at its own rate, its forces held in between.
 
     Simulation steps end at its instants, so that the rate need not fit the step.
 

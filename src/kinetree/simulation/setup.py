@@ -5,7 +5,7 @@
 - The constraint keeps loops: ``Projection``, ``Charts``, ``Baumgarte``, ``GeneralizedAlpha``.
 - Contact adds forces, or takes steps itself.
 
-Each is a value of its own. ``compatibility`` has the table of those that do not go together.
+Each is a separate value. ``compatibility`` has the table of those that do not go together.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def simulate(
             default.
         controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); called at
             the start of every interval, held until its end. Also ``kt.Sampled``, which is called
-            at a rate of its own, and ``kt.Recorded``.
+            at its own rate, and ``kt.Recorded``.
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
             the model's actuators, (..., n), called as a controller is; n numbers; or a ``Posture``
             of the model or its name, whose controls and activations are taken. Servos act on the
@@ -131,8 +131,8 @@ def simulate(
         own: Any = of_world()
         if own.give is not None:
             raise ModelError(
-                f"simulate takes one world, and these worlds {own.model.name!r} have numbers of "
-                f"their own: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
+                f"simulate takes one world, and these worlds {own.model.name!r} have their own "
+                f"numbers: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
             )
         model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
         dt, contact = own.timestep if dt is None else dt, contact or own.contact
@@ -160,7 +160,7 @@ def simulate(
             check_rates(prescription, model, clock.start, clock.end, clock.dt)
             if events:  # whose actions might move prescribed joints
                 hooks = (*hooks, require_untouched(prescription, model))
-        if limits is not None and setup.effects.limits is None:  # rigid stops refuse it
+        if limits is not None and setup.effects.limits is None:  # rigid stops reject it
             warn_outside(model, q)
         warn_of_ground(model, contact, setup.forces)
         setup = suited(setup, integrator, q, clock.dt)
@@ -225,7 +225,7 @@ def _clock(t0, duration, dt, store_every):
     t0, dt = as_seconds(t0, "t0"), as_seconds(dt, "dt", least=0.0)
     duration = as_seconds(duration, "duration", least=-np.finfo(float).tiny)
     if store_every not in range(1, 2**62):
-        raise ShapeError(f"store_every must be a whole number of steps, got {store_every!r}")
+        raise ShapeError(f"store_every must be an integer number of steps, got {store_every!r}")
     return Clock(t0, t0 + duration, dt)
 
 

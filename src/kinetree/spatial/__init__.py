@@ -1,7 +1,7 @@
 """Spatial vector algebra — RBDA chapter 2 and appendix A.
 
-Angular part first. ``X = Plucker(E, r)`` takes coordinates from frame A to frame B. In modules of
-their own: ``planar`` vectors, ``axial_screw`` transforms, ``dense`` matrices, ``lie`` for the
+Angular part first. ``X = Plucker(E, r)`` takes coordinates from frame A to frame B. In separate
+modules: ``planar`` vectors, ``axial_screw`` transforms, ``dense`` matrices, ``lie`` for the
 notation of Lynch & Park, ``dense.swap_vector_order`` for those who put the linear part first.
 """
 

@@ -192,7 +192,7 @@ def as_matrix6(I):
 
 
 def require_motion(v):
-    """Refuse what an inertia cannot act on."""
+    """Reject what an inertia cannot act on."""
     if not isinstance(v, Motion):
         raise SpatialTypeError(
             f"an inertia acts on a Motion, got {type(v).__name__}; accelerations come from forces "
@@ -201,7 +201,7 @@ def require_motion(v):
 
 
 def require_factor(k):
-    """Refuse what cannot scale an inertia."""
+    """Reject what cannot scale an inertia."""
     if isinstance(k, (SpatialVector, Inertia)):
         raise SpatialTypeError(
             f"an inertia times a {type(k).__name__} is not defined by *; write I @ v"

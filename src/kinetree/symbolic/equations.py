@@ -42,7 +42,7 @@ def equations_of_motion(
 
     Args:
         model: the mechanism. Its numbers may be SymPy formulas already; floats are taken for the
-            short decimals they print as. Of its loops, and of constraints of its own, those
+            short decimals they print as. Of its loops, and of its own constraints, those
             equations count that do not follow from others.
         symbols: parameters of the model that are to be symbols: names such as ``"gravity"``,
             ``"mass:<body>"``, ``"center:<body>"``, ``"moments:<body>"``, ``"placement:<joint>"``

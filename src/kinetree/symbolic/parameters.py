@@ -1,4 +1,4 @@
-"""A model with exact numbers, and with symbols in the place of chosen ones.
+"""A model with exact numbers, and with symbols in place of chosen ones.
 
 | name | what becomes a symbol |
 |---|---|

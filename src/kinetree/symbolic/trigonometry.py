@@ -34,7 +34,7 @@ def terms_of(expression, angles):
 def series(expression, angles):
     """Fourier series by monomial: ``{monomial: {(kind, k): number}}``.
 
-    ``kind`` is ``"cos"`` or ``"sin"`` and ``k`` the whole numbers by which the angles are
+    ``kind`` is ``"cos"`` or ``"sin"`` and ``k`` the integers by which the angles are
     multiplied, the first of them that is not zero positive. The constant is ``cos`` of zero.
     """
     sp = sympy()
@@ -235,7 +235,7 @@ class Arranger:
 
 
 def _primitive(expression):
-    """A number, and the rest with whole numbers in front, the first of them positive."""
+    """A number, and the rest with integers in front, the first of them positive."""
     sp = sympy()
     if expression.is_number:
         return expression, sp.S.One

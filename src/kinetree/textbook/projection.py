@@ -122,7 +122,7 @@ def _handles(model, frames):
 def _factored(model, q, frames, rows):
     """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y.
 
-    With loops, ``J G`` and ``Gᵀ H G`` in the place of ``J`` and ``H``.
+    With loops, ``J G`` and ``Gᵀ H G`` in place of ``J`` and ``H``.
     """
     J = handle_jacobian(model, q, frames, rows)
     if model.is_constrained:

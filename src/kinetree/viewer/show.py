@@ -55,7 +55,7 @@ def view(
         port: of the server; by default the first one that is free, from 8080 on.
         host: address to listen at; by default this machine alone can see the page.
         origins: further addresses whose pages may connect, such as ``"https://hub.example.org"``
-            for a proxy; other websites are refused.
+            for a proxy; other websites are rejected.
         open: open a browser, where there is a screen.
 
     Returns:

@@ -37,7 +37,7 @@ class Worlds:
     """Copies of a world that are stepped together, in one call of compiled code, on all threads.
 
     All share one model and the code of its steps; what differs are numbers in tables, the state,
-    and the memory of the solver. ``worlds[k]`` is one of them as a ``World`` of its own. They are
+    and the memory of the solver. ``worlds[k]`` is one of them as a separate ``World``. They are
     the same to the bit as single worlds, whatever the number of threads.
     """
 
@@ -158,7 +158,7 @@ class Worlds:
             tau: joint forces, in the same ways.
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise ShapeError(f"n must be a whole number of steps, got {n!r}")
+            raise ShapeError(f"n must be an integer number of steps, got {n!r}")
         if not self._is_checked:
             self._is_checked = True
             self._steps._warn_inside(self.q[0])
@@ -358,7 +358,7 @@ def _shapes_of(worlds, part):
 def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:
     """``n`` copies of a world with the given numbers; see ``World.batch``."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ShapeError(f"a batch needs a whole number of worlds, got {n!r}")
+        raise ShapeError(f"a batch needs an integer number of worlds, got {n!r}")
     columns = {what: _columns(world, what, x, n) for what, x in given.items() if x is not None}
     checked, world = world._whole.steps.checked, world.copy()  # the original goes its own way
     _changed(world, columns, 0)  # names what cannot be changed

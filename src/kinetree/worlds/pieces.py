@@ -272,7 +272,7 @@ def _is_free(model):
 
 
 def on_base(model: Model, name: str, fixed: bool | None) -> Model:
-    """The model on a fixed base, or on a free joint, if ``fixed`` says so."""
+    """The model on a fixed base, or on a free joint, depending on ``fixed``."""
     if fixed is None or fixed is not _is_free(model):
         return model
     if fixed:

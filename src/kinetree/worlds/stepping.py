@@ -50,7 +50,7 @@ class Steps:
         return self.new_engine()
 
     def new_engine(self, own: bool = False) -> Engine:
-        """Another engine, whose code may read tables of its own."""
+        """Another engine, whose code may read its own tables."""
         names = ("rest_velocity", "correction_speed", "conserving")
         settings = {name: getattr(self.contact, name) for name in names}
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))

@@ -249,7 +249,7 @@ class World:
         self._pair(first, second, touch=False, surface=None)
 
     def exclude_overlaps(self, margin: float = 0.0) -> list[tuple[str, str]]:
-        """Let links of one robot that overlap as it stands pass through each other; their names.
+        """Let links of one robot that overlap in this posture pass through each other; their names.
 
         Links of many robot files overlap at a joint or two in every posture, and would be pushed
         apart. Contacts between parts stay as they are.
@@ -276,7 +276,7 @@ class World:
     def contact_pair(
         self, first: str, second: str, *, surface: Surface | None = None, **coefficients: Any
     ) -> None:
-        """Let two parts, bodies, links or shapes touch, with coefficients of their own.
+        """Let two parts, bodies, links or shapes touch, with their own coefficients.
 
         Args:
             first: name of a part, body, link or shape of the world.
@@ -513,7 +513,7 @@ class World:
             tau: joint forces beside them, (nv,), by part as well, or a function ``(t, q, qd)``.
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise ShapeError(f"n must be a whole number of steps, got {n!r}")
+            raise ShapeError(f"n must be an integer number of steps, got {n!r}")
         if self._is_stepping:
             self._require_rest("step it")
         self._is_stepping, steps, h = True, None, self._timestep
@@ -531,7 +531,7 @@ class World:
             self._time += 0.0 if steps is None else steps.taken * h
 
     def _require_rest(self, what):
-        """Refuse what a controller, or another thread, may not do to a world that is stepped."""
+        """Reject what a controller, or another thread, may not do to a world that is stepped."""
         if self._is_stepping:
             raise SimulationError(
                 f"world {self.name!r} is being stepped: controllers and other threads cannot "
@@ -599,7 +599,7 @@ class World:
         self, n: int, *, friction: Any = None, restitution: Any = None, mass: Any = None,
         gains: Any = None, size: Any = None,
     ) -> "Worlds":  # fmt: skip
-        """Copies of the world with numbers of their own, stepped together; nothing is recompiled.
+        """Copies of the world with their own numbers, stepped together; nothing is recompiled.
 
         Args:
             n: how many.

@@ -171,7 +171,7 @@ class _Writer:
                 f"which SDF cannot express; change it with model.replace(inertia=...)"
             )
         if I.mass == 0:
-            self.lost.append(f"body {body.name!r} has no mass, which other programs refuse")
+            self.lost.append(f"body {body.name!r} has no mass, which other programs reject")
         inertial = etree.SubElement(link, "inertial")
         if I.mass != 0:
             _put_pose(inertial, Plucker(np.eye(3), I.center_of_mass))

@@ -9,7 +9,7 @@ A handle is a place on a body where joints can still be attached — (7.57)-(7.6
 of handles 1 that it keeps and a set 2 that joints are about to connect to set 3 of ``A34``, which
 keeps set 4. All is in base coordinates, forces of actuators already in the bias accelerations:
 ``T_a tau`` on set 3, ``-T_a tau`` on set 2. Inverse inertias, because handles of one body do not
-move independently: every body needs an invertible inertia of its own. Cannot be traced: the rank of
+move independently: every body needs its own invertible inertia. Cannot be traced: the rank of
 ``Y`` is decided by its eigenvalues.
 """
 

@@ -102,7 +102,7 @@ def solution(
         rank_tolerance: relative size below which constraints count as dependent; None for the
             policy of ``rank``.
         closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
-            is refused; infinite to take any state.
+            is rejected; infinite to take any state.
     """
     c = constraint(model, q, qd, stabilization=stabilization)
     check_constraints_hold(model, c, closure_tolerance)

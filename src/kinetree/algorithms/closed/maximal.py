@@ -203,7 +203,7 @@ def solution(
         rank_tolerance: relative size below which constraints count as dependent; None for the
             policy of ``rank``.
         closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
-            is refused as not assembled; infinite to take any state.
+            is rejected as not assembled; infinite to take any state.
     """
     NB = model.body_count
     require_regular_variables(model, q)

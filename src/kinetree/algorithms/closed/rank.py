@@ -9,7 +9,7 @@ Singular values of ``K`` in units of the loops (``scaling``) are of three kinds:
 A singular value in between means one of two things. The configuration may be close to a singular
 one, and the constraint counts. Or the constraint repeats others up to the digits of a file: the
 axes of a planar linkage that a CAD program wrote with seven digits are parallel to 1e-7 rad, and
-taken at its word the linkage would lock. One configuration cannot decide. So it is decided
+taken literally the linkage would lock. One configuration cannot decide. So it is decided
 once for a model, from configurations all over the manifold of closed loops: constraints that are
 doubtful in all of them are *nearly redundant*. They are left out, with a ``MisalignmentWarning``,
 and the others decide how the mechanism moves. The loops then stay closed up to the misalignment,

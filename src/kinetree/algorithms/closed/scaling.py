@@ -1,4 +1,4 @@
-"""Units in which the constraints of loops are pure numbers: every loop in lengths of its own.
+"""Units in which the constraints of loops are pure numbers: every loop in its own lengths.
 
 Rows of ``K`` are angular velocities [rad/s] or velocities [m/s], and so are its columns. Before
 anything is compared, lengths are measured in units of the loop that they belong to: a linkage drawn
@@ -110,7 +110,7 @@ def _sizes_of_functions(model, columns, length):
 
     Functions have the scale that they were written with: what counts is how far joints move to
     change them. A row that is zero everywhere is left in its own unit. Functions that contradict
-    what a constraint is are refused here, before anything is solved with them.
+    what a constraint is are rejected here, before anything is solved with them.
     """
     rng, usual = np.random.default_rng(5), []
     with np.errstate(all="ignore"):

@@ -191,7 +191,7 @@ class EquationOfMotion(NamedTuple):
         return cls(I.to_matrix().astype(float), p.to_array(), f.to_array())
 
     def acceleration(self):
-        """``qdd`` of the system as it stands."""
+        """``qdd`` of the system without constraints."""
         return _solve_positive(np.asarray(self.H, dtype=float), self.tau - self.C)
 
 

@@ -3,7 +3,7 @@
 - Values become numbers: ``("t3", "i", 5)`` is the sixth number of the value in a row.
 - ``t[p] = t[p] + x`` becomes a store that adds ``x``.
 - Stores that no load sees are dropped, to a fixpoint.
-- Each block becomes a ``Program`` of its own, whose numbering depends on what it computes alone, so
+- Each block becomes a separate ``Program``, whose numbering depends on what it computes alone, so
   that a kind has the same code whatever was recorded with it.
 """
 
@@ -117,7 +117,7 @@ class _Flat:
         return None if outline.first or kind is not ANY else False
 
     def _check_outline(self):
-        """Refuse a kind that looks at more of other rows than the outline says."""
+        """Reject a kind that looks at more of other rows than the outline says."""
         outline = self.outline_
         for block, case in self.blocks.items():
             known = outline.crossing | (outline.exposed if len(block.rows) > 1 else frozenset())
@@ -338,7 +338,7 @@ class _Flat:
         return case.program(name)
 
     def _check_reload(self, block, place, origin, name):
-        """Refuse a value of another block, unless what it depends on is as it was."""
+        """Reject a value of another block, unless what it depends on is as it was."""
         depth = len(origin.scope)
         kinds = [r.kind for r in origin.rows], [r.kind for r in block.rows[: len(origin.rows)]]
         if origin.scope != block.scope[:depth] or kinds[0] != kinds[1]:

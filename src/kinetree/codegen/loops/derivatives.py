@@ -335,7 +335,7 @@ class _Gradients(_Derived):
 
 
 def _check_history(program):
-    """Refuse a program in which a row changes after it has been read."""
+    """Reject a program in which a row changes after it has been read."""
     if program.by_values or not all(
         isinstance(r, (Walk, Code, Clear)) for r, _ in regions(program.body)
     ):

@@ -8,7 +8,7 @@ what follows reads the tables.
 
 Inputs are numbered by their block while recording lasts, ``v@i.parent#12``, so that a value can be
 traced back to where it was loaded: a value that is used in another block is computed there again,
-if everything that it depends on can be loaded again, and refused otherwise.
+if everything that it depends on can be loaded again, and rejected otherwise.
 
 A kind of joint is recorded and compiled by itself, whatever other kinds a robot has. But a free
 joint, which hangs on the base, never shows that children add to ``IA`` of their parents, so that it
@@ -329,7 +329,7 @@ class Recorder:
         self.block.appends.append(Append(name, {c: row.path for c, row in columns.items()}))
 
     def _condition(self, get):
-        """A block of its own in which a condition is looked up."""
+        """A separate block in which a condition is looked up."""
         self._close()
         block = self.block
         block.conditions["holds@"] = get()

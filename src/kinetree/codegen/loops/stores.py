@@ -60,7 +60,7 @@ class Stores:
         return self.kinds.get(place.paths[0], ANY)
 
     def program(self, name: str) -> Program:
-        """The case, in a graph of its own."""
+        """The case, in its own graph."""
         graph, roots = canonical(self.graph, self.roots())
         n = len(self.stores) + len(self.conditions)
         outputs = [Argument(output_name(p), ()) for p in self.stores]
@@ -168,7 +168,7 @@ def copy_of(graph: Graph) -> Graph:
 
 
 def canonical(graph: Graph, roots: list[int]) -> tuple[Graph, list[int]]:
-    """The nodes behind roots in a graph of their own, inputs under their names without numbers.
+    """The nodes behind roots in their own graph, inputs under their names without numbers.
 
     Operations keep their order; those on constants alone, which other cases may have computed
     before, come where they are needed first. So the same case has the same graph, whatever was

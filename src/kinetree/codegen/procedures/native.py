@@ -42,7 +42,7 @@ class Procedure:
     Attributes:
         function: as Python has it.
         name: its name.
-        inline: whether it is always or never put in the place of a call; None leaves it to LLVM.
+        inline: whether it is always or never put in place of a call; None leaves it to LLVM.
     """
 
     def __init__(self, function, inline=None):
@@ -368,7 +368,7 @@ def procedure(function: Any = None, *, inline: bool | None = None) -> Any:
 
     Args:
         function: has types for all arguments and for what it returns.
-        inline: True to put it always in the place of a call, False never; LLVM decides otherwise.
+        inline: True to put it always in place of a call, False never; LLVM decides otherwise.
     """
     if function is None:
         return lambda f: Procedure(f, inline)

@@ -42,7 +42,7 @@ class Number:
 
     @property
     def literal(self):
-        """The whole number that is written here, or None."""
+        """The integer that is written here, or None."""
         return int(self.x) if self.kind == INT and self.x.lstrip("-").isdigit() else None
 
 
@@ -236,7 +236,7 @@ class Text:
         return Small(value.element, value.dims, tuple(numbers))
 
     def limit(self, count):
-        """Refuse what is too long to be unrolled."""
+        """Reject what is too long to be unrolled."""
         if count > MOST:
             raise self.fail(f"{count} operations in one expression on arrays: write a loop")
 
@@ -323,7 +323,7 @@ class Text:
         return Small(found[0].kind, dims, tuple(n.x for n in found))
 
     def arrays(self, *values):
-        """Refuse what is neither a number nor an array."""
+        """Reject what is neither a number nor an array."""
         for x in values:
             if not isinstance(x, Number | Small | Pointed):
                 raise self.fail(f"arithmetic with {what(x)}")

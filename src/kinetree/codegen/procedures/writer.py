@@ -237,7 +237,7 @@ class _Writer(Functions):
         return builtin(self.procedure.find(name)) == "local"
 
     def several_arrays(self, targets, e):
-        """``a, b = local("float", 2, 3)``: a place of its own for each, as for two calls."""
+        """``a, b = local("float", 2, 3)``: its own place for each, as for two calls."""
         element, count, *dims = e.args
         if self.static(count) != len(targets):
             raise self.fail(f"{ast.unparse(e)} for {len(targets)} names")
@@ -386,7 +386,7 @@ class _Module:
         self.known: dict[str, int] = {}
 
     def name(self, procedure):
-        """The function of a procedure; a large one is in a module of its own."""
+        """The function of a procedure; a large one is in its own module."""
         if procedure not in self.names:
             self.names[procedure] = f'@"{procedure.symbol}"'
             kinds = ", ".join(text_of(kind) for _, kind in procedure.arguments)

@@ -148,7 +148,7 @@ class _Writer:
             return False
         if i in self.absorbed:
             return True
-        is_result = i in self.outputs  # has a line of its own anyway
+        is_result = i in self.outputs  # has its own line anyway
         short = is_result or len(value.text) <= self.language.longest
         return short and self.uses[i] == [self.scope.get(i)]
 

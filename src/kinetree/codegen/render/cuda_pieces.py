@@ -2,7 +2,7 @@
 
 A warp has the results of its 32 samples in shared memory before they are written, so that whole
 pieces of rows go to memory at once. Where few warps would fit, results are cut into slices of rows,
-each with a function of its own. What several slices need is computed in each of their functions.
+each with its own function. What several slices need is computed in each of their functions.
 
 Where that is much, functions compute groups of results that belong together instead and leave them
 in a workspace, from which another one writes the slices (``parts``).

@@ -2,8 +2,8 @@
 
 A kernel's ``loop(args, dimensions, steps, status)`` runs over all samples, ``lanes`` at a time.
 Where the data of each sample is contiguous, blocks read and write it in place. Otherwise, and for
-the samples left over at the end, data goes through packed copies; a lane without a sample of its
-own repeats the last one. ``status`` counts vectors in which a check failed.
+the samples left over at the end, data goes through packed copies; a lane without a sample repeats
+the last one. ``status`` counts vectors in which a check failed.
 
 The work is done by one function that all kernels share; a table describes the kernel to it.
 """

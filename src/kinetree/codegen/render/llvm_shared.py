@@ -1,4 +1,4 @@
-"""Functions that kernels share: each is a module of its own and is compiled once per process.
+"""Functions that kernels share: each is a separate module and is compiled once per process.
 
 They are most of what a small kernel needs: the loop over samples, the sines of its joint angles, a
 few functions that processors do not have. A kernel calls them by a symbol that says which function,

@@ -47,16 +47,16 @@ class Kernel:
         make_program: traces the program; called at most once, and not at all on a cache hit.
         reference: computes the result of arrays without compiled code; takes any numbers.
         validate: raises for arrays that make no sense, naming what is wrong.
-        key: what identifies the program before it is traced, or None; or a function that says so.
+        key: what identifies the program before it is traced, or None; or a function for it.
         general_code: makes a kernel of the same inputs and results whose code serves every robot,
             or None where that cannot be had; None for a kernel that has no such code.
 
     Attributes:
         call: the fastest way in; takes the inputs in order.
         lean: the fastest way in for NumPy arrays.
-        samples: that were asked of it, when its code was last chosen.
+        samples: that were requested of it, when its code was last chosen.
         tier, level: of the code chosen then; see ``codegen.tiers``.
-        is_settled: whether specialised code of the highest level was asked for, for good.
+        is_settled: whether specialised code of the highest level was requested, for good.
         task: within which the code was chosen, or None.
     """
 
@@ -212,7 +212,7 @@ class Kernel:
         return self.lean(*arrays)
 
     def on_device(self, dtype, device, samples=0):
-        """The kernel compiled for a CUDA device; so many samples are about to be asked of it."""
+        """The kernel compiled for a CUDA device; so many samples are about to be requested."""
         from kinetree.codegen.runtime.cuda import cuda_kernel  # needs CuPy
 
         self._count()
@@ -241,7 +241,7 @@ class Kernel:
 
     @property
     def is_large(self) -> bool:
-        """Whether the robot has so many bodies that code of its own would take minutes to build."""
+        """Whether the robot has so many bodies that its own code would take minutes to build."""
         data = getattr(self.general_kernel, "data", None)  # none where general code is only called
         return data is not None and data.rows(BODIES).count > _LARGE
 
@@ -271,7 +271,7 @@ class Kernel:
         Args:
             dtype: the precision.
             wide: whether it is for batches.
-            samples: that are about to be asked of it, for ``tiers`` to choose the code.
+            samples: that are about to be requested of it, for ``tiers`` to choose the code.
         """
         found = self._lasting.get((dtype, wide))
         if found is not None:

@@ -199,7 +199,7 @@ _kept = []  # what ufuncs refer to that are not laid out so
 def _keep(ufunc, types, memory):
     """Let a ufunc own the memory that it refers to.
 
-    It has a place for an object of its own, which it releases when it goes; only NumPy's
+    It has a place for its own object, which it releases when it goes; only NumPy's
     ``frompyfunc`` uses it otherwise.
     """
 

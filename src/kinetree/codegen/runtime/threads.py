@@ -29,7 +29,7 @@ def _from_environment():
     if not text:
         return _processors()
     if not text.isdigit() or int(text) < 1:
-        raise ValueError(f"KINETREE_THREADS must be a whole number of at least 1, got {text!r}")
+        raise ValueError(f"KINETREE_THREADS must be an integer of at least 1, got {text!r}")
     return int(text)
 
 
@@ -43,7 +43,7 @@ def _processors():
 def set_threads(count: int) -> None:
     """Use ``count`` threads for large batches; 1 stays on the calling thread."""
     if not isinstance(count, (int, float)) or not 1 <= count < 1e9 or int(count) != count:
-        raise ValueError(f"threads must be a whole number of at least 1, got {count!r}")
+        raise ValueError(f"threads must be an integer of at least 1, got {count!r}")
     _Setting.count = int(count)
 
 
@@ -57,7 +57,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive in a forked proces
 
 
 def on_threads(function, count):
-    """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on a thread of its own."""
+    """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on its own thread."""
     jobs = [_pool(count - 1).submit(function, k) for k in range(1, count)]
     function(0)
     for job in jobs:

@@ -17,7 +17,7 @@ from kinetree.errors import ModelError, SingularError
 from kinetree.model.geometry import HeightField, Plane
 
 BEYOND, APART, OVERLAP, BOUNDED = 0, 1, 2, 3
-"""Status of ``nearest``: farther than asked for, apart, overlap, overlap of which the depth is an
+"""Status of ``nearest``: farther than requested, apart, overlap, overlap of which the depth is an
 upper bound only (round shapes of nearly one size around one centre)."""
 _TIGHT = 1e-15  # tolerances of the search, of the square of the distance
 _LOOSE = 1e-8  # where Newton's method takes over

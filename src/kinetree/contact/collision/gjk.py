@@ -16,7 +16,7 @@ from kinetree.contact.collision.support import support
 from kinetree.contact.collision.tables import Shapes
 
 FAR, INSIDE = -1, 4
-"""What ``gjk`` returns besides the corners of the simplex: farther than asked for, or overlap."""
+"""What ``gjk`` returns besides the corners of the simplex: farther than requested, or overlap."""
 _ROUNDS = 100
 _STUCK = 4
 _ROUNDING = 1e-15  # of the size of the simplex

@@ -80,7 +80,7 @@ def allowed(
     shapes: Shapes, j: int, t: int, corners: "float[6, 3]", first: int, normal: "float[3]",
     u: "float[3]",
 ) -> int:  # fmt: skip
-    """Whether a direction away from a triangle is one of its own: 1.
+    """Whether a direction away from a triangle is one of its normals: 1.
 
     0: it belongs to nothing; 2: it came from an edge inside of a surface, and is now the normal.
     """

@@ -113,7 +113,7 @@ _AS_SHAPES = (LEFT_OUT, np.nan, np.nan, np.nan, np.nan, 0, np.nan)
 
 
 def _row(surface, friction, restitution):
-    """Whether, friction (3), restitution, condim and margin of a pair with a surface of its own."""
+    """Whether, friction (3), restitution, condim and margin of a pair with its own surface."""
     if friction is None:
         usual = FRICTION if surface.friction is None else surface.friction
         friction = 0.0 if surface.condim == 1 else usual

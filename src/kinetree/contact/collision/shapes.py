@@ -113,7 +113,7 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
 
 
 def placed_table(*placed) -> Shapes:
-    """A table of a few ``Placed`` shapes, each on a body of its own."""
+    """A table of a few ``Placed`` shapes, each on its own body."""
     n = len(placed)
     geometry = [Geometry(k, p.shape) for k, p in enumerate(placed)]
     shapes = shapes_of(geometry, range(n), [0] * n, _NOTHING)

@@ -1,7 +1,7 @@
 """Support points of convex shapes: farthest along a direction, and the face or edge there.
 
 A sphere is a point and a capsule a segment here, each with a ball around it (``round_of``): their
-cores. Triangles of meshes are shapes -1 and -2 with corners of their own. Points are relative to an
+cores. Triangles of meshes are shapes -1 and -2 with their own corners. Points are relative to an
 origin that the caller chooses near the shapes: far from that of the world nothing is lost.
 """
 

@@ -97,7 +97,7 @@ class Shapes:
 
 @record
 class Special:
-    """Pairs with coefficients of their own or left out.
+    """Pairs with their own coefficients or left out.
 
     Attributes:
         rule: which other pairs may touch: ``ALL`` that the rules of MuJoCo let, of these those

@@ -67,7 +67,7 @@ class Rows(NamedTuple):
         return x[:at].reshape(-1, 3), x[at:]
 
 
-_each_root = np.frompyfunc(sqrt, 1, 1)  # np.sqrt refuses plain numbers among traced ones
+_each_root = np.frompyfunc(sqrt, 1, 1)  # np.sqrt rejects plain numbers among traced ones
 
 
 def _root(x):

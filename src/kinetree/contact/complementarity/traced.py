@@ -46,7 +46,7 @@ def in_kernel(
         A: inverse inertia that the forces meet, (n, n).
         b: motion without them, (n,).
         mu: coefficients of friction of the contacts, (c,), which take the first 3 c rows.
-        iterations: how many at most, and one at least; a whole number, or a value of the kernel.
+        iterations: how many at most, and one at least; an integer, or a value of the kernel.
         warm: forces to start from, (n,); zero by default.
         low: lower bounds of the rows that follow, (n - 3 c,), -inf for none.
         high: upper bounds, inf for none.

@@ -1,6 +1,6 @@
 """Many worlds of one engine in one native call: so many steps of each, worlds over threads.
 
-A thread has an engine of its own, which takes one world after another, see ``many``. So worlds are
+A thread has its own engine, which takes one world after another, see ``many``. So worlds are
 the same to the bit whatever the number of threads. One that fails keeps its last state and is
 flagged.
 """

@@ -62,7 +62,7 @@ class Stepped(NamedTuple):
         q, qd: state.
         work: of all forces [J].
         residuals: of all steps, in the order of ``history.Residuals``.
-        taken: number of steps; less than asked for where flight was left to an integrator.
+        taken: number of steps; less than requested where flight was left to an integrator.
     """
 
     q: Array
@@ -105,7 +105,7 @@ class Engine:
         forces: kernel of ``t, q, qd, inputs`` to joint forces, or None: ``tau`` of ``step`` are
             then its inputs. With couplings, of the variables of all joints.
         resistance: kernel of the same to stiffness and damping of these forces, or None.
-        own: whether its code reads tables of its own, ``numbers``.
+        own: whether its code reads its own tables, ``numbers``.
     """
 
     def __init__(

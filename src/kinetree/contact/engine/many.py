@@ -34,7 +34,7 @@ class Many:
         gains: 1 where worlds have their own;  gain: gains and biases of ``Laws``, in turn.
         shaped: 1 where worlds have their own shapes;  shape: friction, restitution, size, radius,
             thin, box and place of all.
-        bodies: 1 where worlds have their own inertias, 2 where they have all numbers of their own;
+        bodies: 1 where worlds have their own inertias, 2 where they have all their own numbers;
             inertia, body, gravity: as in ``model.general.tables``: body has placement, armature and
             dynamics;  joint: armature, damping and stiffness of the variables.
         every: steps between stored states, 0 for none;  q, v, work: stored states;  force: of the

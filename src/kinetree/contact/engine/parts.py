@@ -13,7 +13,7 @@ from kinetree.contact.newton.problem import Problem, Work
 
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN = -1, -2, -3, -4, -5, -6
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
-of the solver, of contacts are too small, nothing is near and flight was asked for, or something
+of the solver, of contacts are too small, nothing is near and flight was requested, or something
 that slept was hit."""
 
 

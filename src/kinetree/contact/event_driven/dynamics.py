@@ -216,7 +216,7 @@ class PhaseDynamics:
 
 
 def _inverse(W, sizes):
-    """Pseudo-inverses, and whether the matrices have one; rows with ``sizes`` of their own."""
+    """Pseudo-inverses, and whether the matrices have one; rows have their own ``sizes``."""
     if not W.shape[-1]:
         return W, np.ones(W.shape[:-2], dtype=bool)
     unit = 1 / np.sqrt(np.maximum(sizes, 1e-300))

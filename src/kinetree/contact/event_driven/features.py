@@ -4,7 +4,7 @@ The gap of two features is a smooth function of the positions, and so are its ra
 located with. Features also have borders. ``outside`` is how far the point of contact is beyond
 them [m], negative within: a corner slides over the border of a face, an edge past the end of an
 edge, or bodies have turned such that others of their features meet. Forces do not tell of such a
-loss of contact; it is an event of its own.
+loss of contact; it is a separate event.
 
 There are too many pairs of features to follow all of them: those that a step can bring together get
 one of the slots of their pair of shapes, the same as long as they are near.

@@ -1,7 +1,7 @@
 """Potential contacts in closed form: a fixed list of points, to compile into steps and rollouts.
 
 Gap, point and normal of each are formulas in ``q``. Their rates come from the same formulas on
-dual numbers, so that curvature needs no formula of its own: RBDA (11.29), (11.33).
+dual numbers, so that curvature needs no separate formula: RBDA (11.29), (11.33).
 """
 
 import numpy as np

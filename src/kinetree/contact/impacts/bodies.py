@@ -52,7 +52,7 @@ def joint_space_impulse(model, q, name, impulse):
 def velocity_step(model, q, u):
     """``Δqd`` of a mechanism with ``H Δqd = u``, (nv,) — RBDA (11.57).
 
-    Loops answer with impulses of their own. Compression waves, bearings that give
+    Loops answer with their own impulses. Compression waves, bearings that give
     way and the like are not in it: see the caution in RBDA §11.7.
 
     Args:

@@ -1,6 +1,6 @@
 """A mechanism in an impact: ``H Δqd = Jᵀ λ + Kᵀ κ`` with ``K Δqd = 0`` — RBDA (11.57).
 
-Loops answer at once, with impulses ``κ`` of their own. NumPy only.
+Loops respond in the same instant, with their own impulses ``κ``. NumPy only.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from kinetree.quantities import dynamics
 
 VELOCITY_TOLERANCE = 1e-6
 """Velocity error of loops [rad/s, or lengths of the mechanism per second], relative to ``qd``,
-above which a state is refused."""
+above which a state is rejected."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Collision:
     """Names of prescribed joints, whose velocities no impulse changes."""
 
     def __post_init__(self):
-        """Refuse velocities that loops do not allow: the impulse would have to undo them, too."""
+        """Reject velocities that loops do not allow: the impulse would have to undo them, too."""
         if not self.model.is_constrained:
             return
         found, units = constraint(self.model, self.q, self.qd), scaling(self.model)

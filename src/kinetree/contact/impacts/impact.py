@@ -45,7 +45,7 @@ def impact(
     """Velocities after an impact at the contacts that are closed.
 
     Args:
-        model: the mechanism; loops answer with impulses of their own.
+        model: the mechanism; loops answer with their own impulses.
         q: joint positions [m, rad], (nq,).
         qd: joint velocities before [m/s, rad/s], (nv,).
         contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.

@@ -15,7 +15,7 @@ to happen first.
 ``"sequential"``: one point after the other, where the bodies approach fastest, as if those between
 had time to part; until no bodies approach.
 
-In both, points whose impulses do not reach one another are impacts of their own. Coordinates as in
+In both, points whose impulses do not reach one another are separate impacts. Coordinates as in
 ``single``; arrays of velocities are (n, 3), of ``W`` (n, 3, n, 3). NumPy only.
 
 Softer bodies touch in patches (Fig. 11.9). A patch resists spin about its normal with a couple, up

@@ -547,7 +547,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                     change, largest = first_change(problem, work, island)
                     if change < 1.0 or largest < bound:
                         t = min(PAST * change, 1.0)
-                        changes += 1 if t > 1e-4 else 5  # to and fro at the same place
+                        changes += 1 if t > 1e-4 else 5  # back and forth at one place
                         break
                 if t < SHORTEST:
                     stuck = 1

@@ -198,7 +198,7 @@ def lumped(first: Patch, second: Patch) -> Patch:
     if not np.isclose(*ratios, rtol=1e-9, atol=0):
         raise ModelError(
             f"surfaces whose stiffness over damping differ, {ratios[0]:.6g} and {ratios[1]:.6g} "
-            f"1/s, recover at paces of their own and cannot be lumped; use TwoSurfaces"
+            f"1/s, recover at their own paces and cannot be lumped; use TwoSurfaces"
         )
 
     def in_series(x, y):

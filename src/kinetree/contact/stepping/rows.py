@@ -1,6 +1,6 @@
 """Constraints of a mechanism in a step: contacts, ends of travel, dry joint friction, loops.
 
-Every one is a row of ``w = G qd``, three for a contact, with a force of its own. Contacts come
+Every one is a row of ``w = G qd``, three for a contact, with its own force. Contacts come
 first; then, one row each, ends of travel, joints with dry friction, and loops and couplings.
 """
 

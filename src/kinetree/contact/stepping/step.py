@@ -517,7 +517,7 @@ def _bounded(shift, units, left):
 
 
 def _positional(rows):
-    """Rows with a position of their own: contacts and ends of travel, then loops."""
+    """Rows with their own position: contacts and ends of travel, then loops."""
     return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
 
 

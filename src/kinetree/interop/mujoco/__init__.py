@@ -20,7 +20,7 @@ The two libraries differ in this:
     hinge, slide        zero where the file puts it         ref there: q = qpos - qpos0
     free joint          angular, linear in the body         linear in the world, angular in the body
     several joints      a chain with massless bodies        in one body
-    no joint            part of the body that carries it    a body of its own
+    no joint            part of the body that carries it    its own body
     body frame          at the joint                        anywhere; a frame <body>_link, then
     external forces     moment about the base origin,       force at the mass centre, torque, in the
                         force; base coordinates             world: ``xfrc_applied``

@@ -89,7 +89,7 @@ def to_model(model: Model) -> Any:
         return compiled(lambda: library.MjSpec.from_string(text).compile())[0]
     except (ValueError, RuntimeError, library.FatalError, library.UnexpectedError) as error:
         raise InteropError(
-            f"MuJoCo refuses model {model.name!r}: {' '.join(str(error).split())}"
+            f"MuJoCo rejects model {model.name!r}: {' '.join(str(error).split())}"
         ) from None
 
 

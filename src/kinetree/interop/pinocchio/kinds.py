@@ -283,7 +283,7 @@ _READERS = {
 
 
 def _along(pin, letter, unaligned, axis, *parameters):
-    """Pinocchio's joint of a family for an axis; the coordinate axes have joints of their own."""
+    """Pinocchio's joint of a family for an axis; the coordinate axes have their own joints."""
     aligned = index_of(axis)
     if aligned is not None and aligned[1] > 0:
         return getattr(pin, f"JointModel{letter}{'XYZ'[aligned[0]]}")(*parameters)

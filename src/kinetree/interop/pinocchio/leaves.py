@@ -123,7 +123,7 @@ def to_inertia(pin, I):
 
 
 class Follower(NamedTuple):
-    """A joint without variables of its own in Pinocchio's model."""
+    """A joint without independent variables in Pinocchio's model."""
 
     name: str
     leader: str
@@ -179,7 +179,7 @@ def _refuse_helical(model, i):
 
 
 def _hand_over(result, leader, follower, scaling):
-    """Add what the follower has of its own to the leader."""
+    """Add the follower's own properties to the leader."""
     i, j = result.idx_vs[leader], result.idx_vs[follower]
     result.armature[i] += scaling**2 * result.armature[j]
     result.damping[i] += scaling**2 * result.damping[j]

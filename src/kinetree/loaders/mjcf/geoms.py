@@ -76,7 +76,7 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
         if shape is None:
             why = "its shape has no counterpart here, and it is left out"
             if kind in (MESH, SDF):
-                why = "its mesh is not a file of its own, and it is left out"
+                why = "its mesh is not its own file, and it is left out"
             note("geom", name, why, "contact" if collides else "picture")
             continue
         b = bodies[g]

@@ -141,7 +141,7 @@ _WHY_FLAG = {
 }
 _SOFT = (
     "soft contact (solref, solimp, solmix)",
-    ("rigid contact has no such parameters; SoftContact has a stiffness of its own", "contact"),
+    ("rigid contact has no such parameters; SoftContact has its own stiffness", "contact"),
 )
 _WHY_SENSOR = ("kinetree has no such sensor, and it is left out", "control")
 _WHY_DRIVE = ("kinetree does not use it", "control")

@@ -163,7 +163,7 @@ class _Reader:
             body = int(getattr(mj, f"{short}_bodyid")[number])
             X = placement(getattr(mj, f"{short}_pos")[number], getattr(mj, f"{short}_quat")[number])
             if kind == "CAMERA" and mj.cam_mode[number] != 0:
-                raise _UnreadableError("the camera follows something and has no frame of its own")
+                raise _UnreadableError("the camera follows something and has no separate frame")
         else:
             raise _UnreadableError(f"a {kind.lower()} has no frame here")
         place = self.tree.places[body]

@@ -139,7 +139,7 @@ def prepare(source: bytes, path: str, folders, budget=None) -> Source:
 
 
 def _include(result, folders, budget):
-    """Put the content of included files in the place of ``<include>``, until there is none."""
+    """Put the content of included files in place of ``<include>``, until there is none."""
     seen = set()
     while (element := result.root.find(".//include")) is not None:
         path = _resolved(result, element, folders, (element.get("file") or "").replace("\\", "/"))
@@ -166,7 +166,7 @@ def _rename(root):
 
 
 def _fetch(result, folders, budget):
-    """Read meshes and so on; in the text they get names of their own."""
+    """Read meshes and so on; in the text they get their own names."""
     compilers = list(result.root.iter("compiler"))
 
     def setting(name):

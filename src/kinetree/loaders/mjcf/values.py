@@ -97,7 +97,7 @@ def shift(position) -> Plucker:
 
 
 def rotation(quaternion):
-    """``E`` of a quaternion; of whole numbers if it takes axes to axes, so that zeros stay zero."""
+    """``E`` of a quaternion; of integers if it takes axes to axes, so that zeros stay zero."""
     p = np.array(quaternion, dtype=float)
     if p.tolist() == _UPRIGHT:
         return identity3()

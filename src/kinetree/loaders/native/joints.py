@@ -194,7 +194,7 @@ def _check_power(node):
     value = sign * inner.value if isinstance(inner, ast.Constant) else None  # pyright: ignore
     if not isinstance(value, int) or abs(value) > _LARGEST_POWER:
         raise ExpressionError(
-            f"a power in a formula of a variable must be a whole number from -{_LARGEST_POWER} to "
+            f"a power in a formula of a variable must be an integer from -{_LARGEST_POWER} to "
             f"{_LARGEST_POWER}; there is also sqrt"
         )
 

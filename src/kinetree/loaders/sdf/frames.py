@@ -72,7 +72,7 @@ class Frames:
         self._absolute: dict[str, Plucker] = {}
 
     def add(self, key: str, entry: FrameEntry):
-        """Add a frame under a key of its own."""
+        """Add a frame under its own key."""
         if len(self.entries) >= _MOST:
             raise entry.node.error(f"more than {_MOST} links, joints and frames in all")
         if key in self.entries:

@@ -155,7 +155,7 @@ def _whole(node):
     try:
         return int(node.text(), 0)
     except ValueError:
-        raise node.error(f"must be a whole number, got {node.text()!r}") from None
+        raise node.error(f"must be an integer, got {node.text()!r}") from None
 
 
 def _inside(node, *tags):
@@ -171,7 +171,7 @@ def _shape_in(node, folders):
     if not shapes or shapes[0].tag == "empty":
         return None, turn
     if len(shapes) > 1:
-        raise shapes[1].error("a second shape; give each a <visual> or <collision> of its own")
+        raise shapes[1].error("a second shape; give each its own <visual> or <collision>")
     shape = shapes[0]
     if shape.tag == "plane":
         turn = _turn_to(shape)

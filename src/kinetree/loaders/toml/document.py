@@ -62,7 +62,7 @@ class Document:
             raise self.error(path, f"{what}: {error}") from None
 
     def _refuse_slow(self, text):
-        """Refuse what takes tomllib a long time: very many tables, very long keys."""
+        """Reject what takes tomllib a long time: very many tables, very long keys."""
         tables = text.count("\n[") + 1
         if tables > _MOST_TABLES:
             raise LoadError(f"{self.path}:1: {tables} tables; at most {_MOST_TABLES} are read")

@@ -2,7 +2,7 @@
 
 The control of a motor is its force before the reduction. An interface for positions or velocities
 is that of a servo, whose gains are seldom in the file: without them the actuator is a motor, too,
-and a notice says so.
+with a notice.
 """
 
 from typing import Any, NamedTuple

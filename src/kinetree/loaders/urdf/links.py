@@ -118,7 +118,7 @@ def _shape_in(node, folders):
     geometry = node.one("geometry")
     shapes = [] if geometry is None else geometry.all(*_SHAPES)
     if len(shapes) > 1:
-        raise shapes[1].error("a second shape; give each a <visual> or <collision> of its own")
+        raise shapes[1].error("a second shape; give each its own <visual> or <collision>")
     return _SHAPES[shapes[0].tag](shapes[0], folders) if shapes else None
 
 

@@ -56,7 +56,7 @@ def elimination_order(
         ends: predecessor and successor of every joint, tree and loop joints; 0 is the base.
         rows: bodies that each further constraint involves, such as a coupling of joints; these
             come last.
-        links: pairs of bodies with a block of their own, such as one of armature.
+        links: pairs of bodies with their own block, such as one of armature.
     """
     graph = _graph(body_count, ends, rows, links)
     entries = sum(map(len, graph.values())) // 2

@@ -125,7 +125,7 @@ def inverse_dynamics(
             ``"model"`` for the efforts of its limits and actuators.
         f_ext: forces acting on bodies, as in ``kinetree.inverse_dynamics``.
         closure_tolerance: loop error [rad, or parts of the size of the loop] above which the motion
-            is refused.
+            is rejected.
 
     Raises:
         ShapeError: for positions, velocities or accelerations that the loops do not allow.

@@ -118,7 +118,7 @@ def solve(
         loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
         closure: a ``LoopClosure`` of the model, for ``closure``.
         closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
-            is refused.
+            is rejected.
     """
     name = METHODS[0] if method == "auto" else method
     instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows)
@@ -211,7 +211,7 @@ def _checked_rank(model, rank):
     rows = len(rows_of(model))
     if rank not in range(min(rows, model.nv) + 1):
         raise ShapeError(
-            f"rank must be a whole number from 0 to {min(rows, model.nv)}, as model {model.name!r} "
+            f"rank must be an integer from 0 to {min(rows, model.nv)}, as model {model.name!r} "
             f"has {rows} constraints on {model.nv} variables; got {rank!r}"
         )
     return int(rank)

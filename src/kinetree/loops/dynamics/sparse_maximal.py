@@ -9,7 +9,7 @@ good order exists, while the inertia matrix of any spanning tree of a ladder has
 Redundant constraints meet pivots that vanish, and are left out there.
 
 The motion may be given by joint variables, or by the bodies themselves (``solve_bodies``). Then
-every joint has a position error of its own, tree joints too, and all of them need stabilisation.
+every joint has its own position error, tree joints too, and all of them need stabilisation.
 """
 
 from collections.abc import Sequence
@@ -99,7 +99,7 @@ def solve_bodies(
     Args:
         model: the mechanism. Couplings, armature and user-defined constraints, which are about
             joint variables, act on those that positions and velocities of the bodies amount to. If
-            a body has no inertia of its own, all equations are solved at once, in place of one
+            a body has no separate inertia, all equations are solved at once, in place of one
             block after the other.
         X_0: transform from base to body coordinates for every body, entry 0 for the base.
         v: velocity of every body in base coordinates, entry 0 for the base.
@@ -195,7 +195,7 @@ def _constrain(system, node, ends, k):
 
 
 def _spread(I, F):
-    """``I⁻¹ F``; zero where a body has no inertia of its own."""
+    """``I⁻¹ F``; zero where a body has no separate inertia."""
     return np.linalg.lstsq(I, F, rcond=1e-12)[0]
 
 

@@ -133,7 +133,7 @@ def null_space_rate(
 ) -> Array:
     """``dG/dt`` of ``null_space`` while the mechanism moves at ``qd``, (..., nv, p).
 
-    ``dG/dt @ yd`` is ``g``, where no constraint moves with time. Joints that do are refused.
+    ``dG/dt @ yd`` is ``g``, where no constraint moves with time. Joints that do are rejected.
     """
     model = _with_constraints(model, "null_space_rate")
     return allowed_velocity_rate(model, q, qd, independent=independent)
@@ -307,7 +307,7 @@ def require_holonomic(model):
 
 
 def compiled(function, *arguments, **options):
-    """What a kernel returns; where a joint of the user's own cannot be compiled, as it stands."""
+    """What a kernel returns; the function itself where a user's joint cannot be compiled."""
     try:
         return function(*arguments, **options)
     except TraceError:

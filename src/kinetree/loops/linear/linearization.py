@@ -155,7 +155,7 @@ def _assembled(state, chosen, G, A21, A22, B2, turning=None):
 def _by_plan(model, q, qd, tau, f_ext, independent):
     """The linear model by ``tangent_dynamics``, or None where its plan does not fit.
 
-    Names of tree joints have a plan of their own. Other coordinates ``yd = R qd`` follow from those
+    Names of tree joints have their own plan. Other coordinates ``yd = R qd`` follow from those
     ``z`` of the best plan: with ``T = R G``,
 
         dy = T dz     dyd = L dz + T dzd     L = R V + ∂R/∂q .. qd
@@ -229,7 +229,7 @@ class _Requested(NamedTuple):
 
 
 def _requested(model, independent):
-    """What coordinates a caller requests; None for what the general way must refuse."""
+    """What coordinates a caller requests; None for what the general way must reject."""
     if isinstance(independent, str) or independent is None or not are_names(independent):
         return _Requested()
     key = ("named coordinates", tuple(independent))

@@ -14,7 +14,7 @@ from kinetree.loops.state_space.system import ConstraintTerms
 
 
 class Stabilization(NamedTuple):
-    """``0 = gddot + 2 alpha gdot + beta² g`` in the place of ``gddot = 0`` — Spencer (3.8).
+    """``0 = gddot + 2 alpha gdot + beta² g`` in place of ``gddot = 0`` — Spencer (3.8).
 
     Baumgarte's method. ``alpha = beta = 1 / T`` makes errors decay with the time constant T,
     critically damped, as ``kinetree.Baumgarte(T)`` does in a simulation.
@@ -115,7 +115,7 @@ def _solution(system, t, q, v, stabilization):
 
 
 def _check_regular(system, inertia):
-    """Refuse a matrix that is singular up to rounding, in the units of the constraints."""
+    """Reject a matrix that is singular up to rounding, in the units of the constraints."""
     if system.m == 0 or not np.all(np.isfinite(inertia)):
         return  # what is not finite shows in the result
     weights = np.ones(system.m) if system.weights is None else np.asarray(system.weights)

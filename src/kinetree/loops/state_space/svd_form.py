@@ -5,8 +5,8 @@
 with ``G = U [diag(sigma) 0] [V1 V2]ᵀ``. Where ``G`` loses rank the pseudoinverse leaves the lost
 direction alone. The form says how near a singularity is, and whether the pass is benign; it does
 not resolve the singularity. At the singular point itself ``V2`` is an arbitrary part of a larger
-null space, so that the branch on which the motion goes on is decided by rounding: a
-``SingularityWarning`` says so.
+null space, so that the branch on which the motion goes on is decided by rounding,
+with a ``SingularityWarning``.
 """
 
 import warnings
@@ -104,7 +104,7 @@ class SVDForm:
             q: a configuration away from singularities at which independent constraints are
                 counted; by default they are counted all over the manifold of a model, and for
                 other systems where the form is first evaluated, and next to that.
-            rank: their number, if known. One that contradicts the constraints is refused at the
+            rank: their number, if known. One that contradicts the constraints is rejected at the
                 first evaluation.
             threshold: see above.
             damping: see above.
@@ -118,7 +118,7 @@ class SVDForm:
             )
         if rank is not None and rank not in range(min(system.m, system.n) + 1):
             raise ShapeError(
-                f"rank must be a whole number from 0 to {min(system.m, system.n)}, as the system "
+                f"rank must be an integer from 0 to {min(system.m, system.n)}, as the system "
                 f"has {system.m} constraints on {system.n} velocities; got {rank!r}"
             )
         self.system, self.stabilization = system, stabilization
@@ -185,7 +185,7 @@ class SVDForm:
         return self._rank
 
     def _check_rank(self, q):
-        """Refuse a rank that is less than that here, or more than that here and next to here."""
+        """Reject a rank that is less than that here, or more than that here and next to here."""
         least = here = _rank_at(self.system, q)
         if here < self._rank:
             least = max([here, *(_rank_at(self.system, x) for x in _next_to(self.system, q))])

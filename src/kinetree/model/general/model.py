@@ -5,8 +5,8 @@ Texts walk over ``model.outward()`` and ``model.inward()`` and keep what they co
 ``GeneralModel`` a walk yields one row for each kind of body, and what the loop's body does with it
 is recorded as one case: see ``codegen.loops``.
 
-The parent of a body on the base is 0, as it is for one robot, so ``if lam[i] != 0`` works as it
-stands, the base's values fold, and the base needs no row.
+The parent of a body on the base is 0, as it is for one robot, so ``if lam[i] != 0`` works
+unchanged, the base's values fold, and the base needs no row.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
 
 class _PerBody:
-    """What is asked of a body by its index."""
+    """What is requested of a body by its index."""
 
     def __init__(self, get):
         self._get = get
@@ -314,7 +314,7 @@ def _kind(i) -> Kind:
     if i.kind is ANY:
         raise TraceError(
             f"what kind of body {i.path} is cannot be known where the code is made: only body i "
-            f"of a walk and its own parent can be asked for, not the parent's joint or parent"
+            f"of a walk and its own parent can be requested, not the parent's joint or parent"
         )
     return i.kind
 

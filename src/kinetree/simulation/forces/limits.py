@@ -57,7 +57,7 @@ class StiffLimits:
     def of(self, model: Model) -> "StiffLimits | None":
         """The same with the parameters of a model; None for a model without finite limits.
 
-        Followers have stops of their own, which push those that lead.
+        Followers have their own stops, which push those that lead.
         """
         model = model.uncoupled
         lower, upper = position_bounds(model)

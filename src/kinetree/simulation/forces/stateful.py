@@ -1,7 +1,7 @@
-"""Stateful forces: states of their own are integrated along with the motion.
+"""Stateful forces: their own states are integrated along with the motion.
 
 A force with ``force_and_rate``, ``start``, ``settled`` and ``state_size``, such as
-``kt.contact.SoftContact``, depends on states of its own, whose rates it returns with the joint
+``kt.contact.SoftContact``, depends on its own states, whose rates it returns with the joint
 forces. An explicit Runge–Kutta method integrates them: at every stage they are where the rates of
 the stages before have taken them.
 """
@@ -22,7 +22,7 @@ _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
 
 
 def stateful_forces(forces) -> list:
-    """Those of the forces that have states of their own."""
+    """Those of the forces that have their own states."""
     return [f for f in forces if getattr(f, "state_size", 0)]
 
 

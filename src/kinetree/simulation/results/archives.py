@@ -2,7 +2,7 @@
 
 Numbers compress without limit where they are all the same, and headers can claim anything. So sizes
 are added up before anything is unpacked, an array must be as long as its header says, and what is
-neither number nor text is refused.
+neither number nor text is rejected.
 """
 
 import ast
@@ -193,7 +193,7 @@ def _fields(kind):
 
 
 def _fits(value, expected):
-    """Whether a value is what an annotation says; whole numbers do for numbers.
+    """Whether a value is what an annotation says; integers do for numbers.
 
     Any is for residuals, which are named tuples; a tuple without more has the numbers of a sample.
     """

@@ -176,7 +176,7 @@ def check_result(
 
 
 def _energy_error(model, seen, work):
-    """Change of energy less work done, over the energy that moved to and fro.
+    """Change of energy less work done, over the energy that was exchanged.
 
     Or over the weight times 1e-12 m: what rests exchanges nothing but errors of rounding.
     """

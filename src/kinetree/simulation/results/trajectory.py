@@ -116,7 +116,7 @@ class JointMotion(NamedTuple):
 
 
 def joint_motion(trajectory, name) -> JointMotion:
-    """The motion of the joint with this name; one that follows others has no force of its own."""
+    """The motion of the joint with this name; one that follows others has no separate force."""
     model = trajectory.model
     i = model.joint_index(name)
     if any(c.joint == i for c in model.couplings):
@@ -260,7 +260,7 @@ class Trajectory:
 
         Under all forces that acted: ``kt.ExternalForce`` pushes bodies, other ``forces`` count as
         joint forces. A trajectory from a file or a rollout does not hold those; then it was the
-        controller, and what joints have of their own.
+        controller, and the joints' own springs, dampers and friction.
 
         Args:
             joint: name of the only joint that is wanted; then the result is (T, ..., 6).

@@ -4,7 +4,7 @@ On the CPU, and without derivatives, the rollout of NumPy arrays does the work, 
 so it does for prescribed joints, wherever the arrays are. Elsewhere states stay on their device: a
 launch takes all steps up to the next state that is stored, or one step where
 joint forces or inputs change from step to step. Where derivatives may be needed, every step is
-a call of its own, for autograd and JAX to go back. With loops, the numbers at the start are looked
+its own call, for autograd and JAX to go back. With loops, the numbers at the start are looked
 at on the CPU: they must close the loops, and they decide which variables are solved for.
 """
 
@@ -84,7 +84,7 @@ def rollout_of(
         tau: as for ``rollout``.
         foreign: arrays of other libraries among all of them, by name.
         store_every: as for ``rollout``.
-        own_numbers: whether samples are worlds with numbers of their own.
+        own_numbers: whether samples are worlds with their own numbers.
         **options: other options of ``rollout``.
     """
     every = [Argument(n, x.shape) for n, x in foreign.items()]  # one kind, whatever their shapes
@@ -111,7 +111,7 @@ def rollout_of(
         return ArrayRollout(model, found.batch, found.t, **parts)
     if own_numbers:
         raise ArrayKindError(
-            f"worlds {model.name!r} with numbers of their own are stepped on the CPU: give NumPy "
+            f"worlds {model.name!r} with their own numbers are stepped on the CPU: give NumPy "
             f"arrays, or those of the CPU"
         )
     if any(a.activation for a in model.actuators) and options["controls"] is not None:

@@ -88,8 +88,8 @@ def rollout(
         contact: soft contact, ``kinetree.contact.SoftContact``; or rigid contact,
             ``kinetree.contact.TimeStepping``, whose steps take the place of the integrator's; on
             a GPU its pairs have closed forms.
-            ``arguments={"contact_friction": (..., contacts)}`` gives every motion friction of its
-            own. In float32 forces are found to 1e-6 m/s or better where
+            ``arguments={"contact_friction": (..., contacts)}`` gives every motion its own
+            friction. In float32 forces are found to 1e-6 m/s or better where
             contacts are few, see ``Rollout.residuals``, and energies are not balanced.
         out: a ``Rollout`` of the same shape whose arrays are used again.
         policy: deprecated, the former name of ``controller``.
@@ -203,7 +203,7 @@ def run_of(
     unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
     if unrolled and give is not None:
         raise ModelError(
-            "worlds with masses, sizes or friction of their own are stepped without relaxation: "
+            "worlds with masses, sizes or their own friction are stepped without relaxation: "
             "leave out `relaxation`, or give these numbers by parameters= of a rollout of one model"
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:

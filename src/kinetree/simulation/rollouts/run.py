@@ -348,7 +348,7 @@ def whole_number(n, name, least=0):
     try:
         n = operator.index(n)
     except TypeError:
-        raise ShapeError(f"{name} must be a whole number, got {n!r}") from None
+        raise ShapeError(f"{name} must be an integer, got {n!r}") from None
     if n < least:
         raise ShapeError(f"{name} must be at least {least}, got {n}")
     return n

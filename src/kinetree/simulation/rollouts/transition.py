@@ -83,7 +83,7 @@ class Transition:
 
     @cached_property
     def stateful(self) -> StatefulField | None:
-        """Forces with states of their own, and the rest of the field; None where there are none."""
+        """Forces with their own states, and the rest of the field; None where there are none."""
         return StatefulField.of(self.field) if stateful_forces(self.field.forces) else None
 
     # --- texts, for numbers of any kind ------------------------------------------------------

@@ -77,8 +77,7 @@ def from_samples(samples, count, seed) -> Plan:
     if callable(samples):
         if not isinstance(count, int) or count < 1:
             raise SweepError(
-                f"how many samples to draw? Give count=, a whole number of at least 1; got "
-                f"{count!r}"
+                f"how many samples to draw? Give count=, an integer of at least 1; got {count!r}"
             )
         samples = [samples(_drawing(seed, i)) for i in range(count)]
     elif count is not None:
@@ -130,7 +129,7 @@ def _column(name, values):
 
 def _checked(seed):
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise SweepError(f"the seed must be a whole number of at least 0, got {seed!r}")
+        raise SweepError(f"the seed must be an integer of at least 0, got {seed!r}")
     return int(seed)
 
 
@@ -279,7 +278,7 @@ class _Cluster:
             ) from error
 
     def one_by_one(self, ids, seeds, values):
-        """The runs of a chunk that killed its workers, each as a task of its own."""
+        """The runs of a chunk that killed its workers, each as its own task."""
         parts = []
         for k in range(len(ids)):
             alone = slice(k, k + 1)

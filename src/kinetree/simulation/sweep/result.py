@@ -143,7 +143,7 @@ def _check_manifest(manifest):
     lengths, names = manifest["shape"], (*manifest["values"], *manifest["axes"])
     numbers = (*lengths, manifest["count"], manifest["chunk"], manifest["chunks"])
     if not all(type(n) is int and n >= 0 for n in numbers):
-        raise ValueError("its numbers of runs are not whole numbers")
+        raise ValueError("its numbers of runs are not integers")
     if not 1 <= manifest["chunks"] <= _MOST_CHUNKS or manifest["chunk"] < 1:
         raise ValueError(f"{manifest['chunks']} chunks of {manifest['chunk']} runs")
     if manifest["count"] != math.prod(lengths):

@@ -50,7 +50,7 @@ def sweep(
     the order of the numbers: they are the same on any number of threads or machines.
 
     Args:
-        model: the mechanism; or a ``kinetree.World``, of which every run gets a copy of its own.
+        model: the mechanism; or a ``kinetree.World``, of which every run gets its own copy.
         run: called as ``run(model, **values)`` for each run; may take a random generator or a
             seed by having a parameter ``rng`` or ``seed``. Returns a number or an array, a
             dictionary of such, or a trajectory. Or a dictionary of options of ``kt.simulate``:
@@ -207,7 +207,7 @@ def _chunk_size(chunk, count, batched):
     if chunk is None:
         return int(np.clip(-(-count // 32), 1, 1024 if batched else 100))
     if not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1:
-        raise SweepError(f"chunk must be a whole number of at least 1, got {chunk!r}")
+        raise SweepError(f"chunk must be an integer of at least 1, got {chunk!r}")
     return chunk
 
 
@@ -215,7 +215,7 @@ def _thread_count(threads):
     if threads is None:
         return kernel_threads()
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-        raise SweepError(f"threads must be a whole number of at least 1, got {threads!r}")
+        raise SweepError(f"threads must be an integer of at least 1, got {threads!r}")
     return threads
 
 
@@ -291,7 +291,7 @@ class _SomeoneIsSuspectError(Exception):
 
 @dataclass(frozen=True)
 class _InWorld:
-    """A function of a world as one of its model: every call has a world of its own."""
+    """A function of a world as one of its model: every call has its own world."""
 
     world: Any
     """Of which copies are made."""

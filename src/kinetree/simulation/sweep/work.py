@@ -164,7 +164,7 @@ def work_of(model, function, names, *, batched) -> Work:
 
 
 def model_parameters(model, names) -> tuple[str, ...]:
-    """Those of the names that are parameters of the model; what it does not have is refused."""
+    """Those of the names that are parameters of the model; what it does not have is rejected."""
     found = [n for n in names if is_parameter(n) and (":" in n or n in ("gravity", "inertia"))]
     return tuple(parameter(model, name).name for name in found)
 

@@ -87,7 +87,7 @@ def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
 
 @contextlib.contextmanager
 def _guarded(host, origins):
-    """Make the server that viser starts in here refuse pages of other websites.
+    """Make the server that viser starts in here reject pages of other websites.
 
     viser has no setting for it; what it hands to ``websockets`` gets a check in front.
     """

@@ -18,7 +18,7 @@ from kinetree.viewer.scenes.description import Part, Scene, Surface, round_numbe
 from kinetree.viewer.scenes.places import along, places, quaternions, velocities
 from kinetree.viewer.scenes.surfaces import ball, coarser, creased, rod, surface_of
 
-# Where nothing has a colour of its own: calm, and light enough to be shaded.
+# Where nothing has its own colour: calm, and light enough to be shaded.
 _COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
 _BASE = (0.62, 0.62, 0.64)
 
@@ -182,7 +182,7 @@ def _opened(path):
 
 
 def _color(mesh):
-    """The colour that a mesh has of its own, if any."""
+    """The mesh's own colour, if any."""
     visual = mesh.visual
     if not visual.defined:
         return None

@@ -238,7 +238,7 @@ def _exclude(model, section, known, pair, name, left_out):
         element(section, "exclude", name=name, body1=bodies[0], body2=bodies[1])
 
 
-_SMALLEST_MOMENT = 2e-15  # MuJoCo refuses smaller ones [kg m²]
+_SMALLEST_MOMENT = 2e-15  # MuJoCo rejects smaller ones [kg m²]
 _WORLD = "world"
 
 

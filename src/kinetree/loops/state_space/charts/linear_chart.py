@@ -35,7 +35,7 @@ class LinearChart(AbstractPositionChart):
 
     Both levels use the same ``R``, so that ``y_v = R v`` is the derivative of ``y_q``. Where
     configurations are not vectors, ``q - q_bar`` is the tangent vector from ``q_bar`` to ``q``, and
-    ``y_v = R v`` are velocities of their own.
+    ``y_v = R v`` are separate velocities.
 
     Attributes:
         R: (p, n).

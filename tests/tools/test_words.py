@@ -1,0 +1,60 @@
+"""``.ci/words.py``: phrases that we no longer use are found in what people read, not in names."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def words():
+    spec = importlib.util.spec_from_file_location("words", ROOT / ".ci" / "words.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "phrase"),
+    [
+        ("Joints move as told.", 0, "as told"),
+        ("Where it fails, an\nerror says\n  so.", 1, "says so"),
+        ("MEND it", 0, "MEND"),
+        ("it is no XML", 0, "it is no "),
+        ("A page of its own.", 0, "of its own"),
+    ],
+)
+def test_a_phrase_is_found_with_its_line_and_what_to_write_instead(words, text, line, phrase):
+    ((at, found, better),) = words.findings(text)
+    assert (at, found) == (line, phrase.strip())
+    assert better in words.WORDS.values()
+
+
+@pytest.mark.parametrize(
+    "text", ["the amendment", "it is no longer", "of its own mass", "@refuses("]
+)
+def test_similar_words_are_not(words, text):
+    assert list(words.findings(text)) == []
+
+
+def test_comments_docstrings_and_messages_are_read_and_names_are_not(words, tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(
+        '"""A docstring, which is\n\nrefused."""\n'
+        "refuse = {'refuse': 1}\n"
+        "# A comment that runs on and says\n# so.\n"
+        "print(f'a message {refuse} that knows ' f'nothing')\n",
+        encoding="utf-8",
+    )
+    found = sorted(
+        (first + line, phrase)
+        for first, text in words.passages(path)
+        for line, phrase, _ in words.findings(text)
+    )
+    assert found == [(1, "is refused"), (5, "says so"), (7, "knows nothing")]
+
+
+def test_nothing_that_people_read_has_such_a_phrase(words, capsys):
+    assert words.main() == 0, capsys.readouterr().out
