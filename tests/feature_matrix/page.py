@@ -14,8 +14,8 @@ This page lists which function supports which kind of mechanism. Every public fu
 features of a model, or raises an error that names the function and the feature. A test checks all
 {functions} functions of models with {features} kinds of mechanisms, which makes {cells} cells. In
 {right} of them the result is compared with a slow dense computation from definitions
-(`tests/feature_matrix/reference.py`), in {refused} the function raises such an error. There are no other
-exceptions and no NaN. A new public function fails the test until its expected result is defined.
+(`tests/feature_matrix/reference.py`), in {refused} the function raises such an error. There are no
+other exceptions and no NaN. A new public function fails the test until its result is defined.
 
 This page is written by `python docs/make_honours.py`; the test checks that it is current.
 """

@@ -299,7 +299,7 @@ FOLLOWERS_BY_NAME = {
 def test_a_follower_that_is_named_is_no_variable_and_says_who_leads(call):
     message = (
         "joint 'mid' of model 'hand' follows 'one' and 'two' by coupling 'mean', so it has no "
-        "its own variables and cannot .*: name 'one' and 'two' in its place"
+        "independent variables and cannot .*: name 'one' and 'two' in its place"
     )
     with pytest.raises(ModelError, match=message):
         call(hand(), np.zeros(3), "mid")

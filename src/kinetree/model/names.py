@@ -119,7 +119,7 @@ def is_known(name, names) -> bool:
 
 
 class ShapeNames:
-    """Numbers of the shapes of a model by name, and its own name for every shape.
+    """Numbers of the shapes of a model by name, and a unique name for every shape.
 
     A shape is called by its name, if no other has it, or else after its link or body; with a
     number, as ``calf[0]``, where several would have the same name. Links and bodies stand for those

@@ -203,7 +203,7 @@ def run_of(
     unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
     if unrolled and give is not None:
         raise ModelError(
-            "worlds with masses, sizes or their own friction are stepped without relaxation: "
+            "worlds with their own masses, sizes or friction are stepped without relaxation: "
             "leave out `relaxation`, or give these numbers by parameters= of a rollout of one model"
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
