@@ -219,7 +219,7 @@ def _escaped(c):
 
 
 def _finite(value):
-    """Null in the place of infinities, which JSON does not have."""
+    """Null in place of infinities, which JSON does not have."""
     if isinstance(value, (list, tuple)):
         return [_finite(v) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
@@ -276,7 +276,7 @@ class Commands(typer.core.TyperGroup):
         return known + sorted(set(self.commands) - set(known))
 
     def invoke(self, ctx):
-        """Run a command; what kinetree refuses is explained, not traced back."""
+        """Run a command; what kinetree rejects is explained, not traced back."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:

@@ -554,7 +554,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
 
 
 def _built_all(texts, host, device, options):
-    """Names of programs, and their machine code; each has options of its own."""
+    """Names of programs, and their machine code; each has its own options."""
     pairs = zip(options, texts, strict=True)
     programs = [hashlib.sha256(f"{some} {text}".encode()).hexdigest() for some, text in pairs]
     with ThreadPoolExecutor(len(texts)) as threads:

@@ -98,7 +98,7 @@ def to_model(entries: list[Entry], path, *, convention, strict, **arm) -> Model:
         entries: the rows.
         path: for messages.
         convention: ``"modified"`` or ``"standard"``.
-        strict: refuse physically impossible inertias instead of warning about them.
+        strict: reject physically impossible inertias instead of warning about them.
         **arm: ``name``, ``gravity``, ``base`` and ``tool``, as ``from_dh`` takes them.
     """
     if not entries:

@@ -44,7 +44,7 @@ def free_joints(source) -> dict:
             found[number] = joint
     if len(found) < FEWEST:
         return {}
-    for joint in root.iter("joint", "freejoint"):  # MuJoCo refuses a name that comes twice
+    for joint in root.iter("joint", "freejoint"):  # MuJoCo rejects a name that comes twice
         joints[joint.get("name")] = joints.get(joint.get("name"), 0) + 1
     referred = {
         value
