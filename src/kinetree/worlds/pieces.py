@@ -207,8 +207,8 @@ def composed(
     """
     parts, numbers, world = Assembly(base), [], Frame(base.base_name, 0)
     alone = len(pieces) == 1 and not pairs and not any(parts.fields.values())
-    if alone and _is_whole(base, pieces[0]):
-        return pieces[0].model, [range(1, pieces[0].body_count + 1)]
+    if alone and (whole := _whole(base, pieces[0])) is not None:
+        return whole, [range(1, pieces[0].body_count + 1)]
     for piece in pieces:
         first = len(parts.fields["bodies"])
         if piece.model is not None:
@@ -222,14 +222,15 @@ def composed(
     return parts.build(_postures(pieces, parts.fields["actuators"])), numbers
 
 
-def _is_whole(base, piece):
-    """Whether the model of a piece is that of the world, as one loaded from a file is."""
+def _whole(base, piece) -> Model | None:
+    """The model of a piece if it is that of the world, as one loaded from a file is."""
     model = piece.model
     if model is None or piece.prefix or model.sensors or model.constraints:
-        return False
+        return None
     same = (model.name, model.base_name) == (base.name, base.base_name)
     same = same and np.array_equal(model.gravity, base.gravity) and is_identity(piece.at)
-    return same and all(is_identity(model.tree_transform[i]) for i in free_roots(model))
+    same = same and all(is_identity(model.tree_transform[i]) for i in free_roots(model))
+    return model if same else None
 
 
 def _postures(pieces, actuators) -> list[Posture]:

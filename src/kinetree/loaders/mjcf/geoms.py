@@ -184,14 +184,17 @@ def _height_field(mj_model, h, name, note):
     return HeightField(tuple(map(tuple, heights)), (2 * x, 2 * y))
 
 
-def _colors(mj_model):
+def _colors(mj_model) -> list[tuple[float, float, float, float]]:
     """The color of each geom, with the digits that the file has: MuJoCo keeps single precision."""
     colors = np.array(mj_model.geom_rgba)
     of_material = (mj_model.geom_matid >= 0) & np.all(colors == _DEFAULT_COLOR, axis=1)
     colors[of_material] = mj_model.mat_rgba[mj_model.geom_matid[of_material]]
     rows = [row.tobytes() for row in colors]
     unlike = dict(zip(rows, colors, strict=True))
-    known = {key: tuple(float(str(c)) for c in color) for key, color in unlike.items()}
+    known = {}
+    for key, color in unlike.items():
+        red, green, blue, opacity = (float(str(c)) for c in color)
+        known[key] = red, green, blue, opacity
     return [known[key] for key in rows]
 
 

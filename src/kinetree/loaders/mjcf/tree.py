@@ -67,9 +67,9 @@ class Tree:
     frames: list = field(default_factory=list)
     places: list = field(default_factory=lambda: [Place(0, Plucker.identity())])
 
-    def add(self, *given, **rest):
+    def add(self, name, parent, joint, placement, joint_name, limits=None, dynamics=None):
         """Append a massless body, by the arguments of ``Body`` without inertia; its number."""
-        self.bodies.append((given, rest))
+        self.bodies.append((name, parent, joint, placement, joint_name, limits, dynamics))
         self.inertias.append(Inertia.zero())
         return len(self.bodies)
 
@@ -83,8 +83,10 @@ class Tree:
     def finish(self):
         """Make the bodies, whose inertia is known now."""
         self.bodies = [
-            Body(*given[:4], inertia, *given[4:], **rest)
-            for (given, rest), inertia in zip(self.bodies, self.inertias, strict=True)
+            Body(name, parent, joint, placement, inertia, joint_name, limits, dynamics)
+            for (name, parent, joint, placement, joint_name, limits, dynamics), inertia in zip(
+                self.bodies, self.inertias, strict=True
+            )
         ]
 
 
