@@ -224,7 +224,7 @@ class _Renderer:
 
     @property
     def separate(self):
-        """Outputs that have a tile of their own."""
+        """Outputs that have their own tile."""
         return [a for a in self.outputs if a.name not in {**self.taken, **self.kept.tables}]
 
     def bounds(self):
