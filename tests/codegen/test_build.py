@@ -382,3 +382,68 @@ def test_large_programs_are_compiled_in_pieces_to_the_same_code(rng):
         results.append(gufunc(k, "float64", code.address("loop"), status)(q, qd, qd))
         assert status.value == 0
     np.testing.assert_array_equal(*results)
+
+
+def offset_four_bar():
+    """A planar four-bar whose pin misses by 10 µm along its axis."""
+    bar, hinge = kt.Inertia.from_mass_center(1.0, (0.1, 0, 0), np.eye(3) / 100), kt.Revolute("z")
+    return (
+        kt.ModelBuilder("offset")
+        .body("crank", joint=hinge, inertia=bar)
+        .body("coupler", on="crank", joint=hinge, at=(0.3, 0, 0), inertia=bar)
+        .body("rocker", joint=hinge, at=(0.4, 0, 0), inertia=bar)
+        .loop("pin", predecessor="coupler", successor="rocker", joint=hinge, at=(0.5, 0, 0),
+              successor_at=(0.4, 0, 1e-5))
+        .build()
+    )  # fmt: skip
+
+
+CLOSED = np.array([1.0, -0.47996268, 1.18764196])
+CALLS = {
+    "derivative": lambda m: kt.differentiate(kt.forward_dynamics, wrt="q")(m, CLOSED, *REST),
+    "dynamics": lambda m: kt.forward_dynamics(m, CLOSED, *REST),
+    "batch": lambda m: kt.forward_dynamics(m, np.tile(CLOSED, (64, 1)), *REST),
+    "linear": lambda m: kt.linearize(m, CLOSED, *REST),
+    "tree": lambda m: kt.pose(m, CLOSED, "rocker"),
+}
+REST = np.zeros(3), np.zeros(3)
+
+
+@pytest.fixture(scope="module")
+def closed_four_bar():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kt.loops.assemble(offset_four_bar(), CLOSED)
+
+
+@pytest.mark.parametrize("tier", ["specialised", "auto"])
+def test_a_script_gives_the_same_warnings_whatever_the_cache_holds(
+    tier, monkeypatch, tmp_path, closed_four_bar
+):
+    """Also where code for other calls was compiled first, in the same process."""
+    monkeypatch.setenv("KINETREE_TIER", tier)
+    monkeypatch.setitem(globals(), "CLOSED", closed_four_bar)
+
+    def said(names):
+        forget(monkeypatch)
+        model = offset_four_bar()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            for name in names:
+                CALLS[name](model)
+        assert {w.filename for w in found} <= {__file__}  # the line that calls, not one of ours
+        return [str(w.message) for w in found]
+
+    def use(folder):
+        monkeypatch.setenv("KINETREE_CACHE", str(tmp_path / folder))
+
+    cold = {}
+    for name in CALLS:
+        use(name)
+        cold[name] = said([name])
+    use("all")
+    (warning,) = said(CALLS)
+    assert "misaligned by up to 1e-05 m" in warning
+    assert cold == {name: [] if name == "tree" else [warning] for name in CALLS}
+    assert {name: said([name]) for name in CALLS} == cold
+    assert said(CALLS) == [warning]

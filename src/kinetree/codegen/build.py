@@ -197,6 +197,7 @@ def _source_files(folder):
 
 
 _loaded = WeakValueDictionary()  # machine code in use, by request and by program
+_warnings: dict[str, tuple] = {}  # that tracing gave, by request
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes
 _FEW_INPUTS = 32  # numbers: those of an arm, but not of a walking robot
 _FEW_NUMBERS = 64  # in and out: its torques, but not their derivatives
@@ -230,6 +231,8 @@ def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
         request = request_key(kernel, dtype, variant, llvm.host(better))
         code = _requested(request, better) if request else None
         if code is not None:
+            for warning in _warnings.get(request or "", ()):
+                kernel.warn(warning)
             break
     if code is None:
         code = _compiled(kernel, dtype, lanes, called, request, level)
@@ -243,9 +246,17 @@ def _requested(request, level):
     """Code that was compiled for the same request, without tracing it again."""
     code = _loaded.get(request)
     if code is None:
-        program = open_store().get(request)
-        code = program and _found(program.decode(), level)
+        kept = open_store().get(request)
+        if kept is not None:
+            program, _, warnings = kept.decode().partition("\n")
+            code = _found(program, level)
+            _keep_warnings(request, json.loads(warnings or "[]"))
     return code
+
+
+def _keep_warnings(request, warnings):
+    if warnings:
+        _warnings[request] = tuple(map(tuple, warnings))
 
 
 def _compiled(kernel, dtype, lanes, called, request, level):
@@ -253,13 +264,16 @@ def _compiled(kernel, dtype, lanes, called, request, level):
 
     with building(kernel.name, level) as work:
         program = kernel.program_with_calls
+        warnings = program.warnings
         work.operations = len(program.graph.nodes)
         entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
         size = 4 * BLOCK_SIZE if kernel.calls_general_code else BLOCK_SIZE
         text = render(program, dtype, lanes, called=called, entries=entries, block_size=size)
         code, program = _code_of(text, level, entries.values())
     if request:
-        open_store().put(request, program.encode())
+        _keep_warnings(request, warnings)
+        kept = [program, *([json.dumps(warnings)] if warnings else [])]
+        open_store().put(request, "\n".join(kept).encode())
     return code
 
 
@@ -488,6 +502,8 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
         known = json.loads(found)
         codes = [open_store().get(program_key(key, host)) for key in known["programs"]]
         if None not in codes:
+            for warning in known["warnings"]:
+                kernel.warn(tuple(warning))
             return _code(codes, known, host)
     from kinetree.codegen.render.cuda_pieces import render_pieces  # not needed when code is found
 
@@ -499,6 +515,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
         "shared": [t.shared for t in texts],
         "ahead": [t.ahead for t in texts],
         "work": pieces.work,
+        "warnings": kernel.program.warnings,
     }
     if request:
         open_store().put(request, json.dumps(entry).encode())

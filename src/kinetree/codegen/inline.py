@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kinetree.codegen.program import note
 from kinetree.errors import ArrayKindError
 from kinetree.expr import interpret
 from kinetree.expr.counting import cost
@@ -13,6 +14,7 @@ from kinetree.expr.node import Expr, Graph
 
 def compact(program):
     """The same program in its own graph, without what differentiation left behind."""
+    note(program.warnings)
     graph, roots = Graph(), program.roots
     checks = [c[0] for c in program.checks]
     for i in program.inputs:
@@ -32,6 +34,7 @@ def evaluated(program, arrays):
     """Results of a program on numbers of any kind, by its definition."""
     graph = trace_of(arrays)
     if graph is not None:
+        note(program.warnings)
         results = _inlined(program, arrays, graph)
     else:
         results = _interpreted(program, [_as_floats(a) for a in arrays])

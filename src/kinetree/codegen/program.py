@@ -9,6 +9,9 @@ does when any sum is written in another order. Reciprocals that serve a single q
 divisions again.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import prod
 from operator import itemgetter
@@ -185,11 +188,35 @@ class Program:
     """Conditions that must hold at run time, with what to say when one does not."""
     total: bool = False
     """Whether results are meant for inputs that are not finite, too."""
+    warnings: tuple = ()
+    """Warnings that tracing gave: pairs of a name in ``kinetree.errors`` and a message."""
 
     @property
     def wanted(self) -> tuple:
         """All nodes that are needed: the roots, then the conditions that are checked."""
         return (*self.roots, *(node for node, *_ in self.checks))
+
+
+_NOTED: ContextVar[dict | None] = ContextVar("warnings_while_tracing", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[dict]:
+    """Collect what is passed to ``note`` meanwhile, as the keys of a dict; it is passed on, too."""
+    found: dict = {}
+    token = _NOTED.set(found)
+    try:
+        yield found
+    finally:
+        _NOTED.reset(token)
+        note(found)
+
+
+def note(warnings):
+    """Let a program that is being traced keep warnings; pairs as in ``Program.warnings``."""
+    found = _NOTED.get()
+    if found is not None:
+        found.update(dict.fromkeys(warnings))
 
 
 def trace(function, inputs, name=None):

@@ -17,6 +17,9 @@ libraries, derivatives, exported code, the reference and the tests find all func
 import functools
 import inspect
 import linecache
+import os
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,9 +29,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kinetree import errors
 from kinetree.arrays.batch import over_batch
 from kinetree.codegen.inline import evaluated, shortest, trace_of
-from kinetree.codegen.program import Argument, Traced, cheapest, trace
+from kinetree.codegen.program import Argument, Traced, cheapest, note, noting, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError, ShapeError
 from kinetree.expr.calls import call, calls_to
@@ -470,6 +474,7 @@ def kernel_for(
     return Kernel(
         name, inputs, outputs, make_program, reference=reference, validate=validate,
         key=None if key is None else full_key, general_code=general_code,
+        warn=None if model is None else functools.partial(_warn, model),
     )  # fmt: skip
 
 
@@ -503,8 +508,55 @@ def kept(model, key, make) -> Any:
     """
     found = model.memo.get(key)
     if found is None:
-        found = model.memo[key] = make()
+        with noting() as noted:
+            found = model.memo[key] = make()
+        if noted:
+            model.memo[_NOTED, key] = tuple(noted)
+    elif (_NOTED, key) in model.memo:
+        note(model.memo[_NOTED, key])
     return found
+
+
+_NOTED = "warnings given by"
+
+
+def warn_once(model, message, category):
+    """Warn about a model, once for each model; to be called whenever what is wrong matters.
+
+    Kernels that are traced meanwhile keep the warning with their code on disk, and processes that
+    find it there are warned as well: what a script says does not depend on the cache.
+
+    Args:
+        model: the model.
+        message: what to say.
+        category: a class of ``kinetree.errors``.
+    """
+    warning = category.__name__, message
+    note([warning])
+    _warn(model, warning)
+
+
+def _warn(model, warning):
+    given = model.numeric.memo.setdefault("warnings given", set())
+    if warning not in given:
+        given.add(warning)
+        name, message = warning
+        warnings.warn(message, getattr(errors, name), stacklevel=_frames_of_ours())
+
+
+def _frames_of_ours():
+    """How many frames to go back for the line outside of kinetree that called it."""
+    frame, count = sys._getframe(1), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, count = frame.f_back, count + 1
+    return count if frame is not None else 2
+
+
+_OURS = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+    functools.__file__,
+    "<kinetree",
+)
 
 
 def require_tree(model, function):

@@ -171,8 +171,8 @@ def ways(model):
     """
     model = model.numeric
     known = kept(model, "ways to solve loops", dict)
+    known["samples"] = closed_configurations(model)  # known, too, after the first time
     if "null space" not in known:
-        known["samples"] = closed_configurations(model)
         known["null space"] = _best_way(model, "null space", known["samples"])
     first = known["null space"]
     if first is not None and first.is_safe:

@@ -19,7 +19,6 @@ For configurations off the manifold, where drift makes redundant constraints loo
 rank on it is taken as well. CPU only: ranks are decisions.
 """
 
-import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ from kinetree.algorithms.closed.samples import SAMPLES, Manifold, sampled_manifo
 from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
-from kinetree.model.define import kept
+from kinetree.model.define import kept, warn_once
 
 if TYPE_CHECKING:
     from kinetree.model import Model
@@ -167,17 +166,20 @@ class RankPolicy:
         self.model, self.tolerance = model, float(min(given, default=ALIGNMENT_TOLERANCE))
 
     @cached_property
+    def _manifold(self) -> Manifold:
+        return sampled_manifold(self.model, self.tolerance)
+
+    @property
     def manifold(self) -> Manifold:
         """Configurations all over the manifold of closed loops; warns of misalignment."""
-        found = sampled_manifold(self.model, self.tolerance)
-        if found.misalignment > RANK_TOLERANCE:
-            warnings.warn(self._warning(found), MisalignmentWarning, stacklevel=2)
-        return found
+        if self._manifold.misalignment > RANK_TOLERANCE:
+            warn_once(self.model, self._warning, MisalignmentWarning)
+        return self._manifold
 
     @property
     def is_known(self) -> bool:
         """Whether it was looked for misalignment."""
-        return "manifold" in self.__dict__
+        return "_manifold" in self.__dict__
 
     @property
     def misalignment(self) -> float:
@@ -208,7 +210,10 @@ class RankPolicy:
 
     def generic_rank(self, part=None):
         """Rank of all rows and columns, or of a part, on the manifold; None if it is unknown."""
-        K = self.manifold.matrices
+        return self._rank(self.manifold, part)
+
+    def _rank(self, found, part=None):
+        K = found.matrices
         if K is None:
             return None
         if part is not None:
@@ -221,8 +226,8 @@ class RankPolicy:
 
         From the rows that are left out, where they were looked at.
         """
-        found, units = self.manifold, scaling(self.model)
-        rank = self.generic_rank()
+        found, units = self._manifold, scaling(self.model)
+        rank = self._rank(found)
         if not found.misalignment or rank is None or found.matrices is None:
             return (), 0.0, 0.0
         rows, names, size = rows_of(self.model), [], {"rad": 0.0, "m": 0.0}
@@ -242,15 +247,15 @@ class RankPolicy:
         if not names:
             return ""
         sizes = [f"{x:.2g} {unit}" for x, unit in ((angle, "rad"), (length, "m")) if x > 0]
-        count = len(rows_of(self.model)) - (self.generic_rank() or 0)
+        count = len(rows_of(self.model)) - (self._rank(self._manifold) or 0)
         return (
             f"{count} {'constraint' if count == 1 else 'constraints'} of "
             f"{' and '.join(names)} {'is' if count == 1 else 'are'} nearly redundant, misaligned "
             f"by up to {' and '.join(sizes)}"
         )
 
-    def _warning(self, found):
-        self.__dict__["manifold"] = found  # what is said below reads it
+    @cached_property
+    def _warning(self):
         return (
             f"model {self.model.name!r}: {self.explanation()}. They are left out as redundant, and "
             f"the loops stay closed up to this. Write placements with all digits; or silence this "

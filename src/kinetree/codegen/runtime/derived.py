@@ -106,6 +106,7 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
         validate=validate,
         key=lambda: None if kernel.key is None else (kernel.key, *key),
         general_code=general_code,
+        warn=kernel.warn,
     )
 
 

@@ -7,6 +7,7 @@ when ``codegen.tiers`` says that better code pays.
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -19,7 +20,7 @@ from kinetree.arrays.kinds import foreign_call, refuse_masked
 from kinetree.codegen import tiers
 from kinetree.codegen.build import build, build_entry
 from kinetree.codegen.loops.language import BODIES
-from kinetree.codegen.program import Argument, calls_of, regrouped
+from kinetree.codegen.program import Argument, calls_of, noting, regrouped
 from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.single import ANY_NUMBER, gufunc, left_of, single_call
 from kinetree.codegen.runtime.threads import run_threaded
@@ -50,6 +51,8 @@ class Kernel:
         key: what identifies the program before it is traced, or None; or a function for it.
         general_code: makes a kernel of the same inputs and results whose code serves every robot,
             or None where that cannot be had; None for a kernel that has no such code.
+        warn: gives a warning that tracing gave when the code was compiled, for code found in the
+            cache; takes a pair as in ``Program.warnings``.
 
     Attributes:
         call: the fastest way in; takes the inputs in order.
@@ -62,11 +65,12 @@ class Kernel:
 
     def __init__(
         self, name, inputs, outputs, make_program, *, reference, validate, key=None,
-        general_code=None,
+        general_code=None, warn=None,
     ):  # fmt: skip
         self.name, self.inputs = name, tuple(inputs)
         self.outputs: tuple[Argument, ...] = tuple(outputs)
         self.make_program, self._key, self.general_code = make_program, key, general_code
+        self.warn: Callable[[tuple], None] = warn or (lambda warning: None)
         self.samples, self.tier, self.level = 0, "specialised", 0
         self.is_settled, self.task = False, None
         self._connected, self._budget = None, None  # what goes the lean path, and how far
@@ -105,7 +109,9 @@ class Kernel:
         return program
 
     def _traced(self):
-        program = self.make_program()
+        with noting() as noted:
+            program = self.make_program()
+        program = replace(program, warnings=tuple(dict.fromkeys((*program.warnings, *noted))))
         if not self.calls_general_code:  # the first answer should not wait for regrouping
             program = regrouped(program)
         both = (program.outputs, self.outputs)
