@@ -12,6 +12,7 @@ from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.codegen.render.cuda_places import Tile, given_up
 from kinetree.expr import interpret
 from kinetree.model.define import kernel_of
+from kinetree.simulation.rollouts.rollout import run_of
 
 BOUND = {"float64": 1e-11, "float32": 3e-5}
 
@@ -128,6 +129,31 @@ def test_a_result_takes_the_tile_of_an_input_only_when_that_is_done():
         program = trace(function, [Argument("x", (2,))])
         order = program.graph.reachable(program.roots)
         assert given_up(program, order, ["x"], ["out0"]) == expected
+
+
+def test_a_product_is_read_where_the_sum_is_that_it_is_written_into(rng, tmp_path):
+    def text(x, y):
+        product = x[0] * y[0]
+        return np.array([2 * x[1], product + y[1]])
+
+    program = trace(text, [Argument("x", (2,)), Argument("y", (2,))])
+    arrays = [rng.normal(size=(33, 2)) for _ in range(2)]
+    agrees(program, cuda_on_cpu(tmp_path)(program, "float64"), arrays, "float64")
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
+def test_steps_may_write_over_where_they_began(integrator, rng, tmp_path):
+    model = kt.samples.quadruped()
+    start = model.neutral(), *np.zeros((2, model.nv))
+    run = run_of(model, *start, steps=3, dt=1e-3, integrator=integrator)
+    for kernel in (run.transition.one_step(), run.transition.steps()):
+        arrays = samples(model, kernel, 33, rng)
+        for a, x in zip(kernel.inputs, arrays, strict=True):
+            if a.name == "count":
+                x[:] = 3
+            if a.name == "h":
+                x[:] = 1e-3
+        agrees(kernel.program, cuda_on_cpu(tmp_path)(kernel.program, "float64"), arrays, "float64")
 
 
 @pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])

@@ -161,11 +161,9 @@ class _Renderer:
         """Results that take the tile of an input, by name."""
         if not self.layout.reuse:
             return {}
-        looked_at = {name for name, _ in self.hidden}
-        inputs = [name for name in self.tiles if name not in looked_at]
         whole = {name for name, tile in self.results.items() if not tile.is_slice}
         results = [name for name in self.results if name in whole - self.kept.tables.keys()]
-        return given_up(self.program, self.order, inputs, results)
+        return given_up(self.program, self.order, self.tiles, results)
 
     def render(self):
         own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
@@ -210,7 +208,7 @@ class _Renderer:
         if self.part.work:
             parameters += ["const real *__restrict__ work", "real *__restrict__ left"]
         items = assignments(self.program, self.language, order=self.order)
-        body = [*(line for item in items for line in item.lines), *self._watch()]
+        body = [*self._watch(), *(line for item in items for line in item.lines)]
         return "\n".join(
             [
                 f"DEVICE int sample({', '.join(parameters) or 'void'})",

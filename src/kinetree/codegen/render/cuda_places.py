@@ -120,12 +120,9 @@ def given_up(program, order, inputs, outputs):
     Args:
         program: what is computed.
         order: its nodes, in the order in which they are computed.
-        inputs: names of the inputs that have tiles and are not looked at afterwards.
+        inputs: names of the inputs that have tiles.
         outputs: names of the results that have tiles.
     """
-    nodes = program.graph.nodes
-    if any(nodes[i][0] == "repeat" for i in order):  # whose values are read again and again
-        return {}
     read, written = _last_uses(program, order), _written(program, order)
     found, free = {}, [a for a in program.inputs if a.name in inputs]
     for o in program.outputs:
@@ -143,14 +140,22 @@ def given_up(program, order, inputs, outputs):
 
 
 def _last_uses(program, order):
-    """The last place in the order where a number of an input is used."""
+    """The last place in the order where a number of an input is used.
+
+    A loop stands behind its body, which reads again and again until it ends; and a product may be
+    written into the sum that uses it.
+    """
     nodes, last = program.graph.nodes, {}
     arguments = {a.name: a for a in program.inputs}
+    loop = max((k for k, i in enumerate(order) if nodes[i][0] == "repeat"), default=0)
     for place, i in enumerate(order):
-        for a in (i, *(() if nodes[i][0] in LEAVES else nodes[i][1:])):
+        read = [i] if nodes[i][0] in LEAVES else [i, *nodes[i][1:]]
+        if nodes[i][0] in ("+", "-"):
+            read += [b for a in nodes[i][1:] if nodes[a][0] == "*" for b in nodes[a][1:]]
+        for a in read:
             if nodes[a][0] == "input" and (a != i or i in program.roots):
                 name, index = nodes[a][1:]
-                last[name, offset(arguments[name], index)] = place
+                last[name, offset(arguments[name], index)] = max(place, loop)
     return last
 
 
