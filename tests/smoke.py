@@ -6,6 +6,7 @@ kinetree alone; each extra that is named as an argument must be installed and is
     python tests/smoke.py plot view
 """
 
+import io
 import os
 import sys
 import tempfile
@@ -146,6 +147,18 @@ def torch():
     close(q.grad, kt.gravity_force(MODEL, [0.1, 0.2]), 10)
 
 
+def mcap():
+    from mcap.reader import make_reader
+
+    motion = a_simulation()
+    with tempfile.TemporaryDirectory() as folder:
+        data = motion.save(Path(folder) / "m.mcap").read_bytes()
+    summary = make_reader(io.BytesIO(data)).get_summary()
+    topics = {c.id: c.topic for c in summary.channels.values()}
+    counts = summary.statistics.channel_message_counts
+    assert {topics[k]: n for k, n in counts.items()}["/joint_states"] == len(motion.t)
+
+
 def mesh(suffixes=("stl", "obj", "ply")):
     import trimesh
 
@@ -271,8 +284,8 @@ def view():
 EXTRAS = {
     f.__name__.replace("_", "-"): f
     for f in (
-        cli, cluster, contact, jax, learning, mesh, mjcf, pinocchio, plot, rsl_rl, sb3, symbolic,
-        tables, torch, view,
+        cli, cluster, contact, jax, learning, mcap, mesh, mjcf, pinocchio, plot, rsl_rl, sb3,
+        symbolic, tables, torch, view,
     )
 }  # fmt: skip
 

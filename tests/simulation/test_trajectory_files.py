@@ -100,7 +100,7 @@ def test_other_archives_are_refused(tmp_path):
 
 
 def test_an_unknown_suffix_is_named(tmp_path, motion):
-    with pytest.raises(kt.LoadError, match=r"\.npz, \.parquet, \.nc; this one ends in '\.h5'"):
+    with pytest.raises(kt.LoadError, match=r"\.csv, \.mcap; this one ends in '\.h5'"):
         motion.save(tmp_path / "motion.h5")
 
 
@@ -108,6 +108,7 @@ def test_an_unknown_suffix_is_named(tmp_path, motion):
     ("act", "package", "extra"),
     [
         (lambda m, p: m.save(p / "m.parquet"), "pyarrow", "tables"),
+        (lambda m, p: m.save(p / "m.mcap"), "mcap", "mcap"),
         (lambda m, p: m.save(p / "m.nc"), "xarray", "tables"),
         (lambda m, p: m.to_pandas(), "pandas", "tables"),
         (lambda m, p: m.to_xarray(), "xarray", "tables"),
@@ -174,3 +175,108 @@ def test_tables_have_a_column_for_each_variable():
     assert rows.index.names == ["time", "motion_0", "motion_1"]
     name = SATELLITE.joint_names[0]
     assert rows[f"qd.{name}.wy"].iloc[4] == many.qd[0, 1, 1, 1]
+
+
+# --- For other programs --------------------------------------------------------------------------
+
+
+def test_a_csv_file_is_what_pandas_would_write_and_read(tmp_path, motion):
+    path = motion.save(tmp_path / "motion.csv")
+    table = importlib.import_module("pyarrow.csv").read_csv(path).to_pandas()
+    index = [name for name in table.columns if name.partition("_")[0] in ("time", "motion")]
+    assert table.set_index(index).equals(motion.to_pandas())
+    found = kt.Trajectory.load(path, motion.model)
+    for name in ARRAYS:
+        assert np.array_equal(getattr(found, name), getattr(motion, name)), name
+    with pytest.raises(kt.LoadError, match="a CSV file holds numbers alone; give the model"):
+        kt.Trajectory.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "time\nx\n", "time,q.shoulder\n0\n", "time,q.a\n0,1\n", "\0", "time,energy\n0,1\n"]
+)
+def test_a_csv_file_of_something_else_is_named(tmp_path, text):
+    path = tmp_path / "motion.csv"
+    path.write_text(text)
+    with pytest.raises(kt.LoadError, match=r"motion\.csv: "):
+        kt.Trajectory.load(path, DOUBLE)
+
+
+def bag(path):
+    """Messages by topic, decoded by the reader of the MCAP project."""
+    reader = importlib.import_module("mcap.reader")
+    decoder = importlib.import_module("mcap_ros2.decoder").DecoderFactory()
+    found = {}
+    with path.open("rb") as file:
+        messages = reader.make_reader(file, decoder_factories=[decoder]).iter_decoded_messages()
+        for message in messages:
+            found.setdefault(message.channel.topic, []).append(
+                (message.message.log_time, message.decoded_message)
+            )
+    return found
+
+
+def matrix(transform):
+    t, p = transform.translation, transform.rotation
+    found = np.eye(4)
+    found[:3, :3] = kt.spatial.rotation.rotation_from_quaternion((p.w, p.x, p.y, p.z)).T
+    found[:3, 3] = t.x, t.y, t.z
+    return found
+
+
+def test_a_bag_holds_joint_states_and_transforms(tmp_path):
+    """Joints of one freedom by name; bodies and frames where ``kt.pose`` says they are."""
+    model = kt.samples.quadruped()
+    q, qd = model.posture("home").q, 0.3 * np.ones(model.nv)
+    motion = kt.simulate(model, q, qd, duration=0.02, dt=1e-2, controller=lambda t, q, qd: -qd)
+    found = bag(motion.save(tmp_path / "motion.mcap"))
+    assert set(found) == {"/joint_states", "/tf", "/tf_static"}
+    assert [time for time, _ in found["/joint_states"]] == [0, 10_000_000, 20_000_000]
+    legs = [name for name in model.joint_names if name != "root"]
+    ((_, fixed),) = found["/tf_static"]
+    frames = {t.child_frame_id: (t.header.frame_id, matrix(t.transform)) for t in fixed.transforms}
+    assert set(frames) == {f.name for f in model.frames}
+    for k, ((_, state), (_, tf)) in enumerate(
+        zip(found["/joint_states"], found["/tf"], strict=True)
+    ):
+        stamp = state.header.stamp
+        assert stamp.sec + 1e-9 * stamp.nanosec == pytest.approx(motion.t[k])
+        assert list(state.name) == legs
+        for values, name in ((state.position, "q"), (state.velocity, "qd"), (state.effort, "tau")):
+            expected = [getattr(motion[j], name)[k].item() for j in legs]
+            assert np.array_equal(values, expected), name
+        at = {model.base_name: np.eye(4)}
+        for t in tf.transforms:  # parents come first
+            at[t.child_frame_id] = at[t.header.frame_id] @ matrix(t.transform)
+        for name in model.body_names[1:]:
+            assert np.allclose(at[name], kt.pose(model, motion.q[k], name), atol=1e-14)
+        for name, (parent, place) in frames.items():
+            assert np.allclose(at[parent] @ place, kt.pose(model, motion.q[k], name), atol=1e-14)
+
+
+def test_a_bag_holds_one_motion_and_is_not_loaded(tmp_path):
+    with pytest.raises(kt.ShapeError, match=r"a batch of shape \(2, 3\); choose one"):
+        batch().save(tmp_path / "motion.mcap")
+    assert list(tmp_path.iterdir()) == []
+    path = batch().motion((0, 1)).save(tmp_path / "motion.mcap")
+    with pytest.raises(kt.LoadError, match=r"save it as \.npz, \.parquet or \.nc"):
+        kt.Trajectory.load(path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".nc", ".csv"])
+def test_a_rollout_is_saved_with_all_its_motions(tmp_path, suffix):
+    q0 = np.random.default_rng(1).normal(size=(2, 3, 2))
+    rollout = kt.rollout(DOUBLE, q0, dt=1e-2, steps=5)
+    found = kt.Trajectory.load(rollout.save(tmp_path / f"many{suffix}"), DOUBLE)
+    for name in ("t", "q", "qd", "tau", "energy", "work"):
+        assert np.array_equal(getattr(found, name), getattr(rollout, name)), name
+    one = rollout.motion((1, 2))
+    for name in ARRAYS:
+        assert np.array_equal(getattr(found.motion((1, 2)), name), getattr(one, name)), name
+
+
+def test_a_rollout_whose_samples_differ_warns_that_a_file_has_one_model(tmp_path):
+    masses = {"mass:upper": np.array([1.0, 2.0])}
+    rollout = kt.rollout(DOUBLE, np.ones((2, 2)), dt=1e-2, steps=2, parameters=masses)
+    with pytest.warns(kt.errors.ModelWarning, match=r"differ in mass:upper, and a trajectory"):
+        rollout.save(tmp_path / "many.npz")

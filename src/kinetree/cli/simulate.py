@@ -139,9 +139,9 @@ def simulate(
 
 def _can_be_written(file, picture):
     """Reject before anything is computed what could not be kept afterwards."""
-    from kinetree.simulation.results.storage import SUFFIXES
+    from kinetree.simulation.results.storage import WRITTEN
 
-    for path, suffixes in ((file, SUFFIXES), (picture, PICTURES)):
+    for path, suffixes in ((file, WRITTEN), (picture, PICTURES)):
         if path is not None:
             require_suffix(path, suffixes)
             if not path.absolute().parent.is_dir():

@@ -1,10 +1,12 @@
 """Trajectories in files: NumPy's ``.npz``, Parquet (``.parquet``), NetCDF (``.nc``); and as tables.
 
-Every file holds the model as well, unless it has joints that only the program knows, so that a
-motion can be looked at wherever it is taken. Files come from strangers, too: whatever is wrong
+Every such file holds the model as well, unless it has joints that only the program knows, so that a
+motion can be looked at wherever it is taken. For other programs there are CSV, which is numbers
+alone, and MCAP, the bags of ROS 2. Files come from strangers, too: whatever is wrong
 with one is a ``LoadError``, and no file unfolds to more than ``archives`` allows.
 """
 
+import csv
 import json
 import math
 import os
@@ -25,11 +27,14 @@ from kinetree.errors import (
 from kinetree.functional import layout
 from kinetree.model import Model, serialize
 from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
+from kinetree.simulation.results.bags import write_mcap
 from kinetree.spelling import printable
 
 FORMAT = "kinetree trajectory 1"
 SUFFIXES = (".npz", ".parquet", ".nc")
-"""How the names of files end, one for each format."""
+"""How the names of files end that hold all of a motion, one for each format."""
+WRITTEN = (*SUFFIXES, ".csv", ".mcap")
+"""How the names of all files end that can be written."""
 
 
 def save(trajectory, path):
@@ -59,7 +64,7 @@ def load(cls, path, model=None):
     if not path.exists():
         raise LoadError(f"{path}: there is no such file")
     try:
-        arrays, text = read(path)
+        arrays, text = read(path, model)
         about = json.loads(text)
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}, expected {FORMAT!r}")
@@ -121,13 +126,14 @@ def _check_names(model, path):
 def _by_suffix(path):
     ways = (
         (_read_npz, _write_npz), (_read_parquet, _write_parquet), (_read_netcdf, _write_netcdf),
+        (_read_csv, _write_csv), (_read_mcap, write_mcap),
     )  # fmt: skip
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in WRITTEN:
         raise LoadError(
-            f"{path}: trajectories are kept in files that end in {', '.join(SUFFIXES)}; this one "
+            f"{path}: trajectories are kept in files that end in {', '.join(WRITTEN)}; this one "
             f"ends in {path.suffix!r}"
         )
-    return ways[SUFFIXES.index(path.suffix.lower())]
+    return ways[WRITTEN.index(path.suffix.lower())]
 
 
 # --- what is not an array -------------------------------------------------------------------------
@@ -176,7 +182,7 @@ def _write_npz(trajectory, path, about):
     np.savez_compressed(path, about=np.array(about), **trajectory.arrays())
 
 
-def _read_npz(path):
+def _read_npz(path, _):
     with Archive(path) as arrays:
         return {name: arrays[name] for name in arrays.names if name != "about"}, str(
             arrays["about"]
@@ -193,7 +199,7 @@ def _write_parquet(trajectory, path, about):
     parquet.write_table(table, path)
 
 
-def _read_parquet(path):
+def _read_parquet(path, _):
     arrow = need("pyarrow", "a .parquet file", "tables")
     parquet = need("pyarrow.parquet", "a .parquet file", "tables")
     size = regular_size(path)
@@ -207,14 +213,55 @@ def _read_parquet(path):
     except arrow.ArrowException as error:
         raise ValueError(error) from error
     about = (table.schema.metadata or {})[b"kinetree"].decode()
-    shape = json.loads(about)["shape"]
     columns = {name: table[name].to_numpy() for name in table.column_names}
+    return _of_columns(columns, json.loads(about)["shape"]), about
+
+
+def _of_columns(columns, shape):
+    """Arrays, of the columns of a table by name."""
     arrays = {"t": columns.pop("time").reshape(shape).reshape(shape[0], -1)[:, 0]}
     for kind in ("q", "qd", "tau", "controls", "activation"):
         entries = [c for name, c in columns.items() if name.startswith(f"{kind}.")]
         if entries or kind in ("q", "qd", "tau"):
             arrays[kind] = np.stack(entries, axis=-1) if entries else np.zeros((np.prod(shape), 0))
-    return arrays | {name: columns[name] for name in ("energy", "work", "loop_error")}, about
+    return arrays | {name: columns[name] for name in ("energy", "work", "loop_error")}
+
+
+def _write_csv(trajectory, path, about):
+    batch = trajectory.q.shape[1:-1]
+    places = [grid.ravel() for grid in np.indices((len(trajectory.t), *batch))]
+    index = dict(zip(_batch_names(trajectory), places[1:], strict=True))
+    table = {"time": trajectory.t[places[0]], **index, **columns(trajectory)}
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+
+
+def _read_csv(path, model):
+    """The numbers of a CSV file, which holds neither the model nor events, report and contacts."""
+    if model is None:
+        raise LoadError(
+            f"{path}: a CSV file holds numbers alone; give the model, Trajectory.load(path, "
+            f"model=...), or save the motion as .npz, .parquet or .nc"
+        )
+    regular_size(path)
+    with open(path, newline="", encoding="utf-8") as file:
+        names, *rows = csv.reader(file)
+    table = np.array([[float(x) for x in row] for row in rows]).reshape(len(rows), len(names))
+    columns = dict(zip(names, table.T, strict=True))
+    index = [columns.pop(name) for name in names if name.partition("_")[0] == "motion"]
+    batch = [int(x.max()) + 1 if x.size else 0 for x in index]
+    shape = [len(rows) // max(math.prod(batch), 1), *batch]
+    about = {"format": FORMAT, "shape": shape, "fingerprint": model.fingerprint}
+    return _of_columns(columns, shape), json.dumps(about)
+
+
+def _read_mcap(path, _):
+    raise LoadError(
+        f"{path}: a bag holds joint states and transforms for other programs, not all of a "
+        f"motion; save it as .npz, .parquet or .nc to load it again"
+    )
 
 
 def _write_netcdf(trajectory, path, about):
@@ -223,7 +270,7 @@ def _write_netcdf(trajectory, path, about):
     dataset.to_netcdf(path, engine=_netcdf_engine())
 
 
-def _read_netcdf(path):
+def _read_netcdf(path, _):
     xarray = need("xarray", "a .nc file", "tables")
     size = regular_size(path)
     with xarray.open_dataset(path, engine=_netcdf_engine(), decode_cf=False) as dataset:

@@ -281,12 +281,16 @@ class Trajectory:
         return storage.to_pandas(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file: ``.npz``, ``.parquet`` or ``.nc`` (NetCDF). Returns the path."""
+        """Write it to a file, whose suffix says how, and return the path.
+
+        ``.npz``, ``.parquet`` and ``.nc`` (NetCDF) hold the model, events and report as well;
+        ``.csv`` is a table, ``.mcap`` a ROS 2 bag of joint states and transforms.
+        """
         return storage.save(self, path)
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> "Trajectory":
-        """Read a file that ``save`` wrote; ``model`` is for those that could not hold theirs."""
+        """Read a file that ``save`` wrote; ``model`` is for those that do not hold theirs."""
         return storage.load(cls, path, model)
 
     def plot(self, *, joints: Sequence[str] | None = None) -> Any:

@@ -5,6 +5,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from kinetree.algorithms.energy import elastic_energy
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
 from kinetree.errors import (
+    ModelWarning,
     ShapeError,
     SimulationError,
     SimulationWarning,
@@ -98,6 +100,29 @@ class Rollout:
         tau, energy = (x[(slice(None), *np.unravel_index(n, self.batch))] if self.batch else x
                        for x in (self.tau, self.energy))  # fmt: skip
         return Trajectory(model, self.t, q, qd, tau, energy, work, np.zeros(len(self)))
+
+    def trajectory(self) -> Trajectory:
+        """All motions as one ``Trajectory`` with batch axes, for tables, files and plots.
+
+        It has one model. Where samples have their own parameters, that is the nominal one, and a
+        ``ModelWarning`` says so; ``motion(index)`` has those of its sample.
+        """
+        own = [g.name for g in self._run.arrays.given if g.kind == "parameters"]
+        if own:
+            warnings.warn(
+                f"the samples of this rollout differ in {', '.join(own)}, and a trajectory of all "
+                f"of them has one model, {self.model.name!r} as it was given; "
+                f"rollout.motion(index) has the parameters of its sample",
+                ModelWarning,
+                stacklevel=2,
+            )
+        names = ("t", "q", "qd", "tau", "energy", "work")
+        arrays = {name: np.array(getattr(self, name), dtype=float) for name in names}
+        return Trajectory(self.model, **arrays, loop_error=np.zeros(self.work.shape))
+
+    def save(self, path: str | Path) -> Path:
+        """Write all motions to a file, as ``Trajectory.save``; ``Trajectory.load`` reads it."""
+        return self.trajectory().save(path)
 
     def _of_states(self, kernel):
         """A compiled function of states and what is given, for all times."""

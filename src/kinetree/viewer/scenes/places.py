@@ -49,25 +49,6 @@ def _velocities(model, q, qd):
     return np.array([v.to_array() for v in base_velocities(model, q, qd)[1][1:]])
 
 
-def quaternions(rotations) -> np.ndarray:
-    """Unit quaternions (w, x, y, z) of rotation matrices (..., 3, 3)."""
-    R = np.asarray(rotations)
-    diagonal = [R[..., k, k] for k in range(3)]
-    trace = sum(diagonal)
-    # Four times the products of each pair; the row with the largest square is the best divided.
-    products = np.empty((*R.shape[:-2], 4, 4))
-    products[..., 0, 0] = 1 + trace
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        products[..., k + 1, k + 1] = 1 + 2 * diagonal[k] - trace
-        products[..., 0, k + 1] = products[..., k + 1, 0] = R[..., j, i] - R[..., i, j]
-        products[..., i + 1, j + 1] = products[..., j + 1, i + 1] = R[..., i, j] + R[..., j, i]
-    squares = np.diagonal(products, axis1=-2, axis2=-1)
-    best = np.argmax(squares, axis=-1)[..., None, None]
-    row = np.take_along_axis(products, best, axis=-2)[..., 0, :]
-    return row / np.linalg.norm(row, axis=-1, keepdims=True)
-
-
 def along(directions) -> np.ndarray:
     """Rotation matrices (..., 3, 3) whose third columns point along unit ``directions``."""
     z = np.asarray(directions, dtype=float)

@@ -12,10 +12,11 @@ from kinetree.model import geometry
 from kinetree.model.geometry import HeightField, Plane
 from kinetree.model.triangles import open_scene
 from kinetree.quantities.kinematics import pose
+from kinetree.spatial.rotation import quaternions
 from kinetree.spelling import printable
 from kinetree.viewer.scenes import contacts, marks
 from kinetree.viewer.scenes.description import Part, Scene, Surface, round_number
-from kinetree.viewer.scenes.places import along, places, quaternions, velocities
+from kinetree.viewer.scenes.places import along, places, velocities
 from kinetree.viewer.scenes.surfaces import ball, coarser, creased, rod, surface_of
 
 # Where nothing has its own colour: calm, and light enough to be shaded.
