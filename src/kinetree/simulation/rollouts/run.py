@@ -104,8 +104,8 @@ class Rollout:
     def trajectory(self) -> Trajectory:
         """All motions as one ``Trajectory`` with batch axes, for tables, files and plots.
 
-        It has one model. Where samples have their own parameters, that is the nominal one, and a
-        ``ModelWarning`` says so; ``motion(index)`` has those of its sample.
+        It has one model. Where samples have their own parameters, that is the nominal one, with a
+        ``ModelWarning``; ``motion(index)`` has those of its sample.
         """
         own = [g.name for g in self._run.arrays.given if g.kind == "parameters"]
         if own:
@@ -117,7 +117,9 @@ class Rollout:
                 stacklevel=2,
             )
         names = ("t", "q", "qd", "tau", "energy", "work")
-        arrays = {name: np.array(getattr(self, name), dtype=float) for name in names}
+        arrays: dict[str, Any] = {
+            name: np.array(getattr(self, name), dtype=float) for name in names
+        }
         return Trajectory(self.model, **arrays, loop_error=np.zeros(self.work.shape))
 
     def save(self, path: str | Path) -> Path:
