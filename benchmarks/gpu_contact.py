@@ -1,12 +1,15 @@
-"""Rigid contact on a GPU: a quadruped stands, and lands from random states, in whole rollouts.
+"""Rigid contact on a GPU: a quadruped stands and lands, a humanoid falls, in whole rollouts.
 
     python benchmarks/gpu_contact.py            # on a CUDA device, with CuPy; below 4 minutes
+    python benchmarks/gpu_contact.py --only humanoid    # or quadruped
     python benchmarks/gpu_contact.py --quick    # one size, float32 alone
     python benchmarks/gpu_contact.py --on-cpu   # the text for the device, by the C compiler; tiny
 
-Four feet on a plane, joints held by a controller, steps of 1 ms, one thread a world. Residuals are
-the largest velocity errors of any step times the mass that a foot moves, the missing impulse, as
-a part of the weight's. Prints the table last, and exits with the number of things that are wrong.
+Of the quadruped, four feet on a plane, joints held by a controller; of the humanoid all shapes, 115
+points of which 16 may touch at once, joints free between their stops. Steps of 1 ms, one thread a
+world. Residuals are the largest velocity errors of any step times the mass that a foot moves, the
+missing impulse, as a part of the weight's; those of the humanoid are velocities. Prints the table
+last, and exits with the number of things that are wrong.
 """
 
 import argparse
@@ -188,10 +191,93 @@ class Bench:
             kernel.plans.clear()
 
 
+class Humanoid(Bench):
+    """The same of a humanoid that falls from standing and lies still."""
+
+    STEPS = 100  # of a launch; a second until it lies, another one until it is at rest
+
+    def __init__(self, report, cupy, *, on_cpu=False):
+        self.report, self.cupy, self.on_cpu, self.lines = report, cupy, on_cpu, []
+        self.dog, self.rng, self.starts = contact.humanoid(), np.random.default_rng(0), {}
+
+    def start(self, task, worlds, dtype):
+        """A few hundred different states, near standing, 5 cm above the ground."""
+        few = min(worlds, 512)
+        if task not in self.starts:
+            self.starts[task] = self.dog.states(few, 0.5, 0.05, self.rng)
+        return [
+            self.cupy.asarray(np.resize(x, (worlds, x.shape[-1])).astype(dtype))
+            for x in self.starts[task]
+        ]
+
+    def falls(self, worlds, dtype, seconds=2.0):
+        """Steps a second over the fall, and for each tenth of a second of it."""
+        state, rates, total, worst = self.start("fall", worlds, dtype), [], 0.0, []
+        self.dog.rollout(*state, steps=1)  # compiled
+        launches = round(seconds / contact.STEP / self.STEPS)
+        for _ in range(launches):
+            self.wait()
+            begin = time.perf_counter()
+            found = self.dog.rollout(*state, steps=self.STEPS, store_every=self.STEPS)
+            self.wait()
+            total += time.perf_counter() - begin
+            rates.append(worlds * self.STEPS / (time.perf_counter() - begin) / 1e6)
+            worst.append(np.asarray(self.cupy.asnumpy(found.residuals), float))
+            state = found.q[-1], found.qd[-1]
+        residuals = np.max(worst, axis=0)
+        failed = int(self.cupy.asnumpy(found.failed).sum())
+        touching = (self.cupy.asnumpy(found.contact_force[-1][:512, :, 0]) > 0).sum(axis=-1)
+        rate = worlds * self.STEPS * launches / total / 1e6
+        parts = ", ".join(f"{x:.1e}" for x in np.percentile(residuals[:, 0], [50, 99, 99.9, 100]))
+        self.say(
+            f"fall  {dtype} {worlds:6d} worlds {rate:8.2f} M steps/s (by 0.1 s: "
+            f"{', '.join(f'{x:.1f}' for x in rates)})  residual 50, 99, 99.9, 100 %: {parts} m/s  "
+            f"penetration {residuals[:, 3].max():.0e} m, {failed} failed, "
+            f"{touching.mean():.1f} (at most {touching.max()}) contacts at the end"
+        )
+        assert not failed, f"{failed} worlds failed"
+        return f"{rate:.2f} M steps/s"
+
+    def warm_cache(self, worlds, dtype):
+        """Sizes of blocks, side by side, where it lies."""
+        kernel, _ = self.dog.kernel(dtype)
+        compiled, state = kernel.on_devices[dtype, 0], self.start("fall", worlds, dtype)
+        settled = self.dog.rollout(*state, steps=1000, store_every=1000)
+        state, rates = (settled.q[-1], settled.qd[-1]), []
+        for block in (32, 64, 128, 256):
+            compiled.blocks, compiled.block = [block], None
+            kernel.plans.clear()
+            best, _ = self.timed(state, self.STEPS, repeats=2)
+            rates.append(f"{block}: {worlds * self.STEPS / best / 1e6:.2f}")
+        compiled.blocks = list(_BLOCKS)
+        kernel.plans.clear()
+        self.say(f"lies  {dtype} {worlds:6d} worlds, threads of a block: {', '.join(rates)} M")
+
+
+def humanoid(report, cupy, library, given):
+    """Everything about the humanoid; the lines of its table."""
+    bench = Humanoid(report, cupy, on_cpu=given.on_cpu)
+    bounds = {"float64": 1e-5, "float32": 1e-3}
+    if given.on_cpu:
+        contact.checks(report, library, bench.dog, steps=2, bounds=bounds)
+        return bench.lines
+    for dtype in ("float32",) if given.quick else ("float32", "float64"):
+        report.run(f"humanoid, cold, {dtype}", bench.cold, 65_536, dtype)
+        report.run(f"humanoid, code, {dtype}", bench.code, dtype)
+        sizes = (65_536,) if given.quick or dtype == "float64" else (8_192, 65_536)
+        for worlds in sizes:
+            seconds = 2.0 if dtype == "float32" else 0.5
+            report.run(f"humanoid, {worlds}, {dtype}", bench.falls, worlds, dtype, seconds)
+        report.run(f"humanoid, blocks, {dtype}", bench.warm_cache, 65_536, dtype)
+    contact.checks(report, library, bench.dog, steps=10, bounds=bounds)
+    return bench.lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--on-cpu", action="store_true", help="no device: the shim of the tests")
     parser.add_argument("--quick", action="store_true", help="one size, float32 alone")
+    parser.add_argument("--only", choices=("quadruped", "humanoid"), help="one of the robots")
     parser.add_argument("--limit", type=float, default=200.0, help="seconds for everything")
     parser.add_argument("-v", "--verbose", action="store_true", help="tracebacks of failures")
     given = parser.parse_args()
@@ -201,13 +287,21 @@ def main():
         use_shim()
     import cupy
 
-    bench = Bench(report, cupy, on_cpu=given.on_cpu)
     library = {"cupy": (cupy.asarray, cupy.asnumpy, cupy.ndarray)}
+    lines = quadruped(report, cupy, library, given) if given.only != "humanoid" else []
+    lines += humanoid(report, cupy, library, given) if given.only != "quadruped" else []
+    print("\n" + "\n".join(lines))
+    return report.close()
+
+
+def quadruped(report, cupy, library, given):
+    """Everything about the quadruped; the lines of its table."""
+    bench = Bench(report, cupy, on_cpu=given.on_cpu)
     bench.wait()
     if given.on_cpu:
         report.run("cold, float32", bench.cold, 33, "float32")
         contact.checks(report, library, bench.dog, steps=2)
-        return report.close()
+        return bench.lines
     sizes, steps = (65_536,) if given.quick else (8_192, 65_536), 400
     report.run("cold, float32", bench.cold, sizes[0], "float32")
     report.run("code, float32", bench.code, "float32")
@@ -222,8 +316,7 @@ def main():
         for task in ("stand", "land"):
             report.run(f"{task}, float64", bench.speed, task, sizes[-1], "float64", steps // 4)
         contact.checks(report, library, bench.dog, steps=10)
-    print("\n" + "\n".join(bench.lines))
-    return report.close()
+    return bench.lines
 
 
 if __name__ == "__main__":

@@ -9,10 +9,20 @@ import kinetree as kt
 from kinetree.codegen.inline import evaluated
 from kinetree.simulation.rollouts.rollout import run_of
 
-__all__ = ["Case", "ball", "checks", "expected", "gradient_checks", "quadruped"]
+__all__ = [
+    "BOUNDS",
+    "Case",
+    "ball",
+    "checks",
+    "expected",
+    "gradient_checks",
+    "humanoid",
+    "quadruped",
+]
 
 STEP = 1e-3  # [s]
 GAINS = 100.0, 3.0  # of position and speed of the quadruped's joints [N·m, N·m·s]
+BOUNDS = {"float64": 1e-11, "float32": 1e-5}  # of residuals [m/s]
 _WORLDS = 33  # one more than a warp has
 
 
@@ -47,7 +57,8 @@ class Case:
     def kernel(self, dtype):
         """The compiled function of its steps, which rollouts use."""
         given = {"steps": 1, "dt": STEP, "contact": self.contact, "limits": None, **self.options}
-        run = run_of(self.model, self.q, np.zeros(self.model.nv), dtype=dtype, **given)
+        start = self.q, np.zeros(self.model.nv)
+        run = run_of(self.model, *start, dtype=dtype, on_device=True, **given)
         return run.transition.steps(), run.transition
 
 
@@ -64,6 +75,13 @@ def quadruped() -> Case:
         return np.concatenate([np.zeros(6), GAINS[0] * (home - q[7:]) - GAINS[1] * qd[6:]])
 
     return Case(model, kt.contact.TimeStepping(scene), {"controller": hold}, q)
+
+
+def humanoid() -> Case:
+    """Of a person's size, all its shapes against a plane, joints with stops and nothing else."""
+    model = kt.contact.with_ground(kt.samples.humanoid())
+    contact = kt.contact.TimeStepping(kt.contact.Scene(model, "base", friction=0.8))
+    return Case(model, contact, {"limits": "stiff"}, np.array(model.posture("home").q))
 
 
 def ball() -> Case:
@@ -85,7 +103,7 @@ def expected(case, q, qd, steps):
     return evaluated(kernel.program, given)[:2]
 
 
-def checks(report, libraries, case=None, steps=20):
+def checks(report, libraries, case=None, steps=20, bounds=BOUNDS):
     """Rollouts of every library in both precisions against the definition, one line for each."""
     case = ball() if case is None else case
     q, qd = case.states(_WORLDS, 0.3, 5e-4, np.random.default_rng(2))
@@ -108,7 +126,7 @@ def checks(report, libraries, case=None, steps=20):
         return f"{words}, residual {residual:.0e} m/s"
 
     for name, library in libraries.items():
-        for dtype, bound in (("float64", 1e-11), ("float32", 1e-5)):
+        for dtype, bound in bounds.items():
             report.run(
                 f"{name} rigid contact, {case.model.name}, {dtype}", same, library, dtype, bound
             )

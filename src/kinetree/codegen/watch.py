@@ -8,6 +8,8 @@ a division, root, exponential, logarithm or choice could hide or create infiniti
 from dataclasses import dataclass
 from math import log10
 
+from kinetree.expr.node import LEAVES
+
 SUMS_AND_PRODUCTS = frozenset(("const", "input", "+", "-", "*", "neg", "sin", "cos"))
 _LARGEST = {"float64": 300.0, "float32": 37.0}  # powers of ten that are surely finite
 _BOUNDS = (75, 50, 30, 15, 9, 6, 4)  # powers of ten that inputs may be held to
@@ -78,7 +80,7 @@ def hidden_inputs(program) -> set:
         op, *operands = nodes[i]
         if op == "input":
             found.add((operands[0], operands[1]))
-        elif op not in ("const", "carry") and (even_nan or op not in ("sin", "cos")):
+        elif op not in LEAVES and (even_nan or op not in ("sin", "cos")):
             waiting += [(a, even_nan) for a in operands]
     return found
 

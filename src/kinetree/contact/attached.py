@@ -38,8 +38,8 @@ class Attached:
     equal_steps: bool = False
     """Whether steps must be equal."""
     rollout_step: Callable | None = None
-    """Function ``(effects, prescription, dtype)`` that returns the ``ContactStep`` of a rollout;
-    None: that of a motion without contact."""
+    """Function ``(effects, prescription, dtype, *, on_device)`` that returns the ``ContactStep`` of
+    a rollout; None: that of a motion without contact."""
 
 
 @singledispatch

@@ -23,6 +23,10 @@ PASSES, SETTLED = 2, 1e-7
 again, at most so often, until that changes by less than this [m/s or rad/s]."""
 
 
+MOST_SLOTS = 64
+"""Contacts that may act at once in a step with slots."""
+
+
 class Accuracy(NamedTuple):
     """Sizes that the numbers of an unrolled step resolve; see the constants above.
 
@@ -86,6 +90,8 @@ class TimeStepping:
             about ``v²/g``; friction is ``mu N s/(v + s)`` at the sliding speed s, so that what
             would stick creeps. The error of a motion is proportional to v. Energies are not
             balanced then, and positions not projected. See docs/rollouts.md.
+        slots: on a GPU, of scenes that cannot be unrolled: how many contacts may act at once, up to
+            64, the closest ones; the errors of others are part of the residuals.
     """
 
     scene: Scene
@@ -99,6 +105,7 @@ class TimeStepping:
     reach: float | None = None
     compiled_rows: int = 40
     relaxation: float = 0.0
+    slots: int = 24
 
     def __post_init__(self):
         as_scene(self.scene, "TimeStepping")
@@ -115,6 +122,10 @@ class TimeStepping:
         for name in ("rest_velocity", "compiled_rows", "relaxation"):
             if not getattr(self, name) >= 0:
                 raise ModelError(f"{name} must not be negative, got {getattr(self, name)!r}")
+        if self.slots != int(self.slots) or not 1 <= self.slots <= MOST_SLOTS:
+            raise ModelError(
+                f"slots must be a whole number from 1 to {MOST_SLOTS}, got {self.slots!r}"
+            )
         for name in ("stiffness", "damping"):
             values = np.asarray(getattr(self, name), dtype=float)
             if values.shape not in ((), (self.scene.model.nv,)) or not np.all(values >= 0):

@@ -10,6 +10,9 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from kinetree.errors import TraceError
+from kinetree.expr.calls import callee_of
+from kinetree.expr.node import LEAVES
 from kinetree.expr.repeat import free_loops, loop_of
 
 _ATOM, _SIGN, _PRODUCT, _SUM, _COMPARISON = 5, 4, 3, 2, 1  # how tightly a text binds
@@ -69,7 +72,7 @@ class _Writer:
         self.checks = {node for node, _ in program.checks}
         self.order = order or program.graph.reachable([*program.roots, *self.checks])
         self.scope = {i: max(loops) for i, loops in free_loops(program.graph, self.order).items()}
-        self.values, self.ranks = {}, {}
+        self.values, self.ranks, self.results = {}, {}, {}
         self.taken, self.serial = set(self.arguments) | {a.name for a in program.outputs}, {}
         self.outputs = self._outputs()
         self.uses = self._uses()
@@ -95,7 +98,7 @@ class _Writer:
         uses = {i: [] for i in self.order}
         for i in self.order:
             op, *operands = self.nodes[i]
-            if op in ("const", "input", "carry"):
+            if op in LEAVES:
                 continue
             scopes = [self.scope.get(i)]
             if op == "repeat":  # the next state must be complete before the old one is given up
@@ -127,8 +130,15 @@ class _Writer:
         if op == "repeat":
             self._loop(i)
             return
+        if op == "callee":
+            return
+        if op == "call":
+            self._call(i, operands[1:])
+            return
         if op == "final":
             self.values[i] = self.values[operands[1]]
+        elif op == "result":
+            self.values[i] = self._result(*operands)
         elif op == "carry":
             name = self._name(i)
             self.values[i] = Value(name, mentions=frozenset((name,)))
@@ -146,7 +156,7 @@ class _Writer:
             return op == "const" or not self.language.inputs_have_names
         if op in ("sin", "cos"):
             return False
-        if i in self.absorbed:
+        if op == "result" or i in self.absorbed:
             return True
         is_result = i in self.outputs  # has its own line anyway
         short = is_result or len(value.text) <= self.language.longest
@@ -205,6 +215,48 @@ class _Writer:
         text = self.language.call(op, [v.text for v in values], operands)
         return Value(text, _ATOM, mentions)
 
+    # --- calls -----------------------------------------------------------------------------------
+
+    def _call(self, i, arguments):
+        """A call: an array for each input, unless it is a result of another call as it is."""
+        callee, lines, texts, mentions, at = callee_of(self.program.graph, i), [], [], set(), 0
+        for given in callee.inputs:
+            nodes = arguments[at : at + given.size]
+            at += given.size
+            text = self._same_result(nodes)
+            if text is None:
+                text = self._unique(f"{given.name}_given")
+                lines += self.language.array(text, [self.values[a].text for a in nodes])
+            texts.append(text)
+            mentions.update(*(self.values[a].mentions for a in nodes))
+        names = [self._unique(f"{result.name}_found") for result in callee.outputs]
+        self.results[i] = [
+            (name, k)
+            for name, result in zip(names, callee.outputs, strict=True)
+            for k in range(result.size)
+        ]
+        sizes = [result.size for result in callee.outputs]
+        lines += self.language.routine(callee, texts, dict(zip(names, sizes, strict=True)))
+        self._add(i, lines, dict.fromkeys(names, False), frozenset(mentions))
+
+    def _same_result(self, nodes):
+        """The name of the array that some numbers are, whole and in order, or None."""
+        found = [self.nodes[a] for a in nodes]
+        if not found or any(node[0] != "result" for node in found):
+            return None
+        places = [self.results[node[1]][self._place(node[2])] for node in found]
+        calls, name = {node[1] for node in found}, places[0][0]
+        return (
+            name if len(calls) == 1 and places == [(name, k) for k in range(len(nodes))] else None
+        )
+
+    def _result(self, call, place):
+        name, k = self.results[call][self._place(place)]
+        return Value(f"{name}[{k}]", mentions=frozenset((name,)))
+
+    def _place(self, node):
+        return int(self.nodes[node][1])
+
     # --- loops -----------------------------------------------------------------------------------
 
     def _loop(self, i):
@@ -233,7 +285,7 @@ class _Writer:
             return self.labels.get(tuple(operands), (-1, "t"))
         if op == "carry":
             return (-1, "state")
-        if op == "const":
+        if op in ("const", "callee"):
             return (-1, "t")
         return max((self.ranks[a] for a in operands), default=(-1, "t"))
 
@@ -312,6 +364,20 @@ class Language(ABC):
             operands: their nodes.
         """
         return self.calls[op].format(*texts)
+
+    def array(self, name, texts) -> list:
+        """Lines that make an array of some values."""
+        raise TraceError(f"{type(self).__name__} has no routines")
+
+    def routine(self, callee, given, results) -> list:
+        """Lines that call a routine.
+
+        Args:
+            callee: what is called.
+            given: names of the arrays that go in.
+            results: names of new arrays for the results, with their sizes.
+        """
+        raise TraceError(f"{type(self).__name__} has no routines, such as {callee.name!r}")
 
     @abstractmethod
     def require(self, text) -> list:

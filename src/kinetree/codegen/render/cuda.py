@@ -29,6 +29,7 @@ from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, Entry, head
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_places import Tile, given_up, kept, tiles
+from kinetree.codegen.render.cuda_procedures import procedures_text, routine_text
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
@@ -67,8 +68,14 @@ class Layout:
     written: int = _WRITTEN
     """Bytes of the tiles of a warp that writes what parts have left."""
 
+    direct: bool = False
+    """Whether threads read and write the numbers of their samples in device memory, without tiles:
+    for programs that compute so long that it does not count."""
+
     def results(self, program, dtype) -> int:
         """Numbers of a sample's results that there is room for."""
+        if self.direct:
+            return sum(a.size for a in program.outputs)
         inputs = sum(t.size for t in tiles([a for a in program.inputs if a.size], _STAGED).values())
         return max(32, self.bytes // (32 * (4 if dtype == "float32" else 8)) - inputs)
 
@@ -76,6 +83,8 @@ class Layout:
 LONG_LOOP = Layout(order="created", ahead=False)
 """For programs that are one long loop: most registers spilled are those of its middle, and what
 samples travel by is better left to the cache that the spilled ones are in."""
+ROUTINES = Layout(order="created", ahead=False, direct=True)
+"""For such programs with routines, whose arrays are in that cache, too."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +125,10 @@ class _Renderer:
         every = {a.name: (a.name, 0) for a in self.outputs}
         self.part = whole or Whole(tuple(self.outputs), every)
         self.order = self._order()
-        self.tiles, self.results = tiles(self._used(), _STAGED), self._results()
-        self.kept = kept(program, {a.name for a in self.outputs}, dtype)
+        self.tiles = tiles(self._used(), 0 if layout.direct else _STAGED)
+        self.results = self._results()
+        names = set() if layout.direct else {a.name for a in self.outputs}
+        self.kept = kept(program, names, dtype)
         self.hidden = sorted(hidden_inputs(program))
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()
@@ -167,12 +178,14 @@ class _Renderer:
 
     def render(self):
         own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
+        own = 0 if self.layout.direct else own
         shared = (self.sets * self.inputs_of_a_warp + own) * self.size
         entry = Entry(self)
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
             elementary(self.dtype),
+            *self._routines(),
             self._sample(),
             *entry.tables(),
             entry.load(),
@@ -180,6 +193,14 @@ class _Renderer:
         ]
         text = "\n\n".join(parts) + "\n"
         return CudaText(text, shared, self.sets == 2, light=not self._computes_much())
+
+    def _routines(self):
+        """Procedures that the program calls, and what ties them to it."""
+        known = self.language.routines
+        return [
+            *([procedures_text([r.procedure for r in known], self.dtype)] if known else []),
+            *(routine_text(routine, name, self.dtype) for routine, name in known.items()),
+        ]
 
     # --- one sample ------------------------------------------------------------------------------
 

@@ -101,6 +101,10 @@ class Entry:
             lines += self._placed(self.plan.language.inputs[a.name], self.plan.tiles.get(a.name))
         lines.append(f"free = inputs + {self.plan.sets * self.plan.inputs_of_a_warp};")
         for a in self.plan.separate:
+            if self.plan.layout.direct:
+                to = f"{result_name(a.name)} + (first + {_ROW}) * {a.size}"
+                lines.append(f"real *const part_{a.name}_own = {to};")
+                continue
             lines += self._placed(f"part_{a.name}", self.plan.results[a.name])
         if self.plan.kept.tables:
             lines.append("real *const kept = free, *const kept_own = kept + lane;")
@@ -118,8 +122,7 @@ class Entry:
     def _placed(self, name, tile):
         """A tile and the row of this thread in it, or the row in device memory."""
         if tile is None:
-            row = "(lane < rows ? lane : rows - 1)"
-            return [f"const real *const {name}_own = {name} + (first + {row}) * {name}_step;"]
+            return [f"const real *const {name}_own = {name} + (first + {_ROW}) * {name}_step;"]
         own = f"lane * {tile.pitch} + skipped(lane, {tile.group})"
         return [
             f"real *const {name}_tile = free, *const {name}_own = {name}_tile + {own};",
@@ -169,6 +172,8 @@ class Entry:
             if self.plan.part.status is not None:
                 wrong = f'status ? nan{self.plan.f}("") : {self.plan.language.constant(0.0)}'
                 lines.append(f"work_own[{WARP * self.plan.part.status}] = {wrong};")
+        if self.plan.layout.direct:
+            return ["(void)free;", *lines]
         lines.append("__syncwarp();")
         for name, t in self.plan.results.items():
             to = f"{result_name(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
@@ -207,6 +212,9 @@ class Entry:
         for name, places in self.plan.kept.tables.items():
             numbers = ", ".join(str(PITCH * place) for place in places)
             yield f"static __device__ const int table_{name}[] = {{{numbers}}};"
+
+
+_ROW = "(lane < rows ? lane : rows - 1)"  # of a thread that has no sample: that of the last one
 
 
 def result_name(name):

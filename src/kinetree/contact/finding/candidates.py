@@ -131,6 +131,14 @@ def _touches(pair, place, *motion):
     return [t._replace(gap=t.gap - margin) for t in found] if margin else found
 
 
+def moving_touches(pair, X_0, v):
+    """Where the shapes of a pair are nearest, with rates, as dual numbers.
+
+    ``X_0`` and ``v`` are transforms and velocities, in base coordinates, of bodies by number.
+    """
+    return _touches(pair, _moving, X_0, v)
+
+
 def _placed(geometry, X_0):
     X = geometry.placement @ X_0[geometry.body]
     return Placed(geometry.shape, X.E.T, X.r)

@@ -110,6 +110,14 @@ class ContactStep:
         rows = self.constraints.count(self.constraints.scene.candidates.size)
         return rows * PASSES if self.is_relaxed else rows
 
+    def contact_forces(self, memory, numbers):
+        """Forces of all potential contacts, (..., contacts, 3), from memories (..., n).
+
+        Memories begin with what a step passes on; ``numbers`` makes arrays of their kind.
+        """
+        count = self.constraints.scene.candidates.size
+        return memory[..., : 3 * count].reshape(*memory.shape[:-1], count, 3)
+
     @property
     def is_relaxed(self) -> bool:
         """Whether the laws of contact are relaxed."""
@@ -151,8 +159,8 @@ class ContactStep:
         middle, v = straight_motion(model, q, qd, half)
         rows = self.constraints.at(model, middle, v)
         given = prescribed_over(self.prescription, model, t, h, q, qd, v, half)
-        K = _of_leaders(model, "stiffness") + self.settings.stiffness
-        D = _of_leaders(model, "damping") + self.settings.damping
+        K = of_leaders(model, "stiffness") + self.settings.stiffness
+        D = of_leaders(model, "damping") + self.settings.damping
         if field.actuators is not None:
             servos = field.actuators.resistance(model, t, q, qd, tau)
             K, D = K + servos[0], D + servos[1]
@@ -354,7 +362,7 @@ def _resistances(K, D, H, h, alpha):
     return np.array(found).reshape(-1, 2).T
 
 
-def _of_leaders(model, name):
+def of_leaders(model, name):
     """``joint_values`` of the variables of a model; geared joints that follow act explicitly."""
     full, followers = model.uncoupled, {c.joint for c in model.couplings}
     values = joint_values(model, name)
@@ -488,7 +496,7 @@ def projected(
     def move(state):
         (q, gap, error, *_), qd, left = state
         wanted = _shift(which, rows, gap, error, inertia, Y, A)
-        shift, left = _bounded(wanted, constraints.units, left)
+        shift, left = bounded(wanted, constraints.units, left)
         found = _look(constraints, model, model.integrate(q, shift))
         return found, turned(model, qd, shift), left
 
@@ -509,7 +517,7 @@ def projected(
     return state[0], qd, state[3], state[4]
 
 
-def _bounded(shift, units, left):
+def bounded(shift, units, left):
     """As much of a shift as is ``left`` of the way that joints may go, and what is left then."""
     way = largest(np.abs(shift) / units)
     part = select(way > left, left / select(way > left, way, 1.0), 1.0)

@@ -16,6 +16,7 @@ from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
 from kinetree.contact.settings import CLOSED, DOUBLE, SINGLE
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
+from kinetree.contact.stepping.slots import SlotStep
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError
 from kinetree.expr.repeat import repeat
@@ -78,21 +79,32 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
 
 
-def step_of_rollout(settings, effects, prescription, dtype) -> ContactStep:
-    """The step of a rollout, unrolled: of numbers of one precision, without decisions in Python."""
+def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) -> ContactStep:
+    """The step of a rollout: of numbers of one precision, without decisions in Python.
+
+    It is unrolled; on a device, scenes that are too large for that have slots for the contacts that
+    are close.
+    """
     model, scene = effects.model, settings.scene
     free = np.ones(model.nv) if prescription is None else prescription.others(model)
     constraints = StepConstraints(model, scene, joint_rows(model, effects, free))
     if prescription is not None:
         require_movable(scene, prescription)
-    _require_unrolled(model, scene, constraints, settings.compiled_rows)
+    if scene.open_pairs or not on_device or is_short(constraints, settings.compiled_rows):
+        _require_unrolled(model, scene, constraints, settings.compiled_rows)
+        kind = ContactStep
+    else:
+        kind = SlotStep
     accuracy = SINGLE if dtype == "float32" else DOUBLE
     if settings.relaxation:
         settings = replace(settings, conserving=False)
     if accuracy.sweeps:  # energies in float32 are too coarse to be balanced
         tolerance = max(settings.tolerance, accuracy.tolerance)
         settings = replace(settings, tolerance=tolerance, conserving=False)
-    return ContactStep(constraints, settings, model.spanning_tree, prescription, accuracy)
+    step = kind(constraints, settings, model.spanning_tree, prescription, accuracy)
+    if isinstance(step, SlotStep):
+        step.require()
+    return step
 
 
 def tier_of_rollout(settings, effects, samples, *, only=None) -> str:

@@ -124,6 +124,7 @@ def rollout_of(
     kernels = [options["controller"]] if options["controller"] is not None else []
     kernels += contact_arguments(options["contact"], options["arguments"])
     options["dtype"] = str(np.dtype(kind.dtype_of(like)))
+    options["on_device"] = not followed and not kind.is_on_host(like)
     run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
     elsewhere = _Elsewhere(run, kind, like, arrays, groups)
     return elsewhere.states(run.marks(store_every), followed=followed)
@@ -219,7 +220,7 @@ class _Elsewhere:
         walk = self.kind.differentiable_walk if followed else self._launches
         q, qd, work, *memory = walk(self, start, [int(m) for m in marks])
         if n:
-            memory = contact_notes(run.transition, memory[0], self.xp.isfinite)
+            memory = contact_notes(run.transition, memory[0], self.xp.isfinite, self.numbers)
         return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work, *memory)
 
     def held(self, k):

@@ -153,12 +153,12 @@ def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
     controller=None, friction: Any = "smooth", limits: Any = "stiff", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
-    function="rollout", controls=None, dtype=None, give=None,
+    function="rollout", controls=None, dtype=None, give=None, on_device=False,
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
 
     ``dtype`` is the precision of the steps, by default that of the arrays; ``give`` gives an
-    ``EngineBatch`` the numbers of its worlds.
+    ``EngineBatch`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU.
     """
     steps, dt, t0 = (
         whole_number(steps, "steps"),
@@ -212,7 +212,8 @@ def run_of(
             return run
     if setup.attached.rollout_step is not None:
         given = setup.effects, setup.prescription, dtype or arrays.dtype
-        method, field, step = setup.steps, setup.field, setup.attached.rollout_step(*given)
+        step = setup.attached.rollout_step(*given, on_device=on_device)
+        method, field = setup.steps, setup.field
     else:
         setup, step = suited(setup, integrator, arrays.q0, dt), None
         method, field = setup.rollout_step(arrays.q0, arrays.qd0)

@@ -143,11 +143,13 @@ class Rollout:
         return array.reshape((len(array), *self.batch, *array.shape[2:]))
 
 
-def contact_notes(transition, memory, is_finite):
-    """Contact forces, residuals, and what failed, of memories (T, ..., n) of any kind of array."""
+def contact_notes(transition, memory, is_finite, numbers=np.asarray):
+    """Contact forces, residuals, and what failed, of memories (T, ..., n) of any kind of array.
+
+    ``numbers`` makes arrays of that kind.
+    """
     step, last = transition.contact, memory[-1]
-    shape = (*memory.shape[:-1], step.constraints.scene.candidates.size, 3)
-    force = memory[..., : shape[-2] * 3].reshape(shape)
+    force = step.contact_forces(memory, numbers)
     failed = (last[..., -1] != 0) | ~is_finite(last[..., -1])
     return force, last[..., step.rows : -1], failed
 

@@ -14,8 +14,8 @@ import numpy as np
 from kinetree.codegen import tiers
 from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.nvrtc import QUICKLY
-from kinetree.codegen.program import Argument, Traced, trace
-from kinetree.codegen.render.cuda import LONG_LOOP
+from kinetree.codegen.program import Argument, Traced, calls_of, trace
+from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact.history import Residuals, accumulated
 from kinetree.errors import ShapeError, SingularError, TraceError
@@ -351,7 +351,7 @@ class Transition:
             validate=validate, general_code=general_code if general else None,
         )  # fmt: skip
         if self.contact is not None:
-            kernel.on_gpu = LONG_LOOP, QUICKLY
+            kernel.on_gpu = ROUTINES if calls_of(traced.program) else LONG_LOOP, QUICKLY
         return kernel
 
 

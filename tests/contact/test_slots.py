@@ -1,0 +1,155 @@
+"""Steps with slots for the contacts that are close, as GPUs take them of scenes with many."""
+
+import sys
+
+import numpy as np
+import pytest
+from support import fake_cupy
+from support.backends import cuda_on_cpu
+
+import kinetree as kt
+from kinetree.codegen.inline import evaluated
+from kinetree.codegen.render.cuda import ROUTINES
+from kinetree.contact import Scene, TimeStepping
+from kinetree.contact.stepping.step import ContactStep
+from kinetree.simulation.rollouts.rollout import run_of
+
+pytestmark = pytest.mark.usefixtures("specialised")
+H = 2e-3
+
+
+def flail():
+    """A box that flies, and two rods on hinges; 8 + 2 + 10 points against the ground."""
+    b = kt.ModelBuilder("flail")
+    b.body("box", joint=kt.Free(), inertia=kt.shapes.box(0.3, 0.2, 0.1, mass=2.0))
+    b.geometry(kt.geometry.Box((0.3, 0.2, 0.1)), on="box")
+    rod = kt.shapes.capsule(0.03, 0.2, mass=0.5)
+    b.body("rod", on="box", joint=kt.Revolute("y"), at=(0.2, 0, 0), inertia=rod)
+    b.geometry(kt.geometry.Capsule(0.03, 0.2), on="rod")
+    b.body("drum", on="rod", joint=kt.Prismatic("z"), at=(0, 0, 0.2), inertia=rod)
+    b.geometry(kt.geometry.Cylinder(0.05, 0.08), on="drum")
+    return kt.contact.with_ground(b.build())
+
+
+FLAIL = flail()
+
+
+def settings(**options):
+    return TimeStepping(Scene(FLAIL, "base", friction=0.6), compiled_rows=0, **options)
+
+
+def transition(contact, dtype="float64", **options):
+    """The steps that a rollout on a GPU takes."""
+    given = {"steps": 1, "dt": H, "contact": contact, "limits": None, **options}
+    start = FLAIL.neutral(), np.zeros(FLAIL.nv)
+    return run_of(FLAIL, *start, dtype=dtype, on_device=True, **given).transition
+
+
+def thrown(count, rng):
+    q = np.tile(FLAIL.neutral(), (count, 1))
+    q = FLAIL.integrate(q, 0.3 * rng.standard_normal((count, FLAIL.nv)))
+    q[:, 2] += 1e-4 - Scene(FLAIL, "base").candidate_positions(FLAIL, q)[0].min(axis=-1)
+    qd = rng.standard_normal((count, FLAIL.nv))
+    qd[:, 3:6] = 0.3, 0, -0.5
+    return q, qd
+
+
+def test_a_step_is_that_of_the_unrolled_code(rng):
+    """State, work and residuals, over 60 steps in which corners, rims and ends arrive and slide.
+
+    Unrolled code solves for the forces of the first pass to 2e-4 m/s only, which enters velocity
+    products.
+    """
+    contact = settings()
+    step = transition(contact).contact
+    whole = ContactStep(step.constraints, step.settings, step.tree)
+    field = transition(contact).field
+    (q,), (qd,) = thrown(1, rng)
+    tau, most = np.zeros(FLAIL.nv), 0
+    force, all_force = np.zeros(step.rows), np.zeros(whole.rows)
+    for _ in range(60):
+        ends = [
+            s(None, field, FLAIL, 0.0, H, q, qd, tau, f)
+            for s, f in ((step, force), (whole, all_force))
+        ]
+        for name in ("q", "qd", "work"):
+            a, b = (getattr(end, name) for end in ends)
+            np.testing.assert_allclose(a, b, rtol=0, atol=5e-6, err_msg=name)
+        energies = [end.residuals[5:7] for end in ends]
+        np.testing.assert_allclose(*energies, rtol=0, atol=5e-6)
+        assert ends[0].residuals[:4].max() < 1e-7
+        q, qd, force, all_force = ends[1].q, ends[1].qd, ends[0].force, ends[1].force
+        acting = step.contact_forces(force, np.asarray)[:, 0]
+        most = max(most, np.sum(acting > 0))
+        np.testing.assert_allclose(
+            acting.sum(), whole.contact_forces(all_force, np.asarray)[:, 0].sum(), atol=0.01
+        )
+    assert most >= 2
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-10), ("float32", 1e-4)])
+def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypatch):
+    launches, contact = [], settings()
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path, ROUTINES))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    q, qd = thrown(3, rng)
+
+    @kt.kernel
+    def hold(model, q, qd):
+        return np.concatenate([np.zeros(6), -3.0 * q[7:] - 0.1 * qd[6:]])
+
+    device = sys.modules["cupy"].asarray
+    found = kt.rollout(
+        FLAIL, device(q.astype(dtype)), device(qd.astype(dtype)), steps=8, dt=H, store_every=4,
+        contact=contact, limits=None, controller=hold,
+    )  # fmt: skip
+    assert [(name, kind) for name, kind, *_ in launches] == [("rollout", dtype)] * 2
+    steps = transition(contact, dtype, controller=hold)
+    zeros, ones = np.zeros(3), np.ones(3)
+    given = zeros, H * ones, 8 * ones, q, qd, zeros, np.zeros((3, steps.memory))
+    right = evaluated(steps.steps().program, given)
+    for name, expected in zip(("q", "qd"), right, strict=False):
+        a = np.asarray(getattr(found, name))[-1]
+        np.testing.assert_allclose(a, expected, rtol=0, atol=bound * 30, err_msg=name)
+    assert found.contact_force.shape == (3, 3, contact.scene.candidates.size, 3)
+    assert np.asarray(found.contact_force)[-1, ..., 0].max() > 0
+    assert np.asarray(found.residuals)[:, 0].max() < bound
+    assert not np.asarray(found.failed).any()
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)
+
+
+def test_contacts_without_a_slot_are_errors_of_velocity():
+    """A box that lies flat on four corners, with slots for two."""
+    q = FLAIL.neutral()
+    q[2] = 0.05
+    errors = {}
+    for slots in (2, 8):
+        step = transition(settings(slots=slots)).contact
+        field = transition(settings()).field
+        end = step(None, field, FLAIL, 0.0, H, q, np.zeros(8), np.zeros(8), np.zeros(step.rows))
+        errors[slots] = end.residuals[0]
+        assert step.rows == 4 * slots
+    assert errors[8] < 1e-9
+    assert errors[2] > 1e-3
+
+
+def test_what_slots_do_not_apply_to_is_refused():
+    b = kt.ModelBuilder("balls")
+    for name in ("one", "other"):
+        b.body(name, joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0))
+        b.geometry(kt.geometry.Sphere(0.1), on=name)
+    balls = kt.contact.with_ground(b.build())
+    for pairs, reason in ((None, "shapes that move touch each other"), ("base", "carry nothing")):
+        contact = TimeStepping(Scene(balls, pairs), compiled_rows=0)
+        with pytest.raises(kt.errors.ModelError, match=reason):
+            run_of(balls, balls.neutral(), steps=1, contact=contact, dtype="float64",
+                   on_device=True)  # fmt: skip
+    limited = FLAIL.replace(limits={FLAIL.joint_names[1]: kt.Limits((-0.5,), (0.5,))})
+    contact = TimeStepping(Scene(limited, "base"), compiled_rows=0)
+    with pytest.raises(kt.errors.ModelError, match=r"rigid stops or exact joint friction"):
+        run_of(limited, limited.neutral(), steps=1, dt=H, contact=contact, limits="rigid",
+               dtype="float64", on_device=True)  # fmt: skip
+    with pytest.raises(kt.errors.ModelError, match="slots must be a whole number from 1 to 64"):
+        settings(slots=0)
