@@ -151,5 +151,5 @@ def test_what_slots_do_not_apply_to_is_refused():
     with pytest.raises(kt.errors.ModelError, match=r"rigid stops or exact joint friction"):
         run_of(limited, limited.neutral(), steps=1, dt=H, contact=contact, limits="rigid",
                dtype="float64", on_device=True)  # fmt: skip
-    with pytest.raises(kt.errors.ModelError, match="slots must be a whole number from 1 to 64"):
+    with pytest.raises(kt.errors.ModelError, match="slots must be an integer from 1 to 64"):
         settings(slots=0)

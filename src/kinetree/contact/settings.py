@@ -123,9 +123,7 @@ class TimeStepping:
             if not getattr(self, name) >= 0:
                 raise ModelError(f"{name} must not be negative, got {getattr(self, name)!r}")
         if self.slots != int(self.slots) or not 1 <= self.slots <= MOST_SLOTS:
-            raise ModelError(
-                f"slots must be a whole number from 1 to {MOST_SLOTS}, got {self.slots!r}"
-            )
+            raise ModelError(f"slots must be an integer from 1 to {MOST_SLOTS}, got {self.slots!r}")
         for name in ("stiffness", "damping"):
             values = np.asarray(getattr(self, name), dtype=float)
             if values.shape not in ((), (self.scene.model.nv,)) or not np.all(values >= 0):
