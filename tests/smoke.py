@@ -253,6 +253,18 @@ def pinocchio():
     close(np.triu(M), np.triu(kt.mass_matrix(again, q)), 10)
 
 
+def qp():
+    """DAQP finds the accelerations of a pendulum that must not exceed a torque."""
+    posture, most = kt.control.PostureTask([1.0, 0.5], kp=50.0), np.array([8.0, 1.0])
+    state = np.array([0.2, 0.1]), np.array([0.3, 0.4])
+    free = kt.control.WholeBody(
+        MODEL, [posture], torque_limits=False, joint_limits=False, acceleration_weight=1e-12
+    )
+    close(free(0.0, *state), kt.control.ComputedTorque(MODEL, [1.0, 0.5], 50.0)(0.0, *state), 1e6)
+    weak = kt.control.WholeBody(MODEL, [posture], torque_limits=most)(0.0, *state)
+    assert np.all(np.abs(weak) <= most + 1e-6)
+
+
 def symbolic():
     kt.equations_of_motion(kt.samples.pendulum())
 
@@ -284,7 +296,7 @@ def view():
 EXTRAS = {
     f.__name__.replace("_", "-"): f
     for f in (
-        cli, cluster, contact, jax, learning, mcap, mesh, mjcf, pinocchio, plot, rsl_rl, sb3,
+        cli, cluster, contact, jax, learning, mcap, mesh, mjcf, pinocchio, plot, qp, rsl_rl, sb3,
         symbolic, tables, torch, view,
     )
 }  # fmt: skip

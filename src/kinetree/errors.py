@@ -16,8 +16,9 @@ __all__ = [
     "ArrayKindError", "AssemblyError", "BackendError", "CacheWarning", "ContactError",
     "DeviceError", "DeviceMemoryError", "EquilibriumError", "ExcitationError", "ExcitationWarning",
     "IdentifiabilityError", "ImpactError", "IndeterminateWarning", "InfeasibleContactError",
-    "InteropError", "JointError", "KinetreeError", "LoadError", "LoopError", "MisalignmentWarning",
-    "MissingPackageError", "ModelError", "ModelWarning", "PainleveError", "PickleError",
+    "InfeasibleControlError", "InteropError", "JointError", "KinetreeError", "LoadError",
+    "LoopError", "MisalignmentWarning", "MissingPackageError", "ModelError", "ModelWarning",
+    "PainleveError", "PickleError",
     "ShapeError", "SimulationError", "SimulationWarning", "SingularError", "SingularityWarning",
     "SpatialTypeError", "SweepError", "SweepWarning", "TraceError", "UnknownNameError",
     "UnreachableError", "ViewError", "calling", "names_itself", "refuse_formulas",
@@ -192,6 +193,18 @@ class InfeasibleContactError(ContactError):
     def __init__(self, message, contacts=(), certificate=None, residuals=None):
         super().__init__(message)
         self.contacts, self.certificate, self.residuals = contacts, certificate, residuals
+
+
+class InfeasibleControlError(KinetreeError, ArithmeticError):
+    """No accelerations and contact forces meet all constraints of a controller.
+
+    Attributes:
+        constraints: what the closest ones violate, in words, with the largest violation first.
+    """
+
+    def __init__(self, message, constraints=()):
+        super().__init__(message)
+        self.constraints = tuple(constraints)
 
 
 class PainleveError(ContactError):

@@ -85,6 +85,9 @@ FUNCTIONS = {
     "scene": "contact.Scene",
     "sim": "simulate",
     "step": "simulate",
+    "tsid": "control.WholeBody",
+    "wbc": "control.WholeBody",
+    "wholebody": "control.WholeBody",
     "write": "save",
 }
 """Names of ``kinetree``, by what they are called elsewhere, in lower case without underlines."""

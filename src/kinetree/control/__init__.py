@@ -9,6 +9,7 @@ take states with any leading batch axes:
     PDWithFeedforward        follows a motion with springs, dampers and forces computed ahead
     OperationalSpaceControl  moves a frame, and the posture where that leaves a choice
     LQR                      stays at an equilibrium, with some joints driven or all
+    WholeBody                does several tasks at once, with contacts, within limits
 
 ``PathIntegral`` plans by sampling, ``u = plan(q, qd)``, on the CPU and on GPUs.
 """
@@ -29,13 +30,23 @@ from kinetree.control.lqr import (
 )
 from kinetree.control.operational_space import OperationalSpaceControl
 from kinetree.control.path_integral import PathIntegral
+from kinetree.control.whole_body import WholeBody, WholeBodySolution
+from kinetree.control.whole_body_tasks import (
+    CenterOfMassTask,
+    Contact,
+    ForceTask,
+    FrameTask,
+    MomentumTask,
+    PostureTask,
+)
 from kinetree.spelling import suggesting
 
 __all__ = [
-    "LQR", "ComputedTorque", "Equilibrium", "GravityCompensation", "LQRGain", "Linearization",
-    "OperationalSpaceControl", "PDWithFeedforward", "PathIntegral", "continuous_lyapunov",
-    "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "linearize",
-    "lqr_gain",
+    "LQR", "CenterOfMassTask", "ComputedTorque", "Contact", "Equilibrium", "ForceTask", "FrameTask",
+    "GravityCompensation", "LQRGain", "Linearization", "MomentumTask", "OperationalSpaceControl",
+    "PDWithFeedforward", "PathIntegral", "PostureTask", "WholeBody", "WholeBodySolution",
+    "continuous_lyapunov", "continuous_riccati", "discrete_lyapunov", "discrete_riccati",
+    "equilibrium", "linearize", "lqr_gain",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -112,7 +112,7 @@ class Gain:
     """A factor for vectors with ``size`` entries: one number, one for each entry, or a matrix."""
 
     def __init__(self, value, size, name):
-        self.value = np.asarray(value, dtype=float)
+        self.value, self.size = np.asarray(value, dtype=float), size
         if self.value.shape not in ((), (size,), (size, size)):
             raise ShapeError(
                 f"{name} must be a number, ({size},) or ({size}, {size}), got shape "

@@ -4,8 +4,8 @@ O. Khatib, "A unified approach for motion and force control of robot manipulator
 space formulation" (1987); Lynch & Park §9.6 for the equations of motion in task space.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from kinetree.model.arrays import as_model, as_numbers, check_finite
 from kinetree.quantities.dynamics import inverse_mass_matrix
 from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
 from kinetree.spatial.rotation import rotation_log
+from kinetree.spelling import did_you_mean
 
 _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, inertia is capped
 
@@ -85,7 +86,7 @@ class OperationalSpaceControl:
         as_model(model).frame(frame)
         self.model, self.frame, self.task = model, frame, task
         self.freedoms = Freedoms(model, independent)
-        self.reference = _as_task_reference(reference, task)
+        self.reference = as_task_reference(reference, task)
         size = 6 if task == "pose" else 3
         self.kp = Gain(kp, size, "kp")
         self.kd = Gain(damping_for(kp, kd), size, "kd")
@@ -125,14 +126,40 @@ class OperationalSpaceControl:
         return qdd_r + self.posture_kd(qd_r - qd) + self.posture_kp(e)
 
 
-def _as_task_reference(reference, task):
-    core, size = ((4, 4), 6) if task == "pose" else ((3,), 3)
+# --- References of frames -------------------------------------------------------------------------
+
+_ROWS = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
+_SHAPES = {"pose": (4, 4), "position": (3,), "orientation": (3, 3)}
+
+
+def rows_of(task) -> slice:
+    """Which of the six coordinates of a motion belong to a task; raise for one that is unknown."""
+    if task not in _ROWS:
+        raise UnknownNameError(
+            f"task must be 'pose', 'position' or 'orientation', got {task!r}; "
+            f"{did_you_mean(task, _ROWS)}"
+        )
+    return _ROWS[task]
+
+
+def as_task_reference(reference, task, *, may_rest=False) -> Callable[[float], Any]:
+    """A function of time that returns the target of a frame, its velocity and acceleration.
+
+    Args:
+        reference: such a function, or a target.
+        task: ``"pose"``, ``"position"`` or ``"orientation"``.
+        may_rest: whether the function may return None.
+    """
+    rows = rows_of(task)
+    core, size = _SHAPES[task], rows.stop - rows.start
     if not callable(reference):
-        target, zero = _checked(reference, core, "reference"), np.zeros(size)
-        return lambda t: (target, zero, zero)
+        fixed = checked_vector(reference, core, "reference"), np.zeros(size), np.zeros(size)
+        return lambda t: fixed
 
     def checked(t):
         found = reference(t)
+        if found is None and may_rest:
+            return None
         if not isinstance(found, (tuple, list)) or len(found) != 3:
             raise ShapeError(
                 f"the reference must return the {task}, velocity and acceleration of the frame for "
@@ -140,15 +167,16 @@ def _as_task_reference(reference, task):
             )
         target, v, a = found
         return (
-            _checked(target, core, f"reference {task}"),
-            _checked(v, (size,), "reference velocity"),
-            _checked(a, (size,), "reference acceleration"),
+            checked_vector(target, core, f"reference {task}"),
+            checked_vector(v, (size,), "reference velocity"),
+            checked_vector(a, (size,), "reference acceleration"),
         )
 
     return checked
 
 
-def _checked(x, core, name):
+def checked_vector(x, core, name):
+    """``x`` as finite numbers whose last axes are ``core``."""
     x = as_numbers(x, name)
     if x.ndim < len(core) or x.shape[x.ndim - len(core) :] != core:
         shape = ", ".join(["...", *map(str, core)])

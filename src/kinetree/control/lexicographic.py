@@ -1,0 +1,185 @@
+"""Least squares in the order of their priorities, subject to linear constraints.
+
+Each level is a quadratic program for DAQP, a dual active-set solver: D. Arnström, A. Bemporad, D.
+Axehill, "A dual active-set solver for embedded quadratic programming using recursive LDLᵀ updates"
+(2022). The first takes the equations as they are. Further ones move in the null space of the
+equations and of all rows of the levels before, which they therefore cannot change: A. Escande,
+N. Mansard, P.-B. Wieber, "Hierarchical quadratic programming" (2014).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.errors import SingularError, need
+
+_FAR = 1e30  # what DAQP takes for infinity
+_EQUATION = 5  # DAQP's sense of a row that must hold with equality
+_RANK = 1e-9  # of the largest singular value
+_HELD = 1e-7  # how well equations hold, per size of what they consist of
+_STUCK = (
+    1e-10  # of the length of a row: what is left of it in a null space that it is orthogonal to
+)
+_TOLERANCE = 1e-9
+_PRESSED = 1e-6  # of the largest multiplier
+_FIRST = 1e-9  # damping of levels that others follow, of the largest curvature
+
+
+class Constraints(NamedTuple):
+    """Equations ``E x = e`` and bounds ``lower <= G x <= upper``."""
+
+    E: np.ndarray
+    e: np.ndarray
+    G: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+class InfeasibleError(Exception):
+    """No point meets the bounds; ``excess`` is how far the closest is outside each of them."""
+
+    def __init__(self, excess):
+        super().__init__("infeasible")
+        self.excess = excess
+
+
+def solver() -> Any:
+    """DAQP; raise MissingPackageError where it is not installed."""
+    return need("daqp", "kinetree.control.WholeBody", "qp")
+
+
+def minimize(levels, constraints: Constraints, damping) -> tuple[np.ndarray, int]:
+    """The point that minimises the first of some sums of squares, then the second, and so on.
+
+    Args:
+        levels: pairs ``A, b`` of ``|A x - b|²``, the most important first.
+        constraints: what holds in any case.
+        damping: weights of ``x²`` beside the last of the sums, (n,).
+
+    Returns:
+        The point, and the number of iterations of the solver.
+
+    Raises:
+        InfeasibleError: no point meets the constraints.
+        SingularError: the equations contradict each other.
+    """
+    E, e, G = constraints.E, constraints.e, constraints.G
+    last = len(levels) == 1
+    x, count, pressed = _direct(levels[0], constraints, _floor(levels[0], damping, last))
+    if x is None:
+        x = np.linalg.lstsq(E, e, rcond=_RANK)[0]
+        if np.max(np.abs(E @ x - e), initial=0.0) > _HELD * _size(E, x, e):
+            raise SingularError("the equations contradict each other")
+        x, count, pressed = _within(
+            levels[0], x, null_space(E), constraints, damping, last, inside=False
+        )
+    held = [E]
+    for k in range(1, len(levels)):
+        held += [levels[k - 1][0], G[pressed]]
+        Z = null_space(np.concatenate(held))
+        if not Z.shape[1]:
+            break
+        last = k == len(levels) - 1
+        x, more, pressed = _within(levels[k], x, Z, constraints, damping, last)
+        count += more
+    return x, count
+
+
+def _floor(level, damping, last):
+    """What is added to the diagonal, so that there is one minimum."""
+    if last:
+        return damping
+    largest = np.max(np.einsum("ij,ij->j", level[0], level[0]), initial=0.0)
+    return np.full_like(damping, _FIRST * (largest or 1.0))
+
+
+def _direct(level, constraints, floor):
+    """The minimum for equations that are independent; None where that cannot be told."""
+    (A, b), (E, e, G, lower, upper) = level, constraints
+    H = A.T @ A
+    H.flat[:: len(H) + 1] += floor
+    sense = np.zeros(len(e) + len(G), dtype=np.int32)
+    sense[: len(e)] = _EQUATION
+    rows = np.concatenate([E, G])
+    low, high = np.concatenate([e, lower]), np.concatenate([e, upper])
+    x, flag, count, pressed = _solve(H, -(A.T @ b), rows, high, low, sense)
+    if flag != 1 or np.max(np.abs(E @ x - e), initial=0.0) > _HELD * _size(E, x, e):
+        return None, count, pressed
+    return x, count, pressed[len(e) :]
+
+
+def _within(level, x, Z, constraints, damping, last, inside=True):
+    """The minimum among ``x + Z z``; ``inside`` where ``x`` meets the bounds, up to rounding."""
+    A, b = level
+    AZ, GZ, Gx = A @ Z, constraints.G @ Z, constraints.G @ x
+    low, high = constraints.lower - Gx, constraints.upper - Gx
+    if inside:
+        low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    floor = _floor((AZ, b), damping, last)
+    if last:
+        DZ = floor[:, None] * Z
+        H, f = AZ.T @ AZ + Z.T @ DZ, AZ.T @ (A @ x - b) + DZ.T @ x
+    else:
+        H, f = AZ.T @ AZ, AZ.T @ (A @ x - b)
+        H.flat[:: len(H) + 1] += floor[0]
+    # Rows that the null space cannot move are rounding errors, which the solver would scale up.
+    length = np.einsum("ij,ij->i", GZ, GZ)
+    free = length > _STUCK**2 * np.einsum("ij,ij->i", constraints.G, constraints.G)
+    fits = inside or not np.any((low > _HELD) & ~free | (high < -_HELD) & ~free)
+    sense = np.zeros(np.count_nonzero(free), dtype=np.int32)
+    z, flag, count, pressed = _solve(H, f, GZ[free], high[free], low[free], sense)
+    if flag != 1 or not fits:
+        raise InfeasibleError(_excess(GZ, low, high))
+    free[free] = pressed
+    return x + Z @ z, count, free
+
+
+def _solve(H, f, G, upper, lower, sense):
+    """The minimum, DAQP's exit flag, its iterations, and which rows hold it back.
+
+    Rows with a multiplier are active at every minimum: what follows may treat them as equations,
+    and has to, since the set that they leave has no interior.
+    """
+    if not len(f):
+        fits = np.all(lower <= _TOLERANCE) and np.all(upper >= -_TOLERANCE)
+        return np.zeros(0), 1 if fits else -1, 0, np.zeros(len(G), dtype=bool)
+    x, _, flag, info = solver().solve(
+        H, f, np.ascontiguousarray(G), np.minimum(upper, _FAR), np.maximum(lower, -_FAR), sense,
+        primal_tol=_TOLERANCE,
+    )  # fmt: skip
+    force = np.abs(info["lam"]) * np.linalg.norm(G, axis=1)
+    return x, flag, info["iterations"], force > _PRESSED * np.max(force, initial=_TOLERANCE)
+
+
+def _excess(G, lower, upper):
+    """How far outside of each bound the point is that exceeds them least, summed, (rows,)."""
+    m, n = G.shape
+    size = np.maximum(np.linalg.norm(G, axis=1), 1e-9)
+    G = G / size[:, None]
+    H = np.diag(np.concatenate([np.full(n, 1e-8), np.full(m, 1e-8)]))
+    f = np.concatenate([np.zeros(n), np.ones(m)])
+    slack, free = np.eye(m), np.full(m, np.inf)
+    rows = np.block([[G, -slack], [G, slack], [np.zeros((m, n)), slack]])
+    low = np.concatenate([-free, lower / size, np.zeros(m)])
+    high = np.concatenate([upper / size, free, free])
+    x, flag, *_ = _solve(H, f, rows, high, low, np.zeros(3 * m, dtype=np.int32))
+    if flag != 1:
+        return np.full(m, np.nan)
+    at = G @ x[:n]
+    return size * np.maximum(0.0, np.maximum(lower / size - at, at - upper / size))
+
+
+def _size(E, x, e):
+    return np.max(np.abs(e), initial=1.0) + np.max(np.abs(E) @ np.abs(x), initial=0.0)
+
+
+def null_space(A) -> np.ndarray:
+    """Orthonormal columns that span what ``A`` maps to zero, (n, n - rank)."""
+    m, n = A.shape
+    if 0 < m <= n:
+        Q, R = np.linalg.qr(A.T, mode="complete")
+        d = np.abs(np.diagonal(R))
+        if d.min() > 1e-6 * d.max():
+            return Q[:, m:]
+    _, s, Vt = np.linalg.svd(A)
+    return Vt[int(np.sum(s > _RANK * np.max(s, initial=0.0))) :].T
