@@ -16,7 +16,7 @@ import numpy as np
 
 from kinetree.doctor import computed, plausibility
 from kinetree.doctor.facts import from_model
-from kinetree.doctor.findings import Finding, Place, found, in_order, named
+from kinetree.doctor.findings import Findings, Place, found, in_order, named
 from kinetree.doctor.urdf import read_facts
 from kinetree.errors import LoadError, MisalignmentWarning, ModelError, ModelWarning
 from kinetree.loaders import read
@@ -222,7 +222,7 @@ def check(
     floating_base: bool | None = None,
     srdf: str | os.PathLike | None = None,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
-) -> tuple[Finding, ...]:
+) -> Findings:
     """Findings about a robot, the worst first: what is wrong, suspicious or notable.
 
     Args:

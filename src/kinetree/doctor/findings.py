@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass
 
 from kinetree.loaders.report import EFFECTS, Effect, short
+from kinetree.notebook import block, table
 
 # --- Kinds of findings ---------------------------------------------------------------------------
 
@@ -357,6 +358,25 @@ class Finding:
     def __str__(self) -> str:
         return f"{self.severity} [{self.code}] {self.where}: {self.message}"
 
+    def _repr_html_(self) -> str:
+        return Findings([self])._repr_html_()
+
+
+class Findings(tuple):
+    """Findings, the worst first: a tuple that prints as lines, and as a table in notebooks."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "no findings"
+
+    def _repr_html_(self) -> str:
+        counts = ((sum(f.severity == s for f in self), s) for s in SEVERITIES)
+        found = ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counts if n)
+        rows = [(f.severity, f.code, f.where, f.message, f.fix) for f in self]
+        head = ("severity", "code", "where", "what", "how to fix it")
+        return block(found or "no findings", table(head, rows) if rows else "")
+
 
 def named(kind, name) -> str:
     """A part as findings name it, such as ``body 'hand'``; long names are cut."""
@@ -368,7 +388,7 @@ def found(code, part, message, place=None, *, severity=None) -> Finding:
     return Finding(severity or KINDS[code].severity, code, part, message, place or NOWHERE)
 
 
-def in_order(findings) -> tuple[Finding, ...]:
+def in_order(findings) -> Findings:
     """The worst first, what changes motion before the rest; then as they stand in the file.
 
     The same finding comes once. What the model leaves out is first of the warnings if it changes
@@ -382,4 +402,4 @@ def in_order(findings) -> tuple[Finding, ...]:
         effect = EFFECTS.index(KINDS[f.code].effect)
         return rank[f.severity], place, effect, 0 if place else f.place.line
 
-    return tuple(sorted(unique.values(), key=key))
+    return Findings(sorted(unique.values(), key=key))

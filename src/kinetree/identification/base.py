@@ -21,6 +21,7 @@ from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import kept
+from kinetree.notebook import block, table
 from kinetree.quantities.loops import coordinate_count
 from kinetree.quantities.regressors import regressor
 
@@ -277,6 +278,9 @@ class BaseParameters:
             f"BaseParameters({self.model.name!r}: {len(self)} of {len(self.names)} parameters, "
             f"{np.count_nonzero(self.without_effect)} without effect)"
         )
+
+    def _repr_html_(self):
+        return block(repr(self), table(("base parameter",), [(label,) for label in self.labels]))
 
 
 def _sum_of(row, names, first):

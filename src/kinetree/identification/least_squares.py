@@ -14,6 +14,9 @@ from kinetree.identification.consistent import possible_parameters
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.model.gearing import Gearing
+from kinetree.notebook import block, table, text_table
+
+_HEAD = ("parameter", "value", "std. dev.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +100,14 @@ class Identification:
 
     def summary(self) -> str:
         """A table of the estimates, as text."""
-        width = max([len("parameter"), *map(len, self.names)])
-        lines = [f"{'parameter':<{width}}  {'value':>12}  {'std. dev.':>10}"]
-        for name, value, deviation in zip(
-            self.names, self.values, self.standard_deviations, strict=True
-        ):
-            lines.append(f"{name:<{width}}  {value:>12.6g}  {deviation:>10.2g}")
-        lines.append(f"condition number {self.condition:.4g}")
-        return "\n".join(lines)
+        estimates = zip(self.names, self.values, self.standard_deviations, strict=True)
+        rows = [(name, f"{x:>12.6g}", f"{d:>10.2g}") for name, x, d in estimates]
+        found = text_table([_HEAD, *rows], right=(1, 2))
+        return f"{found}\ncondition number {self.condition:.4g}"
+
+    def _repr_html_(self):
+        rows = list(zip(self.names, self.values, self.standard_deviations, strict=True))
+        return block(repr(self), table(_HEAD, rows, most=200))
 
     def __repr__(self):
         rows = self.residuals.size

@@ -34,6 +34,7 @@ from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import closure_error
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.notebook import block, line, table
 from kinetree.quantities.kinematics import Coordinates, Rows, joint_velocity
 from kinetree.quantities.task_space import operational_space_dynamics
 
@@ -100,6 +101,17 @@ class InverseKinematics:
         reasons, counts = np.unique(as_numpy(self.reason), return_counts=True)
         found = ", ".join(f"{n} {reason}" for reason, n in zip(reasons, counts, strict=True))
         return f"<inverse kinematics of {success.size} targets: {found}>"
+
+    def _repr_html_(self):
+        reason, error = np.ravel(as_numpy(self.reason)), np.ravel(as_numpy(self.error))
+        iterations, rows = np.ravel(as_numpy(self.iterations)), []
+        for name in dict.fromkeys(reason.tolist()):
+            of = reason == name
+            rows.append((int(of.sum()), name, error[of].max(), iterations[of].max(), REASONS[name]))
+        head = ("targets", "reason", "largest error", "iterations at most", "meaning")
+        q = np.asarray(as_numpy(self.q))
+        found = line(f"q = ({', '.join(f'{x:.6g}' for x in q)})") if q.ndim == 1 else ""
+        return block(repr(self)[1:-1], table(head, rows), found)
 
 
 @on_host

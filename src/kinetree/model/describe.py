@@ -1,29 +1,63 @@
 """A model as a table for people."""
 
+import os
+
+from kinetree.model.geometry import Mesh
 from kinetree.model.limits import joints_with
 from kinetree.model.validate import joints_without_inertia
+from kinetree.notebook import block, folded, line, listed, shown, table, text_table
+
+_HEAD = ("body", "name", "parent", "joint", "kind", "dof", "mass [kg]")
 
 
 def summary(model) -> str:
-    """One line per body: number, name, parent, joint and its kind, degrees of freedom, mass."""
-    rows = [("body", "name", "parent", "joint", "kind", "dof", "mass [kg]")]
-    rows.append(("0", model.base_name, "", "", "", "", ""))
+    """One line per body: number, name, parent, joint and its kind, degrees of freedom, mass.
+
+    No line of the table is longer than 100 letters: long names are cut.
+    """
+    bodies = text_table([_HEAD, *_bodies(model)], right=(0, 5, 6), long=(1, 2, 3, 4))
+    return "\n".join([f"{model!r}", bodies, *_remarks(model)])
+
+
+def as_html(model) -> str:
+    """The same for a notebook, with a page that shows the model."""
+    files = {g.shape.path for g in model.geometry if g.visual and isinstance(g.shape, Mesh)}
+    size = sum(os.path.getsize(path) for path in files if os.path.exists(path))
+    large = f"no picture of {size // 1_000_000} MB of meshes; kt.viewer.embedded(model) shows them"
+    rows = [[int(n), *names, _as_number(dof), _as_number(mass)]
+            for n, *names, dof, mass in _bodies(model)]  # fmt: skip
+    return block(
+        repr(model),
+        line(large) if size > _LARGE else shown(model),
+        folded("bodies and joints", table(_HEAD, rows), is_open=len(rows) < 20),
+        *map(line, _remarks(model)),
+    )
+
+
+_LARGE = 3_000_000  # bytes of meshes, which take a second or two to be read and simplified
+
+
+def _as_number(text):
+    try:
+        return float(text) if "." in text or "e" in text else int(text)
+    except ValueError:  # a traced or exact number, or none
+        return text
+
+
+def _bodies(model):
+    rows = [("0", model.base_name, "", "", "", "", "")]
     followers = follower_texts(model)
     for i, body in enumerate(model.bodies, start=1):
         parent = model.body_names[body.parent]
         dof, mass = str(model.joint[i].nv), _number(body.inertia.mass)
         kind = ", ".join(filter(None, (_kind(body.joint), followers.get(i))))
         rows.append((str(i), body.name, parent, body.joint_name, kind, dof, mass))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    right = (True, False, False, False, False, True, True)
-    lines = [f"{model!r}"]
-    for row in rows:
-        cells = [
-            cell.rjust(w) if r else cell.ljust(w)
-            for cell, w, r in zip(row, widths, right, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    lines.append(f"total mass {_number(model.total_mass)} kg")
+    return rows
+
+
+def _remarks(model):
+    """What else there is to say, in lines."""
+    lines = [f"total mass {_number(model.total_mass)} kg"]
     for loop in model.loops:
         ends = (model.body_names[k] for k in (loop.predecessor, loop.successor))
         lines.append(f"loop {loop.name}: {_kind(loop.joint)} from {' to '.join(ends)}")
@@ -34,34 +68,34 @@ def summary(model) -> str:
     for what in ("armature", "damping", "friction", "stiffness"):
         joints = joints_with(model, what)
         if joints:
-            lines.append(f"{'springs' if what == 'stiffness' else what} in {', '.join(joints)}")
+            lines.append(listed(f"{'springs' if what == 'stiffness' else what} in ", joints))
     driven = joints_with(model, "active_predecessor", "active_successor")
     if driven:
-        lines.append(f"drives with their own wrenches in {', '.join(driven)}")
+        lines.append(listed("drives with their own wrenches in ", driven))
     lines += [f"tendon {t.name}: {tendon_text(model, t)}" for t in model.tendons]
     if model.gravity_compensation:
         carried = [
             f"{_number(g.mass)} kg on {model.body_names[g.body]}"
             for g in model.gravity_compensation
         ]
-        lines.append(f"gravity compensation: {', '.join(carried)}")
+        lines.append(listed("gravity compensation: ", carried))
     if model.actuators:
         kinds = (f"{a.name} ({a.kind})" if a.kind != "motor" else a.name for a in model.actuators)
-        lines.append(f"actuators: {', '.join(kinds)}")
+        lines.append(listed("actuators: ", kinds))
     for what in ("postures", "sensors", "groups"):
         if getattr(model, what):
-            lines.append(f"{what}: " + ", ".join(x.name for x in getattr(model, what)))
+            lines.append(listed(f"{what}: ", (x.name for x in getattr(model, what))))
     if model.geometry:
         seen, solid = (sum(getattr(g, w) for g in model.geometry) for w in ("visual", "collision"))
         lines.append(f"geometry: {seen} shapes to be seen, {solid} that can touch")
     if model.contact_pairs:
         lines.append(f"contact pairs: {contact_text(model)}")
     if model.frames:
-        lines.append("frames: " + ", ".join(model.frame_names))
+        lines.append(listed("frames: ", model.frame_names))
     idle = joints_without_inertia(model) if model.scalar_type().kind == "f" else ()
     if idle:
         lines.append(f"no forward dynamics: {', '.join(idle)} would move no inertia")
-    return "\n".join(lines)
+    return lines
 
 
 def contact_text(model) -> str:

@@ -16,7 +16,7 @@ from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.actuator import fitted
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation, Tendon
-from kinetree.model.describe import summary
+from kinetree.model.describe import as_html, summary
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.limits import (
@@ -538,6 +538,9 @@ class Model:
         more = "".join(f", {_count(things, one, f'{one}s')}" for one, things in parts)
         bodies = _count(self.bodies, "body", "bodies")
         return f"Model({self.name!r}: {bodies}, nq={self.nq}, nv={self.nv}{more})"
+
+    def _repr_html_(self):
+        return as_html(self)
 
 
 def _count(things, one, many):

@@ -48,10 +48,12 @@ STYLE = {
 def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
     """A figure with its axes, (rows, columns), while the style holds."""
     pyplot = need("matplotlib.pyplot", "kinetree.plot", "plot")
-    with pyplot.rc_context(plotting.STYLE):
-        yield pyplot.subplots(
+    with plotting.styled(pyplot):
+        figure, axes = pyplot.subplots(
             rows, columns, figsize=size, layout="constrained", squeeze=False, **options
         )
+        plotting.show_once(figure)
+        yield figure, axes
 
 
 def heading(axes, text):

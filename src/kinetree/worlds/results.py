@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree import notebook
 from kinetree.contact.contacts import contact_axes, velocity
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.history import Residuals
@@ -94,8 +95,15 @@ class Contacts:
         return pandas.DataFrame(columns, index=list(self.names))
 
     def __repr__(self):
-        if not len(self):
-            return "no contacts"
+        return notebook.text_table(self._rows()) if len(self) else "no contacts"
+
+    def _repr_html_(self):
+        count = "no contacts" if not len(self) else _count(len(self), "contact")
+        head, *rows = self._rows()
+        return notebook.block(count, notebook.table(head, rows) if rows else "")
+
+    def _rows(self):
+        """Cells of a table, the head first."""
         head = ("contact", "gap [m]", "normal force [N]", "friction [N]", "slip [m/s]", "point [m]")
         normal = self.normal_force
         along = np.linalg.norm(self.force - normal[:, None] * self.normal, axis=1)
@@ -108,10 +116,7 @@ class Contacts:
             turning = [f"{x:.3g}" for x in np.linalg.norm(self.moment, axis=1)]
             head = (*head, "moment [N·m]")
             rows = [(*row, x) for row, x in zip(rows, turning, strict=True)]
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = ("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
-                 for row in (head, *rows))  # fmt: skip
-        return "\n".join(lines)
+        return [head, *rows]
 
 
 def _is(body, name):

@@ -27,6 +27,7 @@ from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import Posture, as_placement
+from kinetree.notebook import block, shown
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean
@@ -358,6 +359,9 @@ class World:
             f"{n} {kind}{'s' if n > 1 and kind != 'fixed' else ''}" for kind, n in counts.items()
         )
         return f"<World {self._base.name!r}: {parts or 'empty'}; t = {self._time:.6g} s>"
+
+    def _repr_html_(self):
+        return block(repr(self)[1:-1], shown(self) if self._parts else "")
 
     # --- the whole ---------------------------------------------------------------------------
 

@@ -6,7 +6,9 @@ variables than colours, those that move most are coloured and named, and the oth
 differ by their dashes as well as by their colours.
 """
 
+import io
 import re
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +59,9 @@ def draw_rows(trajectory, rows):
     """A figure of rows of panels over time, one or two in each, with legends and events."""
     pyplot = need("matplotlib.pyplot", "Trajectory.plot", "plot")
     colors = colors_of(rows)
-    with pyplot.rc_context(STYLE):
+    with styled(pyplot):
         figure = pyplot.figure(figsize=(10, 1.2 + 2.1 * len(rows)), layout="constrained")
+        show_once(figure)
         grid = figure.add_gridspec(len(rows), 2)
         first = None
         for k, (left, right) in enumerate(rows):
@@ -78,6 +81,30 @@ def draw_rows(trajectory, rows):
         figure.align_ylabels()
         title(figure, trajectory)
     return figure
+
+
+def styled(pyplot):
+    """A context in which figures have our style."""
+    pyplot.draw_if_interactive()  # loads the backend: what a notebook's sets is not to be undone
+    return pyplot.rc_context(STYLE)
+
+
+def show_once(figure):
+    """Let a notebook show a figure once, be it the result of a cell or not.
+
+    Notebooks show what a cell returns, and after that all figures that are open.
+    """
+    figure._ipython_display_ = partial(_display, figure)
+
+
+def _display(figure):
+    from matplotlib import pyplot
+
+    display = need("IPython.display", "showing figures in a notebook", "plot")
+    image = io.BytesIO()
+    figure.savefig(image, format="png", bbox_inches="tight")
+    pyplot.close(figure)
+    display.display(display.Image(image.getvalue()))
 
 
 class Panel:

@@ -15,6 +15,7 @@ from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.stepping.health import SingularPass
 from kinetree.model.limits import has_dynamics
+from kinetree.notebook import block, table
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.results.observables import of_states
@@ -82,8 +83,9 @@ class Report:
         """Whether none of the numbers is a reason for doubt."""
         return not self.warnings
 
-    def __str__(self):
-        lines = []
+    def _rows(self):
+        """Names and values of what there is to say."""
+        rows = []
         for f in fields(self):
             value = getattr(self, f.name)
             idle = f.name in _WHERE_ANY and not value
@@ -92,13 +94,22 @@ class Report:
             if f.name == "integrator" and self.integrator_reason:
                 value = f"{value}: {self.integrator_reason}"
             shown = f"{value:.3g}" if isinstance(value, float) else value
-            lines.append(f"{f.name.replace('_', ' '):16s} {shown}")
+            rows.append((f.name.replace("_", " "), str(shown)))
         for name, value in self.contact._asdict().items() if self.contact else ():
-            lines.append(f"contact: {name.replace('_', ' '):16s} {value:.3g}")
-        lines += [f"warning: {w}" for w in self.warnings]
-        if self.trusted:
-            lines.append("result           can be trusted")
-        return "\n".join(lines)
+            rows.append((f"contact: {name.replace('_', ' ')}", f"{value:.3g}"))
+        return rows + ([("result", "can be trusted")] if self.trusted else [])
+
+    def __str__(self):
+        lines = []
+        for name, value in self._rows():
+            contact, colon, rest = name.rpartition(": ")
+            lines.append(f"{contact}{colon}{rest:16s} {value}")
+        at = len(lines) - self.trusted
+        return "\n".join([*lines[:at], *(f"warning: {w}" for w in self.warnings), *lines[at:]])
+
+    def _repr_html_(self):
+        rows = [*self._rows(), *(("warning", w) for w in self.warnings)]
+        return block(f"Report: {self.steps} steps by {self.integrator}", table((), rows))
 
 
 # --- Whether the result of a simulation can be trusted -------------------------------------------

@@ -16,10 +16,12 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.expr.repeat import repeat
+from kinetree.functional import layout
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.model import Model
 from kinetree.model.manifold import continued
+from kinetree.notebook import block, curve, folded, line, shown, table
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
 from kinetree.simulation.forces.actuators import servos_of
@@ -221,6 +223,24 @@ class Trajectory:
         batch = f" of a batch of shape {self.q.shape[1:-1]}" if self.q.ndim > 2 else ""
         span = f", t = {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else ""
         return f"<Trajectory of {self.model.name!r}: {len(self)} states{batch}{span}>"
+
+    def _repr_html_(self):
+        rows, q, qd = [], layout.positions(self.model), layout.velocities(self.model)
+        for variables, arrays in ((q, self.q), (qd, self.qd)):
+            for k, v in enumerate(variables):
+                x = arrays[..., k].reshape(len(self), -1)
+                ends = (x[0], x[-1], x.min(), x.max()) if x.size else ()
+                ends = [e.item() if np.size(e) == 1 else "" for e in ends] or [""] * 4
+                rows.append((v.name, v.unit, *ends, curve(x[:, 0]) if x.size else ""))
+        head = ("variable", "unit", "first", "last", "least", "largest", "over time")
+        single, last = self.q.ndim == 2, f"; the last {self.events[-1]}" if self.events else ""
+        return block(
+            repr(self)[1:-1],
+            shown(self) if single and len(self) and self.model.body_count else "",
+            folded("positions and velocities", table(head, rows), is_open=len(rows) < 20),
+            "" if self.report is None else folded("report", self.report._repr_html_()),
+            line(f"{len(self.events)} events{last}") if self.events else "",
+        )
 
     def __getstate__(self):
         return self.__dict__ | {"acted": None}  # functions of the user's cannot be sent

@@ -26,6 +26,7 @@ from kinetree.integration.step import DEFECT
 from kinetree.joints import Prescribed
 from kinetree.loops.stepping.projected import DOUBTFUL
 from kinetree.model.define import kernel_of
+from kinetree.notebook import block, line, table
 from kinetree.quantities import dynamics
 from kinetree.simulation.results.trajectory import Trajectory
 
@@ -69,6 +70,15 @@ class Rollout:
             f"<Rollout of {self.model.name!r}: {len(self)} states of a batch of shape "
             f"{self.batch}, t = {self.t[0]:g} to {self.t[-1]:g} s>"
         )
+
+    def _repr_html_(self):
+        arrays = {"t": "times [s]", "q": "joint positions", "qd": "joint velocities",
+                  "work": "of all joint forces since the start [J]"}  # fmt: skip
+        rows = [(n, str(getattr(self, n).shape), what) for n, what in arrays.items()]
+        about = line(f"integrator {self.integrator}, {self.tier} code")
+        failed = 0 if self.failed is None else int(np.sum(self.failed))
+        bad = line(f"{failed} motions stopped being finite") if failed else ""
+        return block(repr(self)[1:-1], table(("array", "shape", "what"), rows), about, bad)
 
     def flat(self):
         """``q``, ``qd`` and ``work`` with one batch axis, in memory that ``out=`` uses again."""

@@ -1,0 +1,157 @@
+"""Tables for people: as text of at most 100 columns, and as HTML, which notebooks show.
+
+Names in tables come from files of strangers, so that all text is escaped. HTML has no style sheets
+and no scripts of its own but the page that shows a mechanism, in a frame.
+"""
+
+import html
+import textwrap
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kinetree.spelling import printable
+
+WIDTH = 100
+"""Columns of text that fit a terminal, and a page."""
+_LEAST = 12  # columns to which text is cut, at least
+_CELL = "padding:2px 10px 2px 0;text-align:{};vertical-align:top;white-space:{}"
+_LARGE = 8_000_000  # letters of a page: more makes a notebook slow
+
+
+# --- as text --------------------------------------------------------------------------------------
+
+
+def text_table(
+    rows: Sequence[Sequence[str]], right: Sequence[int] = (), long: Sequence[int] = (0,),
+    width: int = WIDTH,
+) -> str:  # fmt: skip
+    """Rows of cells as lines; the longest text is cut where they would not fit.
+
+    Args:
+        rows: cells, the head first.
+        right: numbers of the columns that are aligned to the right.
+        long: numbers of the columns that may be cut.
+        width: columns of text.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        k = max(long, key=lambda k: widths[k])
+        if widths[k] <= _LEAST:
+            break
+        widths[k] -= 1
+    lines = []
+    for row in rows:
+        cells = enumerate(
+            zip((cut(x, w) for x, w in zip(row, widths, strict=True)), widths, strict=True)
+        )
+        lines.append(
+            "  ".join(x.rjust(w) if k in right else x.ljust(w) for k, (x, w) in cells).rstrip()
+        )
+    return "\n".join(lines)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def listed(head: str, items: Iterable[str], width: int = WIDTH) -> str:
+    """``head: one, another``, in as many lines as it takes; those after the first are indented."""
+    text = f"{head}{', '.join(items)}"
+    return textwrap.fill(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+# --- as HTML --------------------------------------------------------------------------------------
+
+
+def escaped(text: Any) -> str:
+    """Text of strangers as HTML."""
+    return html.escape(printable(text, keep="\n"), quote=True)
+
+
+def block(title: str, *parts: str) -> str:
+    """What a notebook shows: a title, and HTML below it."""
+    inside = "".join(part for part in parts if part)
+    return f'<div style="max-width:100%"><div><b>{escaped(title)}</b></div>{inside}</div>'
+
+
+def line(text: str) -> str:
+    """A line of text."""
+    return f'<div style="margin:4px 0;color:#666">{escaped(text)}</div>'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]], most: int = 60) -> str:
+    """A table that scrolls by itself where it does not fit.
+
+    Args:
+        head: names of the columns; none for a table without a head.
+        rows: cells; numbers are aligned to the right, ``Markup`` is taken as it is.
+        most: rows that are shown; a line says how many more there are.
+    """
+    rows = list(rows)
+    lines = [_row("th", head)] if any(head) else []
+    lines += [_row("td", row) for row in rows[:most]]
+    more = line(f"and {len(rows) - most} more") if len(rows) > most else ""
+    inside = f'<table style="border-collapse:collapse;font-size:90%">{"".join(lines)}</table>'
+    return f'<div style="overflow-x:auto;margin:4px 0">{inside}</div>{more}'
+
+
+class Markup(str):
+    """HTML that a cell holds as it is."""
+
+
+def _row(tag, cells):
+    def cell(x):
+        number = isinstance(x, (int, float, np.number)) and not isinstance(x, bool)
+        long = isinstance(x, str) and len(x) > 60
+        style = _CELL.format("right" if number else "left", "normal" if long else "nowrap")
+        text = x if isinstance(x, Markup) else escaped(short(x) if number else x)
+        return f'<{tag} style="{style}">{text}</{tag}>'
+
+    return f"<tr>{''.join(map(cell, cells))}</tr>"
+
+
+def short(x: Any) -> str:
+    """A number in a few digits."""
+    return str(x) if isinstance(x, (int, np.integer)) else f"{float(x):.6g}"
+
+
+def folded(title: str, inside: str, *, is_open: bool = False) -> str:
+    """HTML that opens by a click."""
+    return f"<details{' open' * is_open}><summary>{escaped(title)}</summary>{inside}</details>"
+
+
+def curve(values: Any, width: int = 120, height: int = 24) -> Markup:
+    """A small drawing of numbers over time."""
+    values = np.asarray(values, dtype=float)[:: max(1, len(values) // 200)]
+    values = values[np.isfinite(values)]
+    if len(values) < 2:
+        return Markup("")
+    low, high = values.min(), values.max()
+    x = np.linspace(1, width - 1, len(values))
+    y = height - 2 - (height - 4) * (values - low) / (high - low if high > low else 1.0)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return Markup(
+        f'<svg width="{width}" height="{height}"><polyline points="{points}" fill="none" '
+        f'stroke="#3b6ea5" stroke-width="1.2"/></svg>'
+    )
+
+
+def shown(what: Any, height: int = 320) -> str:
+    """A page that shows a model or a motion, in a frame; a line of text where there is none."""
+    import kinetree  # the viewer is a higher layer, reached through the public interface
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of meshes that are missing; kt.view names them
+            page = kinetree.viewer.embedded(what, height=height)
+    except Exception as error:  # a table without a picture is better than none
+        return line(f"no picture: {str(error)[:200]}")
+    if len(page.text) > _LARGE:
+        return line(f"no picture: it would add {len(page.text) // 1_000_000} MB; kt.view shows it")
+    return page._repr_html_()
