@@ -5,6 +5,7 @@ and no scripts of its own but the page that shows a mechanism, in a frame.
 """
 
 import html
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
@@ -144,12 +145,11 @@ def curve(values: Any, width: int = 120, height: int = 24) -> Markup:
 
 def shown(what: Any, height: int = 320) -> str:
     """A page that shows a model or a motion, in a frame; a line of text where there is none."""
-    import kinetree  # the viewer is a higher layer, reached through the public interface
-
+    viewer = sys.modules["kinetree"].viewer  # a higher layer, reached by the public interface
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of meshes that are missing; kt.view names them
-            page = kinetree.viewer.embedded(what, height=height)
+            page = viewer.embedded(what, height=height)
     except Exception as error:  # a table without a picture is better than none
         return line(f"no picture: {str(error)[:200]}")
     if len(page.text) > _LARGE:
