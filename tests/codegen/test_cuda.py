@@ -17,9 +17,10 @@ from kinetree.simulation.rollouts.rollout import run_of
 BOUND = {"float64": 1e-11, "float32": 3e-5}
 
 
+@pytest.mark.parametrize("layout", [Layout(), Layout(short=0)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_cuda_computes_what_the_interpreter_does(dtype, tmp_path):
-    check_backend(cuda_on_cpu(tmp_path), [dtype])
+def test_cuda_computes_what_the_interpreter_does(dtype, layout, tmp_path):
+    check_backend(cuda_on_cpu(tmp_path, layout), [dtype])
 
 
 def samples(model, kernel, count, rng):
@@ -141,8 +142,9 @@ def test_a_product_is_read_where_the_sum_is_that_it_is_written_into(rng, tmp_pat
     agrees(program, cuda_on_cpu(tmp_path)(program, "float64"), arrays, "float64")
 
 
+@pytest.mark.parametrize("short", [0, 10**9])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
-def test_steps_may_write_over_where_they_began(integrator, rng, tmp_path):
+def test_steps_may_write_over_where_they_began(integrator, short, rng, tmp_path):
     model = kt.samples.quadruped()
     start = model.neutral(), *np.zeros((2, model.nv))
     run = run_of(model, *start, steps=3, dt=1e-3, integrator=integrator)
@@ -153,7 +155,8 @@ def test_steps_may_write_over_where_they_began(integrator, rng, tmp_path):
                 x[:] = 3
             if a.name == "h":
                 x[:] = 1e-3
-        agrees(kernel.program, cuda_on_cpu(tmp_path)(kernel.program, "float64"), arrays, "float64")
+        run = cuda_on_cpu(tmp_path, layout=Layout(short=short))(kernel.program, "float64")
+        agrees(kernel.program, run, arrays, "float64")
 
 
 @pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])

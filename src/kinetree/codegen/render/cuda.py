@@ -24,11 +24,11 @@ from dataclasses import dataclass
 
 from kinetree.codegen.order import by_results, created, fewest_waiting, most_waiting
 from kinetree.codegen.parts import LEFT, WORK
-from kinetree.codegen.render.c import NOT_FINITE
+from kinetree.codegen.render.c import NOT_FINITE, offset
 from kinetree.codegen.render.cstyle import assignments
-from kinetree.codegen.render.cuda_entry import CudaText, Entry, head
+from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
-from kinetree.codegen.render.cuda_places import Tile, given_up, kept, tiles
+from kinetree.codegen.render.cuda_places import WARP, Tile, given_up, kept, tiles
 from kinetree.codegen.render.cuda_procedures import procedures_text, routine_text
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
@@ -41,6 +41,7 @@ _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
 _PART = 7_000  # operations of a part
 _WRITTEN = 14 * 1024  # bytes of the tiles of a warp that writes results of parts
+_SHORT = 8_000  # nodes of a program whose instructions, 128 kB at most, have room in their cache
 _RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fastest
 
 
@@ -68,6 +69,8 @@ class Layout:
     written: int = _WRITTEN
     """Bytes of the tiles of a warp that writes what parts have left."""
 
+    short: int = _SHORT
+    """Nodes of a program that is written without loops over angles and states."""
     direct: bool = False
     """Whether threads read and write the numbers of their samples in device memory, without tiles:
     for programs that compute so long that it does not count."""
@@ -130,13 +133,17 @@ class _Renderer:
         names = set() if layout.direct else {a.name for a in self.outputs}
         self.kept = kept(program, names, dtype)
         self.hidden = sorted(hidden_inputs(program))
-        self.angles = angles_of(program, self.tiles)
+        loops = len(self.order) > layout.short and not layout.direct
+        self.angles = set() if loops else angles_of(program, self.tiles)
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.sets = 2 if self.tiles and self._loads_ahead() else 1
-        self.language = Cuda(program, dtype, self.angles, self.kept, self.part.left)
+        self.language = Cuda(
+            program, dtype, self.angles, self.kept, self.part.left, loops_over_angles=loops
+        )
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
+        self.language.in_place = self._in_place() if loops else set()
 
     def _used(self):
         """Inputs that the program looks at."""
@@ -176,17 +183,29 @@ class _Renderer:
         results = [name for name in self.results if name in whole - self.kept.tables.keys()]
         return given_up(self.program, self.order, self.tiles, results)
 
+    def _in_place(self):
+        """Inputs in tiles of results that are nothing but the state which a loop begins with."""
+        nodes, users = self.program.graph.nodes, {}
+        for i in self.order:
+            for a in () if nodes[i][0] in LEAVES else nodes[i][1:]:
+                users.setdefault(a, []).append(nodes[i][0])
+        own = {a.name: a for a in self.inputs if a.name in self.taken.values()}
+        return {
+            self.language.input(own[nodes[a][1]], nodes[a][2])
+            for a, ops in users.items()
+            if ops == ["repeat"] and nodes[a][0] == "input" and nodes[a][1] in own
+        }
+
     def render(self):
-        own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
-        own = 0 if self.layout.direct else own
-        shared = (self.sets * self.inputs_of_a_warp + own) * self.size
+        sample = self._sample()
+        shared = (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
         entry = Entry(self)
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
             elementary(self.dtype),
             *self._routines(),
-            self._sample(),
+            sample,
             *entry.tables(),
             entry.load(),
             entry.run(),
@@ -202,18 +221,26 @@ class _Renderer:
             *(routine_text(routine, name, self.dtype) for routine, name in known.items()),
         ]
 
+    @property
+    def before_turned(self):
+        """Numbers of a warp in shared memory before sines and cosines."""
+        own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
+        own = 0 if self.layout.direct else own
+        return self.sets * self.inputs_of_a_warp + own
+
     # --- one sample ------------------------------------------------------------------------------
 
     def _watch(self):
         if not self.hidden:
             return []
         arguments, zero = {a.name: a for a in self.program.inputs}, self.language.constant(0.0)
-        texts = [self.language.input(arguments[name], index) for name, index in self.hidden]
-        return [
-            f"real watched = {zero};",
-            *(f"watched = fma{self.f}({text}, {zero}, watched);" for text in texts),
-            f"if (!(watched == {zero})) status |= {NOT_FINITE};",
-        ]
+        places = {(name, offset(arguments[name], index)) for name, index in self.hidden}
+        lines = [f"real watched = {zero};"]
+        for name, first, end in runs(places):
+            own = self.language.inputs[name]
+            lines += ["#pragma unroll 4", f"for (int i = {first}; i < {end}; i++)"]
+            lines.append(f"    watched = fma{self.f}({own}[i], {zero}, watched);")
+        return [*lines, f"if (!(watched == {zero})) status |= {NOT_FINITE};"]
 
     def _sample(self):
         ins, outs, given = self.language.inputs, self.language.outputs, set(self.taken.values())
@@ -229,7 +256,10 @@ class _Renderer:
         if self.part.work:
             parameters += ["const real *__restrict__ work", "real *__restrict__ left"]
         items = assignments(self.program, self.language, order=self.order)
-        body = [*self._watch(), *(line for item in items for line in item.lines)]
+        if self.language.turned:
+            parameters.append("real *__restrict__ turned")
+        turns = self.language.turns([x for x in self.language.turned if x.startswith("in_")])
+        body = [*self._watch(), *turns, *(line for item in items for line in item.lines)]
         return "\n".join(
             [
                 f"DEVICE int sample({', '.join(parameters) or 'void'})",

@@ -133,16 +133,16 @@ class Entry:
         """Look at all angles at once."""
         if not self.plan.angles:
             return []
-        name, runs = self.plan.language.inputs, _runs(self.plan.angles)
+        name, found = self.plan.language.inputs, runs(self.plan.angles)
         lines = [f"real far = {self.plan.language.constant(0.0)};"]
-        for argument, first, end in runs:
+        for argument, first, end in found:
             x = f"{name[argument]}_own[i]"
             lines += ["#pragma unroll"]
             lines += [
                 f"for (int i = {first}; i < {end}; i++) far = fma{self.plan.f}({x}, {x}, far);"
             ]
         lines.append(f"if (far > {self.plan.language.constant(RANGE[self.plan.dtype] ** 2)}) {{")
-        for argument, first, end in runs:
+        for argument, first, end in found:
             x = f"{name[argument]}_own[i]"
             lines.append("#pragma unroll 1")
             lines.append(f"    for (int i = {first}; i < {end}; i++) {x} = reduced({x});")
@@ -157,6 +157,9 @@ class Entry:
         if self.plan.part.work:
             lines = [f"real *const work_own = work + first * {self.plan.part.work} + lane;"]
             arguments += ["work_own"] * 2
+        if self.plan.language.turned:
+            lines.append(f"real *const turned_own = inputs + {self.plan.before_turned} + lane;")
+            arguments.append("turned_own")
         return [*lines, f"const int status = sample({', '.join(arguments)});"]
 
     def _tile(self, output):
@@ -222,15 +225,15 @@ def result_name(name):
     return f"result_{name}"
 
 
-def _runs(angles):
-    """Sorted places (argument, offset) as ranges (argument, first, end)."""
-    runs = []
-    for argument, place in sorted(angles):
-        if runs and runs[-1][0] == argument and runs[-1][2] == place:
-            runs[-1][2] += 1
+def runs(places):
+    """Places (argument, offset) as ranges (argument, first, end), sorted."""
+    found = []
+    for argument, place in sorted(places):
+        if found and found[-1][0] == argument and found[-1][2] == place:
+            found[-1][2] += 1
         else:
-            runs.append([argument, place, place + 1])
-    return runs
+            found.append([argument, place, place + 1])
+    return found
 
 
 # --- What every text in CUDA C begins with -------------------------------------------------------

@@ -27,13 +27,15 @@ class Cuda(C):
 
     Attributes:
         inputs, outputs: names of the arguments in the text, by their names.
+        in_place: inputs, by their text, that become states of loops where they are.
+        turned: numbers of the angles whose sines and cosines a loop computes, by their text.
     """
 
     joins_sines = True
     longest = 0  # the order of our values suits the compiler better than one that it finds itself
     sums_absorb = True  # fused anyway; the text is a fifth shorter, and so is the compiler's time
 
-    def __init__(self, program, dtype, angles, kept, left):
+    def __init__(self, program, dtype, angles, kept, left, *, loops_over_angles=False):
         super().__init__(dtype)
         if dtype == "float32":
             self.calls = {**self.calls, "/": "quotient_any({}, {})"}
@@ -42,6 +44,9 @@ class Cuda(C):
         self.shapes = {a.name: a for a in program.inputs}
         self.checked = _checked(program)
         self.routines = {x: f"{x.name}_{k}" for k, x in enumerate(calls_of(program))}
+        self.loops_over_angles = loops_over_angles
+        self.turned: dict[str, int] = {}
+        self.in_place: set[str] = set()
 
     def array(self, name, texts):
         """In memory of the thread."""
@@ -68,11 +73,39 @@ class Cuda(C):
         """Without a branch where the angle is known to be moderate."""
         op, *place = argument
         near = op == "input" and (place[0], offset(self.shapes[place[0]], place[1])) in self.angles
+        if self.loops_over_angles and (op == "carry" or (op == "input" and place[0] != WORK)):
+            at = 2 * WARP * self.turned.setdefault(text, len(self.turned))
+            pairs = zip(names, (at, at + WARP), strict=True)
+            return [f"const real {name} = turned[{k}];" for name, k in pairs if name]
         sine, cosine = (
             name or f"unused_{other}" for name, other in zip(names, names[::-1], strict=True)
         )
         function = "sincos_near" if near else "sincos_any"
         return [f"real {sine}, {cosine};", f"{function}({text}, &{sine}, &{cosine});"]
+
+    def loop(self, counter, times, carries, initial, body, following):
+        """With all sines and cosines of angles that it carries ahead of the rest."""
+        turns = self.turns([c for c in carries if c in self.turned])
+        lines = super().loop(counter, times, carries, initial, [*turns, *body], following)
+        states = zip(carries, initial, strict=True)
+        return [
+            *(f"#define {c} {x}" if x in self.in_place else f"real {c} = {x};" for c, x in states),
+            *lines[len(carries) :],
+        ]
+
+    def turns(self, angles) -> list:
+        """Lines that put sines and cosines into shared memory, from there to be read."""
+        places = [2 * WARP * self.turned[x] for x in angles]
+        if not places:
+            return []
+        first, last, step = places[0], places[-1], 2 * WARP
+        assert places == list(range(first, last + 1, step))
+        return [
+            *(f"turned[{k}] = {x};" for k, x in zip(places, angles, strict=True)),
+            "#pragma unroll 1",
+            f"for (int k = {first}; k <= {last}; k += {step})",
+            f"    sincos_any(turned[k], &turned[k], &turned[k + {WARP}]);",
+        ]
 
     def output(self, argument, index, text):
         """To the own row of a tile, the workspace, or among those that are kept, but once."""
