@@ -11,11 +11,13 @@ take states with any leading batch axes:
     LQR                      stays at an equilibrium, with some joints driven or all
     WholeBody                does several tasks at once, with contacts, within limits
 
-``PathIntegral`` plans by sampling, ``u = plan(q, qd)``, on the CPU and on GPUs.
+``PathIntegral`` plans by sampling, ``u = plan(q, qd)``, on the CPU and on GPUs. ``optimize`` finds
+motions of least cost within limits, by derivatives, thousands at once; ``MPC`` controls by it.
 """
 
 from typing import TYPE_CHECKING
 
+from kinetree.control.costs import QuadraticCost
 from kinetree.control.equilibria import Equilibrium, equilibrium
 from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
 from kinetree.control.linearization import Linearization, linearize
@@ -29,6 +31,7 @@ from kinetree.control.lqr import (
     lqr_gain,
 )
 from kinetree.control.operational_space import OperationalSpaceControl
+from kinetree.control.optimization import MPC, OptimizedMotion, optimize
 from kinetree.control.path_integral import PathIntegral
 from kinetree.control.whole_body import WholeBody, WholeBodySolution
 from kinetree.control.whole_body_tasks import (
@@ -42,11 +45,12 @@ from kinetree.control.whole_body_tasks import (
 from kinetree.spelling import suggesting
 
 __all__ = [
-    "LQR", "CenterOfMassTask", "ComputedTorque", "Contact", "Equilibrium", "ForceTask", "FrameTask",
-    "GravityCompensation", "LQRGain", "Linearization", "MomentumTask", "OperationalSpaceControl",
-    "PDWithFeedforward", "PathIntegral", "PostureTask", "WholeBody", "WholeBodySolution",
-    "continuous_lyapunov", "continuous_riccati", "discrete_lyapunov", "discrete_riccati",
-    "equilibrium", "linearize", "lqr_gain",
+    "LQR", "MPC", "CenterOfMassTask", "ComputedTorque", "Contact", "Equilibrium", "ForceTask",
+    "FrameTask", "GravityCompensation", "LQRGain", "Linearization", "MomentumTask",
+    "OperationalSpaceControl", "OptimizedMotion", "PDWithFeedforward", "PathIntegral",
+    "PostureTask", "QuadraticCost", "WholeBody", "WholeBodySolution", "continuous_lyapunov",
+    "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "linearize",
+    "lqr_gain", "optimize",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -1,0 +1,389 @@
+"""Newton's method with a barrier on problems of multiple shooting, all samples at once."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.control.shooting import Shooting, Values
+from kinetree.control.sweeps import control_gradients, solve
+from kinetree.errors import ShapeError
+
+PROXIMAL = 1e-7
+"""Inverse penalty of constraints of the final state between updates of their multipliers."""
+NEAR = 10.0
+"""The barrier falls once errors are below this multiple of it."""
+TRIALS = 12
+"""Halvings of a step before its matrices are damped instead."""
+DAMPING = 1e-6, 1e8
+"""The first damping of matrices, and that at which a sample is given up."""
+TOGETHER = 128
+"""Samples of an iteration that are computed together, so that their arrays stay in the cache."""
+
+
+class Iterations:
+    """Newton's method on all samples of a problem; those that are done drop out."""
+
+    def __init__(self, problem: Any, shooting: Shooting):
+        self.p, self.f = problem, shooting
+        self.S, self.T, self.n, self.m = (
+            shooting.samples, shooting.steps, shooting.n, shooting.m,
+        )  # fmt: skip
+
+    # --- start -------------------------------------------------------------------------------
+
+    def begin(self, guess, barrier):
+        """Fill all arrays."""
+        p, f, S, T, m = self.p, self.f, self.S, self.T, self.m
+        model, arrays = p.model, f.run.arrays
+        self.which = np.arange(S)
+        self.q = np.repeat(arrays.q0[:, None], T + 1, axis=1)
+        self.qd = np.repeat(arrays.qd0[:, None], T + 1, axis=1)
+        self.u = np.zeros((S, T + 1, m))
+        if guess.get("q") is not None:
+            self.q[:, 1:] = self._spread(guess["q"], "q", T + 1, model.nq)[:, 1:]
+            self.qd[:, 1:] = 0
+        elif p.goal is not None:
+            ends = np.broadcast_to(p.goal, (*arrays.batch, model.nq)).reshape(S, model.nq)
+            way = model.difference(arrays.q0, ends)[:, None]
+            part = np.linspace(0, 1, T + 1)[:, None]
+            self.q = np.ascontiguousarray(model.integrate(self.q, part * way))
+            self.qd[:, 1:-1] = way / (T * p.dt)
+        if guess.get("qd") is not None:
+            self.qd[:, 1:] = self._spread(guess["qd"], "qd", T + 1, model.nv)[:, 1:]
+        given = guess.get("u")
+        for name in ("tau", "controls"):
+            if guess.get(name) is not None:
+                full = model.nv if name == "tau" else m
+                given = self._spread(guess[name], name, T, full)[..., p.columns]
+        if given is not None:
+            own = guess.get("u") is not None
+            self.u[:, :-1] = self._spread(given, "tau", T, m) if own else given
+        warm = guess.get("multipliers") is not None
+        self._into_bounds(1e-4 if warm else 1e-2)
+        self.memory = None
+        if f.force_rows:
+            self.memory = np.zeros((S, T, f.transition.memory))
+        self.values = self._evaluated(self.which, self.q, self.qd, self.u, self.memory)
+        c = self._inequalities(self.q, self.qd, self.u, self.values)
+        self.mask = np.concatenate(
+            [p.bounded, np.repeat(np.arange(T + 1)[:, None] < T, c.shape[-1] - len(p.index), 1)], 1
+        )
+        self.mu = np.empty(S)
+        size = np.clip(np.abs(self.values.cost) / T, 0.1, 1e3)
+        self.mu[:] = barrier if barrier is not None else (1e-3 if warm else 0.1) * size
+        self.s = np.where(self.mask, np.maximum(-c, 1e-4 if warm else 1e-2), 1.0)
+        self.z = np.where(self.mask, self.mu[:, None, None] / self.s, 0.0)
+        self.y = np.zeros((S, self.values.final.shape[-1]))
+        if warm:
+            z, y = guess["multipliers"]
+            if (z.shape[0], z.shape[-1]) != self.z.shape[1:] or y.shape[-1] != self.y.shape[-1]:
+                raise ShapeError(
+                    "the guess is the result of a problem with other steps or constraints: give "
+                    "its q, qd and tau as a dict"
+                )
+            z = self._spread(z, "multipliers", T + 1, z.shape[-1])
+            self.z = np.where(self.mask, np.maximum(z, 1e-2 * self.z), 0.0)
+            self.y = self._spread(y[None], "multipliers", 1, y.shape[-1])[:, 0]
+        self.damping, self.penalty = np.zeros(S), np.zeros(S)
+        self.K = np.zeros((S, T, m, self.n))
+        self.count, self.done = np.zeros(S, int), np.zeros(S, bool)
+        self.converged = np.zeros(S, bool)
+        self.optimality = np.full(S, np.inf)
+        self.gap = np.full(S, np.inf)
+        self.history = [self.values.cost.copy()]
+
+    def _spread(self, array, name, length, size):
+        """A guess with time first as (samples, time, size)."""
+        array = np.asarray(array, float)
+        batch = self.f.run.arrays.batch
+        if array.ndim < 2 or array.shape[0] != length or array.shape[-1] != size:
+            raise ShapeError(
+                f"guess of {name} must have shape ({length}, ..., {size}), time first, "
+                f"got {array.shape}"
+            )
+        full = np.broadcast_to(
+            array.reshape(length, *[1] * (len(batch) - array.ndim + 2), *array.shape[1:]),
+            (length, *batch, size),
+        )
+        return np.array(np.moveaxis(full.reshape(length, self.S, size), 0, 1))
+
+    def _into_bounds(self, push):
+        lower, upper = self.p.lower, self.p.upper
+        with np.errstate(invalid="ignore"):
+            width = np.where(np.isfinite(upper - lower), upper - lower, np.inf)
+            off = np.minimum(push * width, push * np.maximum(1.0, np.abs(lower)))
+            above = np.where(np.isfinite(lower), lower + off, -np.inf)
+            off = np.minimum(push * width, push * np.maximum(1.0, np.abs(upper)))
+            below = np.where(np.isfinite(upper), upper - off, np.inf)
+        self.u[:, :-1] = np.clip(self.u[:, :-1], above, below)
+
+    # --- values ------------------------------------------------------------------------------
+
+    def _evaluated(self, which, q, qd, u, memory):
+        values = self.f.evaluate(which, q, qd, u[:, :-1], memory)
+        values.gap = self._gaps(q, qd, values)
+        return values
+
+    def _gaps(self, q, qd, values):
+        nv = self.p.model.nv
+        gap = np.empty((*q.shape[:1], self.T, 2 * nv))
+        finite = np.isfinite(values.q).all(axis=-1) & np.isfinite(values.qd).all(axis=-1)
+        after = np.where(finite[..., None], values.q, q[:, 1:])
+        gap[..., :nv] = self.p.model.difference(np.ascontiguousarray(q[:, 1:]), after)
+        gap[..., nv:] = values.qd - qd[:, 1:]
+        gap[~finite] = np.inf
+        return gap
+
+    def _inequalities(self, q, qd, u, values):
+        """All numbers that must be at most zero, (samples, steps + 1, ni)."""
+        p = self.p
+        z = np.concatenate([u, np.where(p.position >= 0, q[..., p.position], 0.0), qd], axis=-1)
+        bounds = p.sign * (z[..., p.index] - p.value)
+        path = np.zeros((*bounds.shape[:2], values.path.shape[-1]))
+        path[:, :-1] = values.path
+        return np.concatenate([bounds, path], axis=-1)
+
+    def _merit(self, values, c, s, mu, penalty):
+        theta = np.abs(values.gap).sum(axis=(1, 2)) + np.abs(values.final).sum(axis=1)
+        theta += (np.abs(c + s) * self.mask).sum(axis=(1, 2))
+        barrier = (np.log(s) * self.mask).sum(axis=(1, 2))
+        return values.cost - mu * barrier + penalty * theta, theta
+
+    # --- iterations --------------------------------------------------------------------------
+
+    def run(self, iterations):
+        """At most so many iterations."""
+        for _ in range(iterations + 1):
+            a = np.flatnonzero(~self.done)
+            if not len(a):
+                break
+            last = self.count[a[0]] >= iterations
+            for part in np.array_split(a, -(-len(a) // TOGETHER)):
+                self._iterate(part, last)
+            if last or self.done.all():
+                break
+            self.history.append(self.values.cost.copy())
+
+    def _iterate(self, a, last):
+        """One iteration of samples ``a``; only their errors if it is the last."""
+        p, v, mask = self.p, _part(self.values, a), self.mask
+        q, qd, u, s, z, y = (x[a] for x in (self.q, self.qd, self.u, self.s, self.z, self.y))
+        memories = None if self.memory is None else (self.memory[a], v.memory)
+        F, g, H, by_path, by_final = self.f.derivatives(a, q, qd, u[:, :-1], memories)
+        c, nb = self._inequalities(q, qd, u, v), len(p.index)
+
+        def through(weights):
+            """Gradients of the sum of inequalities times these weights."""
+            found = weights[..., :nb] @ p.select
+            if by_path.shape[-2]:
+                found[:, :-1] += np.einsum("stc,stcz->stz", weights[:, :-1, nb:], by_path)
+            return found
+
+        # errors
+        lagrangian = g + through(z)
+        lagrangian[:, -1] += np.einsum("se,sez->sz", y, by_final)
+        slopes, costates = control_gradients(F, lagrangian)
+        scale = np.maximum(1.0, np.abs(slopes - lagrangian[:, :-1, : self.m]).max(axis=(1, 2)))
+        dual = np.abs(slopes).max(axis=(1, 2)) / scale
+        primal = np.abs(v.gap).max(axis=(1, 2))
+        self.gap[a] = primal
+        if c.shape[-1]:
+            primal = np.maximum(primal, (np.abs(c + s) * mask).max(axis=(1, 2)))
+        if v.final.shape[-1]:
+            primal = np.maximum(primal, np.abs(v.final).max(axis=1))
+        product = np.where(mask, s * z, np.nan)
+
+        def distance(mu):
+            """Of complementarity from ``mu``."""
+            if not c.shape[-1]:
+                return np.zeros(len(a))
+            return np.nanmax(np.abs(product - mu[:, None, None]), axis=(1, 2))
+
+        self.optimality[a] = dual
+        error = np.maximum(dual, primal)
+        fine = np.maximum(error, distance(np.zeros(len(a)))) <= p.tolerance
+        self.converged[a], self.done[a] = fine, fine
+        if last or fine.all():
+            return
+        least = p.tolerance / NEAR
+        for _ in range(8):
+            lower = (np.maximum(error, distance(self.mu[a])) <= NEAR * self.mu[a]) & (
+                self.mu[a] > least
+            )
+            if not lower.any() or not c.shape[-1]:
+                break
+            mu = self.mu[a]
+            self.mu[a] = np.where(lower, np.maximum(least, np.minimum(0.2 * mu, mu**1.5)), mu)
+            self.penalty[a[lower]] = 0.0
+
+        # the linear-quadratic problem, with second derivatives where they leave it convex
+        mu, ratio = self.mu[a][:, None, None], np.where(mask, z / s, 0.0)
+        force = np.where(mask, mu / s + ratio * (c + s), 0.0)
+        gradient = g + through(force)
+        gradient[:, -1] += np.einsum("se,sez->sz", y + v.final / PROXIMAL, by_final)
+
+        def solved(H, some):
+            full = np.empty((*H.shape[:-1], H.shape[-1] + 1))
+            full[..., :-1], full[..., -1] = H, gradient[some]
+            at = np.arange(H.shape[-1])
+            full[..., at, at] += ratio[some, ..., :nb] @ p.select**2
+            if by_path.shape[-2]:
+                weighted = by_path[some] * ratio[some, :-1, nb:, None]
+                full[:, :-1, :, :-1] += np.swapaxes(by_path[some], -1, -2) @ weighted
+            if by_final.shape[-2]:
+                full[:, -1, :, :-1] += (
+                    np.swapaxes(by_final[some], -1, -2) @ by_final[some] / PROXIMAL
+                )
+            return solve(F[some], full, np.ascontiguousarray(v.gap[some]), damping[some])
+
+        damping, every = self.damping[a], np.arange(len(a))
+        dz = np.zeros((*u.shape[:2], self.m + self.n))
+        K = np.zeros((len(a), self.T, self.m, self.n))
+        rest, failed = every, np.zeros(len(a), bool)
+        if p.second_order:
+            path = np.ascontiguousarray(z[:, :-1, nb:])
+            exact = self.f.curvature(a, q, qd, u[:, :-1], v, costates, path, y)
+            dz, K, failed = solved(exact, every)
+            H, rest = np.where(failed[:, None, None, None], H, exact), np.flatnonzero(failed)
+        if len(rest):
+            dz[rest], K[rest], failed[rest] = solved(H[rest], rest)
+        failed |= ~np.isfinite(dz).all(axis=(1, 2))
+        self.K[a] = np.where(failed[:, None, None, None], self.K[a], K)
+        dz[failed] = 0.0
+
+        # directions of slacks and multipliers
+        along = dz[..., p.index] * p.sign
+        if by_path.shape[-2]:
+            inner = np.zeros((*along.shape[:2], by_path.shape[-2]))
+            inner[:, :-1] = np.einsum("stcz,stz->stc", by_path, dz[:, :-1])
+            along = np.concatenate([along, inner], axis=-1)
+        ds = np.where(mask, -(c + s) - along, 0.0)
+        dmul = np.where(mask, mu / s - z - ratio * ds, 0.0)
+        dy = (v.final + np.einsum("sez,sz->se", by_final, dz[:, -1])) / PROXIMAL
+        stay = np.maximum(0.99, 1 - self.mu[a])
+        alpha, reach = _farthest(s, ds, stay), _farthest(z, dmul, stay)
+
+        # the merit function and how it falls at first
+        merit, theta = self._merit(v, c, s, self.mu[a], 0.0)
+        slope = (g * dz).sum(axis=(1, 2)) - self.mu[a] * (ds / s * mask).sum(axis=(1, 2))
+        curve = np.einsum("stz,stzw,stw->s", dz, H, dz) + (ratio * ds**2).sum(axis=(1, 2))
+        curve = np.maximum(curve, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = np.where(theta > 1e-12, (slope + 0.5 * curve) / (0.9 * theta), 0.0)
+        self.penalty[a] = np.maximum(self.penalty[a], needed)
+        penalty = self.penalty[a]
+        merit, fall = merit + penalty * theta, penalty * theta - slope
+
+        # how far
+        waiting, accepted = np.flatnonzero(~failed), np.zeros(len(a), bool)
+        for _ in range(TRIALS):
+            if not len(waiting):
+                break
+            w, some = waiting, a[waiting]
+            step = alpha[w, None, None] * dz[w]
+            trial = self._moved(q[w], qd[w], u[w], step)
+            s_new = s[w] + alpha[w, None, None] * ds[w]
+            memory = None if self.memory is None else v.memory[w]
+            values = self._evaluated(some, *trial, memory)
+            c_new = self._inequalities(*trial, values)
+            with np.errstate(all="ignore"):
+                new, _ = self._merit(values, c_new, s_new, self.mu[some], penalty[w])
+                limit = merit[w] - 1e-4 * alpha[w] * fall[w] + 1e-12 * (1 + np.abs(merit[w]))
+                good = new <= limit
+            self._keep(some, good, trial, s_new, values)
+            accepted[w[good]] = True
+            alpha[w[~good]] *= 0.5
+            waiting = w[~good]
+        taken = a[accepted]
+        self.z[taken] = z[accepted] + reach[accepted, None, None] * dmul[accepted]
+        self.y[taken] = y[accepted] + alpha[accepted, None] * dy[accepted]
+        if c.shape[-1]:  # multipliers stay near mu / s
+            middle = np.where(mask, self.mu[taken, None, None] / self.s[taken], 0.0)
+            self.z[taken] = np.clip(self.z[taken], 1e-10 * middle, 1e10 * middle)
+        first, most = DAMPING
+        less = np.where(damping > first, damping / 10, 0.0)
+        self.damping[a] = np.where(accepted, less, np.maximum(10 * damping, first))
+        self.count[a] += 1
+        self.done[a] |= self.damping[a] > most
+
+    def _moved(self, q, qd, u, dz):
+        m, nv = self.m, self.p.model.nv
+        moved = self.p.model.integrate(q, np.ascontiguousarray(dz[..., m : m + nv]))
+        return moved, qd + dz[..., m + nv :], u + dz[..., :m]
+
+    def _keep(self, which, good, trial, s, values):
+        taken = which[good]
+        for own, new in zip((self.q, self.qd, self.u), trial, strict=True):
+            own[taken] = new[good]
+        self.s[taken] = s[good]
+        if self.memory is not None:
+            self.memory[taken] = self.values.memory[taken]
+        for name in ("q", "qd", "memory", "cost", "path", "final", "gap"):
+            own, new = getattr(self.values, name), getattr(values, name)
+            if own is not None:
+                own[taken] = new[good]
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def _closed(self):
+        """States that are exactly the rollout of the controls, corrected by the feedback."""
+        f, p = self.f, self.p
+        q, qd, u = self.q.copy(), self.qd.copy(), self.u.copy()
+        memory = None if self.memory is None else self.values.memory.copy()
+        with np.errstate(all="ignore"):
+            for k in range(self.T):
+                dq = p.model.difference(self.q[:, k].copy(), q[:, k].copy())
+                dx = np.concatenate([dq, qd[:, k] - self.qd[:, k]], axis=-1)
+                change = np.einsum("smn,sn->sm", self.K[:, k], dx)
+                u[:, k] = np.clip(u[:, k] + change, p.lower, p.upper)
+                held = None if memory is None else memory[:, max(k - 1, 0)]
+                after = f.step(self.which, k, q[:, k], qd[:, k], u[:, k], held)
+                good = np.isfinite(after[0]).all(axis=-1) & np.isfinite(after[1]).all(axis=-1)
+                q[:, k + 1] = np.where(good[:, None], after[0], self.q[:, k + 1])
+                qd[:, k + 1] = np.where(good[:, None], after[1], self.qd[:, k + 1])
+                if memory is not None:
+                    memory[:, k] = after[2]
+        return q, qd, u
+
+    def result(self) -> dict[str, Any]:
+        """Arrays of the result, in the shapes of the caller: time first, then the batch."""
+        p, batch = self.p, self.f.run.arrays.batch
+        q, qd, u = self._closed()
+        values = self._evaluated(self.which, q, qd, u, self.memory)
+        c = np.where(self.mask, self._inequalities(q, qd, u, values), 0.0)
+        violation = np.maximum(c.reshape(self.S, -1).max(axis=1, initial=0.0), 0.0)
+        violation = np.maximum(violation, np.abs(values.final).max(axis=1, initial=0.0))
+        closed = np.abs(values.gap).max(axis=(1, 2)) < p.tolerance
+        converged = self.converged & closed & (violation < NEAR * p.tolerance)
+
+        def timed(x):
+            x = np.moveaxis(x, 0, 1)
+            return np.ascontiguousarray(x.reshape(len(x), *batch, *x.shape[2:]))
+
+        single = {
+            "cost": values.cost, "converged": converged, "optimality": self.optimality,
+            "gap": self.gap, "violation": violation, "iterations": self.count,
+        }  # fmt: skip
+        found: dict[str, Any] = {name: x.reshape(batch) for name, x in single.items()}
+        found["history"] = np.array(self.history).reshape(-1, *batch)
+        found["multipliers"] = timed(self.z), self.y.reshape(*batch, -1)
+        return found | {"q": timed(q), "qd": timed(qd), "gains": timed(self.K),
+                        "u": timed(u[:, :-1])}  # fmt: skip
+
+
+def _part(values, which) -> Values:
+    """Values of some samples."""
+    names = ("q", "qd", "memory", "cost", "path", "final")
+    own = (getattr(values, name) for name in names)
+    found = Values(*(None if x is None else x[which] for x in own))
+    found.gap = values.gap[which]
+    return found
+
+
+def _farthest(x, dx, stay):
+    """Largest part of a step, at most 1, that leaves every number ``1 - stay`` of itself."""
+    if not x.shape[-1]:
+        return np.ones(len(x))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(dx < 0, -stay[:, None, None] * x / dx, np.inf)
+    return np.minimum(1.0, ratio.min(axis=(1, 2)))

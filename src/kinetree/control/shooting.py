@@ -1,0 +1,330 @@
+"""What trajectory optimization asks of a mechanism: steps, costs and constraints of all knots.
+
+All knots of all samples are evaluated at once, by kernels that are kept with the model. A knot has
+the variables ``z = (u, dq, dqd)``, ``dq`` in the tangent space.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.inline import compact, evaluated
+from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.runtime.threads import run_threaded
+from kinetree.errors import ModelError, ShapeError
+from kinetree.expr.calls import calls
+from kinetree.expr.diff import jacobian
+from kinetree.model import Model
+from kinetree.model.define import kept
+from kinetree.simulation.rollouts.gradient import inverse_rates
+from kinetree.simulation.rollouts.inputs import apply
+from kinetree.simulation.rollouts.transition import Transition
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Costs and constraints of a problem; all of them kernels."""
+
+    running: tuple
+    terminal: tuple
+    path: tuple
+    """Constraints of every step, numbers that are at most zero."""
+    final: tuple
+    """Constraints of the final state, numbers that are zero."""
+
+
+class Values:
+    """Of all knots of some samples: next states, costs and constraints.
+
+    Attributes:
+        q, qd: states after every step, (samples, steps, ...).
+        memory: what contact found in every step, or None.
+        cost: of all samples, (samples,).
+        path, final: constraints, (samples, steps, nc) and (samples, ne).
+        gap: from the next knot to the state after a step, (samples, steps, n).
+    """
+
+    gap: Any = None
+
+    def __init__(self, q, qd, memory, cost, path, final):
+        self.q, self.qd, self.memory = q, qd, memory
+        self.cost, self.path, self.final = cost, path, final
+
+
+class Shooting:
+    """Steps, costs and constraints of a problem, with their derivatives.
+
+    Attributes:
+        model: the mechanism.
+        run: a ``Run`` of all samples, which holds arrays and times.
+        columns: numbers of the joint forces, or controls, that are sought.
+        held: ``"tau"`` or ``"controls"``.
+        samples, steps: sizes.
+        n, m: numbers of variables of a state and of the controls of a step.
+    """
+
+    def __init__(self, model: Model, texts: Texts, columns, held, run):
+        self.model, self.texts, self.columns, self.held = model, texts, tuple(columns), held
+        self.run, self.transition = run, run.transition
+        self.steps, self.samples = run.steps, run.arrays.size
+        self.n, self.m = 2 * model.nv, len(self.columns)
+        t: Transition = self.transition
+        if t.stateful or any(g.kind == "activation" for g in run.arrays.given):
+            raise ModelError(
+                "optimize takes forces and actuators without internal states: use soft contact "
+                "without a memory (law='hunt_crossley' with Regularized friction) and actuators "
+                "without activation"
+            )
+        self.times = run.t0 + run.dt * np.arange(self.steps + 1)
+        self.force_rows = 0 if t.contact is None else t.contact.rows
+
+    # --- compiled ----------------------------------------------------------------------------
+
+    def _kernel(self, what, memories, function, weights=None):
+        t = self.transition
+        inputs = t._arguments("t", "h", "q", "qd", memories=memories)
+        inputs += [] if weights is None else [Argument("weights", (weights,))]
+
+        def traced(*symbols):
+            t._require(inputs, symbols)
+            return function(*(a if a.shape else a[()] for a in symbols))
+
+        def make():
+            with calls(None):
+                return compact(trace(traced, inputs, what))
+
+        def built():
+            kernel = t._kernel(
+                what, inputs, Traced(make), lambda arrays: evaluated(kernel.program, arrays)
+            )
+            return kernel
+
+        return kept(self.model, (t, what, self.texts, self.columns), built)
+
+    def _now(self, t, q, qd, rest):
+        """The model, and what costs and constraints take, by name."""
+        model, arrays = self.transition.changed(rest)
+        return model, {**arrays, "t": t, "q": q, "qd": qd}
+
+    @staticmethod
+    def _both(kernels, model, now):
+        """Deviations whose half squares are costs, and other costs."""
+        vectors, total = [np.zeros(0, dtype=object)], 0
+        for k in kernels:
+            value = np.asarray(apply(k, model, now), dtype=object)
+            if value.ndim > 1:
+                raise ShapeError(
+                    f"cost {k.__name__!r} must return a number, or a vector whose half square is "
+                    f"the cost, got shape {value.shape}"
+                )
+            if value.ndim:
+                vectors.append(value)
+            else:
+                total = total + value[()]
+        return np.concatenate(vectors), total
+
+    @staticmethod
+    def _constraints(kernels, model, now):
+        values = [np.atleast_1d(np.asarray(apply(k, model, now), dtype=object)) for k in kernels]
+        return np.concatenate([np.zeros(0, dtype=object), *values])
+
+    def _values(self, costs, constraints):
+        def function(t, h, q, qd, *rest):
+            model, now = self._now(t, q, qd, rest)
+            r, total = self._both(costs, model, now)
+            c = self._constraints(constraints, model, now)
+            return np.asarray(0.5 * (r @ r) + total + 0 * t), *([c] if constraints else [])
+
+        return function
+
+    def _by_z(self, model, now):
+        """What differentiates traced numbers with respect to ``(u, dq, dqd)``."""
+        held, q, qd = now[self.held], now["q"], now["qd"]
+        rates = np.zeros((model.nq, model.nv), dtype=object)
+        for i in range(1, model.body_count + 1):
+            at = model.q_slice[i]
+            rates[at, model.v_slice[i]] = np.asarray(model.joint[i].rate_matrix(q[at]))
+        along = [{held[c].i: 1} for c in self.columns]
+        along += [{x.i: r for x, r in zip(q, column, strict=True)} for column in rates.T]
+        along += [{x.i: 1} for x in qd]
+        return lambda values: jacobian(held[0].graph, values, along)
+
+    def _curvature(self, costs, constraints, *, stepped):
+        """Second derivatives of costs, and of constraints and next states times ``weights``."""
+
+        def function(t, h, q, qd, *rest):
+            *rest, weights = rest
+            model, now = self._now(t, q, qd, rest)
+            by_z = self._by_z(model, now)
+            r, total = self._both(costs, model, now)
+            c = self._constraints(constraints, model, now)
+            if stepped:
+                after, *_ = self.transition._after(t, h, q, qd, rest)
+                c = np.concatenate([after.q, after.qd, c])
+            total = 0.5 * (r @ r) + total + (weights @ c if c.size else 0 * weights[0])
+            H = by_z(by_z(np.array([total]))[0])
+            return (0.5 * (H + H.T),)
+
+        return function
+
+    def _derivatives(self, costs, constraints, *, stepped):
+        """Of the step, costs and constraints with respect to ``(u, dq, dqd)``."""
+
+        def function(t, h, q, qd, *rest):
+            both = 2 if stepped and self.force_rows else 0
+            model, now = self._now(t, q, qd, rest[both:])
+            by_z = self._by_z(model, now)
+            found = []
+            if stepped:
+                after, *_ = self.transition._after(t, h, q, qd, rest)
+                rows = by_z(np.concatenate([after.q, after.qd]))
+                if model.nq != model.nv:
+                    back = inverse_rates.function(model, after.q)
+                    rows = np.concatenate([back @ rows[: model.nq], rows[model.nq :]])
+                found.append(rows)
+            r, total = self._both(costs, model, now)
+            slope, J = by_z(np.array([total]))[0], by_z(r)
+            found += [r @ J + slope, J.T @ J]
+            found += [by_z(slope)] if hasattr(total, "graph") else []
+            c = self._constraints(constraints, model, now)
+            return (*found, by_z(c)) if constraints else tuple(found)
+
+        return function
+
+    def _call(self, kernel, arrays, batch) -> tuple[Any, ...]:
+        variant = kernel.variant("float64", wide=True, samples=int(np.prod(batch)))
+        found: Any = run_threaded(variant.ufunc, arrays, kernel, batch, "float64")
+        return found if isinstance(found, tuple) else (found,)
+
+    # --- arrays ------------------------------------------------------------------------------
+
+    def _given(self, which, u, k=None):
+        """The arrays that go into the steps of some samples; ``k`` for one step or the end."""
+        found = []
+        for g in self.run.arrays.given:
+            if g.kind == self.held:
+                held = np.zeros((*u.shape[:-1], *g.shape))
+                held[..., list(self.columns)] = u
+                found.append(held)
+            elif g.timed:
+                own = np.moveaxis(g.array, 0, 1)[which]
+                found.append(own if k is None else own[:, k])
+            else:
+                own = g.array[which]
+                found.append(own[:, None] if k is None else own)
+        return found
+
+    def step(self, which, k, q, qd, u, memory=None):
+        """One step of some samples: the states after it, and what contact found."""
+        t, h, n = self.times[k], np.array(self.run.dt), len(which)
+        given = self._given(which, u, k)
+        start = [] if memory is None else [self._fresh(memory)]
+        count, work = np.array(1.0), np.zeros(n)
+        arrays = [np.array(t), h, count, q, qd, work, *start, *given]
+        after = self._call(self.transition.steps(), arrays, (n,))
+        return after[0], after[1], after[3] if self.force_rows else None
+
+    def _fresh(self, memory):
+        """What contact starts from: forces, without notes of other steps."""
+        start = np.zeros_like(memory)
+        start[..., : self.force_rows] = memory[..., : self.force_rows]
+        return np.where(np.isfinite(start), start, 0.0)
+
+    def evaluate(self, which, q, qd, u, memory=None) -> Values:
+        """Values of all knots; ``q`` and ``qd`` are (samples, steps + 1, ...)."""
+        T, h = self.steps, np.array(self.run.dt)
+        batch, given = (len(which), T), self._given(which, u)
+        before = [self.times[:-1], h, np.array(1.0), q[:, :-1], qd[:, :-1], np.zeros(batch)]
+        start = [self._fresh(memory)] if self.force_rows else []
+        after = self._call(self.transition.steps(), [*before, *start, *given], batch)
+        cost, path = np.zeros(len(which)), np.zeros((*batch, 0))
+        if self.texts.running or self.texts.path:
+            kernel = self._kernel("values", (), self._values(self.texts.running, self.texts.path))
+            found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
+            cost, path = found[0].sum(axis=1), found[1] if len(found) > 1 else path
+        final = np.zeros((len(which), 0))
+        if self.texts.terminal or self.texts.final:
+            kernel = self._kernel(
+                "final values", (), self._values(self.texts.terminal, self.texts.final)
+            )
+            found = self._call(kernel, self._end(which, q, qd, u), (len(which),))
+            cost, final = cost + found[0], found[1] if len(found) > 1 else final
+        return Values(after[0], after[1], after[3] if self.force_rows else None, cost, path, final)
+
+    def _end(self, which, q, qd, u):
+        given = self._given(which, u[:, -1], -1)
+        return [np.array(self.times[-1]), np.array(self.run.dt), q[:, -1], qd[:, -1], *given]
+
+    def derivatives(self, which, q, qd, u, memories=None):
+        """Derivatives of steps, and first and second ones of costs and constraints.
+
+        Returns:
+            ``F`` (samples, steps, n, m + n); gradients (samples, steps + 1, m + n) and matrices
+            (..., m + n, m + n) of the cost; derivatives of path and of final constraints.
+        """
+        T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
+        batch, given = (len(which), T), self._given(which, u)
+        both, start = ((), []) if memories is None else (("memory", "memory after"), [
+            self._fresh(memories[0]), memories[1]
+        ])  # fmt: skip
+        kernel = self._kernel(
+            "knots", both, self._derivatives(texts.running, texts.path, stepped=True)
+        )
+        arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *start, *given]
+        F, *rest = self._call(kernel, arrays, batch)
+        g, H = np.zeros((len(which), T + 1, size)), np.zeros((len(which), T + 1, size, size))
+        path = self._collected(rest, g[:, :-1], H[:, :-1], bool(texts.path))
+        final = np.zeros((len(which), 0, size))
+        if texts.terminal or texts.final:
+            kernel = self._kernel(
+                "end", (), self._derivatives(texts.terminal, texts.final, stepped=False)
+            )
+            rest = list(self._call(kernel, self._end(which, q, qd, u), (len(which),)))
+            found = self._collected(rest, g[:, -1], H[:, -1], bool(texts.final))
+            final = final if found is None else found
+        path = np.zeros((*batch, 0, size)) if path is None else path
+        return F, g, H, path, final
+
+    def curvature(self, which, q, qd, u, values, costates, path, final):
+        """Second derivatives of the Lagrangian, (samples, steps + 1, m + n, m + n).
+
+        ``costates`` (samples, steps, n), ``path`` (samples, steps, nc) and ``final``
+        (samples, ne) are multipliers.
+        """
+        T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
+        batch, nv = (len(which), T), self.model.nv
+        by_q = costates[..., :nv]
+        if self.model.nq != nv:  # with respect to the coordinates of q
+            back: Any = inverse_rates(self.model, values.q)
+            by_q = np.einsum("...vq,...v->...q", back, by_q)
+        weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
+        H = np.zeros((len(which), T + 1, size, size))
+        text = self._curvature(texts.running, texts.path, stepped=True)
+        kernel = self._kernel("curvature", (), text, weights.shape[-1])
+        arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
+        H[:, :-1] = self._call(kernel, arrays, batch)[0]
+        if texts.terminal or texts.final:
+            text = self._curvature(texts.terminal, texts.final, stepped=False)
+            kernel = self._kernel("final curvature", (), text, max(final.shape[-1], 1))
+            final = final if final.shape[-1] else np.zeros((len(which), 1))
+            H[:, -1] = self._call(kernel, [*self._end(which, q, qd, u), final], (len(which),))[0]
+        return H
+
+    @staticmethod
+    def _collected(found, g, H, constrained):
+        """Set gradients and matrices; return the derivatives of constraints, or None."""
+        c = found.pop() if constrained else None
+        g[:], H[:], *curve = found
+        for each in curve:  # of costs that are no half squares
+            H += _convex(each)
+        return c
+
+
+def _convex(H):
+    """Symmetric matrices without their negative eigenvalues."""
+    H = 0.5 * (H + np.swapaxes(H, -1, -2))
+    values, vectors = np.linalg.eigh(np.where(np.isfinite(H), H, 0.0))
+    if np.all(values >= 0):
+        return H
+    return (vectors * np.maximum(values, 0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)

@@ -1,0 +1,402 @@
+"""Trajectory optimization against Riccati equations, dense systems, gradients and simulations."""
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_discrete_are
+
+import kinetree as kt
+from kinetree.control import QuadraticCost, optimize, sweeps
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
+
+UP = np.array([0.0, np.pi])
+SWING = {
+    "steps": 60, "dt": 0.03, "goal": UP, "actuated": ["rail"],
+    "running": QuadraticCost(effort=0.01, velocity=0.01),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cart():
+    return kt.samples.cart_pole()
+
+
+@pytest.fixture(scope="module")
+def swing(cart):
+    return optimize(cart, [0.1, 0.2], **SWING)
+
+
+@pytest.fixture(scope="module")
+def sliders():
+    """Two masses on one rail, the second on the first: a linear system."""
+    b = kt.ModelBuilder("sliders").body(
+        "a", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=2.0)
+    )
+    b.body("b", on="a", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=1.0))
+    return b.build()
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (4, 2), (7, 9)])
+def test_sweeps_solve_the_dense_system(rng, n, m):
+    S, T, N = 3, 4, n + m
+    F, L = rng.normal(size=(S, T, n, N)), rng.normal(size=(S, T + 1, N, N))
+    H, g = L @ np.swapaxes(L, -1, -2) + np.eye(N), rng.normal(size=(S, T + 1, N))
+    H[:, -1, :m], H[:, -1, :, :m], g[:, -1, :m] = 0.0, 0.0, 0.0  # no controls after the last step
+    H[:, -1, range(m), range(m)] = 1.0
+    gap = rng.normal(size=(S, T, n))
+    z, K, failed = sweeps.solve(F, np.concatenate([H, g[..., None]], -1), gap, np.zeros(S))
+    assert not failed.any()
+    for s in range(S):
+        rows, values = np.zeros(((T + 1) * n, (T + 1) * N)), np.zeros((T + 1, n))
+        rows[:n, m:N] = np.eye(n)
+        for k in range(T):
+            at = slice((k + 1) * n, (k + 2) * n)
+            rows[at, (k + 1) * N + m : (k + 2) * N] = np.eye(n)
+            rows[at, k * N : (k + 1) * N] = -F[s, k]
+            values[k + 1] = gap[s, k]
+        block = np.zeros(((T + 1) * N, (T + 1) * N))
+        for k in range(T + 1):
+            block[k * N : (k + 1) * N, k * N : (k + 1) * N] = H[s, k]
+        system = np.block([[block, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+        found = np.linalg.solve(system, np.concatenate([-g[s].ravel(), values.ravel()]))
+        np.testing.assert_allclose(z[s].ravel(), found[: (T + 1) * N], rtol=1e-9, atol=1e-10)
+        free = z[s, :-1, :m] - np.einsum("kmn,kn->km", K[s], z[s, :-1, m:])
+        assert np.isfinite(free).all()
+
+
+def test_sweeps_tell_which_matrices_are_not_positive(rng):
+    F, H = rng.normal(size=(2, 3, 2, 3)), np.zeros((2, 4, 3, 4))
+    H[:, :, range(3), range(3)] = 1.0
+    H[1, 1, 0, 0] = -50.0
+    _, _, failed = sweeps.solve(F, H, np.zeros((2, 3, 2)), np.zeros(2))
+    assert failed.tolist() == [False, True]
+
+
+def test_procedures_mean_what_python_says(rng):
+    n, m, T = 2, 2, 3
+    F = rng.normal(size=(1, T, n, n + m))
+    H = np.tile(np.eye(n + m, n + m + 1), (1, T + 1, 1, 1))
+    H[..., -1] = rng.normal(size=(1, T + 1, n + m))
+    H[:, -1, :m, -1] = 0.0
+    gap = rng.normal(size=(1, T, n))
+    z, K, _ = sweeps.solve(F, H.copy(), gap, np.full(1, 0.1))
+    arrays = [F, H.copy(), gap, np.full(1, 0.1), np.zeros((1, T, m, n)), np.zeros_like(z)]
+    flat = [x.reshape(-1) for x in arrays]
+    sweeps._solve.python(0, 1, T, n, m, *flat, np.zeros(1, int), np.zeros(n * (n + m + 1)))
+    np.testing.assert_allclose(flat[-1].reshape(z.shape), z, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(flat[-2].reshape(K.shape), K, rtol=1e-13, atol=1e-14)
+
+
+def test_linear_problem_gives_the_riccati_solution(sliders):
+    dt, x0 = 0.1, np.array([1.0, -0.5, 0.2, 0.3])
+    A, B = kt.linearize(sliders, np.zeros(2), np.zeros(2), dt=dt, method="euler")
+    Q, R = np.diag([2.0, 1.0, 0.5, 0.3]), np.diag([0.1, 0.4])
+    P = solve_discrete_are(A, B, Q, R)
+    gain = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+
+    @kt.kernel
+    def rest(m, q, qd, P: (4, 4)):
+        x = np.concatenate([q, qd])
+        return 0.5 * (x @ P @ x)
+
+    cost = QuadraticCost(q=np.zeros(2), position=[2.0, 1.0], velocity=[0.5, 0.3], effort=[0.1, 0.4])
+    found = optimize(
+        sliders, x0[:2], x0[2:], steps=30, dt=dt, running=cost, terminal=rest, arguments={"P": P}
+    )
+    assert found.converged
+    assert found.iterations == 1
+    np.testing.assert_allclose(found.gains, np.tile(-gain, (30, 1, 1)), rtol=1e-9, atol=1e-10)
+    x, costs = x0, 0.5 * x0 @ P @ x0
+    np.testing.assert_allclose(found.cost, costs, rtol=1e-10)
+    for k in range(30):
+        np.testing.assert_allclose(found.tau[k], -gain @ x, rtol=1e-8, atol=1e-10)
+        x = A @ x - B @ gain @ x
+    np.testing.assert_allclose(np.concatenate([found.q[-1], found.qd[-1]]), x, atol=1e-10)
+
+
+def test_swing_up_ends_upright_within_limits(cart, swing):
+    assert swing.converged
+    assert swing.violation < 1e-6
+    assert np.abs(swing.q[-1] - UP).max() < 1e-6
+    assert np.abs(swing.qd[-1]).max() < 1e-6
+    height = kt.pose(cart, swing.q[-1], "tip")[2, 3]
+    assert abs(height - 0.6) < 1e-6
+    assert np.abs(swing.q[:, 0]).max() <= 1.0 + 1e-6
+    assert np.all(np.abs(swing.tau) <= 20.0)
+    assert np.all(swing.tau[:, 1] == 0)
+    assert swing.history.shape == (swing.iterations + 1,)
+    assert "converged after" in repr(swing)
+    assert "cart-pole" in repr(swing)
+
+
+def test_motion_is_the_rollout_of_its_forces(cart, swing):
+    again = kt.rollout(
+        cart, swing.q[0], swing.qd[0], swing.tau, steps=60, dt=0.03, limits=None,
+        integrator="semi_implicit_euler",
+    )  # fmt: skip
+    np.testing.assert_allclose(again.q, swing.q, atol=1e-10)
+    np.testing.assert_allclose(again.qd, swing.qd, atol=1e-9)
+    motion = swing.motion()
+    assert isinstance(motion, kt.Trajectory)
+    np.testing.assert_allclose(motion.q, swing.q, atol=1e-10)
+
+
+@pytest.mark.parametrize("second_order", [True, False])
+def test_gradients_vanish_at_the_optimum(cart, second_order):
+    @kt.kernel
+    def running(m, q, qd, tau):
+        return 0.005 * (tau @ tau) + 0.01 * (qd @ qd) + 0.1 * (1 + np.cos(q[1]))
+
+    @kt.kernel
+    def terminal(m, q, qd):
+        return 5 * (1 + np.cos(q[1])) + q[0] ** 2 + qd @ qd
+
+    found = optimize(
+        cart, [0.0, 2.6], steps=40, dt=0.03, running=running, terminal=terminal,
+        actuated=["rail"], effort_limits=None, position_limits=None, velocity_limits=None,
+        second_order=second_order, tolerance=1e-8,
+    )  # fmt: skip
+    assert found.converged
+    g = kt.rollout_gradient(
+        cart, found.q[0], found.qd[0], found.tau, steps=40, dt=0.03, running=running,
+        terminal=terminal, integrator="semi_implicit_euler", limits=None,
+    )  # fmt: skip
+    np.testing.assert_allclose(g.value, found.cost, rtol=1e-10)
+    assert np.abs(g.tau[:, 0]).max() < 1e-6
+    assert np.abs(g.tau[:, 1]).max() > 1e-3  # of the joint that is not driven
+
+
+def test_at_limits_gradients_point_outwards(cart):
+    cost = QuadraticCost(q=UP, position=[1.0, 1.0], velocity=0.01, effort=1e-3)
+    end = QuadraticCost(q=UP, position=[10.0, 10.0], velocity=1.0)
+    found = optimize(
+        cart, [0.0, 2.4], steps=40, dt=0.03, running=cost, terminal=end, actuated=["rail"],
+        effort_limits=(-4.0, 6.0), position_limits=None, velocity_limits=None, tolerance=1e-8,
+    )  # fmt: skip
+    assert found.converged
+    u = found.tau[:, 0]
+    low, high = u < -4.0 + 1e-5, u > 6.0 - 1e-5
+    assert low.any()
+    assert high.any()
+    assert u.min() >= -4.0
+    assert u.max() <= 6.0
+
+    @kt.kernel
+    def running(m, q, qd, tau):
+        e = q - UP
+        return 0.5 * (e @ e + 0.01 * (qd @ qd) + 1e-3 * (tau @ tau))
+
+    @kt.kernel
+    def terminal(m, q, qd):
+        e = q - UP
+        return 0.5 * (10.0 * (e @ e) + qd @ qd)
+
+    g = kt.rollout_gradient(
+        cart, found.q[0], found.qd[0], found.tau, steps=40, dt=0.03, running=running,
+        terminal=terminal, integrator="semi_implicit_euler", limits=None,
+    )  # fmt: skip
+    np.testing.assert_allclose(g.value, found.cost, rtol=1e-10)
+    slope = g.tau[:, 0]
+    assert np.abs(slope[~low & ~high]).max() < 1e-3
+    assert slope[low].min() > -1e-6
+    assert slope[high].max() < 1e-6
+
+
+def test_limits_of_positions_and_velocities_hold(cart):
+    free = optimize(cart, [0.1, 0.2], **SWING, position_limits=None, velocity_limits=None)
+    far, fast = np.abs(free.q[:, 0]).max(), np.abs(free.qd[:, 1]).max()
+    wide, high = np.array([0.8 * far, np.inf]), np.array([np.inf, 0.9 * fast])
+    found = optimize(
+        cart, [0.1, 0.2], **SWING, position_limits=(-wide, wide), velocity_limits=(-high, high)
+    )
+    assert found.converged
+    assert found.cost > free.cost
+    assert np.abs(found.q[:, 0]).max() <= 0.8 * far + 1e-6
+    assert np.abs(found.qd[:, 1]).max() <= 0.9 * fast + 1e-6
+
+
+def test_a_batch_equals_its_parts(cart, rng):
+    starts = np.array([0.1, 0.2]) + rng.uniform(-0.1, 0.1, (2, 3, 2))
+    many = optimize(cart, starts, **SWING, tolerance=1e-9)
+    assert many.converged.all()
+    assert many.q.shape == (61, 2, 3, 2)
+    for i in ((0, 0), (1, 2)):
+        one = optimize(cart, starts[i], **SWING, tolerance=1e-9)
+        at = (slice(None), *i)
+        np.testing.assert_allclose(many.tau[at], one.tau, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(many.q[at], one.q, rtol=1e-9, atol=1e-10)
+    assert many.cost[many.best] == many.cost.min()
+    assert many.motion().q.shape == (61, 2)
+
+
+def test_a_warm_start_takes_fewer_iterations(cart, swing):
+    cold = optimize(cart, [0.12, 0.18], **SWING)
+    warm = optimize(cart, [0.12, 0.18], **SWING, guess=swing)
+    assert warm.converged
+    assert warm.iterations < cold.iterations
+    np.testing.assert_allclose(warm.cost, cold.cost, rtol=1e-6)
+    other = optimize(
+        cart, [0.1, 0.2], **SWING, guess={"q": swing.q, "qd": swing.qd, "tau": swing.tau}
+    )
+    assert other.converged
+    np.testing.assert_allclose(other.cost, swing.cost, rtol=1e-6)
+
+
+def test_floating_bodies_reach_a_pose():
+    b = kt.ModelBuilder("box").body(
+        "box", joint=kt.Free(), inertia=kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)
+    )
+    m = b.build()
+    start = m.neutral()
+    goal = m.integrate(start, np.array([0.15, -0.3, 0.24, 0.1, 0.06, 0.03]))
+    cost = QuadraticCost(effort=1.0, velocity=1.0)
+    found = optimize(m, start, steps=20, dt=0.05, goal=goal, running=cost, second_order=True)
+    assert found.converged
+    assert found.gap < 1e-6
+    np.testing.assert_allclose(m.difference(goal, found.q[-1]), np.zeros(6), atol=1e-6)
+    again = kt.rollout(
+        m, start, None, found.tau, steps=20, dt=0.05, integrator="semi_implicit_euler"
+    )
+    np.testing.assert_allclose(again.q, found.q, atol=1e-10)
+
+
+def test_constraints_of_ones_own(cart):
+    @kt.kernel
+    def fence(m, q, qd, highest: ()):
+        return kt.pose(m, q, "tip")[0, 3] - highest
+
+    @kt.kernel
+    def upright(m, q, qd):
+        return np.array([np.sin(q[1]), np.cos(q[1]) + 1, qd[0], qd[1]])
+
+    given = {k: x for k, x in SWING.items() if k != "goal"}
+    line = np.linspace([0.1, 0.2], UP, 61)
+    free = optimize(cart, [0.1, 0.2], **given, final_constraint=upright, guess={"q": line})
+    tip = kt.pose(cart, free.q, "tip")[:-1, 0, 3].max()
+    found = optimize(
+        cart, [0.1, 0.2], **given, final_constraint=upright, path_constraint=fence,
+        arguments={"highest": tip - 0.1}, guess={"q": free.q, "qd": free.qd},
+    )  # fmt: skip
+    assert free.converged
+    assert found.converged
+    assert kt.pose(cart, found.q, "tip")[:-1, 0, 3].max() <= tip - 0.1 + 1e-5
+    assert abs(np.cos(found.q[-1, 1]) + 1) < 1e-6
+
+
+def test_loops_are_closed_along_the_way():
+    m = kt.samples.four_bar()
+    goal = kt.loops.assemble(m, [0.6, 0.0, 0.0], hold=["crank_joint"])
+
+    @kt.kernel
+    def near(m, q, qd, goal: (3,)):
+        return np.concatenate([10.0 * (q - goal), qd])
+
+    found = optimize(
+        m, m.neutral(), steps=20, dt=0.02, actuated=["crank_joint"], arguments={"goal": goal},
+        running=QuadraticCost(effort=1e-3), terminal=near, integrator="rk4", effort_limits=None,
+        second_order=False,
+    )  # fmt: skip
+    assert found.converged
+    assert np.abs(found.q[-1] - goal).max() < 0.05
+    assert np.abs(kt.loops.closure_error(m, found.q)).max() < 1e-8
+
+
+def test_controls_of_actuators(cart):
+    given = {k: x for k, x in SWING.items() if k != "actuated"}
+    found = optimize(cart, [0.1, 0.2], **given, use="controls")
+    assert found.converged
+    assert found.tau is None
+    assert found.controls.shape == (60, 1)
+    assert np.abs(found.controls).max() <= 20.0
+    np.testing.assert_allclose(found.motion().q, found.q, atol=1e-9)
+
+
+def test_predictive_control_rejects_disturbances(cart):
+    balance = kt.control.MPC(
+        cart, steps=30, dt=0.04, actuated=["rail"], replan=1,
+        running=QuadraticCost(q=UP, position=[1.0, 5.0], velocity=0.1, effort=0.01),
+        terminal=QuadraticCost(q=UP, position=[10.0, 50.0], velocity=5.0),
+    )  # fmt: skip
+
+    @kt.kernel
+    def push(m, t, q, qd):
+        return np.array([0.0, kt.select((t > 1.0) & (t < 1.1), 0.5, 0.0)])
+
+    motion = kt.simulate(
+        cart, [0.2, np.pi - 0.4], duration=6.0, dt=0.01, controller=balance, forces=push
+    )
+    pushed = np.abs(motion.qd[(motion.t > 1.0) & (motion.t < 1.2), 1]).max()
+    assert pushed > 0.5
+    assert np.abs(motion.q[-1] - UP).max() < 0.02
+    assert np.abs(motion.qd[-1]).max() < 0.05
+    assert np.abs(motion.tau).max() <= 20.0
+    assert balance.plan.iterations <= 10
+
+
+def test_relaxed_contact_is_pushed_against():
+    inertia = kt.shapes.sphere(0.1, mass=1.0)
+    b = kt.ModelBuilder("puck").body("puck", joint=kt.Translation(), inertia=inertia)
+    foot = kt.geometry.Geometry(1, kt.geometry.Sphere(0.1), name="foot")
+    m = kt.contact.with_ground(b.build().replace(geometry=(foot,)))
+    contact = kt.contact.TimeStepping(kt.contact.Scene(m), relaxation=0.1)
+    most = np.array([30.0, 30.0, 1e-3])
+    start, goal = np.array([0.0, 0.0, 0.1 + 0.1**2 / 9.81]), np.array([0.3, 0.0, 0.1])
+    found = optimize(
+        m, start, steps=25, dt=0.02, contact=contact, tolerance=1e-4,
+        running=QuadraticCost(effort=1e-4), effort_limits=(-most, most),
+        terminal=QuadraticCost(q=goal, position=[100.0, 1.0, 0.0], velocity=1.0),
+    )  # fmt: skip
+    assert found.converged
+    assert abs(found.q[-1, 0] - 0.3) < 0.02
+    assert found.q[:, 2].min() > 0.1
+    slides = optimize(
+        m, start, steps=25, dt=0.02, tolerance=1e-4, forces=_weightless,
+        running=QuadraticCost(effort=1e-4), effort_limits=(-most, most),
+        terminal=QuadraticCost(q=goal, position=[100.0, 1.0, 0.0], velocity=1.0),
+    )  # fmt: skip
+    assert np.sum(found.tau[:, 0] ** 2) > 2 * np.sum(slides.tau[:, 0] ** 2)  # friction costs
+
+
+@kt.kernel
+def _weightless(m, t, q, qd):
+    return np.array([0.0, 0.0, 9.81])
+
+
+def test_errors_name_what_is_wrong(cart):
+    cost = QuadraticCost(effort=1.0)
+    with pytest.raises(TypeError, match="needs a cost"):
+        optimize(cart, [0, 0], steps=5, dt=0.1)
+    with pytest.raises(TypeError, match=r"must be a function under @kinetree\.kernel"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=lambda m, q: 0)
+    with pytest.raises(ShapeError, match="at least one step"):
+        optimize(cart, [0, 0], steps=0, dt=0.1, running=cost)
+    with pytest.raises(ShapeError, match="effort belongs to steps"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, terminal=cost)
+    with pytest.raises(ShapeError, match="q and position together"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=QuadraticCost(position=1.0))
+    with pytest.raises(ShapeError, match="without weights"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=QuadraticCost())
+    with pytest.raises(ShapeError, match="at least 0"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=QuadraticCost(effort=-1.0))
+    with pytest.raises(ShapeError, match="lower must be below upper"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, effort_limits=(1.0, 1.0))
+    with pytest.raises(UnknownNameError, match="velocity_limits must be 'model'"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, velocity_limits="none")
+    with pytest.raises(UnknownNameError, match="guess has q, qd, tau and controls"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, guess={"x": 1})
+    with pytest.raises(ShapeError, match=r"guess of q must have shape \(6, ..., 2\)"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, guess={"q": np.zeros((5, 2))})
+    with pytest.raises(UnknownNameError, match="use must be"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, use="forces")
+    with pytest.raises(ShapeError, match="replan must be from 1"):
+        kt.control.MPC(cart, steps=5, dt=0.1, running=cost, replan=5)
+    ball = kt.contact.with_ground(kt.samples.pendulum())
+    rigid = kt.contact.TimeStepping(kt.contact.Scene(ball))
+    with pytest.raises(ModelError, match="with a relaxation"):
+        optimize(ball, ball.neutral(), steps=5, dt=0.1, running=cost, contact=rigid)
+
+    @kt.kernel
+    def table(m, q):
+        return np.outer(q, q)
+
+    with pytest.raises(ShapeError, match="cost 'table' must return a number, or a vector"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=table)
