@@ -21,6 +21,7 @@ _STUCK = (
     1e-10  # of the length of a row: what is left of it in a null space that it is orthogonal to
 )
 _TOLERANCE = 1e-9
+_GAPS = 0.0, 1e-8, 1e-7, 1e-6  # by which bounds that are met may be exceeded, one after the other
 _PRESSED = 1e-6  # of the largest multiplier
 _FIRST = 1e-9  # damping of levels that others follow, of the largest curvature
 
@@ -36,7 +37,10 @@ class Constraints(NamedTuple):
 
 
 class InfeasibleError(Exception):
-    """No point meets the bounds; ``excess`` is how far the closest is outside each of them."""
+    """No point meets the bounds; ``excess`` is how far the closest is outside each of them.
+
+    None where there are such points, and the solver failed all the same.
+    """
 
     def __init__(self, excess):
         super().__init__("infeasible")
@@ -127,7 +131,13 @@ def _within(level, x, Z, constraints, damping, last, inside=True):
     free = length > _STUCK**2 * np.einsum("ij,ij->i", constraints.G, constraints.G)
     fits = inside or not np.any((low > _HELD) & ~free | (high < -_HELD) & ~free)
     sense = np.zeros(np.count_nonzero(free), dtype=np.int32)
-    z, flag, count, pressed = _solve(H, f, GZ[free], high[free], low[free], sense)
+    rows, least, most, size = GZ[free], low[free], high[free], np.sqrt(length[free])
+    for gap in _GAPS:  # where bounds meet in a corner, rounding errors may leave nothing between
+        z, flag, count, pressed = _solve(H, f, rows, most + gap * size, least - gap * size, sense)
+        if flag == 1 or not inside:
+            break
+    if flag != 1 and inside:
+        raise InfeasibleError(None)
     if flag != 1 or not fits:
         raise InfeasibleError(_excess(GZ, low, high))
     free[free] = pressed

@@ -262,6 +262,12 @@ class WholeBody:
         return levels or [(A[:0], b[:0])]
 
     def _infeasible(self, t, at, excess):
+        if excess is None:
+            return InfeasibleControlError(
+                f"the solver found no answer for the lower priorities of model {self.model.name!r} "
+                f"at t = {t:g} s, since the higher ones leave a set that is too thin; use weights "
+                f"instead, or fewer priorities"
+            )
         order = [k for k in np.argsort(-excess) if excess[k] > 1e-6]
         worst = {}
         for k in order:
