@@ -5,7 +5,8 @@ import pytest
 
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
-from kinetree.contact.newton.equations import add_group, put_mass
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING
+from kinetree.contact.newton.equations import assemble
 from kinetree.contact.newton.newton import first_change, list_nodes, solve
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import (
@@ -172,12 +173,16 @@ def test_nodes_are_unbranched_runs():
         problem_of([-1, 1])
 
 
+@pytest.mark.parametrize("kind", ["forest", "boxes"])
 @pytest.mark.parametrize("seed", range(6))
-def test_sparse_factors_solve_as_dense_ones(seed):
+def test_sparse_factors_solve_as_dense_ones(seed, kind):
     rng = np.random.default_rng(seed)
-    parent, M = random_forest(rng, trees=5)
-    rows = random_groups(rng, parent, 7)
-    p = filled(parent, M, rows)
+    if kind == "forest":
+        parent, M = random_forest(rng, trees=5)
+        rows = random_groups(rng, parent, 7)
+        p = filled(parent, M, rows)
+    else:
+        p, M, rows = pyramid(3)
     work = workspace(p)
     for both in (0, 1):
         while True:
@@ -188,14 +193,16 @@ def test_sparse_factors_solve_as_dense_ones(seed):
         list_nodes(p, work, islands)
         x = b = rng.normal(size=p.nv)
         x, full = b.copy(), M.copy()
-        for i in range(islands):
-            put_mass(p, work, i, both)
         for g, (_, J, *_) in enumerate(rows):
+            work.state[g] = rng.choice([OPEN, STICKING, SLIDING])
             A = rng.normal(size=(len(J), len(J)))
-            A = A @ A.T + both * 0.5 * (A - A.T)
-            add_group(p, work, g, A.ravel().copy(), both)
+            skew = both * 0.5 * (work.state[g] == SLIDING)
+            A = (work.state[g] != OPEN) * (A @ A.T + skew * (A - A.T))
+            at = 6 * p.row_first[g]
+            work.A[at : at + A.size] = A.ravel()
             full += J.T @ A @ J
         for i in range(islands):
+            assemble(p, work, i, both)
             assert factor(p, work, i, both) == 0
             solve_factored(p, work, i, both, x)
         touched = np.isin(np.arange(p.nv), work.island_dof[: work.island_dofs_first[islands]])

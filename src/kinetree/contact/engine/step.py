@@ -166,7 +166,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
         p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
         p.free[k] = s.free[k]
         p.velocity[k] = s.v_m[k] if m.free[k] == 1.0 else s.free[k]
-    p.again = min(s.passes, 1)
+    p.again = s.passes
     p.coarse = COARSE * p.tolerance if coarse else 0.0
     if p.groups == 0:
         for k in range(m.nv):

@@ -7,10 +7,11 @@ with ``d`` a diagonal of ``J M^-1 J'``. Most groups are contacts of free bodies:
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import take
-from kinetree.contact.newton.cones import law
+from kinetree.contact.newton.cones import SLIDING, STICKING, law
+from kinetree.contact.newton.pattern import same_nodes
 from kinetree.contact.newton.problem import Problem, Work, give, row_velocity, times_six
 
-__all__ = ["add_group", "evaluate", "laws", "momentum", "put_mass"]
+__all__ = ["assemble", "evaluate", "laws", "momentum"]
 
 
 WRONG = 1e300
@@ -109,18 +110,14 @@ def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
 
 
 @procedure
-def put_mass(problem: Problem, work: Work, island: int, both: int) -> None:
-    """Put the mass matrix of an island into the panels of ``H``, and of ``L`` if ``both``."""
+def put_mass(problem: Problem, work: Work, island: int) -> None:
+    """Put the mass matrix of an island into the panels of ``H``."""
     H = work.H
-    L = work.L
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
         size = work.panel_width[k] * problem.node_count[work.order[k]]
         for i in range(work.panel_at[k], work.panel_at[k] + size):
             H[i] = 0.0
-        if both != 0:
-            for i in range(work.panel_at[k], work.panel_at[k] + size):
-                L[i] = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         ca = problem.node_count[a]
@@ -134,23 +131,121 @@ def put_mass(problem: Problem, work: Work, island: int, both: int) -> None:
                 for i in range(ca):
                     for j in range(cb):
                         H[at + i * width + j] = block[i * cb + j]
-                        if both != 0:
-                            L[at + i * width + j] = block[i * cb + j]
             else:
                 width = work.panel_width[work.position[b]]
                 for i in range(ca):
                     for j in range(cb):
                         H[at + j * width + i] = block[i * cb + j]
-                        if both != 0:
-                            L[at + j * width + i] = block[i * cb + j]
 
 
 @procedure
-def add_group(problem: Problem, work: Work, g: int, A: "float[:]", both: int) -> None:
-    """``H += J' A J`` of a group, and its transpose to ``L`` if ``both``."""
+def assemble(problem: Problem, work: Work, island: int, both: int) -> None:
+    """``H = M + J' A J`` of an island with the ``A`` of its groups, and ``L = H'`` if ``both``.
+
+    ``A`` of groups that slide may be unsymmetric; that of open ones is zero.
+    """
+    put_mass(problem, work, island)
+    if both == 0:
+        add_groups(problem, work, island, True, True)
+        return
+    add_groups(problem, work, island, True, False)
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        k = work.island_node[n]
+        size = work.panel_width[k] * problem.node_count[work.order[k]]
+        for i in range(work.panel_at[k], work.panel_at[k] + size):
+            work.L[i] = work.H[i]
+    add_groups(problem, work, island, False, True)
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        k = work.island_node[n]
+        width = work.panel_width[k]
+        count = problem.node_count[work.order[k]]
+        U = view(work.H, work.panel_at[k])
+        L = view(work.L, work.panel_at[k])
+        for i in range(count):
+            for j in range(i, count):
+                L[i * width + j] = U[j * width + i]
+
+
+@procedure
+def add_groups(problem: Problem, work: Work, island: int, sticking: bool, sliding: bool) -> None:
+    """Add groups that stick or slide; those that slide alone are added to ``L`` as well.
+
+    Contacts of the same two free bodies, the corners of a box, are added at once.
+    """
+    J, AJ = local("float", 2, 288)  # two bodies, 24 rows each
+    k = work.island_groups_first[island]
+    last = work.island_groups_first[island + 1]
+    while k < last:
+        g = work.island_group[k]
+        if not of_free_bodies(problem, g):
+            state = work.state[g]
+            if (state == STICKING and sticking) or (state == SLIDING and sliding):
+                add_group(problem, work, g, not sticking)
+            k += 1
+            continue
+        begin = problem.entry_first[g]
+        count = problem.entry_first[g + 1] - begin
+        pair = work.pair_first[g]
+        depth = 0
+        n = 0
+        while k < last and depth < 24:
+            g = work.island_group[k]
+            if n > 0 and not (same_nodes(problem, g) and problem.dim[g] == 3):
+                break
+            n += 1
+            k += 1
+            state = work.state[g]
+            if not ((state == STICKING and sticking) or (state == SLIDING and sliding)):
+                continue
+            A = view(work.A, 6 * problem.row_first[g], 3, 3)
+            for e in range(count):
+                own = view(problem.J, problem.entry_at[problem.entry_first[g] + e], 3, 6)
+                rows = view(J, 144 * e + 6 * depth, 3, 6)
+                changed = view(AJ, 144 * e + 6 * depth, 3, 6)
+                for r in range(3):
+                    rows[r] = own[r]
+                    changed[r] = -A[r, 0] * own[0] - A[r, 1] * own[1] - A[r, 2] * own[2]
+            depth += 3
+        if depth == 0:
+            continue
+        for e in range(count):
+            for f in range(e, count):
+                i = e
+                j = f
+                a = work.position[problem.entry_node[begin + e]]
+                b = work.position[problem.entry_node[begin + f]]
+                if b < a:
+                    i = f
+                    j = e
+                width = work.panel_width[min(a, b)]
+                at = work.pair_at[pair]
+                pair += 1
+                take(
+                    view(work.H, at), width, view(J, 144 * i), 6, view(AJ, 144 * j), 6, depth, 6, 6
+                )
+                if e != f and not sticking:
+                    take(view(work.L, at), width, view(AJ, 144 * i), 6, view(J, 144 * j), 6, depth,
+                         6, 6)  # fmt: skip
+
+
+@procedure
+def of_free_bodies(problem: Problem, g: int) -> bool:
+    """Whether a group is a contact with three rows of one or two free bodies."""
+    begin = problem.entry_first[g]
+    end = problem.entry_first[g + 1]
+    free = problem.dim[g] == 3 and end - begin <= 2
+    for e in range(begin, end):
+        free = free and problem.node_count[problem.entry_node[e]] == 6
+    return free
+
+
+@procedure
+def add_group(problem: Problem, work: Work, g: int, both: bool) -> None:
+    """``H += J' A J`` of a group, and its transpose to ``L``, off the diagonal, if ``both``."""
     dim = problem.dim[g]
     begin = problem.entry_first[g]
     end = problem.entry_first[g + 1]
+    A = view(work.A, 6 * problem.row_first[g])
     for e in range(begin, end):
         count = problem.node_count[problem.entry_node[e]]
         J = view(problem.J, problem.entry_at[e])
@@ -185,6 +280,6 @@ def add_group(problem: Problem, work: Work, g: int, A: "float[:]", both: int) ->
             pair += 1
             take(view(work.H, at), width, view(problem.J, problem.entry_at[i]), rows,
                  view(work.AJ, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip
-            if both != 0:
+            if both and e != f:
                 take(view(work.L, at), width, view(work.AJ, problem.entry_at[i]), rows,
                      view(problem.J, problem.entry_at[j]), wide, dim, rows, wide)  # fmt: skip

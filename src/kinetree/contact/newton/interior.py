@@ -16,8 +16,8 @@ their changes.
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
-from kinetree.contact.newton.cones import tangential
-from kinetree.contact.newton.equations import add_group, evaluate, laws, put_mass
+from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
+from kinetree.contact.newton.equations import assemble, evaluate, laws
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 
 __all__ = ["begin", "follow"]
@@ -113,7 +113,6 @@ def scaled(q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out
 def matrices(problem: Problem, work: Work, island: int) -> int:
     """Make and factor the matrix of a step: 0, or 1."""
     q = local("float", 6)
-    put_mass(problem, work, island, 1)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
@@ -124,7 +123,9 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
         for i in range(dim * dim):
             A[i] = 0.0
         A[0] = 1.0 / stiffness(problem, work, g)
+        work.state[g] = STICKING
         if rubs(problem, g):
+            work.state[g] = SLIDING
             mu = problem.mu[g]
             theta = scaling(mu * lam[0], lam, z[1], view(work.w, first), dim, q)
             work.changes[first, 1] = theta
@@ -137,7 +138,7 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
                 for m in range(1, dim):
                     A[r * dim + m] = -less * q[r] * q[m] / theta
                 A[r * dim + r] += 1.0 / theta
-        add_group(problem, work, g, A, 1)
+    assemble(problem, work, island, 1)
     problem.factored += 1
     return factor(problem, work, island, 1)
 

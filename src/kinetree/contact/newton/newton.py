@@ -27,7 +27,7 @@ where nothing presses.
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, project, tangential
-from kinetree.contact.newton.equations import add_group, evaluate, laws, momentum, put_mass
+from kinetree.contact.newton.equations import assemble, evaluate, laws, momentum
 from kinetree.contact.newton.interior import begin, follow
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
@@ -50,7 +50,10 @@ SLIGHT = 1e-6
 SOFT = 1e-5
 """Inverse penalty of contacts that stick, in units of d."""
 
-STRESS = 5.0
+SOFTEST = 1e-4
+"""The same after a step that was not quick: redundant contacts flip less, the end is slower."""
+
+STRESS = 20.0
 """``r`` in units of 1 / d; five times more or less where steps fail, which asks other questions."""
 
 SHORT = 0.3
@@ -71,8 +74,8 @@ NEAR = 1e-3
 FAR = 0.05
 """The same for islands at rest."""
 
-SWEEPS = 40
-"""How many at most."""
+SWEEPS = 15
+"""How many rounds of them at most."""
 
 PATIENCE = 12
 """Steps before the interior-point method takes over, unless errors fall fast."""
@@ -127,7 +130,7 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
             m = block[k * count + k]
             work.inverse[i] = 1.0 / m
             work.metric[i] = 1.0 / sqrt(m)
-            work.v[i] = problem.start[i] if problem.again == 1 else problem.velocity[i]
+            work.v[i] = problem.start[i] if problem.again > 0 else problem.velocity[i]
             work.dv[i] = 0.0
             v = abs(problem.velocity[i])
             size = max(size, sqrt(m) * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
@@ -262,15 +265,13 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
     B = local("float", 36)
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
-    if again == 0:
-        put_mass(problem, work, island, both)
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
     for k in range(first_group, last_group):
         g = work.island_group[k]
         first = problem.row_first[g]
         linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
-               work.stress * SOFT, view(work.lam, first), view(work.w, first),
+               work.stress * work.soft, view(work.lam, first), view(work.w, first),
                view(work.y, first), view(work.p, first), B, c)  # fmt: skip
         for r in range(problem.dim[g]):
             work.dlam[first + r] = c[r]
@@ -280,9 +281,8 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
             A = view(work.A, 6 * first)
             for r in range(problem.dim[g] * problem.dim[g]):
                 A[r] = B[r]
-            if work.state[g] != OPEN:
-                add_group(problem, work, g, A, both)
     if again == 0:
+        assemble(problem, work, island, both)
         problem.factored += 1
         if factor(problem, work, island, both) != 0:
             return 1
@@ -382,20 +382,20 @@ def move(problem: Problem, work: Work, island: int, t: float) -> None:
 @procedure
 def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> None:
     """Iterations of the alternating direction method."""
-    A = local("float", 36)
     y = local("float", 6)
     p = local("float", 6)
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
-    put_mass(problem, work, island, 0)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         dim = problem.dim[g]
+        A = view(work.A, 6 * problem.row_first[g])
         for i in range(dim * dim):
             A[i] = 0.0
         for r in range(dim):
             A[r * dim + r] = penalty / work.delassus[g]
-        add_group(problem, work, g, A, 0)
+        work.state[g] = STICKING
+    assemble(problem, work, island, 0)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:
         return
@@ -470,6 +470,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     steps = 0
     rounds = 0
     work.stress = STRESS
+    work.soft = SOFT
     gradient = evaluate(problem, work, island)
     worst, size = laws(problem, work, island)
     forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
@@ -516,7 +517,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     best = 1e300  # least relative error at the beginning and end of rounds
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
     while error > AIM * problem.tolerance * size and steps < problem.most_newton:
-        enough = problem.tolerance * size if rounds > 0 else MOVING * problem.tolerance * size
+        enough = problem.tolerance * size
+        if rounds == 0 and (problem.again < 2 or steps > 0):
+            enough *= MOVING
         moves = not at_rest(work, island, forces)
         if error <= max(enough, problem.coarse * size) and moves:
             if error > enough:
@@ -529,6 +532,8 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         again = 0
         if factored == both and (both == 0 or fast) and unchanged(work, island):
             again = 1
+        else:
+            work.soft = SOFTEST if moves and slow > 0 else SOFT
         stuck = newton_step(problem, work, island, both, again)
         factored = both
         before = error

@@ -56,7 +56,8 @@ class Problem:
         velocity: in, velocity before the step (a start, and the measure of the forces of the step);
             out, the solution.
         impulse: of rows. In, the impulses of the last step or zero; out, the solution.
-        again: 1 where impulses are those of nearly the same problem, and ``start`` its velocities.
+        again: how often nearly the same problem was solved; then ``start`` has its velocities,
+            ``impulse`` its impulses, and from 2 on islands that it solved are left as they are.
         coarse: relative error with which islands that move are left to another call, or 0.
 
     Out:
@@ -134,6 +135,7 @@ class Work:
     rows_room: int
     numbers_room: int
     stress: float  # r in units of 1 / d
+    soft: float  # inverse penalty of contacts that stick, in units of d
     # islands
     tree_up: "int[:]"  # trees: union-find
     tree_island: "int[:]"  # trees: island, -1 without groups

@@ -9,6 +9,9 @@ from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity
 
+EACH = 2
+"""Sweeps between mixtures: a mixture takes as long as one."""
+
 
 @procedure
 def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
@@ -188,9 +191,9 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 @procedure
 def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
-    """Up to so many sweeps, each from a mixture of the last ones (Anderson 1965): how many.
+    """Up to so many rounds of ``EACH`` sweeps from mixtures of the last (Anderson 1965): how many.
 
-    They end when a sweep changes no impulse by more than ``enough``, scaled. Mixtures are linear,
+    They end when a round changes no impulse by more than ``enough``, scaled. Mixtures are linear,
     so velocities are mixed with the impulses that they belong to.
     """
     G = local("float", 4, 4)  # products of differences, and with the last change
@@ -203,7 +206,8 @@ def swept(problem: Problem, work: Work, island: int, count: int, enough: float) 
             g = work.island_group[k]
             for i in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
                 work.y[i] = work.lam[i]
-        sweep(problem, work, island)
+        for _ in range(EACH):
+            sweep(problem, work, island)
         size = most = 0.0
         G[at] = 0.0
         G[:3, 3] = 0.0
