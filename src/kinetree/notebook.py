@@ -55,8 +55,11 @@ def text_table(
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or its beginning and an ellipsis."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    """The text, or its beginning and end with an ellipsis between: names differ at either."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) * 2 // 3
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
 
 
 def listed(head: str, items: Iterable[str], width: int = WIDTH) -> str:

@@ -161,6 +161,25 @@ def test_thin_sheets_stop_what_is_fast_or_warn_of_its_turns(files):
     assert texts
 
 
+@pytest.mark.parametrize("spin", [0.0, 20.0, 100.0, 300.0])
+@pytest.mark.parametrize("speed", [10.0, 100.0])
+def test_a_thin_rod_stops_at_walls_and_sheets_or_is_named(files, spin, speed):
+    """30 cm long and 4 mm thick, broadside; a wall of 1 mm, and a sheet of single triangles."""
+    for wall in (Box((2.0, 2.0, 1e-3)), Mesh(files["floor"], convex=False)):
+        for k in range(4):
+            world = kt.World(gravity=(0, 0, 0))
+            world.add(wall)
+            place = 0.03, 0.02, 0.3 + k / 4 * speed * world.timestep
+            world.add(Box((0.3, 0.004, 0.004)), mass=0.1, at=place, velocity=(0, 0, -speed),
+                      spin=(0, spin, 0), name="rod")  # fmt: skip
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                world.step(round(0.6 / speed / world.timestep) + 5)
+            assert said or world["rod"].position[2] > 0
+            assert all("body 'rod' turns by" in str(w.message) for w in said)
+            assert not said or (spin >= 100.0 or speed > 10)
+
+
 def test_bodies_that_turn_over_1_rad_in_a_step_are_named():
     for rate, shape in ((400.0, Box((0.1,) * 3)), (900.0, Sphere(0.05)), (700.0, Box((0.1,) * 3))):
         world = kt.World(friction=0.0)

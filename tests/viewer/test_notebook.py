@@ -171,6 +171,8 @@ def test_text_tables_fit_a_hundred_columns(rng):
     lines = model.summary().splitlines()
     assert max(map(len, lines)) <= notebook.WIDTH
     assert "1.2345" in model.summary()
+    rows = [line.split()[1] for line in lines[3:7]]
+    assert [row[-6:] for row in rows] == [f"body_{k}" for k in range(4)]  # names stay different
     words = " ".join(line.strip() for line in lines)
     assert all(f"{name}_motor" in words for name in long)
     q, qd, qdd = rng.normal(size=(3, 60, 4))

@@ -32,6 +32,7 @@ from kinetree.model.limits import has_passive_forces
 from kinetree.model.model import Model
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
+_TURN_BY_MESH = 0.125  # the same beside triangles: 0.2 rad let a rod pass [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 
 
@@ -304,18 +305,19 @@ class Engine:
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
         s = self.s
-        if s.turn <= _TURN * _TURN / 4 or self._has_warned:
+        if s.turn <= _TURN_BY_MESH * _TURN_BY_MESH or self._has_warned:
             return
-        angle = float(np.sqrt(s.turn))
-        if angle <= _TURN and TRIANGLES not in self.tables.shapes.kind:
+        angle, sheets = float(np.sqrt(s.turn)), TRIANGLES in self.tables.shapes.kind
+        if angle <= _TURN and not sheets:
             return
+        advised = s.h * (_TURN_BY_MESH if sheets else _TURN / 2) / 2 / angle
         self._has_warned = True
         warnings.warn(
             f"body {self.tree.body_names[s.turner]!r} turns by {angle:.2g} rad in one step of "
             f"{s.h:g} s. Contacts are found once a step: what turns by more than {_TURN:g} rad "
-            f"({_TURN / 2:g} rad beside triangle meshes, which are thin sheets) may be inside "
+            f"({_TURN_BY_MESH:g} rad beside triangle meshes, which are thin sheets) may be inside "
             f"others, or beyond a sheet, before it is seen. Take steps of "
-            f"{s.h * _TURN / 4 / angle:.1g} s, or thick shapes in place of sheets",
+            f"{advised:.1g} s, or thick shapes in place of sheets",
             SimulationWarning,
             stacklevel=4,
         )
