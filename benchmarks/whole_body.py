@@ -7,6 +7,7 @@ The sample quadruped stands on four points, the sample humanoid on two soles of 
 centre of mass, orientation of the trunk, posture, small contact forces; hard constraints: equations
 of motion, contacts that stay, friction pyramids and torque limits. Both get the same weights and
 gains, and states near the home posture. A step is one call from Python with a state, up to torques.
+Times are those of the processor, which on an idle machine are those of the clock.
 
 TSID is no dependency of kinetree and needs its own Pinocchio; in its wheel 1.7.1 the file
 ``tsid/tsid/__init__.py`` must be copied one folder up:
@@ -80,9 +81,9 @@ def compare(name, count, rounds):
     times = {key: [] for key in steps}
     for _ in range(rounds):
         for key, step in steps.items():
-            start = time.perf_counter()
+            start = time.process_time()
             step()
-            times[key].append((time.perf_counter() - start) / count * 1e6)
+            times[key].append((time.process_time() - start) / count * 1e6)
     print(
         f"\n{name}: torques of {count} states differ by at most {apart:.1e} of the largest; a cone "
         f"or torque limit is active in {100 * pressed:.0f} % of them"
