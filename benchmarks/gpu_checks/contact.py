@@ -22,6 +22,7 @@ __all__ = [
 
 STEP = 1e-3  # [s]
 GAINS = 100.0, 3.0  # of position and speed of the quadruped's joints [N·m, N·m·s]
+DAMPING = 1.0  # of the humanoid's joints [N·m·s]; without, stiff stops and steps of 1 ms diverge
 BOUNDS = {"float64": 1e-11, "float32": 1e-5}  # of residuals [m/s]
 _WORLDS = 33  # one more than a warp has
 
@@ -78,10 +79,18 @@ def quadruped() -> Case:
 
 
 def humanoid() -> Case:
-    """Of a person's size, all its shapes against a plane, joints with stops and nothing else."""
+    """Of a person's size, all its shapes against a plane; joints with stops and dampers."""
     model = kt.contact.with_ground(kt.samples.humanoid())
-    contact = kt.contact.TimeStepping(kt.contact.Scene(model, "base", friction=0.8))
-    return Case(model, contact, {"limits": "stiff"}, np.array(model.posture("home").q))
+    damping = np.concatenate([np.zeros(6), np.full(model.nv - 6, DAMPING)])
+    scene = kt.contact.Scene(model, "base", friction=0.8)
+
+    @kt.kernel
+    def damped(model, qd):
+        return np.concatenate([np.zeros(6), -DAMPING * qd[6:]])
+
+    contact = kt.contact.TimeStepping(scene, damping=damping)
+    options = {"limits": "stiff", "controller": damped}
+    return Case(model, contact, options, np.array(model.posture("home").q))
 
 
 def ball() -> Case:

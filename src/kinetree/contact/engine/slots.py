@@ -13,15 +13,17 @@ from kinetree.contact.settings import MOST_SLOTS
 
 SMOOTH = 3.0
 NEAR = 0.2
+PLAIN = 8
+FARTHEST = -5.0
 SAME = 1e-10
 LEAST = 1e-6
 FOUND = 9
-"""Times the velocity that its rate gives a contact in half a step, with more of which
-it hits; what is added to the largest speed in the distance out to which contacts are looked for
-[m/s]; square of the distance within which points of a pair are one [m²]; weight of staying where
-one is, of forces that do not move anything; numbers that a step tells about itself: errors of
-velocity, cone and power, contact work, loss, work of the joints, contacts that had no slot, sweeps,
-and slots in use."""
+"""Times the velocity that its rate gives a contact in half a step, with more of which it hits; what
+is added to the largest speed in the distance out to which contacts are looked for [m/s]; sweeps at
+the end that do not mix, and how far mixtures may lie ahead; square of the distance within which
+points of a pair are one [m²]; weight of staying where one is, of forces that move nothing; numbers
+that a step tells about itself: errors of velocity, cone and power, contact work, loss, work of the
+joints, contacts that had no slot, sweeps, and slots in use."""
 
 
 @procedure
@@ -374,52 +376,75 @@ def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
 
 
 @procedure
-def swept(
-    used: int, sweeps: int, enough: float, A: "float[:]", mu: "float[:]", w: "float[:]",
-    lam: "float[:]",
-) -> int:  # fmt: skip
-    """Sweeps of Gauss and Seidel until velocities change by no more than ``enough``: how many.
-
-    ``w`` are the velocities that go with ``lam``, before and after.
-    """
-    new = local("float", 3)
-    B = local("float", 3, 3)
-    for n in range(sweeps):
-        most = 0.0
-        for s in range(used):
-            D = view(A, 9 * (s * (s + 1) // 2 + s), 3, 3)
-            B[:] = D
-            size = (B[0, 0] + B[1, 1] + B[2, 2]) / 3.0
-            if not size > 0.0:
-                continue
-            solved(B, mu[s], view(w, 3 * s), view(lam, 3 * s), new)
-            x = new - view(lam, 3 * s, 3)
-            change = max(abs(x[0]), abs(x[1]), abs(x[2]))
-            if not change > 0.0:
-                continue
-            most = max(most, size * change)
-            for r in range(3):
-                lam[3 * s + r] = new[r]
-            for t in range(used):
-                added(A, t, s, x, w)
-        if most <= enough:
-            return n + 1
-    return sweeps
-
-
-@procedure
-def missed(A: "float[:]", s: int, mu: float, w: "float[:]", lam: "float[:]") -> float:
+def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
     """By how much a contact misses its laws [m/s]: the functions of Alart and Curnier."""
-    D = view(A, 9 * (s * (s + 1) // 2 + s), 3, 3)
     a = (D[0, 0] + D[1, 1] + D[2, 2]) / 3.0
-    x = a * view(lam, 3 * s, 3)
-    y = x - view(w, 3 * s, 3)
+    x = a * view(lam, 0, 3)
+    y = x - view(w, 0, 3)
     n = max(y[0], 0.0)
     t = sqrt(y[1] * y[1] + y[2] * y[2])
     part = 1.0
     if t > mu * n:
         part = mu * n / t
     return max(abs(x[0] - n), abs(x[1] - part * y[1]), abs(x[2] - part * y[2]))
+
+
+@procedure
+def swept(
+    used: int, sweeps: int, enough: float, A: "float[:]", mu: "float[:]", w: "float[:]",
+    lam: "float[:]", last: "float[:, 4]",
+) -> "(int, float)":  # fmt: skip
+    """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
+
+    How many, and the error [m/s]. Contacts that obey are passed over. ``w`` are the velocities
+    that go with ``lam``, before and after. Each sweep starts from a mixture of the last two
+    (Anderson 1965), unless changes grow; mixtures are linear, and so are velocities.
+    """
+    new = local("float", 3)
+    D = local("float", 3, 3)
+    error = 0.0
+    before = 0.0
+    for n in range(sweeps + 1):
+        error = 0.0
+        for k in range(3 * used):
+            last[k, 0] = lam[k]
+        for s in range(used):
+            own = view(lam, 3 * s)
+            D[:] = view(A, 9 * (s * (s + 1) // 2 + s), 3, 3)
+            off = missed(D, mu[s], view(w, 3 * s), own)
+            error = max(error, off)
+            if n == sweeps or off <= enough:
+                continue
+            solved(D, mu[s], view(w, 3 * s), own, new)
+            x = new - view(own, 0, 3)
+            for r in range(3):
+                own[r] = new[r]
+            for t in range(used):
+                added(A, t, s, x, w)
+        if error <= enough or n == sweeps:
+            return n, error
+        size = 0.0
+        along = 0.0
+        across = 0.0
+        for k in range(3 * used):
+            f = lam[k] - last[k, 0]
+            change = f - last[k, 1]
+            size += f * f
+            along += f * change
+            across += change * change
+            last[k, 1] = f
+        part = 0.0
+        if n > 0 and n < sweeps - PLAIN and size <= before and across > 0.0:
+            part = max(along / across, FARTHEST)
+        before = size
+        for k in range(3 * used):
+            x1 = lam[k]
+            v1 = w[k]
+            lam[k] -= part * (x1 - last[k, 2])
+            w[k] -= part * (v1 - last[k, 3])
+            last[k, 2] = x1
+            last[k, 3] = v1
+    return sweeps, error
 
 
 @procedure
@@ -484,6 +509,7 @@ def slot_step(
     w = view(work, at + 9 * slots)
     lam = view(work, at + 12 * slots)
     mu = view(work, at + 15 * slots)
+    last = view(work, at + 16 * slots, 3 * slots, 4)
     speed = local("float", 3)
     motion(bodies, parent, first, count, flies, inertia, S, v, twist, rate)
     used, left = chosen(contacts, slots, h, body, group, gap, point, axes, twist, ids, near)
@@ -556,10 +582,8 @@ def slot_step(
         enough = numbers[2] * (1.0 + largest)
         if m + 1 < passes:
             enough *= numbers[6]
-        rounds += swept(used, sweeps, enough, A, mu, w, lam)
-        error = 0.0
-        for s in range(used):
-            error = max(error, missed(A, s, mu[s], w, lam))
+        more, error = swept(used, sweeps, enough, A, mu, w, lam, last)
+        rounds += more
         for s in range(used):
             i = body[ids[s]]
             rows = view(Y, 3 * s * deep)
@@ -611,7 +635,7 @@ def slot_step(
 
 def work_size(bodies: int, nv: int, slots: int) -> int:
     """Numbers of the workspace of ``slot_step``."""
-    return 28 * bodies + 5 * nv + 16 * slots
+    return 28 * bodies + 5 * nv + 28 * slots
 
 
 @procedure

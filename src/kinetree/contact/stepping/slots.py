@@ -16,7 +16,6 @@ from kinetree.contact.history import Residuals
 from kinetree.contact.settings import PASSES
 from kinetree.contact.stepping.inertia import alone, straight_motion, turned
 from kinetree.contact.stepping.step import (
-    AIM,
     FIRST,
     Balance,
     ContactStep,
@@ -33,6 +32,8 @@ from kinetree.spatial import cross
 
 SWEEPS = {"float32": 48, "float64": 400}
 """Of Gauss and Seidel, at most."""
+AIM = {"float32": 0.4, "float64": 0.1}
+"""Times the tolerance: where sweeps end."""
 _TRIES, _SWEEPS = 3, 2  # of the projection of positions, see ``step.projected``
 
 
@@ -117,7 +118,8 @@ class SlotStep(ContactStep):
         tau_all = field.joint_force(model, t, q, qd, tau)
         known, tables = self.constraints.scene.candidates, self._tables
         mu = known.friction if self.constraints.friction is None else self.constraints.friction
-        tolerance = AIM * self.settings.tolerance
+        dtype = "float32" if self.accuracy.sweeps else "float64"
+        tolerance = AIM[dtype] * self.settings.tolerance
         numbers = [h, half, tolerance, self.accuracy.settled, self.accuracy.deep,
                    self.settings.rest_velocity, FIRST]  # fmt: skip
         nv, deep = model.nv, tables["deep"]
@@ -126,11 +128,10 @@ class SlotStep(ContactStep):
             "Y": (3 * deep * self.slots,), "A": (9 * self.slots * (self.slots + 1) // 2,),
             "taken": (self.slots,),
         }  # fmt: skip
-        sweeps = SWEEPS["float32" if self.accuracy.sweeps else "float64"]
         placed = self._placed(model, middle, v)
         after, held, found, *factors = routine(
             slot_step,
-            {**tables, "sweeps": sweeps, "passes": PASSES, "restitution": known.restitution},
+            {**tables, "sweeps": SWEEPS[dtype], "passes": PASSES, "restitution": known.restitution},
             {**placed, "v": v, "tau": tau_all, "K": K, "D": D,
              "friction": mu, "force": force, "numbers": np.array(numbers)},
             results, work_size(tables["bodies"], nv, self.slots),
