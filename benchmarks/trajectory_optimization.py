@@ -1,0 +1,108 @@
+"""Trajectory optimization beside Crocoddyl: the same steps, costs and horizon, answers compared.
+
+    pip install crocoddyl
+    python benchmarks/trajectory_optimization.py
+
+Steps are those of semi-implicit Euler, ``v' = v + a dt`` and ``q' = q + v' dt``, on both sides.
+There are no limits, and no gravity, which Crocoddyl 3.2.1 with Pinocchio 4.1 leaves out of its
+accelerations. Both start from rest without forces, one thread each. Crocoddyl's FDDP stops at its
+own criterion.
+"""
+
+import time
+
+import crocoddyl
+import numpy as np
+
+import kinetree as kt
+
+REPEATS = 7
+STEPS, DT = 50, 0.02
+CASES = {
+    "panda, reach": ("panda", 0.3, 1e-3, 0.1, 1e3, 1e1),
+    "arm, reach": ("arm", 0.4, 1e-3, 0.1, 1e3, 1e1),
+    "double pendulum, half a turn": ("double_pendulum", None, 1e-2, 1e-2, 1e2, 1e1),
+}
+
+
+def problems(sample, far, effort, speed, position, rest):
+    """A function that solves by kinetree, and one that does by Crocoddyl: cost, q, iterations."""
+    m = getattr(kt.samples, sample)().replace(gravity=np.zeros(3))
+    q0 = m.postures[0].q if sample == "panda" else m.neutral()
+    goal = np.array([np.pi, 0.0]) if far is None else q0 + far * np.cos(np.arange(m.nv))
+    hold = np.zeros(m.nv)
+    free = {"effort_limits": None, "position_limits": None, "velocity_limits": None}
+
+    def ours(q=q0):
+        found = kt.control.optimize(
+            m, q, steps=STEPS, dt=DT, friction=None, tolerance=1e-5, second_order=False, **free,
+            running=kt.control.QuadraticCost(effort=effort, velocity=speed),
+            terminal=kt.control.QuadraticCost(q=goal, position=position, velocity=rest),
+            guess={"tau": np.tile(hold, (STEPS, 1))},
+        )  # fmt: skip
+        return found.cost, found.q, found.iterations, found.converged
+
+    state = crocoddyl.StateMultibody(kt.interop.pinocchio.to_model(m))
+    motors = crocoddyl.ActuationModelFull(state)
+    running, end = (crocoddyl.CostModelSum(state, motors.nu) for _ in range(2))
+    n, target = m.nv, np.concatenate([goal, np.zeros(m.nv)])
+
+    def deviation(weights):
+        residual = crocoddyl.ResidualModelState(state, target, motors.nu)
+        activation = crocoddyl.ActivationModelWeightedQuad(weights)
+        return crocoddyl.CostModelResidual(state, activation, residual)
+
+    tau = crocoddyl.CostModelResidual(state, crocoddyl.ResidualModelControl(state, motors.nu))
+    running.addCost("speed", deviation(np.r_[np.zeros(n), np.full(n, speed)]), 1 / DT)
+    running.addCost("effort", tau, effort / DT)
+    end.addCost("end", deviation(np.r_[np.full(n, position), np.full(n, rest)]), 1.0)
+    step, last = (
+        crocoddyl.IntegratedActionModelEuler(
+            crocoddyl.DifferentialActionModelFreeFwdDynamics(state, motors, costs), dt
+        )
+        for costs, dt in ((running, DT), (end, 0.0))
+    )
+
+    def theirs():
+        x0 = np.concatenate([q0, np.zeros(n)])
+        solver = crocoddyl.SolverFDDP(crocoddyl.ShootingProblem(x0, [step] * STEPS, last))
+        solver.th_stop = 1e-10
+        solver.solve([x0] * (STEPS + 1), [hold] * STEPS, 200, False)
+        q = np.array(solver.xs)[:, : m.nq]
+        return solver.cost, q, solver.iter + 1, bool(solver.stop < solver.th_stop)
+
+    return ours, theirs, q0
+
+
+def least(call):
+    """Least time of a call, and the spread of the others."""
+    spent = []
+    for _ in range(REPEATS):
+        before = time.perf_counter()
+        call()
+        spent.append(time.perf_counter() - before)
+    return min(spent), np.median(spent)
+
+
+def main():
+    """Print a row for each case."""
+    kt.set_threads(1)
+    for name, case in CASES.items():
+        ours, theirs, q0 = problems(*case)
+        (cost, q, count, fine), (other, q_other, count_other, fine_other) = ours(), theirs()
+        a, b = least(ours), least(theirs)
+        starts = q0 + 0.1 * np.random.default_rng(0).uniform(-1, 1, (256, len(q0)))
+        before = time.perf_counter()
+        many = ours(starts)
+        each = (time.perf_counter() - before) / len(starts)
+        print(
+            f"{name}: kinetree {1e3 * a[0]:.1f} ms (median {1e3 * a[1]:.1f}), {count} iterations, "
+            f"cost {cost:.8g}, converged {fine}; Crocoddyl {1e3 * b[0]:.1f} ms (median "
+            f"{1e3 * b[1]:.1f}), {count_other} iterations, cost {other:.8g}, {fine_other}; largest "
+            f"difference of q {np.abs(q - q_other).max():.1e}; a batch of 256: {1e3 * each:.2f} ms "
+            f"each, {np.sum(many[3])} converged"
+        )
+
+
+if __name__ == "__main__":
+    main()
