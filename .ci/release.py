@@ -33,7 +33,7 @@ FOLDER = ROOT / "out" / "release"
 DIST = ROOT / "dist"
 TOOLS = ("hatchling", "twine", "readme_renderer[md]")
 LARGEST = {".whl": 3e6, ".gz": 4e6}  # [bytes]: what is more has swallowed something
-EXTRAS = ("cli", "pinocchio", "plot")  # of the examples
+EXTRAS = ("cli", "pinocchio", "plot", "qp")  # of the examples
 LEFT_OUT = ("ppo.py", "learn_on_a_cpu.py", "learn_to_walk.py")  # PyTorch, and minutes
 
 
