@@ -282,6 +282,24 @@ def test_constraints_of_ones_own(cart):
     assert abs(np.cos(found.q[-1, 1]) + 1) < 1e-6
 
 
+def test_an_arm_reaches_within_limits_of_torques_and_joints():
+    m = kt.samples.panda()
+    home, place = m.posture("home").q, np.array([0.3, 0.4, 0.5])
+    most = 0.4 * m.effort_limits
+    found = optimize(
+        m, home, steps=25, dt=0.04, effort_limits=(-most, most),
+        running=QuadraticCost(effort=1e-4, velocity=0.1, q=home, position=0.01),
+        terminal=QuadraticCost(points={"tool": place}, point=1e4, velocity=10.0),
+    )  # fmt: skip
+    assert found.converged
+    assert np.linalg.norm(kt.pose(m, found.q[-1], "tool")[:3, 3] - place) < 5e-3
+    assert np.all(np.abs(found.tau) <= most)
+    lower, upper = m.position_limits
+    assert np.all(found.q[1:] >= lower - 1e-6)
+    assert np.all(found.q[1:] <= upper + 1e-6)
+    assert np.all(np.abs(found.qd) <= m.velocity_limits + 1e-6)
+
+
 def test_loops_are_closed_along_the_way():
     m = kt.samples.four_bar()
     goal = kt.loops.assemble(m, [0.6, 0.0, 0.0], hold=["crank_joint"])
