@@ -7,7 +7,8 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree import viewer
 from kinetree.model import geometry
-from kinetree.viewer.scenes.places import along, between, quaternions, rotations
+from kinetree.spatial.rotation import quaternions
+from kinetree.viewer.scenes.places import along, between, rotations
 from kinetree.viewer.scenes.surfaces import coarser, creased, normals, surface_of
 
 DOUBLE, FOUR_BAR = kt.samples.double_pendulum(), kt.samples.four_bar()
