@@ -13,8 +13,9 @@ body that is pushed out of another, or an impact, would stop whatever moves in t
 What is left of the first is the reported gain.
 
 Islands that fly, touching nothing fixed, keep their momentum in all this: what the shift of
-positions has changed of the angular momentum is given back as a turn of the whole island, and only
-motion relative to that of the island as one rigid body is made smaller, as long as there is some.
+positions has changed of the angular momentum is given back by a turn of each tree about its own
+centre of mass, whose momentum is then what contacts made it. Only motion relative to that of the
+island as one rigid body is made smaller, as long as there is some.
 """
 
 import numpy as np
@@ -98,6 +99,7 @@ class Flight:
         body: of islands: one of its roots, to whose origin places refer.
         mass, middle, momentum, spin, inertia: of islands: mass, centre of mass, momentum, angular
             momentum and inertia about that;  spun: angular momentum at the start.
+        own: of islands: sum of the inertias of trees about their ``centre``, seen from the root.
         turn: angular velocity of the island as one;  moving: kinetic energy of that.
     """
 
@@ -114,6 +116,8 @@ class Flight:
     spin: "float[:, 3]"
     inertia: "float[:, 3, 3]"
     spun: "float[:, 3]"
+    own: "float[:, 3, 3]"
+    centre: "float[:, 3]"
     turn: "float[:, 3]"
     moving: "float[:]"
 
@@ -126,7 +130,8 @@ def flight_of(tree, m, b) -> Flight:
         if isinstance(tree.joint[i], Free) and not m.parent[i] and m.free[own].all():
             root[b.tree[i - 1]] = i
     return Flight(
-        root=root, pose=m.pose.copy(), S=m.S.copy(), F=m.F.copy(), inertia=np.zeros((n, 3, 3)),
+        root=root, pose=m.pose.copy(), S=m.S.copy(), F=m.F.copy(), centre=np.zeros((n, 3)),
+        **{name: np.zeros((n, 3, 3)) for name in ("inertia", "own")},
         **{name: np.zeros(n, dtype=np.int64) for name in ("flies", "body")},
         **{name: np.zeros(n) for name in ("mass", "moving")},
         **{name: np.zeros((n, 3)) for name in ("middle", "momentum", "spin", "spun", "turn")},
@@ -179,7 +184,7 @@ def sum_up(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
     for i in range(p.trees):
         w.mass[i] = 0.0
         w.middle[i] = w.momentum[i] = w.spin[i] = 0.0
-        w.inertia[i] = 0.0
+        w.inertia[i] = w.own[i] = 0.0
     for k in range(p.nv):  # F v is the momentum of what a variable moves, about the tree's point
         t = p.node_tree[p.dof_node[k]]
         i = b.island[t]
@@ -198,14 +203,17 @@ def sum_up(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
                 e = w.S[first + k, :3]
                 c = c + cross(w.S[first + 3 + k, 3:], w.F[first + 3 + k, :3]) / (2.0 * mass)
                 for r in range(3):
-                    w.inertia[i, r] += w.F[first + k, r] * e
+                    w.own[i, r] += w.F[first + k, r] * e
             w.mass[i] += mass
             w.middle[i] += mass * (o + c)
+            w.centre[t] = c
             add_point(w.inertia[i], mass, o + c)
-            add_point(w.inertia[i], -mass, c)
+            add_point(w.own[i], -mass, c)
     for i in range(p.trees):
         if w.flies[i] == 1:
             w.middle[i] /= w.mass[i]
+            for r in range(3):
+                w.inertia[i, r] += w.own[i, r]
             w.spin[i] -= cross(w.middle[i], w.momentum[i])
             add_point(w.inertia[i], -w.mass[i], w.middle[i])
 
@@ -229,27 +237,24 @@ def divided_by(A: "float[3, 3]", x: "float[3]", found: "float[3]"):
 
 
 @procedure
-def as_one(
-    w: Flight, p: Problem, t: int, i: int, k: int, turn: "float[3]", way: "float[3]"
-) -> float:
+def as_one(w: Flight, t: int, i: int, k: int) -> float:
     """Velocity of a variable where the island moves as one, about its centre of mass."""
     o = w.pose[w.root[t], 3::4] - w.pose[w.body[i], 3::4] - w.middle[i]
-    return dot(w.S[k, :3], turn) + dot(w.S[k, 3:], way + cross(turn, o))
+    way = w.momentum[i] / w.mass[i] + cross(w.turn[i], o)
+    return dot(w.S[k, :3], w.turn[i]) + dot(w.S[k, 3:], way)
 
 
 @procedure
 def turn_back(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
     """Give islands the angular momentum ``spun``; then ``turn`` and ``moving`` are known."""
-    still = vector(0.0, 0.0, 0.0)
     for i in range(p.trees):
         if w.flies[i] == 1:
-            divided_by(w.inertia[i], w.spun[i] - w.spin[i], w.turn[i])
+            divided_by(w.own[i], w.spun[i] - w.spin[i], w.turn[i])
     for t in range(p.trees):
         i = b.island[t]
         if i >= 0 and w.flies[i] == 1:
-            first = m.first[w.root[t]]
-            for k in range(first, first + 6):
-                v[k] += as_one(w, p, t, i, k, w.turn[i], still)
+            for k in range(m.first[w.root[t]], m.first[w.root[t]] + 6):
+                v[k] += dot(w.S[k, :3], w.turn[i]) + dot(w.S[k, 3:], cross(w.centre[t], w.turn[i]))
     for i in range(p.trees):
         if w.flies[i] == 1:
             divided_by(w.inertia[i], w.spun[i], w.turn[i])
@@ -347,7 +352,7 @@ def balanced(b: Balance, w: Flight, m: Mechanism, p: Problem, v: "float[:]") -> 
             if factor < 1.0 and i >= 0 and w.any == 1 and w.flies[i] == 1:
                 first = m.first[w.root[t]]
                 if k < first + 6:
-                    one = as_one(w, p, t, i, k, w.turn[i], w.momentum[i] / w.mass[i])
+                    one = as_one(w, t, i, k)
                     v[k] = one + factor * (v[k] - one)
                     b.known = 0  # energies of trees are others
                 else:
