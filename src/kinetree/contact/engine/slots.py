@@ -14,16 +14,21 @@ from kinetree.contact.settings import MOST_SLOTS
 SMOOTH = 3.0
 NEAR = 0.2
 PLAIN = 8
-FARTHEST = -5.0
+FARTHEST = 5.0
+ALIKE = 1.01
+WHOLE = 10
+RELAXED = 0.8
 SAME = 1e-10
 LEAST = 1e-6
 FOUND = 9
 """Times the velocity that its rate gives a contact in half a step, with more of which it hits; what
 is added to the largest speed in the distance out to which contacts are looked for [m/s]; sweeps at
-the end that do not mix, and how far mixtures may lie ahead; square of the distance within which
-points of a pair are one [m²]; weight of staying where one is, of forces that move nothing; numbers
-that a step tells about itself: errors of velocity, cone and power, contact work, loss, work of the
-joints, contacts that had no slot, sweeps, and slots in use."""
+the end that do not mix, how far mixtures may lie ahead, and times the last change, squared, up to
+which they may; sweeps in which contacts are solved whole, and part of the change in later ones;
+square of the distance within which points of a pair are one [m²]; weight of staying where one is,
+of forces that move nothing; numbers that a step tells about itself: errors of velocity, cone and
+power, contact work, loss, work of the joints, contacts that had no slot, sweeps, and slots in
+use."""
 
 
 @procedure
@@ -376,6 +381,23 @@ def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "fl
 
 
 @procedure
+def pushed(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]") -> None:
+    """The impulse after a step of the normal force, and one of friction for it."""
+    x = max(lam[0] - w[0] / A[0, 0], 0.0) if A[0, 0] > 0.0 else 0.0
+    d = x - lam[0]
+    e = (A[1, 1] - A[2, 2]) / 2.0
+    b = (A[1, 1] + A[2, 2]) / 2.0 + sqrt(e * e + A[1, 2] * A[1, 2])
+    y = lam[1]
+    z = lam[2]
+    if b > 0.0:
+        y -= (w[1] + A[1, 0] * d) / b
+        z -= (w[2] + A[2, 0] * d) / b
+    t = sqrt(y * y + z * z)
+    part = mu * x / t if t > mu * x else 1.0
+    new[:] = vector(x, part * y, part * z)
+
+
+@procedure
 def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
     """By how much a contact misses its laws [m/s]: the functions of Alart and Curnier."""
     a = (D[0, 0] + D[1, 1] + D[2, 2]) / 3.0
@@ -398,12 +420,15 @@ def swept(
 
     How many, and the error [m/s]. Contacts that obey are passed over. ``w`` are the velocities
     that go with ``lam``, before and after. Each sweep starts from a mixture of the last two
-    (Anderson 1965), unless changes grow; mixtures are linear, and so are velocities.
+    (Anderson 1965), ahead of both only where changes do not grow; mixtures are linear, and so are
+    velocities. Contacts that are solved whole, one after the other, may run in cycles, where
+    several slide: after ``WHOLE`` sweeps normal forces and friction take a step each.
     """
     new = local("float", 3)
     D = local("float", 3, 3)
     error = 0.0
     before = 0.0
+    ahead = 1.0
     for n in range(sweeps + 1):
         error = 0.0
         for k in range(3 * used):
@@ -415,10 +440,13 @@ def swept(
             error = max(error, off)
             if n == sweeps or off <= enough:
                 continue
-            solved(D, mu[s], view(w, 3 * s), own, new)
-            x = new - view(own, 0, 3)
+            if n < WHOLE:
+                solved(D, mu[s], view(w, 3 * s), own, new)
+            else:
+                pushed(D, mu[s], view(w, 3 * s), own, new)
+            x = (new - view(own, 0, 3)) * (1.0 if n < WHOLE else RELAXED)
             for r in range(3):
-                own[r] = new[r]
+                own[r] += x[r]
             for t in range(used):
                 added(A, t, s, x, w)
         if error <= enough or n == sweeps:
@@ -434,8 +462,13 @@ def swept(
             across += change * change
             last[k, 1] = f
         part = 0.0
-        if n > 0 and n < sweeps - PLAIN and size <= before and across > 0.0:
-            part = max(along / across, FARTHEST)
+        if n > 0 and n < sweeps - PLAIN and across > 0.0:
+            part = along / across
+            if part < 0.0 or part > 1.0:  # changes are alike: ahead
+                alike = size <= ALIKE * before
+                ahead = min(2.0 * ahead, FARTHEST) if alike else 1.0
+                part = -ahead if part > 1.0 else max(part, -ahead)
+                part = part if alike else 0.0
         before = size
         for k in range(3 * used):
             x1 = lam[k]
