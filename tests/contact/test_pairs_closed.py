@@ -456,6 +456,32 @@ def test_a_hull_with_many_corners_on_a_plane_stands_on_eight():
         assert tilt > 1e-3 or (len(gap) == 8 and area(point[:, :2]) > 0.8 * np.pi * 0.04)
 
 
+def test_a_round_hull_turns_onto_a_corner_that_was_found():
+    rng = np.random.default_rng(0)
+    golden = (1 + np.sqrt(5)) / 2
+    ico = np.array(
+        [np.roll((0, a, b * golden), k) for k in range(3) for a in (-1, 1) for b in (-1, 1)]
+    )
+    middles = [
+        (x + y) / 2 for i, x in enumerate(ico) for y in ico[:i] if np.linalg.norm(x - y) < 2.1
+    ]
+    corners = np.array([x / np.linalg.norm(x) for x in (*ico, *middles)]) * [1, 1, 2]
+    for _ in range(200):
+        r, around, turn = random_rotation(rng), rng.uniform(0, 2 * np.pi), rng.uniform(0, 0.12)
+        height = -np.min(corners @ r[2])
+        shapes = placed(np.zeros((2, 3)), [(np.eye(3), np.zeros(3)), (r, np.array([0, 0, height]))])
+        shapes.vertex, shapes.data = corners, np.array([[0, len(corners), 0, 0]] * 2)
+        shapes.radius[:] = 2.0
+        feature = found(plane_hull, shapes, 1.0)[3]  # a margin as large as the hull
+        assert len(feature) <= 8
+        z = (
+            corners
+            @ r.T
+            @ [np.sin(turn) * np.cos(around), np.sin(turn) * np.sin(around), np.cos(turn)]
+        )
+        assert z.argmin() in feature
+
+
 def test_parallel_capsules_touch_at_both_ends_of_their_overlap():
     size = np.array([0.1, 0.3, 0])
     r = np.eye(3)

@@ -10,6 +10,7 @@ from kinetree.contact.collision.tables import Shapes, Touch
 
 _UPRIGHT = 1e-8  # sine of the tilt below which the lowest point of a rim is left to rounding
 _STEEP, _STEEPER = 1e3, 5e3  # one over tilts [rad] after which corners may be the lowest
+_TURN, _WIDE = 4.0, 1.0  # the same for turns within a step, and for what is round and deep
 
 
 @procedure
@@ -152,7 +153,7 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
     after a tilt that is five times smaller, in the directions between: what the hull stands on,
     such as the sole of a foot with many corners that are nearly level. If one of those were left
     out, the hull would tilt onto it, and back in the next step. Where fewer than four are found
-    that way, four more are taken after tilts by half a right angle.
+    that way, others, up to eight, are the lowest after tilts by 1/4 rad and half a right angle.
     """
     first, count = shapes.data[j, 0], shapes.data[j, 1]
     up, m = local("float", 2, 3)
@@ -175,7 +176,6 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
         chosen[k] = low[k]
     if near > 8:
         known = near if near <= 2048 else 0
-        near = 8
         # Corners that are higher are not the lowest after a tilt by one over _STEEP.
         below = min(limit, lowest + 2.0 * shapes.radius[j] / _STEEP)
         spread_corners(shapes, first, count, m, below, _STEEP, _STEEPER, low, known, chosen)
@@ -187,18 +187,18 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
             if not again:
                 chosen[different] = chosen[k]
                 different += 1
+        near = different
         if different < 4:  # round below
             more = view(chosen, different)
-            spread_corners(shapes, first, count, m, limit, 1.0, 1.0, low, known, more)
-            near = different + 4
-        else:
-            near = different
+            spread_corners(shapes, first, count, m, limit, _TURN, _WIDE, low, known, more)
+            near += 8
+    most = n + 8
     for k in range(near):
         v = chosen[k]
         twice = False
         for l in range(k):
             twice = twice or chosen[l] == v
-        if not twice:
+        if not twice and n < most:
             c = shapes.vertex[v]
             gap = height + m @ c
             n = put_above(shapes.pose[j], c, up, gap, touch, n, v - first)
