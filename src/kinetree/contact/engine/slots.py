@@ -18,6 +18,9 @@ FARTHEST = 5.0
 ALIKE = 1.01
 WHOLE = 10
 RELAXED = 0.8
+PROXIMAL = 1e-4
+STEPS = 20
+NEARLY = 100.0
 SAME = 1e-10
 LEAST = 1e-6
 FOUND = 9
@@ -25,10 +28,10 @@ FOUND = 9
 is added to the largest speed in the distance out to which contacts are looked for [m/s]; sweeps at
 the end that do not mix, how far mixtures may lie ahead, and times the last change, squared, up to
 which they may; sweeps in which contacts are solved whole, and part of the change in later ones;
-square of the distance within which points of a pair are one [m²]; weight of staying where one is,
-of forces that move nothing; numbers that a step tells about itself: errors of velocity, cone and
-power, contact work, loss, work of the joints, contacts that had no slot, sweeps, and slots in
-use."""
+weight of staying in steps of Newton, how many, and times the tolerance where they end; square of
+the distance within which points of a pair are one [m²]; weight of staying where one is, of forces
+that move nothing; numbers that a step tells about itself: errors of velocity, cone and power,
+contact work, loss, work of the joints, contacts that had no slot, sweeps, and slots in use."""
 
 
 @procedure
@@ -481,9 +484,127 @@ def swept(
 
 
 @procedure
+def laws(
+    used: int, A: "float[:]", mu: "float[:]", w: "float[:]", lam: "float[:]", J: "float[:]"
+) -> float:  # fmt: skip
+    """By how much contacts miss their laws at most [m/s]: see ``missed``.
+
+    Rows of ``J`` are the derivatives with respect to the impulses, then the error, negated.
+    """
+    most = 0.0
+    dP, B = local("float", 2, 3, 3)
+    m = 3 * used
+    for s in range(used):
+        own = view(A, 9 * (s * (s + 1) // 2 + s), 3, 3)
+        a = (own[0, 0] + own[1, 1] + own[2, 2]) / 3.0
+        x = a * view(lam, 3 * s, 3)
+        y = x - view(w, 3 * s, 3)
+        n = max(y[0], 0.0)
+        t = sqrt(y[1] * y[1] + y[2] * y[2])
+        dP[:] = 0.0
+        part = 1.0
+        if y[0] > 0.0:
+            dP[0, 0] = 1.0
+        if t <= mu[s] * n:
+            dP[1, 1] = 1.0
+            dP[2, 2] = 1.0
+        else:
+            part = mu[s] * n / t
+            c = y[1] / t
+            e = y[2] / t
+            dP[1, 1] = part * e * e
+            dP[1, 2] = -part * c * e
+            dP[2, 1] = -part * c * e
+            dP[2, 2] = part * c * c
+            dP[1, 0] = mu[s] * c if y[0] > 0.0 else 0.0
+            dP[2, 0] = mu[s] * e if y[0] > 0.0 else 0.0
+        off = vector(x[0] - n, x[1] - part * y[1], x[2] - part * y[2])
+        most = max(most, abs(off[0]), abs(off[1]), abs(off[2]))
+        for t2 in range(used):
+            i = max(s, t2)
+            j = min(s, t2)
+            C = view(A, 9 * (i * (i + 1) // 2 + j), 3, 3)
+            for r in range(3):
+                for q in range(3):
+                    B[r, q] = C[r, q] if s >= t2 else C[q, r]
+            if s == t2:
+                for r in range(3):
+                    B[r, r] -= a
+            for r in range(3):
+                for q in range(3):
+                    at = (3 * s + r) * (m + 1) + 3 * t2 + q
+                    J[at] = dP[r, 0] * B[0, q] + dP[r, 1] * B[1, q] + dP[r, 2] * B[2, q]
+                    if s == t2 and r == q:
+                        J[at] += (1.0 + PROXIMAL) * a
+        for r in range(3):
+            J[(3 * s + r) * (m + 1) + m] = -off[r]
+    return most
+
+
+@procedure
+def eliminated(m: int, J: "float[:]") -> None:
+    """The last column of ``J``, m by m + 1, becomes the solution; by Gauss, with pivots."""
+    for k in range(m):
+        best = k
+        for i in range(k + 1, m):
+            if abs(J[i * (m + 1) + k]) > abs(J[best * (m + 1) + k]):
+                best = i
+        if best != k:
+            for j in range(k, m + 1):
+                x = J[k * (m + 1) + j]
+                J[k * (m + 1) + j] = J[best * (m + 1) + j]
+                J[best * (m + 1) + j] = x
+        own = J[k * (m + 1) + k]
+        one = 1.0 / own if own != 0.0 else 0.0
+        for i in range(k + 1, m):
+            x = J[i * (m + 1) + k] * one
+            if x != 0.0:
+                for j in range(k, m + 1):
+                    J[i * (m + 1) + j] -= x * J[k * (m + 1) + j]
+    for d in range(m):
+        k = m - 1 - d
+        x = J[k * (m + 1) + m]
+        for j in range(k + 1, m):
+            x -= J[k * (m + 1) + j] * J[j * (m + 1) + m]
+        own = J[k * (m + 1) + k]
+        J[k * (m + 1) + m] = x / own if own != 0.0 else 0.0
+
+
+@procedure
+def finished(
+    used: int, steps: int, enough: float, A: "float[:]", mu: "float[:]", w: "float[:]",
+    lam: "float[:]", last: "float[:, 4]", J: "float[:]",
+) -> float:  # fmt: skip
+    """The error [m/s] after the best of some steps of Newton from where sweeps end."""
+    m = 3 * used
+    least = 0.0
+    x = local("float", 3)
+    for n in range(steps + 1):
+        error = laws(used, A, mu, w, lam, J)
+        if n == 0 or error < least:
+            least = error
+            for k in range(m):
+                last[k, 0] = lam[k]
+                last[k, 1] = w[k]
+        if n == steps or error <= enough:
+            break
+        eliminated(m, J)
+        for s in range(used):
+            for r in range(3):
+                x[r] = J[(3 * s + r) * (m + 1) + m]
+                lam[3 * s + r] += x[r]
+            for t in range(used):
+                added(A, t, s, x, w)
+    for k in range(m):
+        lam[k] = last[k, 0]
+        w[k] = last[k, 1]
+    return least
+
+
+@procedure
 def slot_step(
     bodies: int, nv: int, contacts: int, slots: int, deep: int, sweeps: int, passes: int,
-    parent: "int[:]", first: "int[:]", count: "int[:]", flies: "int[:]", up: "int[:]",
+    again: int, parent: "int[:]", first: "int[:]", count: "int[:]", flies: "int[:]", up: "int[:]",
     moves: "int[:]", chain: "int[:]", common: "int[:]", body: "int[:]", group: "int[:]",
     inertia: "float[:, 10]", gravity: "float[3]", armature: "float[:]", pose: "float[:, 12]",
     S: "float[:, 6]", v: "float[:]", tau: "float[:]", K: "float[:]", D: "float[:]",
@@ -499,6 +620,7 @@ def slot_step(
     - contacts, slots: potential contacts, and how many may act at once.
     - deep: variables that move a body at most.
     - sweeps, passes: at most, of Gauss and Seidel, and with velocity products of the mean.
+    - again: how often steps of Newton, then sweeps again, follow sweeps that do not end.
     - parent, first, count: of bodies, and the variables of their joints.
     - flies: 1 for bodies with a free joint.
     - up: the variable above each, or -1.
@@ -617,6 +739,15 @@ def slot_step(
             enough *= numbers[6]
         more, error = swept(used, sweeps, enough, A, mu, w, lam, last)
         rounds += more
+        for n in range(again):
+            if error <= enough:
+                break
+            if n > 0:
+                more, error = swept(used, sweeps, enough, A, mu, w, lam, last)
+                rounds += more
+            error = finished(used, STEPS, enough, A, mu, w, lam, last, view(work, at + 28 * slots))
+            if error <= NEARLY * enough:  # sweeps would only disturb it
+                break
         for s in range(used):
             i = body[ids[s]]
             rows = view(Y, 3 * s * deep)
@@ -666,9 +797,10 @@ def slot_step(
     found[8] = float(used)
 
 
-def work_size(bodies: int, nv: int, slots: int) -> int:
+def work_size(bodies: int, nv: int, slots: int, again: int) -> int:
     """Numbers of the workspace of ``slot_step``."""
-    return 28 * bodies + 5 * nv + 28 * slots
+    newton = 3 * slots * (3 * slots + 1) if again else 0
+    return 28 * bodies + 5 * nv + 28 * slots + newton
 
 
 @procedure

@@ -30,8 +30,10 @@ from kinetree.functional.kernel import select
 from kinetree.joints import Free, Planar
 from kinetree.spatial import cross
 
-SWEEPS = {"float32": 48, "float64": 400}
+SWEEPS = 48
 """Of Gauss and Seidel, at most."""
+AGAIN = {"float32": 0, "float64": 8}
+"""How often steps of Newton, then sweeps again, follow sweeps that do not end."""
 AIM = {"float32": 0.4, "float64": 0.1}
 """Times the tolerance: where sweeps end."""
 _TRIES, _SWEEPS = 3, 2  # of the projection of positions, see ``step.projected``
@@ -131,10 +133,11 @@ class SlotStep(ContactStep):
         placed = self._placed(model, middle, v)
         after, held, found, *factors = routine(
             slot_step,
-            {**tables, "sweeps": SWEEPS[dtype], "passes": PASSES, "restitution": known.restitution},
+            {**tables, "sweeps": SWEEPS, "passes": PASSES, "again": AGAIN[dtype],
+             "restitution": known.restitution},
             {**placed, "v": v, "tau": tau_all, "K": K, "D": D,
              "friction": mu, "force": force, "numbers": np.array(numbers)},
-            results, work_size(tables["bodies"], nv, self.slots),
+            results, work_size(tables["bodies"], nv, self.slots, AGAIN[dtype]),
         )  # fmt: skip
         end, after = straight_motion(model, middle, after, h - half)
         farthest = h * self.settings.correction_speed
