@@ -90,6 +90,17 @@ def test_parts_together_are_the_result(dtype, rng, tmp_path):
     assert np.isfinite(np.delete(found, 7, axis=0)).all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_parts_look_at_what_others_left_for_them(dtype, rng, tmp_path):
+    model = kt.samples.quadruped()
+    layout = Layout(bytes=20_000, written=20_000, longest=1000, part=1500)
+    kernel = kernel_of(model, "inverse_mass_matrix")
+    pieces = render_pieces(kernel.program, dtype, layout)
+    assert any("watched = fma" in x.text and "work[32 * i]" in x.text for x in pieces.texts)
+    run = cuda_on_cpu(tmp_path, layout)(kernel.program, dtype)
+    agrees(kernel.program, run, samples(model, kernel, 33, rng), dtype)
+
+
 def test_far_angles_and_shared_inputs(rng, tmp_path):
     model = kt.samples.double_pendulum()
     kernel = kernel_of(model, "inverse_dynamics")

@@ -237,9 +237,9 @@ class _Renderer:
         places = {(name, offset(arguments[name], index)) for name, index in self.hidden}
         lines = [f"real watched = {zero};"]
         for name, first, end in runs(places):
-            own = self.language.inputs[name]
+            own = f"work[{WARP} * i]" if name == WORK else f"{self.language.inputs[name]}[i]"
             lines += ["#pragma unroll 4", f"for (int i = {first}; i < {end}; i++)"]
-            lines.append(f"    watched = fma{self.f}({own}[i], {zero}, watched);")
+            lines.append(f"    watched = fma{self.f}({own}, {zero}, watched);")
         return [*lines, f"if (!(watched == {zero})) status |= {NOT_FINITE};"]
 
     def _sample(self):
