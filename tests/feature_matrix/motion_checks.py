@@ -94,6 +94,34 @@ def _(f, c):
     f.same(found.qd0 @ y, (ends[0] - ends[1]) / (2 * e), scale=max_of(c.qd, 1.0), tolerance=1e-6)
 
 
+@check("control.optimize")
+def _(f, c):
+    """The motion is the rollout of its forces, and forces beside them cost more."""
+    f.makers = ("forward_dynamics", "rollout")
+    cost, options = kt.control.QuadraticCost, {"steps": 2, "dt": short(c), "limits": None}
+    free = dict.fromkeys(("effort_limits", "position_limits", "velocity_limits"))
+    weight = short(c) ** -2
+    found = f(
+        c.model, c.q, c.qd, running=cost(effort=1.0), terminal=cost(velocity=weight),
+        tolerance=1e-9, **free, **options,
+    )  # fmt: skip
+
+    def rolled(tau):
+        return kt.rollout(c.model, c.q, c.qd, tau, integrator="semi_implicit_euler", **options)
+
+    def costs(tau):
+        return (np.sum(tau**2) + weight * np.sum(np.asarray(rolled(tau).qd)[-1] ** 2)) / 2
+
+    tau = np.asarray(found.tau)
+    f.same(
+        np.asarray(found.qd), np.asarray(rolled(tau).qd), scale=max_of(c.qd, 1.0), tolerance=1e-8
+    )
+    e = 1e-3 * max_of(tau) * np.stack([c.y, c.qdd]) / max_of(c.y, c.qdd, 1.0)
+    slope = (costs(tau + e) - costs(tau - e)) / 2
+    bend = costs(tau + e) + costs(tau - e) - 2 * costs(tau)
+    f.same(slope, 0.0, scale=max_of(bend, 1e-9 * costs(tau)), tolerance=1e-2)
+
+
 @check("sweep")
 def _(f, c):
     found = f(c.model, lambda model, k: k * model.body_count, {"k": [1, 2]}, threads=1)

@@ -134,7 +134,8 @@ class Problem:
             raise UnknownNameError(f"use must be 'tau' or 'controls', got {use!r}")
         n = self.model.nv if use == "tau" else len(self.model.actuators)
         if not n:
-            raise ModelError(f"model {self.model.name!r} has nothing that optimize could drive")
+            what = "joint variable" if use == "tau" else "actuator"
+            raise ModelError(f"model {self.model.name!r} has no {what} that optimize could drive")
         if use == "controls" and actuated is not None:
             raise UnknownNameError("actuated names joints, for use='tau'; controls are all used")
         self.columns = (
