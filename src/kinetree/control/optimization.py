@@ -132,9 +132,10 @@ class Problem:
             raise ShapeError(f"optimize needs at least one step, got steps={steps!r}")
         if use not in ("tau", "controls"):
             raise UnknownNameError(f"use must be 'tau' or 'controls', got {use!r}")
-        n = self.model.nv if use == "tau" else len(self.model.actuators)
+        n, what = self.model.nv, "joint variable"
+        if use == "controls":
+            n, what = len(self.model.actuators), "actuator"
         if not n:
-            what = "joint variable" if use == "tau" else "actuator"
             raise ModelError(f"model {self.model.name!r} has no {what} that optimize could drive")
         if use == "controls" and actuated is not None:
             raise UnknownNameError("actuated names joints, for use='tau'; controls are all used")
