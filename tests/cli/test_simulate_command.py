@@ -163,7 +163,11 @@ def test_controls_drive_the_actuators(tmp_path):
         ),
         (["double_pendulum", "--duration", "-1"], "duration must be a positive time", 1),
         (["double_pendulum", "--dt", "0"], "dt must be a positive time", 1),
-        (["double_pendulum", "-o", "m.csv"], "m.csv must end in .npz, .parquet or .nc", 2),
+        (
+            ["double_pendulum", "-o", "m.txt"],
+            "m.txt must end in .npz, .parquet, .nc, .csv or .mcap",
+            2,
+        ),
         (["double_pendulum", "-o", "no/m.npz"], "there is no folder 'no' to write m.npz to", 2),
         (["double_pendulum", "--plot", "m.txt"], "m.txt must end in .png, .pdf or .svg", 2),
         (

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.newton import Iterations
@@ -279,6 +280,7 @@ def _as_guess(guess):
     return dict(guess)
 
 
+@on_host
 def optimize(
     model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, *, steps: int, dt: float,
     running: Any = None, terminal: Any = None, goal: Any = None,
