@@ -11,27 +11,21 @@ from kinetree.codegen.procedures import cross, dot, local, procedure, sqrt, vect
 from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.settings import MOST_SLOTS
 
-SMOOTH = 3.0
-NEAR = 0.2
-PLAIN = 8
-FARTHEST = 5.0
-ALIKE = 1.01
-WHOLE = 10
-RELAXED = 0.8
-PROXIMAL = 1e-4
-STEPS = 20
-NEARLY = 100.0
-SAME = 1e-10
-LEAST = 1e-6
+SMOOTH = 3.0  # a contact hits beyond so many times the speed that half a step's rate gives it
+NEAR = 0.2  # [m/s] added to the largest speed, for the distance out to which contacts are found
+PLAIN = 8  # sweeps at the end that do not mix
+FARTHEST = 5.0  # how far ahead of the last change mixtures may lie
+ALIKE = 1.01  # growth of the squared change up to which they may lie ahead
+WHOLE = 10  # sweeps in which each contact is solved whole
+RELAXED = 0.8  # part of the change that later sweeps take
+PROXIMAL = 1e-4  # weight of staying in Newton's steps
+STEPS = 20  # of Newton's method, at most
+NEARLY = 100.0  # times the tolerance, where no more rounds follow them
+SAME = 1e-10  # [m²] squared distance within which points of a pair are one
+LEAST = 1e-6  # weight of staying, for forces that move nothing
 FOUND = 9
-"""Times the velocity that its rate gives a contact in half a step, with more of which it hits; what
-is added to the largest speed in the distance out to which contacts are looked for [m/s]; sweeps at
-the end that do not mix, how far mixtures may lie ahead, and times the last change, squared, up to
-which they may; sweeps in which contacts are solved whole, and part of the change in later ones;
-weight of staying in steps of Newton, how many, and times the tolerance where they end; square of
-the distance within which points of a pair are one [m²]; weight of staying where one is, of forces
-that move nothing; numbers that a step tells about itself: errors of velocity, cone and power,
-contact work, loss, work of the joints, contacts that had no slot, sweeps, and slots in use."""
+"""Numbers that a step reports: errors of velocity, cone and power, contact work, loss, work of the
+joints, contacts without a slot, sweeps, and slots in use."""
 
 
 @procedure
