@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.control.riccati import control_gradients, solve
 from kinetree.control.shooting import Shooting, Values
-from kinetree.control.sweeps import control_gradients, solve
 from kinetree.errors import ShapeError
 
 PROXIMAL = 1e-7
