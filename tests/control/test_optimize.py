@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import solve_discrete_are
 
 import kinetree as kt
-from kinetree.control import QuadraticCost, optimize, sweeps
+from kinetree.control import QuadraticCost, optimize, riccati
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 
 UP = np.array([0.0, np.pi])
@@ -43,7 +43,7 @@ def test_sweeps_solve_the_dense_system(rng, n, m):
     H[:, -1, :m], H[:, -1, :, :m], g[:, -1, :m] = 0.0, 0.0, 0.0  # no controls after the last step
     H[:, -1, range(m), range(m)] = 1.0
     gap = rng.normal(size=(S, T, n))
-    z, K, failed = sweeps.solve(F, np.concatenate([H, g[..., None]], -1), gap, np.zeros(S))
+    z, K, failed = riccati.solve(F, np.concatenate([H, g[..., None]], -1), gap, np.zeros(S))
     assert not failed.any()
     for s in range(S):
         rows, values = np.zeros(((T + 1) * n, (T + 1) * N)), np.zeros((T + 1, n))
@@ -67,7 +67,7 @@ def test_sweeps_tell_which_matrices_are_not_positive(rng):
     F, H = rng.normal(size=(2, 3, 2, 3)), np.zeros((2, 4, 3, 4))
     H[:, :, range(3), range(3)] = 1.0
     H[1, 1, 0, 0] = -50.0
-    _, _, failed = sweeps.solve(F, H, np.zeros((2, 3, 2)), np.zeros(2))
+    _, _, failed = riccati.solve(F, H, np.zeros((2, 3, 2)), np.zeros(2))
     assert failed.tolist() == [False, True]
 
 
@@ -78,10 +78,10 @@ def test_procedures_mean_what_python_says(rng):
     H[..., -1] = rng.normal(size=(1, T + 1, n + m))
     H[:, -1, :m, -1] = 0.0
     gap = rng.normal(size=(1, T, n))
-    z, K, _ = sweeps.solve(F, H.copy(), gap, np.full(1, 0.1))
+    z, K, _ = riccati.solve(F, H.copy(), gap, np.full(1, 0.1))
     arrays = [F, H.copy(), gap, np.full(1, 0.1), np.zeros((1, T, m, n)), np.zeros_like(z)]
     flat = [x.reshape(-1) for x in arrays]
-    sweeps._solve.python(0, 1, T, n, m, *flat, np.zeros(1, int), np.zeros(n * (n + m + 1)))
+    riccati._solve.python(0, 1, T, n, m, *flat, np.zeros(1, int), np.zeros(n * (n + m + 1)))
     np.testing.assert_allclose(flat[-1].reshape(z.shape), z, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(flat[-2].reshape(K.shape), K, rtol=1e-13, atol=1e-14)
 
