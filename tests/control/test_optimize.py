@@ -385,8 +385,18 @@ def test_errors_name_what_is_wrong(cart):
         optimize(cart, [0, 0], steps=5, dt=0.1)
     with pytest.raises(TypeError, match=r"must be a function under @kinetree\.kernel"):
         optimize(cart, [0, 0], steps=5, dt=0.1, running=lambda m, q: 0)
-    with pytest.raises(ShapeError, match="at least one step"):
+    with pytest.raises(ShapeError, match="steps must be at least 1, got 0"):
         optimize(cart, [0, 0], steps=0, dt=0.1, running=cost)
+    with pytest.raises(ShapeError, match=r"steps must be an integer, got 2\.5"):
+        optimize(cart, [0, 0], steps=2.5, dt=0.1, running=cost)
+    with pytest.raises(ShapeError, match="tolerance must be positive, got 0"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, tolerance=0)
+    with pytest.raises(ShapeError, match=r"goal must have shape \(..., nq\) with nq = 2"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, goal=[0.0])
+    with pytest.raises(TypeError, match=r"no argument 'termnal'; did you mean 'terminal'\?"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, termnal=cost)
+    with pytest.raises(TypeError, match="no argument 'controller'"):
+        optimize(cart, [0, 0], steps=5, dt=0.1, running=cost, controller=cost)
     with pytest.raises(ShapeError, match="effort belongs to steps"):
         optimize(cart, [0, 0], steps=5, dt=0.1, terminal=cost)
     with pytest.raises(ShapeError, match="q and position together"):

@@ -17,9 +17,7 @@ _FAR = 1e30  # what DAQP takes for infinity
 _EQUATION = 5  # DAQP's sense of a row that must hold with equality
 _RANK = 1e-9  # of the largest singular value
 _HELD = 1e-7  # how well equations hold, per size of what they consist of
-_STUCK = (
-    1e-10  # of the length of a row: what is left of it in a null space that it is orthogonal to
-)
+_STUCK = 1e-10  # part of a row's length that rounding leaves of it in a null space
 _TOLERANCE = 1e-9
 _GAPS = 0.0, 1e-8, 1e-7, 1e-6  # by which bounds that are met may be exceeded, one after the other
 _PRESSED = 1e-6  # of the largest multiplier
@@ -98,7 +96,7 @@ def _floor(level, damping, last):
 
 
 def _direct(level, constraints, floor):
-    """The minimum for equations that are independent; None where that cannot be told."""
+    """The minimum for independent equations; None where the solver fails."""
     (A, b), (E, e, G, lower, upper) = level, constraints
     H = A.T @ A
     H.flat[:: len(H) + 1] += floor

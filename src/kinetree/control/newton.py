@@ -8,16 +8,11 @@ from kinetree.control.riccati import control_gradients, solve
 from kinetree.control.shooting import Shooting, Values
 from kinetree.errors import ShapeError
 
-PROXIMAL = 1e-7
-"""Inverse penalty of constraints of the final state between updates of their multipliers."""
-NEAR = 10.0
-"""The barrier falls once errors are below this multiple of it."""
-TRIALS = 12
-"""Halvings of a step before its matrices are damped instead."""
-DAMPING = 1e-6, 1e8
-"""The first damping of matrices, and that at which a sample is given up."""
-TOGETHER = 128
-"""Samples of an iteration that are computed together, so that their arrays stay in the cache."""
+PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
+NEAR = 10.0  # the barrier falls once errors are below this multiple of it
+TRIALS = 12  # halvings of a step before its matrices are damped instead
+DAMPING = 1e-6, 1e8  # the first damping of matrices, and that at which a sample is given up
+TOGETHER = 128  # samples that are computed together, so that their arrays stay in the cache
 
 
 class Iterations:
@@ -182,9 +177,9 @@ class Iterations:
         # errors
         lagrangian = g + through(z)
         lagrangian[:, -1] += np.einsum("se,sez->sz", y, by_final)
-        slopes, costates = control_gradients(F, lagrangian)
-        scale = np.maximum(1.0, np.abs(slopes - lagrangian[:, :-1, : self.m]).max(axis=(1, 2)))
-        dual = np.abs(slopes).max(axis=(1, 2)) / scale
+        gradients, costates = control_gradients(F, lagrangian)
+        scale = np.maximum(1.0, np.abs(gradients - lagrangian[:, :-1, : self.m]).max(axis=(1, 2)))
+        dual = np.abs(gradients).max(axis=(1, 2)) / scale
         primal = np.abs(v.gap).max(axis=(1, 2))
         self.gap[a] = primal
         if c.shape[-1]:

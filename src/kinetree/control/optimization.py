@@ -3,7 +3,7 @@
 Multiple shooting: the states of all knots and the controls of all steps are variables, and steps
 that do not end where the next begins (*gaps*) are closed while the cost is lowered. Each iteration
 computes derivatives of all steps of all samples at once, solves the linear-quadratic problem that
-they make by Riccati's recursion (``sweeps``), and goes as far along its solution as a merit
+they make by Riccati's recursion (``riccati``), and goes as far along its solution as a merit
 function falls. Costs are convex to second order (Gauss–Newton). Limits have slacks and multipliers
 (a primal-dual interior-point method), so controls never leave theirs; constraints of the final
 state have multipliers with a proximal term.
@@ -14,6 +14,7 @@ implementation of an interior-point filter line-search algorithm.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -26,14 +27,16 @@ from kinetree.control.shooting import Shooting, Texts
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
-from kinetree.model.arrays import as_model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.inputs import require_kernel
 from kinetree.simulation.rollouts.rollout import rollout, run_of
+from kinetree.simulation.rollouts.run import whole_number
+from kinetree.spelling import did_you_mean
 
-SMALL = 4
-"""Velocity variables up to which second derivatives of steps are used, unless told otherwise."""
+SMALL = 4  # velocity variables up to which second derivatives of steps are used by default
+OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0")  # of rollouts
 
 Limits = Literal["model"] | tuple[ArrayLike, ArrayLike] | None
 
@@ -127,16 +130,21 @@ class Problem:
         tolerance: float = 1e-6, iterations: int = 200, second_order: bool | None = None,
         integrator: Any = "semi_implicit_euler", limits: Any = None, **options: Any,
     ):  # fmt: skip
-        self.model, self.steps, self.dt = as_model(model), int(steps), float(dt)
-        self.tolerance, self.iterations, self.held = tolerance, int(iterations), use
-        if self.steps < 1:
-            raise ShapeError(f"optimize needs at least one step, got steps={steps!r}")
+        self.model, self.held = as_model(model), use
+        self.steps, self.dt = whole_number(steps, "steps", 1), float(dt)
+        self.tolerance, self.iterations = tolerance, whole_number(iterations, "iterations")
+        if not tolerance > 0:
+            raise ShapeError(f"tolerance must be positive, got {tolerance!r}")
+        for name in options:
+            if name not in OPTIONS:
+                known = (*signature(optimize).parameters, *OPTIONS)
+                hint = did_you_mean(name, known, f"those of rollouts are {', '.join(OPTIONS)}")
+                raise TypeError(f"optimize has no argument {name!r}; {hint}")
         if use not in ("tau", "controls"):
             raise UnknownNameError(f"use must be 'tau' or 'controls', got {use!r}")
-        n, what = self.model.nv, "joint variable"
-        if use == "controls":
-            n, what = len(self.model.actuators), "actuator"
+        n = self.model.nv if use == "tau" else len(self.model.actuators)
         if not n:
+            what = "joint variable" if use == "tau" else "actuator"
             raise ModelError(f"model {self.model.name!r} has no {what} that optimize could drive")
         if use == "controls" and actuated is not None:
             raise UnknownNameError("actuated names joints, for use='tau'; controls are all used")
@@ -149,8 +157,9 @@ class Problem:
         self.goal = None
         if goal is not None:
             q, qd = goal if isinstance(goal, tuple) else (goal, None)
-            self.goal = np.asarray(q, float)
+            self.goal = as_configuration(self.model, np.asarray(q, float), "goal")
             qd = np.zeros(self.model.nv) if qd is None else np.asarray(qd, float)
+            qd = as_joint_vector(self.model, qd, "qd of goal")
             self.arguments |= {"goal_q": self.goal, "goal_qd": qd}
             texts[3] = (*texts[3], FINAL_STATE)
         self.texts = Texts(*texts)

@@ -5,6 +5,7 @@ right-hand side of a motion is that of a unit mass on a spring and a damper,
 ``b = a_r + kd (v_r - v) + kp error - dJ/dt qd``.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, cast
@@ -153,7 +154,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Task:
+class Task(ABC):
     """What all tasks have.
 
     Attributes:
@@ -167,6 +168,7 @@ class Task:
     priority: int = 1
     name: str = ""
 
+    @abstractmethod
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
         """The task for a model.
 
@@ -175,7 +177,6 @@ class Task:
             driven: numbers of the driven velocity variables.
             points: columns of the contact forces, by name of the contact.
         """
-        raise NotImplementedError
 
     def _rows(
         self, name, key, size, targets, reference, kp: Any = 0.0, kd: Any = 0.0, **more

@@ -68,7 +68,6 @@ class Layout:
     """Operations of a part, about."""
     written: int = _WRITTEN
     """Bytes of the tiles of a warp that writes what parts have left."""
-
     short: int = _SHORT
     """Nodes of a program that is written without loops over angles and states."""
     direct: bool = False

@@ -14,9 +14,7 @@ from kinetree.expr.node import LEAVES
 
 WARP = 32  # threads
 PITCH = WARP + 1  # numbers from one kept number of all threads to the next: no banks are shared
-_LITTLE = (
-    1024  # bytes of a sample's results that may all be in tiles: six warps have room for theirs
-)
+_LITTLE = 1024  # bytes of a sample's results that may all be in tiles: six warps have room
 _SHARED_BY = 4  # threads that may find their numbers in the same bank
 
 
