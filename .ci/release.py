@@ -33,7 +33,8 @@ FOLDER = ROOT / "out" / "release"
 DIST = ROOT / "dist"
 TOOLS = ("hatchling", "twine", "readme_renderer[md]")
 LARGEST = {".whl": 3e6, ".gz": 4e6}  # [bytes]: what is more has swallowed something
-EXTRAS = ("cli", "pinocchio", "plot", "qp")  # of the examples
+EXTRAS = ("cli", "pinocchio", "plot", "qp", "view")  # of the examples
+ROBOTS = "example-robot-data"  # one of which walks
 LEFT_OUT = ("ppo.py", "learn_on_a_cpu.py", "learn_to_walk.py")  # PyTorch, and minutes
 
 
@@ -201,7 +202,7 @@ def examples(wheel, python):
     """Names of the examples that fail, copied to a folder outside of the clone."""
     folder = fresh_environment(python, FOLDER / "examples")
     what = f"{wheel}[{','.join(EXTRAS)}]"
-    subprocess.run([*pip(folder), "install", "--quiet", "--no-compile", what], check=True)
+    subprocess.run([*pip(folder), "install", "--quiet", "--no-compile", what, ROBOTS], check=True)
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DISPLAY"))}
     settings |= {"MPLBACKEND": "agg", "KINETREE_CACHE": str(folder / "cache")}
     failed = []

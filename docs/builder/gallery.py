@@ -15,9 +15,15 @@ def scripts(folder) -> list:
     return sorted(folder.glob("[!_]*.py"))
 
 
+def tutorials() -> list:
+    """The tutorials, and the examples that are written in cells, too."""
+    examples = (p for p in scripts(EXAMPLES.parent) if "\n# %%" in p.read_text(encoding="utf-8"))
+    return [*scripts(TUTORIALS), *examples]
+
+
 def shown() -> dict[str, list[Shown]]:
     """Tutorials and examples, executed; those of one kind by section of the site."""
-    paths = {"tutorials": scripts(TUTORIALS), "gallery": scripts(EXAMPLES)}
+    paths = {"tutorials": tutorials(), "gallery": scripts(EXAMPLES)}
     found = {}
     for section, files in paths.items():
         found[section] = run_all(files, OUT / section)
@@ -67,8 +73,8 @@ _HEADS = {
     "tutorials": (
         "Tutorials",
         "Scripts with their output, in the order to read them. Each runs unchanged, and each "
-        "page has its notebook; they are in `docs/tutorials/`, and `make notebooks` writes all "
-        "notebooks.",
+        "page has its notebook; they are in `docs/tutorials/`, the last two in `examples/`, and "
+        "`make notebooks` writes all notebooks.",
     ),
     "gallery": (
         "Gallery",

@@ -47,8 +47,8 @@ def _pages_of(path):
         return [f"theory/{name}.md" for name in theory.PAGES]
     if part == "reference":
         return list(reference.pages())
-    folder = {"tutorials": gallery.TUTORIALS, "gallery": gallery.EXAMPLES}[part]
-    return [f"{part}/index.md", *(f"{part}/{p.stem}.md" for p in gallery.scripts(folder))]
+    paths = gallery.tutorials() if part == "tutorials" else gallery.scripts(gallery.EXAMPLES)
+    return [f"{part}/index.md", *(f"{part}/{p.stem}.md" for p in paths)]
 
 
 def on_files(files, config):

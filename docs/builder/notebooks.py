@@ -80,7 +80,7 @@ def main(folder):
     """Write all tutorials."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for path in gallery.scripts(gallery.TUTORIALS):
+    for path in gallery.tutorials():
         target = folder / f"{path.stem}.ipynb"
         target.write_text(text_of(of_script(Script.read(path))), encoding="utf-8")
         print(f"wrote {target}")
