@@ -112,6 +112,7 @@ def _anchors():
 
 
 def on_post_build(config):
-    """Check what was written."""
+    """Check what was written, but for mkdocs' page for errors: its links start at the root of a server."""
+    Path(config.site_dir, "404.html").unlink(missing_ok=True)
     for problem in problems(config.site_dir):
         _log.warning(problem)

@@ -1,4 +1,4 @@
-"""The page of the documentation that says what honours what: text made of outcomes."""
+"""The page of the documentation that says what is supported: text made of outcomes."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from feature_matrix.walk import CHECKS, NOT_OF_A_MODEL
 PAGE = Path(__file__).parents[2] / "docs" / "honours.md"
 
 HEAD = """\
-# What honours what
+# What is supported
 
 This page lists which function supports which kind of mechanism. Every public function supports all
 features of a model, or raises an error that names the function and the feature. A test checks all
