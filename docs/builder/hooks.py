@@ -112,7 +112,7 @@ def _anchors():
 
 
 def on_post_build(config):
-    """Check what was written, but for mkdocs' page for errors: its links start at the root of a server."""
+    """Check what was written, without the page for errors, whose links start at a server's root."""
     Path(config.site_dir, "404.html").unlink(missing_ok=True)
     for problem in problems(config.site_dir):
         _log.warning(problem)
