@@ -241,6 +241,13 @@ def test_a_warm_start_takes_fewer_iterations(cart, swing):
     np.testing.assert_allclose(other.cost, swing.cost, rtol=1e-6)
 
 
+def test_several_guesses_of_forces_from_one_start(cart, swing, rng):
+    tau = swing.tau[:, None] + rng.normal(0, 0.01, (len(swing.tau), 3, 2))
+    found = optimize(cart, [0.1, 0.2], **SWING, guess={"q": swing.q[:, None], "tau": tau})
+    assert found.converged.all()
+    np.testing.assert_allclose(found.cost, np.full(3, swing.cost), rtol=1e-6)
+
+
 def test_floating_bodies_reach_a_pose():
     b = kt.ModelBuilder("box").body(
         "box", joint=kt.Free(), inertia=kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)

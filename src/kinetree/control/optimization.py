@@ -235,8 +235,8 @@ class Problem:
         guess = _as_guess(guess)
         m, T, model = len(self.columns), self.steps, self.model
         n = model.nv if self.held == "tau" else m
-        leads = [np.shape(guess[k])[1:-1] for k in ("q", "qd", "u") if guess.get(k) is not None]
-        lead = np.broadcast_shapes(*leads) if leads else ()
+        given = {k: x for k, x in guess.items() if k != "multipliers" and x is not None}
+        lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given.values()))
         held = np.zeros((T, *lead, n)) if T > 1 else np.zeros((1, *lead, n))
         costs = [k for group in (self.texts.running, self.texts.terminal, self.texts.path,
                                  self.texts.final) for k in group]  # fmt: skip

@@ -79,8 +79,8 @@ KINDS = {
     ),
     "ignored-motion": Kind(
         "warning",
-        "the model may move otherwise than the file says",
-        "say it in a way that the model has, or allow for the difference",
+        "the model may move differently from what the file says",
+        "write it in a form that the model supports, or allow for the difference",
     ),
     "ignored": Kind(
         "note",

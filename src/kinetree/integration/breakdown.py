@@ -109,7 +109,7 @@ class NamingTime:
         raise SimulationError(
             f"the simulation of {self.model.name!r} stopped in the step from t = {self.t:.6g} s: "
             f"{what}{joint}; {remedy(self.model, self.h, self.method, otherwise)}"
-        ) from error
+        ) from None  # the message has all of it; the rest is calls inside kernels
 
 
 def _sample(bad):
