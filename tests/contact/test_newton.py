@@ -6,8 +6,9 @@ import pytest
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING
-from kinetree.contact.newton.equations import assemble
-from kinetree.contact.newton.newton import first_change, list_nodes, solve
+from kinetree.contact.newton.equations import assemble, evaluate, laws
+from kinetree.contact.newton.interior import begin, follow
+from kinetree.contact.newton.newton import first_change, list_nodes, prepare, solve
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import (
     BOUNDS,
@@ -500,3 +501,76 @@ def test_numbers_that_are_not_finite_are_not_taken_for_a_solution():
     p.free[3] = np.nan
     assert run(p)[0] == 1
     assert p.error > 1
+
+
+def pile(seed, layers=4, side=5, r=0.05, mu=0.5):
+    """Balls in layers that lie in the hollows of those below, shaken, between four walls."""
+    rng = np.random.default_rng(seed)
+    at = [
+        (2 * r * (i + 0.5 * (k % 2)), 2 * r * (j + 0.5 * (k % 2)), r * (1 + np.sqrt(2) * k))
+        for k in range(layers) for i in range(side - k % 2) for j in range(side - k % 2)
+    ]  # fmt: skip
+    at = np.array(at) + rng.normal(scale=0.02 * r, size=(len(at), 3))
+    n, wide = len(at), 2 * r * (side - 1)
+    M = np.diag(np.tile([1, 1, 1, *[0.4 * r * r] * 3], n))
+    rows = []
+    for b in range(n):
+        sides = [(-1, np.array(axis)) for axis, close in (
+            ((0, 0, 1.0), at[b][2] < 1.3 * r),
+            ((1.0, 0, 0), at[b][0] < 0.3 * r), ((-1.0, 0, 0), at[b][0] > wide - 0.3 * r),
+            ((0, 1.0, 0), at[b][1] < 0.3 * r), ((0, -1.0, 0), at[b][1] > wide - 0.3 * r),
+        ) if close]  # fmt: skip
+        for a in range(b):
+            away = at[b] - at[a]
+            if np.linalg.norm(away) < 2.15 * r:
+                sides.append((a, away / np.linalg.norm(away)))
+        for a, normal in sides:
+            tangent = np.cross(normal, [0.3, 0.5, 0.8])
+            tangent /= np.linalg.norm(tangent)
+            axes = np.array([normal, tangent, np.cross(normal, tangent)])
+            J = np.zeros((3, 6 * n))
+            J[:, 6 * b : 6 * b + 6] = np.hstack([axes, np.cross(-r * normal, axes)])
+            if a >= 0:
+                J[:, 6 * a : 6 * a + 6] = -np.hstack([axes, np.cross(r * normal, axes)])
+            rows.append((CONE, J, np.zeros(3), mu, 0.0, 0.0))
+    parent = np.concatenate([[-1, *range(6 * i, 6 * i + 5)] for i in range(n)])
+    problem = filled(parent, M, rows)
+    problem.velocity[:] = rng.normal(scale=0.3 * WEIGHT, size=6 * n) / np.sqrt(np.diag(M))
+    problem.free[:] = problem.velocity
+    problem.free[2::6] -= WEIGHT
+    return problem, M, rows
+
+
+def follow_inside(problem, arcs):
+    """Steps of the interior-point method from what sweeps leave, and the relative error."""
+    work = workspace(problem)
+    while True:
+        islands = split(problem, work)
+        if analyse(problem, work) == 0 and place_pairs(problem, work) == 0:
+            break
+        enlarge(work, problem)
+    list_nodes(problem, work, islands)
+    forces = prepare(problem, work, 0)
+    responses(problem, work, 0)
+    swept(problem, work, 0, 15, 0.0)
+    evaluate(problem, work, 0)
+    size = max(laws(problem, work, 0)[1], forces)
+    begin(problem, work, 0, 0.03 * size)
+    return follow(problem, work, 0, forces, 1e-6, 120, arcs)
+
+
+def test_the_central_path_is_followed_where_it_turns_back():
+    """In a pile of 82 balls the path folds: with steps of falling sigma alone it ends there."""
+    assert follow_inside(pile(0, mu=0.8)[0], False)[1] > 1e-4
+    steps, error = follow_inside(pile(0, mu=0.8)[0], True)
+    assert error <= 1e-6
+    assert steps < 60
+
+
+@pytest.mark.parametrize(("seed", "mu"), [(0, 0.5), (2, 0.5), (4, 0.5), (0, 0.8)])
+def test_a_pile_of_balls_is_solved(seed, mu):
+    problem, M, rows = pile(seed, mu=mu)
+    free = problem.free.copy()
+    assert run(problem)[0] == 0
+    momentum, laws_missed = missed(M, free, rows, problem.velocity, problem.impulse)
+    assert max(momentum, laws_missed) < 1e-6

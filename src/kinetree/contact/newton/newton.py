@@ -16,8 +16,8 @@ where the first contact changes its state, since the next one is then another. N
 contacts can flip between states without end: small velocities then belong to large changes of
 impulses. After ``PATIENCE`` steps the interior-point method of ``interior`` takes over, and hands
 back near the solution, where ``r`` is larger. Where it fails too, it starts once more from afar,
-then, in large islands at once, ``r`` is varied, with iterations of the alternating direction
-method in velocities, with De Saxcé's correction, between: their matrix stays the same.
+in large islands twice from nearer, then ``r`` is varied, with iterations of the alternating
+direction method in velocities, with De Saxcé's correction, between: their matrix stays the same.
 
 Errors are those of ``equations``, relative to the largest ``|lam| sqrt(d)`` of the island, or to
 ``sqrt(M_ii)`` times the change of velocity by the forces of the step, or ``SLIGHT`` of the velocity
@@ -68,6 +68,9 @@ CHANGES = 20
 PAST = 1.01
 """How far it goes past that."""
 
+GUESS = 0.1
+"""Relative error up to which the first step takes contacts to act and slide as before."""
+
 NEAR = 1e-3
 """Relative error from which on sweeps come before Newton's method, and at which they end."""
 
@@ -79,6 +82,9 @@ SWEEPS = 15
 
 PATIENCE = 12
 """Steps before the interior-point method takes over, unless errors fall fast."""
+
+PATIENCE_LARGE = 4
+"""The same in large islands."""
 
 ENDING = 4
 """The same when it hands back."""
@@ -93,7 +99,7 @@ AT_FIRST = 16
 """Iterations of it, at first; half as many more every time, up to 500."""
 
 LARGE = 400
-"""Velocities of an island above which the interior-point method is not used: it stalls there."""
+"""Velocities of an island above which the interior-point method follows the arc of its path."""
 
 LONG = 30
 """The same after it has failed."""
@@ -101,11 +107,17 @@ LONG = 30
 INSIDE = 0.03
 """Relative error from which on it starts, at least."""
 
+ELSEWHERE = 0.3
+"""Part of it from which it starts in a large island the next times, that of the best so far."""
+
 HANDS = 1e-5
 """Relative error at which it hands back; a tenth of it the next time."""
 
 MOST = 25
 """Steps of it in a row."""
+
+MOST_LARGE = 120
+"""The same in large islands."""
 
 INNER = 0
 """Place where ``store`` keeps what the interior-point method found."""
@@ -480,7 +492,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
         merit, sliding = states(problem, work, island)
         acting, sliding = guess(problem, work, island)
-        if acting > 0 and problem.again == 0:
+        if acting > 0 and problem.again == 0 and error <= GUESS * size:
             steps += 1
             if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
                 move(problem, work, island, 1.0)
@@ -509,9 +521,12 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     changes = 0  # steps that were cut where a state changes
     since = 0  # steps since the interior-point method
     large = work.island_dofs_first[island + 1] - work.island_dofs_first[island] > LARGE
-    patience = problem.most_newton if large else PATIENCE
+    patience = PATIENCE_LARGE if large else PATIENCE
     level = HANDS
-    stalled = 2 if large else 0
+    stalled = 0
+    tries = 3 if large else 2
+    inside = INSIDE
+    inner = 0  # its steps that are not counted
     length = AT_FIRST
     anew = True  # whether it starts anew
     best = 1e300  # least relative error at the beginning and end of rounds
@@ -581,23 +596,32 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         if rounds >= problem.most_rounds:
             break
         work.stress = STRESS
-        if stalled < 2:
+        if stalled < tries:
             changes = 0
         if size > most:
-            stalled = max(stalled, 2)
-        if stalled < 2:
+            stalled = max(stalled, tries)
+        if stalled < tries:
             rounds += 1
             if anew and stalled == 0:
-                begin(problem, work, island, max(INSIDE * size, error))
+                begin(problem, work, island, max(inside * size, error))
+            elif anew and large:
+                restore(problem, work, island, BEST)
+                evaluate(problem, work, island)
+                inside *= ELSEWHERE
+                begin(problem, work, island, inside * size)
             elif anew:
                 prepare(problem, work, island)
                 begin(problem, work, island, size)
             else:
                 restore(problem, work, island, INNER)
-            more, inside = follow(problem, work, island, forces, level, MOST)
+            most_inside = MOST_LARGE if large else MOST
+            more, reached = follow(problem, work, island, forces, level, most_inside, large)
             store(problem, work, island, INNER)
-            steps += more
-            anew = inside > level
+            if large:
+                inner += more
+            else:
+                steps += more
+            anew = reached > level
             level = max(0.1 * level, 0.3 * problem.tolerance)
             patience = ENDING
             work.stress = PENALISED
@@ -627,10 +651,10 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         since = 0
         gradient = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
-        if stalled < 2 and size > most:
+        if stalled < tries and size > most:
             prepare(problem, work, island)
             store(problem, work, island, INNER)
-            stalled = 2
+            stalled = tries
             gradient = evaluate(problem, work, island)
             worst, size = laws(problem, work, island)
         size = max(size, forces)
@@ -644,7 +668,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         worst, size = laws(problem, work, island)
         size = max(size, forces)
         error = max(gradient, worst)
-    return finish(problem, work, island, error, min(size, most), steps, rounds)
+    return finish(problem, work, island, error, min(size, most), steps + inner, rounds)
 
 
 @procedure

@@ -175,7 +175,7 @@ class Work:
     state: "int[:]"  # groups: open, sticking, sliding
     was: "int[:]"  # groups: state when the matrix was made
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
-    inner: "float[:, 4]"  # groups: see interior
+    inner: "float[:, 8]"  # groups: see interior
     AJ: "float[:]"  # as J
     # rows
     w: "float[:]"
@@ -294,7 +294,8 @@ def workspace(problem: Problem) -> Work:
     """Workspace for a problem; ``solve`` returns -1 when it has become too small (``enlarge``)."""
     lists = {n for names in _WORK.values() for n in names}
     types = {n: np.int64 if str(k).startswith("int") else float for n, k in _FIELDS.items()}
-    shapes = {n: (1, 4) if "4" in str(k) else 1 for n, k in _FIELDS.items()}
+    wide = {n: str(k).partition(", ")[2].rstrip("]'") for n, k in _FIELDS.items()}
+    shapes = {n: (1, int(k)) if k else 1 for n, k in wide.items()}
     work = Work(**{n: np.zeros(shapes[n], types[n]) if n in lists else 0 for n in _FIELDS})
     enlarge(work, problem)
     return work
