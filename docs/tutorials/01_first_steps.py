@@ -5,8 +5,8 @@ and how a controller holds it. Every figure on this page was drawn by the code a
 """
 
 # %%
-# A model holds everything that stays the same: bodies, joints, inertias, frames, limits. It never
-# changes; edits return new models.
+# A model contains everything that stays the same: bodies, joints, inertias, frames, limits. It is
+# immutable; editing functions return new models.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,24 +19,24 @@ m = kt.samples.ur5()
 print(m.summary())
 
 # %%
-# A configuration is an array of `m.nq` numbers, a velocity one of `m.nv`. For this arm both are
-# the six joint angles and their rates. Postures that belong to a model have names.
+# A configuration is an array of `m.nq` numbers, a velocity an array of `m.nv`. For this arm they
+# are the six joint angles and their rates. A model can have named postures.
 
 q = m.posture("home").q
 print("home:", q)
 print("tool at", kt.pose(m, q, "tool")[:3, 3])
 
 # %%
-# Which torques hold it there? The equation of motion is $\tau = H(q)\,\ddot q + C(q, \dot q)$; at
-# rest only gravity is left.
+# Which torques hold the arm in this posture? The equation of motion is $\tau = H(q)\,\ddot q + C(q,
+# \dot q)$; at rest only gravity remains.
 
 tau = kt.gravity_force(m, q)
 print("torques to hold it [N m]:", tau.round(2))
 print("and with them it stays:", np.allclose(kt.forward_dynamics(m, q, 0 * q, tau), 0))
 
 # %%
-# Leading axes are batches, in every function. Turn the shoulder through a full circle, and plot
-# what the first three motors have to bear.
+# In every function, leading axes are batch axes. Turn the shoulder through a full circle, and plot
+# the torques of the first three motors.
 
 angles = np.linspace(-np.pi, np.pi, 400)
 turned = np.tile(q, (len(angles), 1))
@@ -50,15 +50,15 @@ ax.set_ylabel("torque [N m]")
 ax.legend(frameon=False)
 
 # %%
-# Let go of it. The simulation reports on itself: without friction the energy must stay, and it
-# does.
+# Let the arm fall. The simulation checks itself: without friction the energy must be conserved, and
+# it is.
 
 fall = kt.simulate(m, q, duration=0.5)
 print(fall.report)
 
 # %%
-# Now with a controller: any function of time and state that returns torques. This one gets
-# the torques of a spring and a damper from inverse dynamics.
+# Now with a controller, which is any function of time and state that returns torques. This one uses
+# inverse dynamics to make the joints move like springs with dampers.
 
 goal = q + np.array([0.8, 0.4, -0.5, 0.3, 0.6, 0.0])
 hold = kt.control.ComputedTorque(m, goal, kp=40.0)
@@ -72,8 +72,8 @@ ax.legend(frameon=False, ncols=2, fontsize="small")
 print("error at the end:", abs(motion.q[-1] - goal).max())
 
 # %%
-# How does the tool respond to each joint? The Jacobian says, and its singular values say in which
-# direction the arm is strong.
+# How does the tool move when a joint moves? The Jacobian gives the answer, and its singular values
+# show in which directions the arm is strong.
 
 J = kt.jacobian(m, goal, "tool", frame="aligned")
 print("singular values:", np.linalg.svd(J)[1].round(3))

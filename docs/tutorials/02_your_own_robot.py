@@ -1,6 +1,6 @@
 """Your own robot.
 
-From a URDF text to a model, a diagnosis, a repair, an inverse-kinematics solution and a motion;
+From the text of a URDF file to a model, a diagnosis, a repair, inverse kinematics and a motion;
 then the same robot built in Python.
 """
 
@@ -45,7 +45,8 @@ robot = kt.loads(URDF)
 print(robot.summary())
 
 # %%
-# The doctor looks at it. It names the thing, why it matters, and how to fix it.
+# The doctor examines the model. Each finding names the part, the reason why it matters, and how to
+# fix it.
 
 for finding in kt.check(robot):
     print(finding)
@@ -58,8 +59,8 @@ fixed = kt.loads(URDF.replace('upper="800"', 'upper="0.8"'))
 print("findings:", len(kt.check(fixed)))
 
 # %%
-# Move the tool along a circle: 60 targets, solved in one call. Only the position matters here:
-# a `PositionTask`.
+# Move the tool along a circle: 60 targets, solved in one call. Only the position matters here, so
+# we use a `PositionTask`.
 
 turn = np.linspace(0, 2 * np.pi, 60)
 targets = np.stack([0.6 + 0.15 * np.cos(turn), 0.15 * np.sin(turn), 0 * turn + 0.3], axis=-1)
@@ -77,8 +78,8 @@ ax.set_xlabel("x [m]")
 ax.set_ylabel("y [m]")
 
 # %%
-# The same robot in Python: a body is a joint, a place on its parent, and an inertia. Shapes know
-# their inertia.
+# The same robot in Python: a body has a joint, a place on its parent, and an inertia, which shapes
+# can compute.
 
 rod = kt.shapes.rod
 built = (

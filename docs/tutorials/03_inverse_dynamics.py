@@ -1,7 +1,7 @@
 """Inverse dynamics of an arm.
 
-From a motion to the torques of the motors: what they consist of, which motor is too small, what a
-load at the tool adds, and what the numbers look like for thousands of motions.
+From a motion to motor torques: what they consist of, which motor is too weak, what a load at the
+tool adds, and how to compute thousands of motions at once.
 """
 
 # %%
@@ -23,8 +23,9 @@ kt.viewer.picture(m, "ur5.png", size=(520, 400))
 print(m.joint_names)
 
 # %%
-# A motion first. From rest to rest in a second, along a polynomial whose velocity and acceleration
-# are zero at both ends. All three arrays have time along the first axis: leading axes are batches.
+# First we need a motion: from rest to rest in one second, along a polynomial whose velocity and
+# acceleration are zero at both ends. Time is the first axis of all three arrays; leading axes are
+# batch axes.
 
 start = m.posture("home").q
 way = np.array([1.2, -0.5, 0.8, 0.4, -0.9, 0.6])
@@ -36,9 +37,9 @@ tau = kt.inverse_dynamics(m, q, qd, qdd)
 print("torques:", tau.shape)
 
 # %%
-# What are they spent on? Gravity alone is a separate function. Without acceleration and gravity
-# the velocity terms are left, Coriolis' and centrifugal. The inertia matrix gives the rest. The sum
-# of the parts is the whole, to rounding error.
+# What causes these torques? Gravity has its own function. Without acceleration and gravity, the
+# Coriolis and centrifugal terms remain. The inertia matrix gives the rest. The parts add up to the
+# whole, to rounding error.
 
 gravity = kt.gravity_force(m, q)
 velocity = kt.inverse_dynamics(m, q, qd, 0 * qdd) - gravity
@@ -54,7 +55,7 @@ for ax, j in zip(axes, (1, 2), strict=True):
 axes[0].legend(ncols=2)
 
 # %%
-# Which motor works hardest? Limits belong to the model; `m.travel` has them by joint, the base
+# Which motor works hardest? Limits are part of the model; `m.travel` lists them by joint, the base
 # first. Power is torque times speed.
 
 most = np.array([limits.effort[0] for limits in m.travel[1:]])
@@ -73,18 +74,18 @@ loaded = kt.inverse_dynamics(heavy, q, qd, qdd)
 print("with a load:", (abs(loaded).max(axis=0) / most).round(2))
 
 # %%
-# A force at the tool, such as that of grinding, does $J^T f$ at the joints, where $J$ is the
-# Jacobian of the tool: three rows for its angular velocity, three for the velocity of its origin.
-# The motors have to make up for a push of 20 N along -x:
+# A force $f$ at the tool, from grinding for example, acts on the joints as $J^T f$, where $J$ is
+# the Jacobian of the tool: three rows for its angular velocity, three for the velocity of its
+# origin. The motors have to compensate for a push of 20 N along -x:
 
 J = kt.jacobian(m, q, "tool", frame="aligned")
 grinding = tau - J[:, 3:].swapaxes(-1, -2) @ np.array([-20.0, 0, 0])
 print("torque more, at most:", abs(grinding - tau).max(axis=0).round(2))
 
 # %%
-# Does it work? Forward dynamics takes the torques back to the accelerations; and a simulation that
-# plays them back, step by step, ends where it should. (Open loop: small errors stay small only for
-# a short time.)
+# Does it work? Forward dynamics converts the torques back to accelerations, and a simulation that
+# applies them step by step ends where it should. (This is open loop: small errors stay small only
+# for a short time.)
 
 back = kt.forward_dynamics(m, q, qd, tau)
 print("forward dynamics gives the accelerations back:", abs(back - qdd).max() < 1e-9)
@@ -92,8 +93,8 @@ motion = kt.simulate(m, start, duration=T, dt=5e-3, controller=kt.Recorded(u[:, 
 print("end of the simulation, off by [rad]:", abs(motion.q[-1] - q[-1]).max().round(4))
 
 # %%
-# Thousands of motions take one call. Which duration is just possible? The same path in 300
-# durations; velocities go with $1/T$ and accelerations with $1/T^2$.
+# Thousands of motions take one call. Which duration is just possible? Here is the same path with
+# 300 durations; velocities are proportional to $1/T$ and accelerations to $1/T^2$.
 
 durations = np.linspace(0.15, 1.5, 300)[:, None, None]
 many = kt.inverse_dynamics(m, q, qd * T / durations, qdd * (T / durations) ** 2)

@@ -1,7 +1,7 @@
 """A walking machine with a floating base.
 
-A quadruped stands on nothing but its feet. Which forces of the ground hold it, what the motors do,
-how it leans, and what happens when it leaps.
+A quadruped stands on nothing but its feet. Which ground forces hold it, what the motors do, how it
+leans, and what happens when it leaps.
 """
 
 # %%
@@ -21,8 +21,9 @@ print("position variables:", m.nq, " velocities:", m.nv)
 kt.viewer.picture(m, "quadruped.png", q, size=(520, 360))
 
 # %%
-# Because orientation is a quaternion, one does not add to `q`; one moves along a velocity, by
-# `m.integrate`, and `m.difference` is the inverse. So the quaternion keeps its length.
+# Because orientation is a quaternion, you cannot simply add to `q`: `m.integrate` moves a
+# configuration along a velocity, and `m.difference` is its inverse. The quaternion keeps its
+# length.
 
 lean = np.zeros(m.nv)
 lean[0] = 0.1  # rad about the axis of the trunk, which points forward
@@ -30,21 +31,21 @@ leaning = m.integrate(q, lean)
 print("quaternion:", leaning[3:7].round(4), " back:", m.difference(q, leaning)[:3].round(4))
 
 # %%
-# What would hold it if the trunk were held? `gravity_force` says: a force at the trunk that is its
-# weight, and joint torques. The first six numbers are what the *ground* has to supply, since there
-# is no motor there.
+# Which forces would hold the robot if its trunk were clamped? `gravity_force` returns them: a force
+# at the trunk equal to the weight, and joint torques. The first six numbers have to come from the
+# *ground*, since no motor acts there.
 
 g = kt.gravity_force(m, q)
 mass = sum(part.mass for part in m.inertia[1:])
 print(f"mass {mass:.1f} kg, force at the trunk {g[5]:.1f} N = weight {mass * 9.81:.1f} N")
 
 # %%
-# The feet push. A force $f$ at a foot does $J^T f$ at the joints, so at rest
+# A force $f$ at a foot acts on the joints as $J^T f$, so at rest
 #
 # $$ g = S^T \tau + \sum_k J_k^T f_k . $$
 #
-# The first six rows know no motor: they are six equations for the twelve components of the forces
-# of four feet. Of all solutions, least squares takes the smallest forces.
+# No motor appears in the first six rows: they are six equations for the twelve components of the
+# forces at four feet. Least squares selects the smallest forces among all solutions.
 
 feet = [f"{end}_{side}_foot" for end in ("front", "rear") for side in ("left", "right")]
 
@@ -63,8 +64,8 @@ for foot, f in zip(feet, forces, strict=True):
 print("torques of a front leg [N m]:", torques[:3].round(2))
 
 # %%
-# Lean forward: the trunk moves, the feet stay where they are. Newton's method finds the joints: the
-# twelve errors of the feet, the columns of the legs in the same Jacobian.
+# Lean forward: the trunk moves while the feet stay in place. Newton's method finds the joint angles
+# from the twelve position errors of the feet and the columns of the legs in the Jacobian.
 
 places = np.concatenate([kt.pose(m, q, foot)[:3, 3] for foot in feet])
 
@@ -87,8 +88,9 @@ ax.set(xlabel="trunk moved forward [cm]", ylabel="force on each foot [N]")
 ax.legend()
 
 # %%
-# In the air nothing can push but the legs against the trunk. Momentum is what gravity makes of it:
-# simulate a leap, with springs and dampers in the legs, and look at momentum about the mass centre.
+# In the air, the legs can only push against the trunk, and only gravity changes the momentum.
+# Simulate a leap, with springs and dampers in the legs, and plot the momentum about the mass
+# centre.
 
 qd = np.zeros(m.nv)
 qd[[1, 5]] = [1.5, 2.0]  # pitches, and rises at 2 m/s
@@ -104,6 +106,6 @@ print("momentum error of the report:", f"{leap.report.momentum_error:.0e}")
 kt.viewer.picture(leap, "leap.png", at=0.3, ghost=q, size=(400, 310))
 
 # %%
-# The same as a page that plays, turns under the mouse, and needs no server.
+# The same as a page that plays without a server; drag to rotate it.
 
 kt.viewer.save_html(leap, "leap.html")

@@ -1,13 +1,13 @@
 """A four-bar and an excavator.
 
-Mechanisms whose bodies form loops: how one builds them, closes them, counts their freedoms, drives
-them, and finds the force of a hydraulic cylinder.
+Mechanisms whose bodies form loops: how to build them, close them, count their degrees of freedom,
+drive them, and find the force of a hydraulic cylinder.
 """
 
 # %%
-# A tree of bodies cannot describe a four-bar: its last bar is pinned to the ground again. The model
-# of a mechanism with loops is a tree, and joints that close it. Here the chain of crank, coupler
-# and rocker starts at one pivot; the loop joint pins its end to the other.
+# A tree of bodies cannot describe a four-bar, because its last bar is pinned to the ground again.
+# The model of a mechanism with loops is a tree plus joints that close the loops. Here the chain of
+# crank, coupler and rocker starts at one pivot; the loop joint pins its end to the other.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,8 +46,9 @@ q = kt.loops.assemble(four_bar, [1.0, -0.5, 1.5], hold={"crank_joint": 1.0})
 print(kt.loops.mobility(four_bar, q))
 
 # %%
-# Three constraints are redundant: four parallel hinges hold the plane several times over. That does
-# no harm here; dynamics and simulation cope with it. Turn the crank once, and keep to the branch:
+# Three constraints are redundant: four parallel hinges keep the mechanism in its plane several
+# times over. This does no harm; dynamics and simulation handle it. Turn the crank once and stay on
+# the branch:
 
 turn = np.linspace(1.0, 1.0 + 2 * np.pi, 91)
 branch = kt.loops.follow(four_bar, q, {"crank_joint": turn}).q
@@ -63,25 +64,26 @@ ax.plot(*middle.T, "C1", lw=2)
 ax.set(xlabel="x [m]", ylabel="z [m]", aspect="equal")
 
 # %%
-# Velocities obey the loop, too. `project_velocity` takes any velocities to the nearest that do.
-# Then let it swing: every step ends on the loop, and energy is kept.
+# Velocities must satisfy the loop, too. `project_velocity` returns the nearest velocities that do.
+# Then let it swing: the loop is closed after every step, and energy is conserved.
 
 qd = kt.loops.project_velocity(four_bar, q, [15.0, 0, 0])
 motion = kt.simulate(four_bar, q, qd, duration=2.0, dt=2e-3)
 print(f"loop error {motion.report.loop_error:.0e} m, energy {motion.report.energy_error:.0e}")
 
 # %%
-# Now something useful. The boom of an excavator is lifted by a cylinder: barrel and piston are two
-# bodies, and the eye of the rod closes the loop. Two freedoms: the boom, and the stick.
+# Now a real machine. The boom of an excavator is lifted by a cylinder: barrel and piston are two
+# bodies, and the eye of the rod closes the loop. There are two degrees of freedom, the boom and the
+# stick.
 
 digger = kt.samples.excavator()
 print(digger.joint_names, "closed by", digger.loop_names)
 kt.viewer.picture(digger, "digger.png", size=(520, 380), direction=(0.4, -1, 0.3))
 
 # %%
-# What must the cylinder supply? A digging motion: piston and stick are given, the other joints
-# follow. `coordinate_motion` makes positions, velocities and accelerations of all joints from those
-# of the two.
+# Which force does the cylinder need? In this digging motion piston and stick are given, and the
+# other joints follow: `coordinate_motion` computes positions, velocities and accelerations of all
+# joints from those of the two.
 
 t = np.linspace(0, 2, 81)[:, None]
 ease = 10 * (t / 2) ** 3 - 15 * (t / 2) ** 4 + 6 * (t / 2) ** 5
@@ -107,6 +109,6 @@ right.set(xlabel="time [s]", ylim=(0, None))
 right.legend()
 
 # %%
-# The motion as a page that opens offline: drag to turn it.
+# The motion as a page that opens offline; drag to rotate it.
 
 kt.viewer.save_html(digger, "digging.html", q, t=t[:, 0])

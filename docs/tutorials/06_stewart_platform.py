@@ -1,12 +1,13 @@
 """A Stewart platform with inverse dynamics.
 
-Six legs carry a platform, as in a flight simulator. The length of each leg for a pose, the forces
-of the motors for a motion, and what the springs in the legs take over.
+Six legs carry a platform, as in a flight simulator. This tutorial computes the leg lengths for a
+pose, the motor forces for a motion, and the share of the springs in the legs.
 """
 
 # %%
-# Six legs of a universal joint, a sliding joint and a ball each: 25 position variables, six loops,
-# six freedoms. The sample keeps the platform on a free joint, so its pose can be read off.
+# Each leg has a universal joint, a sliding joint and a ball joint: 25 position variables, six
+# loops, six degrees of freedom in all. In this sample the platform is on a free joint, so its pose
+# can be read directly.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,8 +21,8 @@ print(kt.loops.mobility(m, home))
 kt.viewer.picture(m, "platform.png", home, size=(520, 420))
 
 # %%
-# *Inverse kinematics* of a parallel robot is easy: the pose of the platform says where the balls
-# are, and the length of each leg is the distance to its foot. The model knows both ends.
+# *Inverse kinematics* of a parallel robot is easy: the pose of the platform determines where the
+# balls are, and the length of each leg is the distance to its foot. The model contains both ends.
 
 legs = [f"leg{k}_stroke" for k in range(1, 7)]
 feet = np.array([m.bodies[m.body_index(f"leg{k}_barrel") - 1].placement.r for k in range(1, 7)])
@@ -36,7 +37,7 @@ def strokes(pose):
 
 
 # %%
-# How far can it tilt before a leg comes to its end? A hundred thousand poses at once, in plain
+# How far can it tilt before a leg reaches its limit? A hundred thousand poses at once, in plain
 # NumPy.
 
 tilt, about = np.meshgrid(np.linspace(0, 0.7, 200), np.linspace(0, 2 * np.pi, 361))
@@ -62,9 +63,9 @@ ax.set(xlabel="tilt about x [°]", ylabel="tilt about y [°]", aspect="equal")
 ax.set_title("inside the line the strokes are enough", loc="left")
 
 # %%
-# *Inverse dynamics* needs a motion of all joints. We say how the platform moves, the strokes of the
-# legs follow, and `coordinate_motion` makes the motion of all 24 velocities that keeps the loops
-# closed. It heaves and pitches:
+# *Inverse dynamics* needs a motion of all joints. We choose the motion of the platform, compute the
+# strokes of the legs, and `coordinate_motion` returns the motion of all 24 velocities with the
+# loops closed. The platform heaves and pitches:
 
 
 def moving(t):
@@ -91,9 +92,9 @@ forces = kt.loops.inverse_dynamics(m, q, qd, qdd, actuated=legs)
 print("actuation:", kt.loops.actuation(m, home, legs).kind)
 
 # %%
-# The forces are large, because each leg of this sample is a stiff spring that carries the platform
-# at rest: the motors push against it. Without springs they carry the weight, and accelerate the
-# mass.
+# The forces are large because each leg of this sample contains a stiff spring that carries the
+# platform at rest, and the motors push against it. Without springs, the motors carry the weight and
+# accelerate the mass.
 
 bare = m.replace(dynamics=dict.fromkeys(legs, kt.JointDynamics()))
 without = kt.loops.inverse_dynamics(bare, q, qd, qdd, actuated=legs)

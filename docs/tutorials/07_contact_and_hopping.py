@@ -1,12 +1,13 @@
 """Contact, and a leg that hops.
 
-A machine that touches the ground, leaves it and lands again: what can touch, when it happens, what
-it costs, and Raibert's three simple rules that make it run.
+A machine touches the ground, leaves it and lands again: which shapes can touch, when contact
+happens, how much energy it takes, and Raibert's three simple rules for running.
 """
 
 # %%
 # The machine has a heavy body on one springy leg and moves in a plane, after Marc Raibert's first
-# hopper. Five freedoms: pitch, height and distance of the body, the hip, the length of the leg.
+# hopper. It has five degrees of freedom: pitch, height and distance of the body, the hip, and the
+# length of the leg.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,9 +19,8 @@ robot = kt.samples.hopping_leg()
 kt.viewer.picture(robot, "hopper.png", size=(480, 400), direction=(0.4, -1, 0.2))
 
 # %%
-# Contact needs shapes. Of all that there are to be seen, only the ball at the foot is to touch the
-# ground here. A `Scene` is the list of what can touch what, with coefficients of friction and of
-# restitution.
+# Contact needs shapes. Of all visible shapes, only the ball at the foot should touch the ground
+# here. A `Scene` is the list of what can touch what, with coefficients of friction and restitution.
 
 rod = robot.body_index("rod")
 foot = [g for g in robot.geometry if g.body == rod and isinstance(g.shape, kt.geometry.Sphere)]
@@ -29,8 +29,9 @@ scene = kt.contact.Scene(m, friction=0.9)
 print("can touch:", scene.candidates.names)
 
 # %%
-# Drop it. `EventDriven` follows rigid contact from event to event: the foot lands (an impact, which
-# takes the energy of the foot's mass), stays while the spring is compressed, opens.
+# Drop it. `EventDriven` simulates rigid contact from event to event: the foot lands (an impact,
+# which dissipates the kinetic energy of the foot), stays on the ground while the spring is
+# compressed, and lifts off.
 
 contact = kt.contact.EventDriven(scene)
 start = np.array([0.0, 1.25, 0.0, 0.0, 0.0])
@@ -81,7 +82,7 @@ landings = np.flatnonzero((tip[:-1, 1] > 1e-3) & (tip[1:, 1] <= 1e-3))
 print(f"{len(landings)} hops, {run.q[-1, 2]:.2f} m, pitch within {abs(run.q[:, 0]).max():.2f} rad")
 
 # %%
-# The path of hip and foot. Where the foot stands still, it stands on the ground.
+# The path of hip and foot. Where the path of the foot has a corner, the foot stands on the ground.
 
 fig, ax = plt.subplots(figsize=(7.4, 2.8))
 ax.plot(run.q[:, 2], run.q[:, 1], label="hip")
@@ -92,6 +93,6 @@ ax.set(xlabel="x [m]", ylabel="z [m]", aspect="equal")
 ax.legend(ncols=2)
 
 # %%
-# And the motion itself, with all that there is to be seen, as a page that plays.
+# The motion, with all visible shapes, as a page that plays.
 
 kt.viewer.save_html(robot, "hopping.html", run.q, t=run.t)

@@ -1,12 +1,13 @@
 """Identification.
 
-A robot is on the table, and its drawings are not to be trusted. Move it, measure torques, and find
-out what can be known about its masses, how well, and what never can.
+A robot has unreliable drawings. Move it, measure the torques, and find out what they tell about its
+masses, how accurately, and what they can never tell.
 """
 
 # %%
-# Joint torques are *linear* in the inertial parameters of the bodies: ten for each, mass, mass
-# times mass centre, and six moments of inertia. The matrix in front of them is the regressor.
+# Joint torques are *linear* in the inertial parameters of the bodies, ten for each: mass, mass
+# times mass centre, and six moments of inertia. The matrix in this linear relation is the
+# regressor.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,8 +24,9 @@ print("regressor:", Y.shape, " parameters:", len(p))
 print("Y p is inverse dynamics:", np.allclose(Y @ p, kt.inverse_dynamics(m, q, qd, qdd)))
 
 # %%
-# Not all forty can be found from torques. The height of the first link does nothing; the mass of
-# the last shows only together with others. *Base parameters* are the combinations that matter.
+# Not all forty can be found from torques. The height of the first link has no effect; the mass of
+# the last one appears only in combination with others. *Base parameters* are the combinations that
+# matter.
 
 base = kt.base_parameters(m)
 print(len(base), "of", len(p), "can be known:")
@@ -32,8 +34,8 @@ for label in base.labels:
     print("  ", label)
 
 # %%
-# A good motion shows all of them. `exciting_trajectory` makes Fourier series within the limits and
-# returns the best of some.
+# A good motion excites all of them. `exciting_trajectory` generates Fourier series within the
+# limits and returns the best of several.
 
 motion = exciting_trajectory(m, period=8.0, samples=400, candidates=4, rng=rng)
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -42,8 +44,8 @@ ax.set(xlabel="time [s]", ylabel="position [rad or m]")
 ax.legend(ncols=2)
 
 # %%
-# The experiment. In life the torques come from the motors; here, from the model, with noise of two
-# per cent.
+# The experiment. On a real robot the torques are measured at the motors; here they come from the
+# model, with two per cent of noise.
 
 true = kt.inverse_dynamics(m, motion.q, motion.qd, motion.qdd)
 noise = 0.02 * np.std(true, axis=0)
@@ -52,8 +54,8 @@ found = kt.identify(m, motion.q, motion.qd, motion.qdd, measured)
 print(found.summary())
 
 # %%
-# Can the error bars be trusted? Errors, in units of their standard deviations, should look like
-# numbers drawn from a normal distribution: most within one, nearly all within two.
+# Can the error bars be trusted? Errors in units of their standard deviations should be normally
+# distributed: most within one, nearly all within two.
 
 scores = (found.values - base.values()) / found.standard_deviations
 fig, ax = plt.subplots(figsize=(6, 2.8))
@@ -63,7 +65,7 @@ ax.set(xlabel="base parameter", ylabel="error / standard deviation", ylim=(-4, 4
 print(f"within two standard deviations: {np.mean(abs(scores) < 2):.0%}")
 
 # %%
-# What cannot be known gets no number, but an error that says why.
+# A parameter that cannot be identified does not get a value, but an error that gives the reason.
 
 try:
     found[parameter_names(m)[0]]
@@ -71,9 +73,9 @@ except kt.errors.IdentifiabilityError as error:
     print(error)
 
 # %%
-# A simulation needs a whole model, with bodies that can exist. With `consistent=True`, what the
-# data do not say is taken from the model we began with, and every inertia is that of a possible
-# body. The drawings were wrong by half; the torques of the new model are right.
+# A simulation needs a complete model of physically possible bodies. With `consistent=True`,
+# whatever the data do not determine is taken from the initial model, and every inertia is that of a
+# possible body. The drawings were wrong by half; the torques of the new model are right.
 
 drawings = m.replace(
     inertia={

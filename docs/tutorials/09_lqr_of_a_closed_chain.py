@@ -1,13 +1,13 @@
 """Linearisation and LQR of a closed chain.
 
-An excavator's arm is to stand still and to come back when it is pushed. Its four joints form a loop
-and have two freedoms: the linear model must know that, and so must the controller.
+The arm of an excavator should stand still and return when it is pushed. Its four joints form a loop
+with two degrees of freedom, which the linear model and the controller must take into account.
 """
 
 # %%
-# For a tree, $\dot x = A x + B u$ has two states for each joint. In a closed chain joints depend on
-# one another, and a linear model in all joint variables would have directions that tear the loop
-# apart. `kt.linearize` takes *independent coordinates*: here the angles of boom and stick.
+# For a tree, $\dot x = A x + B u$ has two states for each joint. In a closed chain the joints
+# depend on each other, and a linear model in all joint variables would include directions that open
+# the loop. `kt.linearize` uses *independent coordinates*, here the angles of boom and stick.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,8 +20,8 @@ motors, angles = ["piston_joint", "stick_joint"], ["boom_joint", "stick_joint"]
 print(kt.loops.mobility(m, m.neutral()).mobility, "freedoms,", m.nv, "joints")
 
 # %%
-# Linearise where it can rest. `equilibrium` finds the smallest forces of the motors that hold the
-# arm: the force of the cylinder and the torque at the stick.
+# Linearise about an equilibrium. `equilibrium` finds the smallest motor forces that hold the arm:
+# the force of the cylinder and the torque at the stick.
 
 rest = np.zeros(m.nv)
 q0, tau0 = kt.control.equilibrium(m, m.neutral(), actuated=motors)
@@ -31,16 +31,17 @@ print("A", linear.A.shape, " B", linear.B.shape)
 print("eigenvalues [1/s]:", np.sort_complex(linear.eigenvalues).round(3))
 
 # %%
-# One of them is positive: with constant forces the arm falls, slowly at first. It does not matter
-# which coordinates we take; at an equilibrium the eigenvalues belong to the mechanism.
+# One eigenvalue is positive: with constant forces the arm falls, slowly at first. The choice of
+# coordinates does not matter; at an equilibrium the eigenvalues are a property of the mechanism.
 
 other = kt.linearize(m, q0, rest, tau0, independent=motors)
 same = np.allclose(np.sort_complex(other.eigenvalues), np.sort_complex(linear.eigenvalues))
 print("the same with the strokes as coordinates:", same)
 
 # %%
-# Is the linear model right? Push the arm a little and compare, over half a second, with the
-# simulation of the full closed chain. `G` takes velocities of the coordinates to all joints.
+# Is the linear model right? Push the arm a little and compare it over half a second with a
+# simulation of the full closed chain. `G` maps the velocities of the coordinates to those of all
+# joints.
 
 push = np.array([0.02, -0.04])
 nudged = kt.simulate(m, q0, linear.G @ push, duration=0.5, dt=5e-3,
@@ -56,7 +57,7 @@ print(f"differs by {abs(moved - predicted[:, :2]).max() / abs(moved).max():.1%} 
 
 # %%
 # Now the controller. LQR minimises $\int x^T Q x + u^T R u\,dt$. The states are the two angles and
-# their rates; the forces those of the motors, in newtons and newton-metres, which is why $R$ is so
+# their rates. The inputs are the motor forces in newtons and newton-metres, which is why $R$ is so
 # small.
 
 balance = kt.control.LQR(
@@ -66,8 +67,8 @@ print("poles:", np.sort_complex(balance.poles).round(2))
 kt.plot.eigenvalues(linear, linear.A - linear.B[:, 2:] @ balance.K, names=["free", "with LQR"])
 
 # %%
-# A hard push, once without and once with the controller. The simulation keeps the loop closed at
-# every step; the controller sees all joints and answers with forces of the two motors alone.
+# A hard push, first without and then with the controller. The simulation keeps the loop closed at
+# every step; the controller reads all joints and acts through the two motors alone.
 
 qd = linear.G @ [0.5, -0.8]
 held = kt.simulate(m, q0, qd, duration=1.5, dt=5e-3, controller=balance)

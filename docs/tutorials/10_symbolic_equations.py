@@ -1,12 +1,12 @@
 """Equations on paper.
 
-The equations of motion as formulas: to read, to check by hand, to print, to teach. The same
-algorithms that compute numbers run on symbols here.
+The equations of motion as formulas, to read, check by hand, print and teach. The algorithms that
+compute numbers run on symbols here.
 """
 
 # %%
-# A cart with a pole. Which numbers are to be symbols? They have names: gravity, masses, mass
-# centres, places of joints. The others stay numbers.
+# A cart with a pole. Which parameters should be symbols? They are selected by name: gravity,
+# masses, mass centres, placements of joints. The others stay numbers.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ eq = kt.equations_of_motion(cart_pole)
 print(eq.latex())
 
 # %%
-# They are SymPy matrices. $H$ is the inertia matrix, $C$ the velocity terms, $g$ gravity. As a
-# picture, for those who do not read LaTeX:
+# The results are SymPy matrices: $H$ is the inertia matrix, $C$ the velocity terms, $g$ gravity. As
+# a picture, for those who do not read LaTeX:
 
 x, theta = eq.q
 shown = {"H": eq.H, "C": eq.C, "g": eq.g}
@@ -47,8 +47,9 @@ for k, (name, matrix) in enumerate(shown.items()):
         fig.text(0.05, 0.85 - 0.3 * k - 0.13 * i, f"${name}_{i + 1}:\\quad {row}$", fontsize=10)
 
 # %%
-# Check it by hand. At rest, hanging, a force on the cart accelerates both: the inertia of the first
-# joint is $m_1 + m_2$. And energy is kept because $\dot H - 2C$ is skew-symmetric.
+# Check it by hand. When the pole hangs at rest, a force on the cart accelerates both masses: the
+# inertia of the first joint is $m_1 + m_2$. Energy is conserved because $\dot H - 2C$ is
+# skew-symmetric.
 
 assert sp.simplify(eq.H[0, 0] - (m1 + m2)) == 0
 rate = sum((sp.diff(eq.H, q) * qd for q, qd in zip(eq.q, eq.qd, strict=True)), sp.zeros(2))
@@ -56,8 +57,8 @@ skew = sp.simplify(rate - 2 * eq.coriolis_matrix)
 print("skew-symmetric:", sp.simplify(skew + skew.T) == sp.zeros(2))
 
 # %%
-# From formulas to a transfer function: linearise about upright, $\theta = \pi$, where sine and
-# cosine are known, and see where the pole of the pole comes from.
+# From formulas to a transfer function: linearise about the upright position, $\theta = \pi$, where
+# sine and cosine are known, and find the unstable pole of the pendulum.
 
 (_, thetad), (xdd, thetadd) = eq.qd, eq.qdd
 F = sp.Symbol("F")
@@ -66,7 +67,7 @@ derivative = sp.diff(motion[thetadd], theta).subs({theta: sp.pi, thetad: 0, F: 0
 print("theta'' = a theta with a =", sp.factor(sp.simplify(derivative)))
 
 # %%
-# Is it the same as the numbers? Put values in and compare with the compiled function.
+# Are the numbers the same? Insert values and compare with the compiled function.
 
 values = {m1: 1.0, m2: 0.1, L: 0.5, g: 9.81}
 numbers = cart_pole.map_numbers(lambda v: float(sp.sympify(v).subs(values)))
@@ -76,13 +77,13 @@ by_formula = eq.evaluate(q, qd, qdd, **{str(k): v for k, v in values.items()})
 print("agree:", np.allclose(by_formula, kt.inverse_dynamics(numbers, q, qd, qdd)))
 
 # %%
-# A function without any package, to be copied into a controller's firmware:
+# A function that needs no package, to be copied into the firmware of a controller:
 
 print(eq.python("torques"))
 
 # %%
-# And a picture that formulas are good for: the phase portrait of the pole with the cart held. Its
-# energy is a formula in two variables, and its level lines are the motions.
+# Formulas are also good for pictures: the phase portrait of the pole with the cart held. Its energy
+# is a formula in two variables, and the motions follow its level lines.
 
 energy = eq.H[1, 1] * thetad**2 / 2 - m2 * g * L * sp.cos(theta)
 level = sp.lambdify((theta, thetad), energy.subs(values))

@@ -1,13 +1,13 @@
 """Writing your own kernel.
 
-A function of yours, written for one sample in plain NumPy, becomes compiled code: called like
-NumPy, batched, differentiated, and with the model's parameters as inputs.
+Write a function for one sample in plain NumPy, and it becomes compiled code that is called like
+NumPy, works on batches, can be differentiated, and takes parameters of the model as inputs.
 """
 
 # %%
-# Say we want to know how hard an arm is to push at its tool in a given direction: the *effective
-# mass*, $1 / (n^T J H^{-1} J^T n)$. Every part is there already. Put together under `@kt.kernel`,
-# they are traced once, simplified together, and compiled.
+# Suppose we want to know how hard it is to push an arm at its tool in a given direction: the
+# *effective mass*, $1 / (n^T J H^{-1} J^T n)$. All parts exist already. Combined under
+# `@kt.kernel`, they are traced once, simplified together and compiled.
 
 import time
 
@@ -31,8 +31,8 @@ q = np.array([0.3, 0.8, 0.05, 0.0])
 print(f"along x: {effective_mass(m, q, [1.0, 0, 0]):.3f} kg")
 
 # %%
-# The body is written for one sample; leading axes of the arguments make batches, and broadcast. A
-# full circle of directions in six postures:
+# The function is written for one sample; leading axes of the arguments are batch axes and
+# broadcast. A full circle of directions in six postures:
 
 angle = np.linspace(0, 2 * np.pi, 181)
 directions = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1)
@@ -49,8 +49,8 @@ ax.set_title("effective mass [kg]")
 ax.legend(title="elbow", loc="center left", bbox_to_anchor=(1.1, 0.5))
 
 # %%
-# How fast is it? The text itself can be run, too, `effective_mass.reference`, sample by sample: for
-# debugging, and to compare with.
+# How fast is it? `effective_mass.reference` runs the Python code itself, sample by sample, for
+# debugging and comparison.
 
 many = m.random_configuration(np.random.default_rng(0), 20_000)
 effective_mass(m, many, [1.0, 0, 0])
@@ -64,7 +64,7 @@ print("the same numbers:", np.allclose(compiled[:3], reference))
 print("more than 100 times faster than the text:", slower > 100)
 
 # %%
-# Derivatives come by the same way. With respect to `q`, to the direction, or twice:
+# Derivatives are compiled in the same way: with respect to `q`, to the direction, or twice:
 
 derivative = kt.differentiate(effective_mass, wrt="q")
 print("derivatives:", derivative(m, q, [1.0, 0, 0]).round(3))
@@ -73,8 +73,8 @@ shifted = effective_mass(m, q + h * np.eye(4)[1], [1.0, 0, 0])
 print("by differences:", ((shifted - effective_mass(m, q, [1.0, 0, 0])) / h).round(3))
 
 # %%
-# Parameters of the model are compiled in. `kt.compile` keeps some of them as inputs: what does a
-# load at the tool do? One body, 200 masses.
+# Parameters of the model are compiled in as constants. `kt.compile` keeps some of them as inputs:
+# what is the effect of a load at the tool? One body, 200 masses.
 
 loaded = kt.compile(effective_mass, m, parameters=f"mass:{m.body_names[-1]}")
 loads = np.linspace(0.1, 10, 200)
@@ -82,9 +82,9 @@ found = loaded(q, np.array([1.0, 0, 0]), loads)
 print("from", found[0].round(2), "to", found[-1].round(2), "kg")
 
 # %%
-# What depends on values needs care: all samples share one code, so there is no `if` on a number.
-# `kt.select` computes both sides and takes one; `kt.repeat` is a loop that stays a loop. A pendulum
-# that is damped only while it is slow, simulated inside a kernel:
+# Code that depends on values needs care: all samples share one program, so there is no `if` on a
+# number. `kt.select` computes both sides and selects one; `kt.repeat` stays a loop in the compiled
+# code. Here a pendulum that is damped only while it is slow is simulated inside a kernel:
 
 pendulum = kt.samples.pendulum()
 
@@ -110,7 +110,7 @@ ax.set(xlabel="angle at the start [rad]", ylabel="angle [rad]")
 ax.legend()
 
 # %%
-# What a kernel cannot do it rejects. The error has the line of your file, and what to write
+# A kernel rejects what it cannot compile. The error gives the line in your file and what to write
 # instead:
 
 

@@ -1,7 +1,7 @@
 r"""Sampling control, on a GPU if there is one.
 
-Model predictive path integral control (MPPI) from first principles: try five hundred plans, weigh
-them by what they cost, take their average, and do so forty times a second.
+Model predictive path integral control (MPPI) from first principles: try five hundred plans, weight
+them by their cost, take the average, and do so forty times a second.
 """
 
 # %%
@@ -22,8 +22,9 @@ m = kt.samples.cart_pole()
 HORIZON, STEP, PLANS = 40, 0.025, 512  # plans of one second
 
 # %%
-# What the motion of a plan costs, for all plans at once: `q` and `qd` are of shape
-# (time, plans, 2). A pole that is not up, a cart far out, speed; and more of it at the end.
+# The cost of a plan's motion, for all plans at once: `q` and `qd` have the shape (time, plans, 2).
+# A pole that is not upright, a cart far from the middle and speed cost something, and cost more at
+# the end.
 
 
 def cost(q, qd):
@@ -56,8 +57,8 @@ def improved(plan, q, qd):
 
 
 # %%
-# Then the loop: improve the plan, apply its first force for a fortieth of a second, and look again.
-# What is left of the plan is where the next search begins.
+# Then the control loop: improve the plan, apply its first force for a fortieth of a second, and
+# repeat. The rest of the plan is the starting point of the next search.
 
 q, qd = np.zeros(2), np.zeros(2)
 plan, states, forces = xp.zeros(HORIZON), [q], []
@@ -73,7 +74,7 @@ up = np.degrees(np.abs(np.angle(-np.exp(1j * states[:, 1]))))
 print(f"off from upright at the end: {up[-20:].max():.1f}°")
 
 # %%
-# What it did: a swing to one side, a swing to the other, up, and hold.
+# The result: a swing to one side, a swing to the other, up, and hold.
 
 t = STEP * np.arange(len(states))
 fig, (above, below) = plt.subplots(2, 1, figsize=(6, 4.2), sharex=True)

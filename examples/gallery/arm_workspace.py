@@ -1,7 +1,7 @@
 """The reach of an arm, from a hundred thousand poses.
 
-Where can a Panda put its hand? Draw joint angles at random within the limits, ask for all poses in
-one call, and count. The dark band is where many postures lead to the same place.
+Where can a Panda put its hand? Draw random joint angles within the limits, compute all poses in one
+call, and count them. Dark regions can be reached in many postures.
 """
 
 import time

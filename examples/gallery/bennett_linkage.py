@@ -1,7 +1,8 @@
 """The linkage that should not move.
 
-Four hinges in a ring: counting says two freedoms too few. Bennett found in 1903 that it moves all
-the same, if the twists and lengths of its bars are just right. Rank, not counting, decides here.
+By the usual count, a ring of four hinges has too few degrees of freedom to move. Bennett found in
+1903 that it moves all the same if the twists and lengths of its links are just right. Mobility is
+decided by rank, not by counting.
 """
 
 import matplotlib.pyplot as plt

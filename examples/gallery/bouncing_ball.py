@@ -1,7 +1,7 @@
 """A ball that bounces infinitely often, in finite time.
 
-Each bounce has its instant, found to a hundred-billionth of a second; they come faster and faster
-and pile up at a moment that a formula knows. After it the ball rests.
+The time of each bounce is found to a hundred-billionth of a second. The bounces come faster and
+faster and accumulate at an instant for which there is a formula. After that the ball is at rest.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Drawing a figure of eight, with and without a model.
 
-Two controllers with the same gains lead the tip of a two-link arm along a curve. One knows springs
-and dampers only; the other asks inverse dynamics what the arm needs.
+Two controllers with the same gains move the tip of a two-link arm along a curve. One is a plain
+spring and damper at each joint; the other adds the torques that inverse dynamics computes.
 """
 
 import matplotlib.pyplot as plt

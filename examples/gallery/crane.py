@@ -1,8 +1,8 @@
 """Moving a crane without swinging the load.
 
 A crane carries a load on a rope whose length is known only roughly. Which duration of the move
-leaves it hanging still, for all lengths? Eight thousand moves, each with its own rope and
-duration, in one rollout.
+leaves the load hanging still, whatever the length? One rollout simulates eight thousand moves, each
+with its own rope length and duration.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Chaos of a double pendulum.
 
-Two hundred double pendulums that start within a millionth of a radian of each other, simulated at
-once. After some seconds nothing is left of their likeness.
+Two hundred double pendulums start within a millionth of a radian of each other and are simulated
+together. After a few seconds they have nothing in common.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,8 @@
 """Why a long arm sways slowly.
 
-Oil in a cylinder is a spring. An excavator with its cylinder shut off sways on it: the linear model
-of the closed chain says how fast, in every posture, and how a damper helps.
+The oil in a hydraulic cylinder is a spring. With its valves closed, an excavator sways on it. The
+linear model of the closed chain gives the frequency in every posture, and shows how much a damper
+helps.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """How a cat lands on its feet.
 
-A body without any angular momentum turns by half a turn, by bending. Two halves, joined by a spine
-that bends but cannot twist: the bend goes round once, and the cat is the other way up. The motion
-of the spine is prescribed, that of the whole follows (hybrid dynamics).
+A body without angular momentum can turn over by bending. The model has two halves, joined by a
+spine that bends but cannot twist: when the bend has gone round once, the cat is the other way up.
+The motion of the spine is prescribed; hybrid dynamics gives the motion of the whole body.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """As fast as the motors allow.
 
-A robot is to follow a given path as fast as possible. How short can the motion be before a motor
-needs more torque or more speed than it has? Inverse dynamics of two hundred durations, in one call.
+A robot follows a given path as fast as possible. How short can the motion be before a motor exceeds
+its torque or speed limit? One call computes the inverse dynamics for two hundred durations.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
-"""Why a gyroscope does not fall.
+r"""Why a gyroscope does not fall.
 
-A weight pulls at one side of a gimbal, and the gimbal does not tip: it turns sideways, slower the
-faster the disc spins. The law $\\Omega = m g l / (I \\omega)$ is that of a disc that spins fast;
-the simulation knows no such limit.
+A weight pulls at one side of a gimbal, but the gimbal does not tip: it turns sideways, more slowly
+the faster the disc spins. The formula $\Omega = m g l / (I \omega)$ holds for a disc that spins
+fast; the simulation needs no such approximation.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Branches make zeros.
 
-The inertia matrix of a humanoid: legs and arms do not feel each other but through the trunk. The
-zeros are known from the tree, and the factors keep them.
+In the inertia matrix of a humanoid, legs and arms are coupled only through the trunk. The positions
+of the zeros follow from the tree, and the factors of the matrix have the same zeros.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """Twenty minutes of a pendulum.
 
-What happens to the energy in a long simulation? The method that is best at first loses it, little
-by little; others let it tremble from the start, and never drift. The same pendulum, the same long
-steps, four ways.
+What happens to the energy in a long simulation? The method that is most accurate at first loses
+energy little by little; others oscillate from the start but never drift. Here are four methods on
+the same pendulum with the same long steps.
 """
 
 import warnings

@@ -1,7 +1,8 @@
 """The leg of a Strandbeest.
 
-Theo Jansen's animals walk on the beach, driven by the wind. Eleven bars of "holy" lengths turn a
-crank into a step with a flat sole. Seven joints, three loops, one freedom.
+Theo Jansen's animals walk along the beach, driven by the wind. Eleven bars, whose lengths he calls
+holy numbers, turn the rotation of a crank into a step with a flat sole. The leg has seven joints,
+three loops and one degree of freedom.
 """
 
 import matplotlib.pyplot as plt

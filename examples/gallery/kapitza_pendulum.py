@@ -1,8 +1,8 @@
 """A pendulum that stands on its head.
 
-Shake the pivot of a pendulum up and down, fast enough, and upside down becomes a place of rest
-(Kapitza 1951). The motion of the pivot is prescribed, the pendulum follows, and the drive's force
-comes out.
+Shake the pivot of a pendulum up and down fast enough, and the upside-down position becomes stable
+(Kapitza 1951). The motion of the pivot is prescribed; the simulation gives the motion of the
+pendulum and the force of the drive.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """An arm learns to throw, by gradients.
 
-Sixty torques for each of two joints, and a ball that flies on when the arm lets go. The gradient of
-the miss by all 120 numbers comes from one pass backwards through the simulation; gradient descent
-does the rest.
+An arm with two joints throws a ball, with sixty torques for each joint. One backward pass through
+the simulation gives the gradient of the miss with respect to all 120 torques; gradient descent does
+the rest.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """How far a balanced pole may fall.
 
-A linear controller balances a pole on a cart. It was made for small angles; its motor is limited.
-From which states does it still save the pole? Try four thousand of them, all at once.
+A linear controller balances a pole on a cart. It is designed for small angles, and its motor is
+limited. From which states does it still save the pole? We try four thousand of them at once.
 """
 
 import matplotlib.pyplot as plt

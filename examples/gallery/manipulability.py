@@ -1,7 +1,8 @@
 """Where an arm is strong, and where it is fast.
 
-Ellipses at the tool: how fast it can move in each direction when the joints move at one radian per
-second in all. Close to the end of the reach they become flat; there the arm is strong, and blind.
+The ellipses at the tool show how fast it can move in each direction for a joint velocity of norm
+one. Near full reach they become flat: there the arm can carry large forces in one direction but
+hardly move along it.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """A billiard ball round the corner.
 
-Struck from above, a ball slides with a spin that points another way than it goes. While it slides,
-friction keeps its direction, so that the path is a parabola; then the ball rolls, straight on.
+A ball that is struck from above slides while spinning in another direction. While it slides, the
+direction of friction stays the same, so the path is a parabola; then the ball rolls straight on.
 Coriolis wrote a book about it in 1835.
 """
 

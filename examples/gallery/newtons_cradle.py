@@ -1,8 +1,8 @@
 """Newton's cradle.
 
-One ball comes in, one goes out. Rigid balls that touch would leave open who hands on how much; in
-the toy they are a little apart, a tenth of a millimetre here, so that every collision has an
-its own instant.
+One ball comes in, one ball goes out. If rigid balls touched, the outcome would be undetermined. In
+the toy they are slightly apart, a tenth of a millimetre here, so the collisions happen one after
+the other.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """What is in the gripper?
 
-An arm moves something it does not know. Joint torques are linear in mass, mass centre and inertia,
-so that ten numbers about it follow from noisy torques by least squares; the longer it moves, the
-better.
+An arm moves an unknown object. Joint torques are linear in its mass, mass centre and inertia, so
+these ten numbers follow from noisy torques by least squares; the longer the arm moves, the smaller
+the errors.
 """
 
 import matplotlib.pyplot as plt

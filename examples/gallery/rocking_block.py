@@ -1,8 +1,8 @@
 """A block that rocks itself to rest.
 
-A tall block is tilted and let go. It turns about one edge, lands, turns about the other; every
-landing takes energy, by a law that Housner wrote down in 1963 to explain which gravestones fall in
-an earthquake. Here the law is not put in: it follows from impact at two edges.
+A tall block is tilted and released. It rotates about one edge, lands, and rotates about the other.
+Every landing takes energy, by a law that Housner derived in 1963 to explain which gravestones fall
+in an earthquake. Here the law is not an input: it follows from the impact at two edges.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """A coin that rolls, and the loops that it draws.
 
-No joint rolls: the rim touches the table, which is a constraint of positions, and the point that
-touches stands still, one of velocities alone. Both are functions of a few lines. The coin wobbles
-between two angles and never slips, and its energy stays what it is.
+Rolling is not a joint but two constraints: the rim touches the table, a constraint on positions,
+and the point of contact does not move, a constraint on velocities alone. Each is a function of a
+few lines. The coin wobbles between two angles without slipping, and its energy is conserved.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Why a door creaks and a violin sings.
 
-A spring drags a block over a rough table. It sticks, breaks away, slides, sticks again: every
-change is a separate instant, found exactly, and none is smeared over a few steps.
+A spring drags a block over a rough table. The block sticks, breaks away, slides and sticks again.
+The time of every transition is found exactly; none is smeared over several steps.
 """
 
 import matplotlib.pyplot as plt

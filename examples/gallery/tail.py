@@ -1,7 +1,7 @@
 """A tail that follows.
 
-An animator moves the hip; the tail must move by itself. Prescribed joints and joints that obey
-springs, dampers and gravity go into one simulation, and what comes out is called secondary motion.
+An animator moves the hip, and the tail follows by itself. Prescribed joints and joints that obey
+springs, dampers and gravity are simulated together; animators call the result secondary motion.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,8 @@
 """The tennis racket that flips over.
 
-A body that spins about its middle axis turns over, again and again, and nothing pushes it: the
-effect that Dzhanibekov saw on a wing nut in orbit. Momentum stays the same to the last digit.
+A body that spins about its intermediate axis turns over again and again, without any external
+torque: Dzhanibekov saw it happen to a wing nut in orbit. Angular momentum is conserved to the last
+digit.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Dominoes and a stack of boxes.
 
 Twenty slabs fall one after the other, and a ball runs into a pyramid of boxes. Everything is rigid:
-slabs that lie on each other do not sink in, and boxes that rest do not creep.
+slabs that lie on each other do not penetrate, and boxes at rest do not creep.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A humanoid falls.
 
-All shapes of the robot touch the ground and each other; its joints have a little damping and rigid
-stops. It falls, slides, and comes to rest.
+All shapes of the robot can touch the ground and each other; its joints have light damping and rigid
+stops. It falls, slides and comes to rest.
 """
 
 import kinetree as kt
