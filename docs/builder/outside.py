@@ -25,6 +25,9 @@ MARKDOWN = {
 }
 """Markdown outside docs/ and where it stands on the site."""
 
+SHOWN = {"docs/tutorials": "tutorials", "examples/gallery": "gallery"}
+"""Folders of scripts that have pages, and where these are."""
+
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _FENCE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.M | re.S)
 
@@ -60,12 +63,21 @@ def _on_site(path, sources):
     """Path on the site of a file of the repository, or ``None`` if there is no such file."""
     if path in MARKDOWN:
         return MARKDOWN[path]
+    if path in SHOWN:
+        return f"{SHOWN[path]}/index.md"
+    folder, _, name = path.rpartition("/")
+    if name.endswith(".py") and (folder in SHOWN or (folder == "examples" and _has_cells(path))):
+        return f"{SHOWN.get(folder, 'tutorials')}/{name.removesuffix('.py')}.md"
     if path.startswith("docs/") and not path.endswith((".py", ".toml", ".txt")):
         return path.removeprefix("docs/")
     if not (ROOT / path).exists():
         return None
     sources.add(path)
     return source_page(path)
+
+
+def _has_cells(path):
+    return (ROOT / path).exists() and "\n# %%" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def source_page(path: str) -> str:

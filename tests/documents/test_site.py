@@ -51,6 +51,11 @@ def test_the_textbook_page_lists_every_text():
     assert [p.stem for p in texts if f"| `{p.stem}` |" not in page] == []
 
 
+def test_every_example_is_listed():
+    page = (DOCS / "examples.md").read_text(encoding="utf-8")
+    assert [p.name for p in (ROOT / "examples").glob("*.py") if f"/{p.name})" not in page] == []
+
+
 def test_a_page_of_theory_is_completed(monkeypatch):
     cover = {
         "test": "tests/a.py::test_it_is_so",
@@ -129,6 +134,12 @@ def test_links_out_of_the_docs_are_redirected():
         "`[d](../e.py)` [f](no.md)"
     )
     assert sources == {"tests/conftest.py"}
+    text = "[a](../examples/gallery) [b](../examples/gallery/tail.py) [c](../examples/15_walk.py) "
+    page = outside.redirect(text + "[d](../examples/01_pendulum.py)", "docs/b.md", "b.md", set())
+    assert page == (
+        "[a](gallery/index.md) [b](gallery/tail.md) [c](tutorials/15_walk.md) "
+        "[d](source/examples/01_pendulum.py.html)"
+    )
     assert '<span class="linenos">' in outside.show_source("tests/conftest.py")
     assert "<li>demo.py</li>" in outside.show_source("examples")
 
