@@ -248,22 +248,66 @@ def test_several_guesses_of_forces_from_one_start(cart, swing, rng):
     np.testing.assert_allclose(found.cost, np.full(3, swing.cost), rtol=1e-6)
 
 
-def test_floating_bodies_reach_a_pose():
-    b = kt.ModelBuilder("box").body(
-        "box", joint=kt.Free(), inertia=kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)
-    )
-    m = b.build()
-    start = m.neutral()
-    goal = m.integrate(start, np.array([0.15, -0.3, 0.24, 0.1, 0.06, 0.03]))
-    cost = QuadraticCost(effort=1.0, velocity=1.0)
-    found = optimize(m, start, steps=20, dt=0.05, goal=goal, running=cost, second_order=True)
-    assert found.converged
-    assert found.gap < 1e-6
-    np.testing.assert_allclose(m.difference(goal, found.q[-1]), np.zeros(6), atol=1e-6)
+@pytest.mark.parametrize(
+    "joint", [kt.Free(), kt.Free(translation="child"), kt.Spherical(), kt.Planar()], ids=repr
+)
+def test_bodies_that_turn_reach_far_poses_in_few_iterations(joint, rng):
+    shape = kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)
+    m = kt.ModelBuilder("box").body("box", joint=joint, inertia=shape).build()
+    start, cost = m.neutral(), QuadraticCost(effort=1.0, velocity=1.0)
+    way = rng.uniform(-1.0, 1.0, (6, m.nv))
+    goals = m.integrate(np.tile(start, (6, 1)), way)
+    found = optimize(m, start, steps=20, dt=0.05, goal=goals, running=cost)
+    assert found.converged.all()
+    assert found.iterations.max() <= 30  # with a wrong second derivative it takes hundreds
+    np.testing.assert_allclose(m.difference(goals, found.q[-1]), np.zeros((6, m.nv)), atol=1e-6)
     again = kt.rollout(
         m, start, None, found.tau, steps=20, dt=0.05, integrator="semi_implicit_euler"
     )
     np.testing.assert_allclose(again.q, found.q, atol=1e-10)
+
+
+@pytest.mark.parametrize("joint", [kt.Free(), kt.Planar()], ids=repr)
+def test_gradients_vanish_for_bodies_that_turn(joint):
+    shape = kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)
+    m = kt.ModelBuilder("box").body("box", joint=joint, inertia=shape).build()
+    goal = m.integrate(m.neutral(), np.linspace(1.0, -0.5, m.nv))
+
+    @kt.kernel
+    def running(m, q, qd, tau):
+        return 0.5 * (tau @ tau + qd @ qd)
+
+    @kt.kernel
+    def terminal(m, q, qd, goal):
+        e = m.difference(goal, q)
+        return 50.0 * (e @ e + qd @ qd)
+
+    given = {"steps": 15, "dt": 0.05, "running": running, "terminal": terminal,
+             "arguments": {"goal": goal}}  # fmt: skip
+    found = optimize(m, m.neutral(), **given)
+    assert found.converged
+    g = kt.rollout_gradient(
+        m, m.neutral(), None, found.tau, integrator="semi_implicit_euler", limits=None, **given
+    )
+    np.testing.assert_allclose(g.value, found.cost, rtol=1e-10)
+    assert np.abs(g.tau).max() < 1e-4 * np.abs(found.tau).max()
+
+
+def test_many_double_pendulums_swing_up_from_rest(rng):
+    m = kt.samples.double_pendulum()
+    starts = rng.uniform(-0.3, 0.3, (40, 2))
+    starts[0] = 0.0
+    found = optimize(
+        m, starts, steps=60, dt=0.04, goal=[np.pi, 0.0], effort_limits=(-8.0, 8.0),
+        running=QuadraticCost(effort=0.01, velocity=0.01),
+    )  # fmt: skip
+    assert found.converged[0]
+    assert found.converged.sum() >= 39
+    tips = kt.pose(m, found.q[-1, found.converged], m.body_names[-1])[:, :3, 3]
+    np.testing.assert_allclose(tips, np.tile(tips[0], (len(tips), 1)), atol=1e-5)
+    assert np.abs(found.tau).max() <= 8.0
+    hold = kt.inverse_dynamics(m, np.array([np.pi / 2, 0.0]), np.zeros(2), np.zeros(2))
+    assert np.abs(hold).max() > 8.0  # it has to swing
 
 
 def test_constraints_of_ones_own(cart):
@@ -333,6 +377,8 @@ def test_controls_of_actuators(cart):
     assert found.controls.shape == (60, 1)
     assert np.abs(found.controls).max() <= 20.0
     np.testing.assert_allclose(found.motion().q, found.q, atol=1e-9)
+    with pytest.raises(ModelError, match="controllers return joint forces"):
+        found.controller()
 
 
 def test_predictive_control_rejects_disturbances(cart):
@@ -355,6 +401,64 @@ def test_predictive_control_rejects_disturbances(cart):
     assert np.abs(motion.qd[-1]).max() < 0.05
     assert np.abs(motion.tau).max() <= 20.0
     assert balance.plan.iterations <= 10
+
+
+def test_predictive_control_swings_up_and_holds(cart):
+    control = kt.control.MPC(
+        cart, steps=50, dt=0.04, actuated=["rail"], replan=2, position_limits=None,
+        running=QuadraticCost(q=UP, position=[1.0, 1.0], velocity=0.01, effort=0.01),
+        terminal=QuadraticCost(q=UP, position=[10.0, 50.0], velocity=5.0),
+    )  # fmt: skip
+    motion = kt.simulate(cart, [0.0, 0.0], duration=6.0, dt=0.005, controller=control, limits=None)
+    assert np.abs(motion.q[motion.t > 4.5] - UP).max() < 0.02
+    assert np.abs(motion.tau).max() <= 20.0
+
+
+@pytest.fixture(scope="module")
+def hopper():
+    b = kt.ModelBuilder("hopper").body(
+        "trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.box(0.2, 0.1, 0.1, mass=3.0)
+    )
+    b.body("leg", on="trunk", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.05, mass=0.5))
+    foot = kt.geometry.Geometry(2, kt.geometry.Sphere(0.05), name="foot")
+    return kt.contact.with_ground(b.build().replace(geometry=(foot,)))
+
+
+@pytest.mark.parametrize("kind", ["relaxed", "soft"])
+def test_a_hopper_jumps_and_lands(hopper, kind):
+    m, scene, rest = hopper, kt.contact.Scene(hopper), np.array([0.45, -0.4])
+
+    @kt.kernel
+    def flight(m, t, q, qd, height: ()):
+        return np.array([kt.select((t > 0.35) & (t < 0.45), 10.0, 0.0) * (q[0] + q[1] - height)])
+
+    start, contact, dt = rest, kt.contact.TimeStepping(scene, relaxation=0.1), 0.02
+    if kind == "soft":
+        smooth = kt.contact.Regularized(0.05)
+        contact = kt.contact.SoftContact(scene, stiffness=2e4, damping=0.5, tangential=smooth)
+        start, dt = rest - [(3.5 * 9.81 / 2e4) ** (2 / 3), 0.0], 0.01
+    found = optimize(
+        m, start, steps=round(0.8 / dt), dt=dt, actuated=m.joint_names[1:], contact=contact,
+        running=[QuadraticCost(effort=1e-5, velocity=1e-3, q=rest, position=[0, 1.0]), flight],
+        terminal=QuadraticCost(q=rest, position=100.0, velocity=1.0), tolerance=1e-4,
+        arguments={"height": 0.2}, effort_limits=(-150.0, 150.0),
+    )  # fmt: skip
+    assert found.converged
+    foot = found.q.sum(axis=1) - 0.05
+    assert foot.max() > 0.14
+    assert np.abs(foot[[0, -1]]).max() < 0.02
+    assert np.abs(found.tau).max() <= 150.0
+    high = (found.t > 0.35) & (found.t < 0.45)  # nothing touches: gravity alone acts on the whole
+    speed = found.qd[high] @ [1.0, 0.5 / 3.5]
+    near = 0.6 if kind == "relaxed" else 1e-9
+    np.testing.assert_allclose(np.diff(speed) / dt, -9.81, atol=near)
+    if kind == "relaxed":  # rigid contact with the feedback of the plan
+        real = kt.simulate(
+            m, start, duration=1.2, dt=1e-3, controller=found.controller(),
+            contact=kt.contact.TimeStepping(scene),
+        )  # fmt: skip
+        assert real.q.sum(axis=1).max() - 0.05 > 0.14
+        assert np.abs(real.q[-1] - rest).max() < 0.01
 
 
 def test_relaxed_contact_is_pushed_against():

@@ -10,7 +10,10 @@ from kinetree.errors import ShapeError
 
 PROXIMAL = 1e-7  # inverse penalty of final constraints between updates of their multipliers
 NEAR = 10.0  # the barrier falls once errors are below this multiple of it
+PARTS = 1.0, 0.5, 0.1  # of second derivatives of steps, until matrices are positive
 TRIALS = 12  # halvings of a step before its matrices are damped instead
+SHORT, FAR = 0.3, 0.5  # parts of a step from which on matrices are damped more, and less
+MOST = 1e-3  # damping because of short steps
 DAMPING = 1e-6, 1e8  # the first damping of matrices, and that at which a sample is given up
 TOGETHER = 128  # samples that are computed together, so that their arrays stay in the cache
 
@@ -164,7 +167,7 @@ class Iterations:
         p, v, mask = self.p, _part(self.values, a), self.mask
         q, qd, u, s, z, y = (x[a] for x in (self.q, self.qd, self.u, self.s, self.z, self.y))
         memories = None if self.memory is None else (self.memory[a], v.memory)
-        F, g, H, by_path, by_final = self.f.derivatives(a, q, qd, u[:, :-1], memories)
+        F, g, H, by_path, by_final = self.f.derivatives(a, q, qd, u[:, :-1], v.q, memories)
         c, nb = self._inequalities(q, qd, u, v), len(p.index)
 
         def through(weights):
@@ -237,9 +240,16 @@ class Iterations:
         rest, failed = every, np.zeros(len(a), bool)
         if p.second_order:
             path = np.ascontiguousarray(z[:, :-1, nb:])
-            exact = self.f.curvature(a, q, qd, u[:, :-1], v, costates, path, y)
-            dz, K, failed = solved(exact, every)
-            H, rest = np.where(failed[:, None, None, None], H, exact), np.flatnonzero(failed)
+            kept = np.empty_like(H)
+            exact = self.f.curvature(a, q, qd, u[:, :-1], v, F, costates, path, y)
+            for part in PARTS:  # less of what is not convex, until nothing is left of it
+                mixed = H[rest] + part * (exact[rest] - H[rest])
+                dz[rest], K[rest], failed[rest] = solved(mixed, rest)
+                kept[rest] = mixed
+                rest = np.flatnonzero(failed)
+                if not len(rest):
+                    break
+            H = np.where(failed[:, None, None, None], H, kept)
         if len(rest):
             dz[rest], K[rest], failed[rest] = solved(H[rest], rest)
         failed |= ~np.isfinite(dz).all(axis=(1, 2))
@@ -257,6 +267,7 @@ class Iterations:
         dy = (v.final + np.einsum("sez,sz->se", by_final, dz[:, -1])) / PROXIMAL
         stay = np.maximum(0.99, 1 - self.mu[a])
         alpha, reach = _farthest(s, ds, stay), _farthest(z, dmul, stay)
+        allowed = alpha.copy()
 
         # the merit function and how it falls at first
         merit, theta = self._merit(v, c, s, self.mu[a], 0.0)
@@ -275,12 +286,16 @@ class Iterations:
             if not len(waiting):
                 break
             w, some = waiting, a[waiting]
-            step = alpha[w, None, None] * dz[w]
-            trial = self._moved(q[w], qd[w], u[w], step)
+            here, memory = (q[w], qd[w], u[w]), None if self.memory is None else v.memory[w]
+            if p.touching:
+                trial = self._rolled(some, *here, dz[w], K[w], alpha[w], v.gap[w], memory, stay[w])
+            else:
+                trial = self._moved(*here, alpha[w, None, None] * dz[w])
             s_new = s[w] + alpha[w, None, None] * ds[w]
-            memory = None if self.memory is None else v.memory[w]
             values = self._evaluated(some, *trial, memory)
             c_new = self._inequalities(*trial, values)
+            if p.touching:
+                s_new = np.where(mask, np.maximum(-c_new, (1 - stay[w])[:, None, None] * s[w]), 1.0)
             with np.errstate(all="ignore"):
                 new, _ = self._merit(values, c_new, s_new, self.mu[some], penalty[w])
                 limit = merit[w] - 1e-4 * alpha[w] * fall[w] + 1e-12 * (1 + np.abs(merit[w]))
@@ -297,7 +312,10 @@ class Iterations:
             self.z[taken] = np.clip(self.z[taken], 1e-10 * middle, 1e10 * middle)
         first, most = DAMPING
         less = np.where(damping > first, damping / 10, 0.0)
-        self.damping[a] = np.where(accepted, less, np.maximum(10 * damping, first))
+        more = np.maximum(10 * damping, first)
+        far, short = alpha >= FAR * allowed, alpha < SHORT * allowed
+        more = np.where(accepted, np.minimum(more, np.maximum(damping, MOST)), more)
+        self.damping[a] = np.where(accepted & far, less, np.where(short, more, damping))
         self.count[a] += 1
         self.done[a] |= self.damping[a] > most
 
@@ -305,6 +323,40 @@ class Iterations:
         m, nv = self.m, self.p.model.nv
         moved = self.p.model.integrate(q, np.ascontiguousarray(dz[..., m : m + nv]))
         return moved, qd + dz[..., m + nv :], u + dz[..., :m]
+
+    def _rolled(self, which, q, qd, u, dz, K, alpha, gap, memory, stay):
+        """A part of a step, as a motion: knots follow each other but for what is left of gaps.
+
+        Feet that stand on the ground stay there, where knots that move on their own would be
+        pushed through it and thrown off.
+        """
+        p, m, nv = self.p, self.m, self.p.model.nv
+        found = q.copy(), qd.copy(), u.copy()
+        part, rest = alpha[:, None], (1 - alpha)[:, None]
+        near = 1 - stay[:, None]
+        for k in range(self.T):
+            dx = np.concatenate(
+                [
+                    p.model.difference(q[:, k].copy(), found[0][:, k].copy()),
+                    found[1][:, k] - qd[:, k],
+                ],
+                axis=-1,
+            )
+            change = part * dz[:, k, :m] + np.einsum(
+                "smn,sn->sm", K[:, k], dx - part * dz[:, k, m:]
+            )
+            with np.errstate(invalid="ignore"):  # where there are no limits
+                low, high = (near * (u[:, k] - x) + x for x in (p.lower, p.upper))
+            low, high = np.fmax(low, p.lower), np.fmin(high, p.upper)
+            found[2][:, k] = np.clip(u[:, k] + change, low, high)
+            held = None if memory is None else memory[:, k]
+            after = self.f.step(which, k, found[0][:, k], found[1][:, k], found[2][:, k], held)
+            good = np.isfinite(after[0]).all(axis=-1) & np.isfinite(after[1]).all(axis=-1)
+            away = -rest * gap[:, k]
+            q_next = p.model.integrate(np.where(good[:, None], after[0], q[:, k + 1]), away[:, :nv])
+            found[0][:, k + 1] = q_next
+            found[1][:, k + 1] = np.where(good[:, None], after[1] + away[:, nv:], np.inf)
+        return found
 
     def _keep(self, which, good, trial, s, values):
         taken = which[good]

@@ -35,7 +35,8 @@ from kinetree.simulation.rollouts.rollout import rollout, run_of
 from kinetree.simulation.rollouts.run import whole_number
 from kinetree.spelling import did_you_mean
 
-SMALL = 4  # velocity variables up to which second derivatives of steps are used by default
+SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
+WRONG = 1e-2  # violation of limits that makes MPC go on with the plan that it has
 OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0")  # of rollouts
 
 Limits = Literal["model"] | tuple[ArrayLike, ArrayLike] | None
@@ -63,6 +64,7 @@ class OptimizedMotion:
         gains: ``u = u_k + K (dq, dqd)`` of the best feedback near the motion,
             (steps, ..., m, 2 nv); a row for each driven variable.
         columns: numbers of the driven joint forces or controls.
+        bounds: of the driven variables, lower and upper, (m,) each.
         options: of the rollout that is the motion.
         multipliers: of limits and constraints, for a warm start.
     """
@@ -82,6 +84,7 @@ class OptimizedMotion:
     history: np.ndarray
     gains: np.ndarray
     columns: tuple[int, ...]
+    bounds: tuple[np.ndarray, np.ndarray]
     options: dict[str, Any]
     multipliers: tuple[np.ndarray, ...]
 
@@ -111,6 +114,26 @@ class OptimizedMotion:
             self.model, self.q[0], self.qd[0], steps=len(self.t) - 1, dt=self.dt, **held, **options
         )
         return found.motion(self.best if index is None else index)
+
+    def controller(
+        self, index: tuple[int, ...] | int | None = None
+    ) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
+        """Joint forces that follow one motion, by default the best: a function of ``t, q, qd``.
+
+        They are those of the motion with the feedback of its ``gains``, within the limits. After
+        its end, they are those of the last step, which hold the final state.
+        """
+        if self.tau is None:
+            raise ModelError("controllers return joint forces: leave out use='controls'")
+        index = self.best if index is None else index if isinstance(index, tuple) else (index,)
+        at = (slice(None), *index)
+        arrays = self.q[at], self.qd[at], self.tau[at], self.gains[at]
+
+        def follow(t, q, qd):
+            passed = (t - self.t[0]) / self.dt + 1e-9
+            return _followed(self.model, *arrays, self.columns, self.bounds, passed, q, qd)
+
+        return follow
 
     @property
     def dt(self) -> float:
@@ -173,10 +196,11 @@ class Problem:
                 "kinetree.contact.TimeStepping(scene, relaxation=0.05)"
             )
         if second_order is None:
-            second_order = self.model.nv <= SMALL and not rigid
+            flat = all(joint.rates_are_velocities for joint in self.model.joint[1:])
+            second_order = self.model.nv <= SMALL[not flat] and not rigid
         elif second_order and rigid:
             raise ModelError("second derivatives through rigid contact: use second_order=False")
-        self.second_order = second_order
+        self.second_order, self.touching = second_order, contact is not None
         self.options = {"integrator": integrator, "limits": limits, **options}
         self._set_bounds(effort_limits, position_limits, velocity_limits)
 
@@ -255,7 +279,8 @@ class Problem:
             tau[..., self.columns] = u
         return OptimizedMotion(
             model, found.f.times, tau=tau, controls=u if tau is None else None,
-            columns=tuple(map(int, self.columns)), options=self.options, **arrays,
+            columns=tuple(map(int, self.columns)), bounds=(self.lower, self.upper),
+            options=self.options, **arrays,
         )  # fmt: skip
 
 
@@ -344,8 +369,8 @@ def optimize(
         barrier: of limits at the start; chosen from the cost by default.
         second_order: whether second derivatives of steps and constraints are used where they
             leave the problem convex. They are slower to compile, and take far fewer iterations
-            where motors do not drive every joint. By default for models with up to four velocity
-            variables, without rigid contact.
+            where motors do not drive every joint, and for floating bodies. By default for models
+            with up to four velocity variables, eight with a floating body, without rigid contact.
         integrator: of steps.
         **options: ``forces``, ``friction``, ``contact``, ``inputs``, ``parameters``, ``t0`` and
             ``limits`` (springs at joint limits, none by default), as for ``kinetree.rollout``.
@@ -408,20 +433,28 @@ class MPC:
         plan = self.plan
         if plan is None or passed < 0 or int(passed) >= self.replan:
             started = plan is not None and 0 <= passed < p.steps
-            plan = self.plan = p.solve(
+            found = p.solve(
                 q, qd, guess=_later(plan, int(passed)) if started else self.guess,
                 iterations=self.iterations if started else self.first_iterations,
             )  # fmt: skip
-            self.planned_at, passed = t, 0.0
-        assert plan.tau is not None
-        k, part = int(passed), passed - int(passed)
-        ahead = p.model.difference(plan.q[k], plan.q[k + 1])
-        dq = p.model.difference(p.model.integrate(plan.q[k], part * ahead), q)
-        dqd = qd - plan.qd[k] - part * (plan.qd[k + 1] - plan.qd[k])
-        tau = plan.tau[k].copy()
-        u = tau[p.columns] + plan.gains[k] @ np.concatenate([dq, dqd])
-        tau[p.columns] = np.clip(u, p.lower, p.upper)
-        return tau
+            if plan is None or not started or not found.violation > max(plan.violation, WRONG):
+                plan = self.plan = found
+                self.planned_at, passed = t, 0.0
+        arrays = plan.q, plan.qd, plan.tau, plan.gains
+        return _followed(p.model, *arrays, plan.columns, plan.bounds, passed, q, qd)
+
+
+def _followed(model, q_plan, qd_plan, tau_plan, gains, columns, bounds, passed, q, qd):
+    """Joint forces near a plan, of which some steps have ``passed``; its end is held."""
+    k = min(max(int(passed), 0), len(tau_plan) - 1)
+    part = min(max(passed - k, 0.0), 1.0)
+    ahead = model.difference(q_plan[k], q_plan[k + 1])
+    dq = model.difference(model.integrate(q_plan[k], part * ahead), q)
+    dqd = qd - qd_plan[k] - part * (qd_plan[k + 1] - qd_plan[k])
+    tau, driven = tau_plan[k].copy(), list(columns)
+    u = tau[driven] + gains[k] @ np.concatenate([dq, dqd])
+    tau[driven] = np.clip(u, *bounds)
+    return tau
 
 
 def _later(plan, k):

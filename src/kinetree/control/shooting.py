@@ -21,6 +21,9 @@ from kinetree.simulation.rollouts.gradient import inverse_rates
 from kinetree.simulation.rollouts.inputs import apply
 from kinetree.simulation.rollouts.transition import Transition
 
+LARGE = 12  # velocity variables from which on derivatives of steps are computed by rows
+_BOTH = "memory", "memory after"
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -69,6 +72,7 @@ class Shooting:
         self.run, self.transition = run, run.transition
         self.steps, self.samples = run.steps, run.arrays.size
         self.n, self.m = 2 * model.nv, len(self.columns)
+        self.flat = all(joint.rates_are_velocities for joint in model.joint[1:])
         t: Transition = self.transition
         if t.stateful or any(g.kind == "activation" for g in run.arrays.given):
             raise ModelError(
@@ -78,12 +82,37 @@ class Shooting:
             )
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
+        self.by_rows = self.force_rows > 0 or model.nv > LARGE
 
     # --- compiled ----------------------------------------------------------------------------
 
+    def _pulled(self, t, h, q, qd, *rest):
+        """Gradients of next states times ``weights`` with respect to ``(u, dq, dqd)``."""
+        *rest, weights = rest
+        model, now = self._now(t, q, qd, rest[2 if self.force_rows else 0 :])
+        after, *_ = self.transition._after(t, h, q, qd, rest)
+        total = weights @ np.concatenate([after.q, after.qd])
+        return (self._by_z(model, now)(np.array([total]))[0],)
+
+    def _rows(self, which, q, qd, u, memories, after):
+        """Derivatives of steps by one reverse pass for each row: far less code to compile."""
+        nv, nq, batch = self.model.nv, self.model.nq, (len(which), self.steps, self.n)
+        weights = np.zeros((*batch[:2], self.n, nq + nv))
+        weights[..., nv:, nq:] = np.eye(nv)
+        back: Any = np.eye(nv) if self.flat else inverse_rates(self.model, after)
+        weights[..., :nv, :nq] = back
+        arrays = [self.times[:-1], q[:, :-1], qd[:, :-1], *memories, *self._given(which, u)]
+        kernel = self._kernel("rows", _BOTH if memories else (), self._pulled, nq + nv)
+        t, *rest = (x[..., None] if x.ndim == 1 else x[:, :, None] for x in arrays)
+        return self._call(kernel, [t, np.array(self.run.dt), *rest, weights], batch)[0]
+
     def _kernel(self, what, memories, function, weights=None):
-        t = self.transition
-        inputs = t._arguments("t", "h", "q", "qd", memories=memories)
+        """Compiled ``function``; of the state and ``weights`` alone where ``memories`` is None."""
+        t, model = self.transition, self.model
+        if memories is None:
+            inputs = [Argument("q", (model.nq,)), Argument("qd", (model.nv,))]
+        else:
+            inputs = t._arguments("t", "h", "q", "qd", memories=memories)
         inputs += [] if weights is None else [Argument("weights", (weights,))]
 
         def traced(*symbols):
@@ -141,12 +170,8 @@ class Shooting:
     def _by_z(self, model, now):
         """What differentiates traced numbers with respect to ``(u, dq, dqd)``."""
         held, q, qd = now[self.held], now["q"], now["qd"]
-        rates = np.zeros((model.nq, model.nv), dtype=object)
-        for i in range(1, model.body_count + 1):
-            at = model.q_slice[i]
-            rates[at, model.v_slice[i]] = np.asarray(model.joint[i].rate_matrix(q[at]))
         along = [{held[c].i: 1} for c in self.columns]
-        along += [{x.i: r for x, r in zip(q, column, strict=True)} for column in rates.T]
+        along += _along(q, _rates(model, q))
         along += [{x.i: 1} for x in qd]
         return lambda values: jacobian(held[0].graph, values, along)
 
@@ -172,14 +197,13 @@ class Shooting:
         """Of the step, costs and constraints with respect to ``(u, dq, dqd)``."""
 
         def function(t, h, q, qd, *rest):
-            both = 2 if stepped and self.force_rows else 0
-            model, now = self._now(t, q, qd, rest[both:])
+            model, now = self._now(t, q, qd, rest)
             by_z = self._by_z(model, now)
             found = []
             if stepped:
                 after, *_ = self.transition._after(t, h, q, qd, rest)
                 rows = by_z(np.concatenate([after.q, after.qd]))
-                if model.nq != model.nv:
+                if not self.flat:
                     back = inverse_rates.function(model, after.q)
                     rows = np.concatenate([back @ rows[: model.nq], rows[model.nq :]])
                 found.append(rows)
@@ -191,6 +215,15 @@ class Shooting:
             return (*found, by_z(c)) if constraints else tuple(found)
 
         return function
+
+    def _bending(self, q, qd, weights):
+        """Second derivatives of coordinates of ``q`` along straight lines of the tangent space.
+
+        Times ``weights``, (nv, nv). They are not zero where such a line is a screw motion.
+        """
+        rates = _rates(self.model, q)
+        found = jacobian(q[0].graph, weights @ rates, _along(q, rates))
+        return (0.5 * (found + found.T),)
 
     def _call(self, kernel, arrays, batch) -> tuple[Any, ...]:
         variant = kernel.variant("float64", wide=True, samples=int(np.prod(batch)))
@@ -256,7 +289,7 @@ class Shooting:
         given = self._given(which, u[:, -1], -1)
         return [np.array(self.times[-1]), np.array(self.run.dt), q[:, -1], qd[:, -1], *given]
 
-    def derivatives(self, which, q, qd, u, memories=None):
+    def derivatives(self, which, q, qd, u, after, memories=None):
         """Derivatives of steps, and first and second ones of costs and constraints.
 
         Returns:
@@ -265,14 +298,12 @@ class Shooting:
         """
         T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
         batch, given = (len(which), T), self._given(which, u)
-        both, start = ((), []) if memories is None else (("memory", "memory after"), [
-            self._fresh(memories[0]), memories[1]
-        ])  # fmt: skip
-        kernel = self._kernel(
-            "knots", both, self._derivatives(texts.running, texts.path, stepped=True)
-        )
-        arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *start, *given]
-        F, *rest = self._call(kernel, arrays, batch)
+        start = [] if memories is None else [self._fresh(memories[0]), memories[1]]
+        text = self._derivatives(texts.running, texts.path, stepped=not self.by_rows)
+        kernel = self._kernel("knots", (), text)
+        found = self._call(kernel, [self.times[:-1], h, q[:, :-1], qd[:, :-1], *given], batch)
+        rows = [self._rows(which, q, qd, u, start, after)] if self.by_rows else []
+        F, *rest = (*rows, *found)
         g, H = np.zeros((len(which), T + 1, size)), np.zeros((len(which), T + 1, size, size))
         path = self._collected(rest, g[:, :-1], H[:, :-1], bool(texts.path))
         final = np.zeros((len(which), 0, size))
@@ -286,24 +317,31 @@ class Shooting:
         path = np.zeros((*batch, 0, size)) if path is None else path
         return F, g, H, path, final
 
-    def curvature(self, which, q, qd, u, values, costates, path, final):
+    def curvature(self, which, q, qd, u, values, F, costates, path, final):
         """Second derivatives of the Lagrangian, (samples, steps + 1, m + n, m + n).
 
-        ``costates`` (samples, steps, n), ``path`` (samples, steps, nc) and ``final``
-        (samples, ne) are multipliers.
+        ``F`` are derivatives of the steps; ``costates`` (samples, steps, n), ``path`` (samples,
+        steps, nc) and ``final`` (samples, ne) are multipliers.
         """
         T, h, texts, size = self.steps, np.array(self.run.dt), self.texts, self.n + self.m
         batch, nv = (len(which), T), self.model.nv
         by_q = costates[..., :nv]
-        if self.model.nq != nv:  # with respect to the coordinates of q
+        bending: Any = None
+        if not self.flat:  # with respect to the coordinates of q
             back: Any = inverse_rates(self.model, values.q)
             by_q = np.einsum("...vq,...v->...q", back, by_q)
+            kernel = self._kernel("bending", None, self._bending, self.model.nq)
+            arrays = [values.q, values.qd, np.ascontiguousarray(by_q)]
+            bending = self._call(kernel, arrays, batch)[0]
         weights = np.concatenate([by_q, costates[..., nv:], path], axis=-1)
         H = np.zeros((len(which), T + 1, size, size))
         text = self._curvature(texts.running, texts.path, stepped=True)
         kernel = self._kernel("curvature", (), text, weights.shape[-1])
         arrays = [self.times[:-1], h, q[:, :-1], qd[:, :-1], *self._given(which, u), weights]
         H[:, :-1] = self._call(kernel, arrays, batch)[0]
+        if bending is not None:
+            turned = F[..., :nv, :]
+            H[:, :-1] -= np.swapaxes(turned, -1, -2) @ (bending @ turned)
         if texts.terminal or texts.final:
             text = self._curvature(texts.terminal, texts.final, stepped=False)
             kernel = self._kernel("final curvature", (), text, max(final.shape[-1], 1))
@@ -328,3 +366,17 @@ def _convex(H):
     if np.all(values >= 0):
         return H
     return (vectors * np.maximum(values, 0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+
+
+def _rates(model, q):
+    """The matrix from velocities to rates of ``q``, (nq, nv)."""
+    found = np.zeros((model.nq, model.nv), dtype=object)
+    for i in range(1, model.body_count + 1):
+        at = model.q_slice[i]
+        found[at, model.v_slice[i]] = np.asarray(model.joint[i].rate_matrix(q[at]))
+    return found
+
+
+def _along(q, rates):
+    """Directions of the tangent space, by the traced coordinates of ``q``."""
+    return [{x.i: r for x, r in zip(q, column, strict=True)} for column in rates.T]
