@@ -53,7 +53,7 @@ SOFT = 1e-5
 SOFTEST = 1e-4
 """The same after a step that was not quick: redundant contacts flip less, the end is slower."""
 
-STRESS = 20.0
+STRESS = 40.0
 """``r`` in units of 1 / d; five times more or less where steps fail, which asks other questions."""
 
 SHORT = 0.3
@@ -62,7 +62,7 @@ SHORT = 0.3
 SHORTEST = 0.03
 """Part of a step below which it is given up."""
 
-CHANGES = 20
+CHANGES = 10
 """How often a step that fails is cut where the first contact changes its state."""
 
 PAST = 1.01
@@ -71,13 +71,13 @@ PAST = 1.01
 GUESS = 0.1
 """Relative error up to which the first step takes contacts to act and slide as before."""
 
-NEAR = 1e-3
+NEAR = 3e-3
 """Relative error from which on sweeps come before Newton's method, and at which they end."""
 
 FAR = 0.05
 """The same for islands at rest."""
 
-SWEEPS = 15
+SWEEPS = 11
 """How many rounds of them at most."""
 
 PATIENCE = 12
@@ -98,7 +98,7 @@ ALTERNATING = 100.0
 AT_FIRST = 16
 """Iterations of it, at first; half as many more every time, up to 500."""
 
-LARGE = 400
+LARGE = 800
 """Velocities of an island above which the interior-point method follows the arc of its path."""
 
 LONG = 30
@@ -614,8 +614,8 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                 begin(problem, work, island, size)
             else:
                 restore(problem, work, island, INNER)
-            most_inside = MOST_LARGE if large else MOST
-            more, reached = follow(problem, work, island, forces, level, most_inside, large)
+            arcs, long = (True, MOST_LARGE) if large or stalled > 0 else (False, MOST)
+            more, reached = follow(problem, work, island, forces, level, long, arcs)
             store(problem, work, island, INNER)
             if large:
                 inner += more
