@@ -13,7 +13,7 @@ Change the numbers at the top, and see when it falls.
 import sys
 import warnings
 from functools import partial
-from importlib.metadata import distribution
+from importlib.metadata import PackageNotFoundError, distribution
 
 import numpy as np
 
@@ -28,7 +28,10 @@ DURATION = 7.0  # [s]
 ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 ANYMAL = f"{ROBOTS}/anymal_b_simple_description/robots/anymal.urdf"
 given = [name for name in sys.argv[1:] if name.endswith(".urdf")]
-file = given[0] if given else distribution("example-robot-data").locate_file(ANYMAL)
+try:
+    file = given[0] if given else distribution("example-robot-data").locate_file(ANYMAL)
+except PackageNotFoundError:
+    sys.exit("pip install example-robot-data, or name a file: python 15_walk.py robot.urdf")
 
 # %%
 # A URDF file says neither that the base is free nor how the robot stands. `Scene(..., "feet")`
