@@ -3,6 +3,7 @@
     python benchmarks/gpu.py FOLDER                  everything; writes FOLDER/gpu.json
     python benchmarks/gpu.py FOLDER --seconds 300    what can be begun within this time
     python benchmarks/gpu.py FOLDER --only talos:aba,ur5:rnea
+    python benchmarks/gpu.py FOLDER --motions        forward dynamics, steps and rollouts alone
     python benchmarks/gpu.py FOLDER --profile talos:aba    a few launches, for a profiler
 
 Needs NumPy and CuPy. Bytes are those that must move: every input read once, every result written
@@ -54,6 +55,11 @@ VARIANTS = [
     ("ur5", "rnea", {"layout": Layout(ahead=True)}),
     ("ur5", "rnea+d", {"layout": Layout(resident=0)}),
     ("talos", "aba", {"layout": Layout(order="results")}),
+]
+MOTIONS = [
+    (r, f, "float32", (n,))
+    for r in ("talos", "anymal", "panda")
+    for f, n in (("aba", 2**22), ("step", 2**22), ("rollout", 2**20))
 ]
 
 
@@ -120,12 +126,22 @@ class Report:
         }  # fmt: skip
         self.path.write_text(json.dumps(report, indent=1) + "\n")
 
+    def told(self):
+        """Print everything; whether something failed."""
+        self.save()
+        show(self.rows, self.copy, self.peak)
+        for text in self.failures:
+            print("FAILED", text)
+        print(f"wrote {self.path}")
+        return bool(self.failures)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--variants", action="store_true")
+    parser.add_argument("--motions", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--profile", help="ROBOT:FUNCTION, a few launches for a profiler")
     given = parser.parse_args()
@@ -133,6 +149,10 @@ def main():
         return profiled(*given.profile.split(":"))
     report = Report(given.folder, given.seconds)
     only = given.only.split(",") if given.only else []
+    if given.motions:
+        for job in MOTIONS:
+            report.attempt(*job)
+        return report.told()
     for job in FIRST:
         if not only or ":".join(job[:2]) in only:
             report.attempt(*job)
@@ -145,12 +165,7 @@ def main():
     for job in LAST:
         if not only or ":".join(job[:2]) in only:
             report.attempt(*job)
-    report.save()
-    show(report.rows, report.copy, report.peak)
-    for text in report.failures:
-        print("FAILED", text)
-    print(f"wrote {report.path}")
-    return bool(report.failures)
+    return report.told()
 
 
 def _told(how):

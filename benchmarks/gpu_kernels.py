@@ -32,10 +32,10 @@ def derivatives(model, q, qd, qdd):
     return kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))(model, q, qd, qdd)
 
 
-def _rollout(model):
+def _transition(model):
     q, qd = model.neutral(), np.zeros(model.nv)
     run = run_of(model, q, qd, qd, steps=STEPS, dt=1e-3, integrator="semi_implicit_euler")
-    return run.transition.steps()
+    return run.transition
 
 
 def _compiled(function):
@@ -49,7 +49,8 @@ FUNCTIONS = {
     "jacobian": lambda m: kernel_of(m, "jacobian", name=m.body_names[-1]),
     "rnea+d": _compiled(with_derivatives),
     "drnea": _compiled(derivatives),
-    "rollout": _rollout,
+    "step": lambda m: _transition(m).one_step(),
+    "rollout": lambda m: _transition(m).steps(),
 }
 
 
