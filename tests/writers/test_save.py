@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.loaders import load
 from kinetree.samples import double_pendulum
@@ -45,3 +46,17 @@ def test_a_failure_leaves_the_old_file(tmp_path):
         save(None, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf"])
+def test_meshes_beside_the_file_are_found_again(suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b.stl").write_bytes(bytes(84))
+    inertia = kt.shapes.sphere(0.1, mass=1.0)
+    builder = kt.ModelBuilder("arm").body("link", joint=kt.Revolute("y"), inertia=inertia)
+    model = builder.geometry(kt.geometry.Mesh("a b.stl"), on="link").build()
+    (tmp_path / "other").mkdir()
+    file = kt.save(model, f"arm.{suffix}")
+    monkeypatch.chdir(tmp_path / "other")
+    found = [g.shape.path for g in kt.load(tmp_path / file).geometry]
+    assert {str(tmp_path / "a b.stl")} == set(found)

@@ -88,9 +88,7 @@ KINDS = {
         "nothing to do, unless you count on it",
     ),
     "too-large": Kind(
-        "note",
-        "what takes minutes to compute is left out",
-        "examine a part of the mechanism on its own",
+        "note", "what takes minutes to compute is left out", "check a part of the mechanism alone"
     ),
     "formulas": Kind(
         "note",

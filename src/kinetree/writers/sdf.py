@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from os.path import isabs
 from urllib.parse import quote
 
 import numpy as np
@@ -454,7 +455,7 @@ def _solid(tag, **sizes):
 
 def _mesh(parent, mesh):
     element = etree.SubElement(parent, "mesh")
-    _put(element, "uri", mesh.path if "://" in mesh.path else "file://" + quote(mesh.path))
+    _put(element, "uri", "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path)
     _put(element, "scale", mesh.scale)
 
 

@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from dataclasses import fields, replace
+from os.path import isabs
 from urllib.parse import quote
 
 import numpy as np
@@ -407,7 +408,7 @@ def add_look(link, geometry) -> bool:
 
 
 def _mesh(parent, mesh):
-    path = mesh.path if "://" in mesh.path else "file://" + quote(mesh.path)
+    path = "file://" + quote(mesh.path) if isabs(mesh.path) else mesh.path
     add(parent, "mesh", filename=path, scale=mesh.scale)
 
 
