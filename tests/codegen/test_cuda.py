@@ -153,9 +153,10 @@ def test_a_product_is_read_where_the_sum_is_that_it_is_written_into(rng, tmp_pat
     agrees(program, cuda_on_cpu(tmp_path)(program, "float64"), arrays, "float64")
 
 
+@pytest.mark.parametrize("order", ["created", "results"])
 @pytest.mark.parametrize("short", [0, 10**9])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
-def test_steps_may_write_over_where_they_began(integrator, short, rng, tmp_path):
+def test_steps_may_write_over_where_they_began(integrator, short, order, rng, tmp_path):
     model = kt.samples.quadruped()
     start = model.neutral(), *np.zeros((2, model.nv))
     run = run_of(model, *start, steps=3, dt=1e-3, integrator=integrator)
@@ -166,7 +167,9 @@ def test_steps_may_write_over_where_they_began(integrator, short, rng, tmp_path)
                 x[:] = 3
             if a.name == "h":
                 x[:] = 1e-3
-        run = cuda_on_cpu(tmp_path, layout=Layout(short=short))(kernel.program, "float64")
+        run = cuda_on_cpu(tmp_path, layout=Layout(short=short, order=order))(
+            kernel.program, "float64"
+        )
         agrees(kernel.program, run, arrays, "float64")
 
 

@@ -95,17 +95,16 @@ class Cuda(C):
 
     def turns(self, angles) -> list:
         """Lines that put sines and cosines into shared memory, from there to be read."""
-        places = [2 * WARP * self.turned[x] for x in angles]
-        if not places:
-            return []
-        first, last, step = places[0], places[-1], 2 * WARP
-        assert places == list(range(first, last + 1, step))
-        return [
-            *(f"turned[{k}] = {x};" for k, x in zip(places, angles, strict=True)),
-            "#pragma unroll 1",
-            f"for (int k = {first}; k <= {last}; k += {step})",
-            f"    sincos_any(turned[k], &turned[k], &turned[k + {WARP}]);",
-        ]
+        numbers = {self.turned[x]: x for x in angles}
+        lines = [f"turned[{2 * WARP * k}] = {x};" for k, x in numbers.items()]
+        begins, ends = (sorted(k for k in numbers if k + d not in numbers) for d in (-1, 1))
+        for first, last in zip(begins, ends, strict=True):
+            lines += [
+                "#pragma unroll 1",
+                f"for (int k = {2 * WARP * first}; k <= {2 * WARP * last}; k += {2 * WARP})",
+                f"    sincos_any(turned[k], &turned[k], &turned[k + {WARP}]);",
+            ]
+        return lines
 
     def output(self, argument, index, text):
         """To the own row of a tile, the workspace, or among those that are kept, but once."""
