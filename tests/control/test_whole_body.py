@@ -17,6 +17,7 @@ from kinetree.control import (
     OperationalSpaceControl,
     PostureTask,
     WholeBody,
+    lexicographic,
 )
 from kinetree.errors import (
     InfeasibleControlError,
@@ -461,3 +462,22 @@ def test_an_actuator_of_several_joints_is_named(dog):
     )
     with pytest.raises(ModelError, match=r"'puller'.*actuated="):
         stand(pulled)
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "rank"), [(6, 9, 6), (9, 6, 4), (12, 12, 12), (5, 4, 1), (3, 4, 0), (0, 3, 0)]
+)
+def test_null_spaces_are_those_of_singular_values(rng, rows, size, rank):
+    A = rng.normal(size=(rows, rank)) @ rng.normal(size=(rank, size))
+    Z = lexicographic.null_space(A)
+    assert Z.shape == (size, size - rank)
+    np.testing.assert_allclose(Z.T @ Z, np.eye(size - rank), atol=1e-14)
+    np.testing.assert_allclose(A @ Z, np.zeros((rows, size - rank)), atol=1e-13)
+    if rows and rank:  # the same numbers by Python
+        work = np.zeros(size * size), np.zeros(size * size), np.zeros(max(rows, size))
+        assert lexicographic._null_space.python(rows, size, A.T.ravel(), *work) == rank
+        np.testing.assert_allclose(work[1][: Z.size].reshape(Z.shape), Z, atol=1e-13)
+        _, s, Vt = np.linalg.svd(A)
+        assert np.sum(s > 1e-9 * s[0]) == rank
+        P = Vt[rank:].T @ Vt[rank:]
+        np.testing.assert_allclose(Z @ Z.T, P, atol=1e-12)

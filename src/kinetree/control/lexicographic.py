@@ -1,3 +1,5 @@
+# pyright: reportArgumentType=false, reportInvalidTypeForm=false, reportIndexIssue=false
+# pyright: reportInvalidTypeArguments=false, reportCallIssue=false, reportOperatorIssue=false
 """Least squares in the order of their priorities, subject to linear constraints.
 
 Each level is a quadratic program for DAQP, a dual active-set solver: D. Arnström, A. Bemporad, D.
@@ -11,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.errors import SingularError, need
 
 _FAR = 1e30  # what DAQP takes for infinity
 _EQUATION = 5  # DAQP's sense of a row that must hold with equality
-_RANK = 1e-9  # of the largest singular value
+RANK = 1e-9  # of the largest singular value, or of the longest row
 _HELD = 1e-7  # how well equations hold, per size of what they consist of
 _STUCK = 1e-10  # part of a row's length that rounding leaves of it in a null space
 _TOLERANCE = 1e-9
@@ -67,9 +70,9 @@ def minimize(levels, constraints: Constraints, damping) -> tuple[np.ndarray, int
     """
     E, e, G = constraints.E, constraints.e, constraints.G
     last = len(levels) == 1
-    x, count, pressed = _direct(levels[0], constraints, _floor(levels[0], damping, last))
+    x, count, pressed = _direct(levels[0], constraints, _floor(levels[0], damping, last), last)
     if x is None:
-        x = np.linalg.lstsq(E, e, rcond=_RANK)[0]
+        x = np.linalg.lstsq(E, e, rcond=RANK)[0]
         if np.max(np.abs(E @ x - e), initial=0.0) > _HELD * _size(E, x, e):
             raise SingularError("the equations contradict each other")
         x, count, pressed = _within(
@@ -95,17 +98,20 @@ def _floor(level, damping, last):
     return np.full_like(damping, _FIRST * (largest or 1.0))
 
 
-def _direct(level, constraints, floor):
+def _direct(level, constraints, floor, last):
     """The minimum for independent equations; None where the solver fails."""
     (A, b), (E, e, G, lower, upper) = level, constraints
     H = A.T @ A
-    H.flat[:: len(H) + 1] += floor
+    H.reshape(-1)[:: len(H) + 1] += floor
     sense = np.zeros(len(e) + len(G), dtype=np.int32)
     sense[: len(e)] = _EQUATION
     rows = np.concatenate([E, G])
     low, high = np.concatenate([e, lower]), np.concatenate([e, upper])
-    x, flag, count, pressed = _solve(H, -(A.T @ b), rows, high, low, sense)
-    if flag != 1 or np.max(np.abs(E @ x - e), initial=0.0) > _HELD * _size(E, x, e):
+    x, flag, count, pressed = _solve(H, -(A.T @ b), rows, high, low, sense, last)
+    if flag != 1:
+        return None, count, pressed
+    wrong = np.abs(E @ x - e).max(initial=0.0)
+    if wrong > _HELD and wrong > _HELD * _size(E, x, e):
         return None, count, pressed
     return x, count, pressed[len(e) :]
 
@@ -131,7 +137,9 @@ def _within(level, x, Z, constraints, damping, last, inside=True):
     sense = np.zeros(np.count_nonzero(free), dtype=np.int32)
     rows, least, most, size = GZ[free], low[free], high[free], np.sqrt(length[free])
     for gap in _GAPS:  # where bounds meet in a corner, rounding errors may leave nothing between
-        z, flag, count, pressed = _solve(H, f, rows, most + gap * size, least - gap * size, sense)
+        z, flag, count, pressed = _solve(
+            H, f, rows, most + gap * size, least - gap * size, sense, last
+        )
         if flag == 1 or not inside:
             break
     if flag != 1 and inside:
@@ -142,8 +150,8 @@ def _within(level, x, Z, constraints, damping, last, inside=True):
     return x + Z @ z, count, free
 
 
-def _solve(H, f, G, upper, lower, sense):
-    """The minimum, DAQP's exit flag, its iterations, and which rows hold it back.
+def _solve(H, f, G, upper, lower, sense, last=True):
+    """The minimum, DAQP's exit flag, its iterations, and which rows hold it back, unless ``last``.
 
     Rows with a multiplier are active at every minimum: what follows may treat them as equations,
     and has to, since the set that they leave has no interior.
@@ -155,6 +163,8 @@ def _solve(H, f, G, upper, lower, sense):
         H, f, np.ascontiguousarray(G), np.minimum(upper, _FAR), np.maximum(lower, -_FAR), sense,
         primal_tol=_TOLERANCE,
     )  # fmt: skip
+    if last:
+        return x, flag, info["iterations"], np.zeros(len(G), dtype=bool)
     force = np.abs(info["lam"]) * np.linalg.norm(G, axis=1)
     return x, flag, info["iterations"], force > _PRESSED * np.max(force, initial=_TOLERANCE)
 
@@ -184,10 +194,81 @@ def _size(E, x, e):
 def null_space(A) -> np.ndarray:
     """Orthonormal columns that span what ``A`` maps to zero, (n, n - rank)."""
     m, n = A.shape
-    if 0 < m <= n:
-        Q, R = np.linalg.qr(A.T, mode="complete")
-        d = np.abs(np.diagonal(R))
-        if d.min() > 1e-6 * d.max():
-            return Q[:, m:]
-    _, s, Vt = np.linalg.svd(A)
-    return Vt[int(np.sum(s > _RANK * np.max(s, initial=0.0))) :].T
+    if not m or not n:
+        return np.eye(n)
+    columns, V, Z, w = np.array(A.T), np.empty(n * n), np.zeros(n * n), np.empty(max(m, n))
+    rank = _null_space(m, n, columns.reshape(-1), V, Z, w)
+    return Z[: n * (n - rank)].reshape(n, n - rank)
+
+
+@procedure
+def _null_space(
+    m: int, n: int, A: "float[:]", V: "float[:]", Z: "float[:]", w: "float[:]"
+) -> int:  # fmt: skip
+    """Fill ``Z`` with the null space of the transpose of ``A`` (n, m); return the rank.
+
+    Reflections take rows to multiples of unit vectors, each time the row of which most is left.
+    They are the rows of ``V``. Golub, Van Loan, 2013: Matrix Computations, section 5.4.2.
+    """
+    rank = 0
+    first = 0.0
+    while rank < m and rank < n:
+        for i in range(m):
+            w[i] = 0.0
+        for j in range(rank, n):
+            row = view(A, j * m)
+            for i in range(m):
+                w[i] += row[i] * row[i]
+        best = 0
+        for i in range(m):
+            if w[i] > w[best]:
+                best = i
+        length = sqrt(w[best])
+        if rank == 0:
+            first = length
+        if not length > RANK * first:
+            break
+        v = view(V, rank * n)
+        for j in range(rank, n):
+            v[j] = A[j * m + best]
+        if v[rank] < 0.0:
+            v[rank] -= length
+        else:
+            v[rank] += length
+        square = 0.0
+        for j in range(rank, n):
+            square += v[j] * v[j]
+        scale = sqrt(2.0 / square)
+        for j in range(rank, n):
+            v[j] = v[j] * scale
+        for i in range(m):
+            w[i] = 0.0
+        for j in range(rank, n):
+            row = view(A, j * m)
+            for i in range(m):
+                w[i] += v[j] * row[i]
+        for j in range(rank, n):
+            row = view(A, j * m)
+            for i in range(m):
+                row[i] -= v[j] * w[i]
+            A[j * m + best] = 0.0
+        rank += 1
+    free = n - rank
+    for i in range(n * free):
+        Z[i] = 0.0
+    for i in range(free):
+        Z[(rank + i) * free + i] = 1.0
+    for e in range(rank):
+        k = rank - 1 - e
+        v = view(V, k * n)
+        for i in range(free):
+            w[i] = 0.0
+        for j in range(k, n):
+            row = view(Z, j * free)
+            for i in range(free):
+                w[i] += v[j] * row[i]
+        for j in range(k, n):
+            row = view(Z, j * free)
+            for i in range(free):
+                row[i] -= v[j] * w[i]
+    return rank

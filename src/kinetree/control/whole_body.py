@@ -57,8 +57,8 @@ class WholeBodySolution:
     @cached_property
     def errors(self) -> dict[str, np.ndarray]:
         """What is left of each task, ``A x - b``: accelerations, or forces."""
-        x, names = self._tasks[0], self._tasks[1]
-        return {name: A @ x - b for name, A, b in names}
+        x, A, b, rows = self._tasks
+        return {r.name: A[s] @ x - b[s] for r, s, on in rows if on}
 
 
 class WholeBody:
@@ -106,7 +106,8 @@ class WholeBody:
         self.model, self.stance = model, stance
         self.contacts = _by_name(model, contacts)
         self.driven = _driven(model, actuated)
-        self._free = np.setdiff1d(np.arange(model.nv), self.driven)
+        free = np.setdiff1d(np.arange(model.nv), self.driven)
+        self._free, self._free_count = _as_slice(free), len(free)
         self.torque_limits = _torque_limits(model, torque_limits)
         if not limit_rate > 0 or not acceleration_weight > 0 or not force_weight > 0:
             raise ShapeError(
@@ -164,10 +165,10 @@ class WholeBody:
         if not at.all:
             A, Jc, drift, arms = A[:, at.columns], Jc[at.rows], drift[at.rows], arms[at.forces]
 
-        E = np.zeros((len(self._free) + len(Jc), len(at.damping)))
-        E[: len(self._free), :nv] = H[self._free]
-        E[: len(self._free), nv:] = -arms[:, self._free].T
-        E[len(self._free) :, :nv] = Jc
+        E, count = np.zeros((self._free_count + len(Jc), len(at.damping))), self._free_count
+        E[:count, :nv] = H[self._free]
+        np.negative(arms[:, self._free].T, out=E[:count, nv:])
+        E[count:, :nv] = Jc
         rhs = np.concatenate([-h[self._free], -drift])
         G, lower, upper = at.bounds(H, h, arms)
         if self._limits is not None:
@@ -188,10 +189,8 @@ class WholeBody:
         tau = H @ qdd + h - f @ arms
         tau[self._free] = 0.0
         forces = {name: f[s].reshape(-1, 3) for name, s in at.points.items()}
-        rows = tuple(
-            (r.name, A[s], b[s]) for r, s, on in zip(self._rows, self._at, live, strict=True) if on
-        )
-        return WholeBodySolution(tau, qdd, forces, count, (x, rows))
+        rows = tuple(zip(self._rows, self._at, live, strict=True))
+        return WholeBodySolution(tau, qdd, forces, count, (x, A, b, rows))
 
     # --- what is the same at every instant -----------------------------------------------------
 
@@ -305,17 +304,18 @@ class _Stance:
         limits, bounded = control._limits, control.torque_limits
         joints = np.zeros(0, int) if limits is None else limits.columns(control.driven)
         driven = np.isin(np.arange(nv), control.driven)
-        self.torques = np.flatnonzero(driven & np.any(np.isfinite(bounded), axis=0))
-        self.least, self.most = bounded[:, self.torques]
+        torques = np.flatnonzero(driven & np.any(np.isfinite(bounded), axis=0))
+        self.torques = _as_slice(torques)
+        self.least, self.most = bounded[:, torques]
         cones = [(every[n], every[n].cone(), offsets[n]) for n in names]
         count = sum(len(c.points) * len(cone[0]) for c, cone, _ in cones)
-        self.at = slice(len(joints), len(joints) + len(self.torques))
+        self.at = slice(len(joints), len(joints) + len(torques))
         self.G = np.zeros((self.at.stop + count, nv + start))
         self.G[np.arange(len(joints)), joints] = 1.0
         self.lower, self.upper = np.zeros(len(self.G)), np.zeros(len(self.G))
         owner = _variable_names(m)
         self.labels = [(f"the limits of joint {owner[v]}", "rad/s² or m/s²") for v in joints]
-        self.labels += [(f"the torque limit of joint {owner[v]}", "N·m or N") for v in self.torques]
+        self.labels += [(f"the torque limit of joint {owner[v]}", "N·m or N") for v in torques]
         at = self.at.stop
         for c, (rows, low, high), s in cones:
             for k in range(nv + s.start, nv + s.stop, 3):
@@ -328,8 +328,9 @@ class _Stance:
     def bounds(self, H, h, arms):
         """Rows of all bounds; those of joint limits are still to be filled in."""
         G, lower, upper, nv = self.G.copy(), self.lower.copy(), self.upper.copy(), len(H)
-        G[self.at, :nv], G[self.at, nv:] = H[self.torques], -arms[:, self.torques].T
-        lower[self.at], upper[self.at] = self.least - h[self.torques], self.most - h[self.torques]
+        G[self.at, :nv], bias = H[self.torques], h[self.torques]
+        np.negative(arms[:, self.torques].T, out=G[self.at, nv:])
+        lower[self.at], upper[self.at] = self.least - bias, self.most - bias
         return G, lower, upper
 
 
@@ -386,6 +387,13 @@ def _quantities(contacts, rows):
         return H, h, J, drift, arms, Jt, e, v, c
 
     return kernel(whole_body)
+
+
+def _as_slice(numbers):
+    """The same numbers as a slice, where they follow one another: views instead of copies."""
+    if len(numbers) and np.array_equal(numbers, np.arange(numbers[0], numbers[-1] + 1)):
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
+    return numbers
 
 
 def _by_name(model, contacts):
