@@ -359,6 +359,10 @@ class Iterations:
         return found
 
     def _keep(self, which, good, trial, s, values):
+        if good.all() and len(which) == self.S:
+            self.q, self.qd, self.u = trial
+            self.s, self.memory, self.values = s, self.values.memory, values
+            return
         taken = which[good]
         for own, new in zip((self.q, self.qd, self.u), trial, strict=True):
             own[taken] = new[good]

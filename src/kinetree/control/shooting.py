@@ -82,6 +82,7 @@ class Shooting:
             )
         self.times = run.t0 + run.dt * np.arange(self.steps + 1)
         self.force_rows = 0 if t.contact is None else t.contact.rows
+        self._kernels: dict[str, Any] = {}
         self.by_rows = self.force_rows > 0 or model.nv > LARGE
 
     # --- compiled ----------------------------------------------------------------------------
@@ -108,6 +109,8 @@ class Shooting:
 
     def _kernel(self, what, memories, function, weights=None):
         """Compiled ``function``; of the state and ``weights`` alone where ``memories`` is None."""
+        if what in self._kernels:
+            return self._kernels[what]
         t, model = self.transition, self.model
         if memories is None:
             inputs = [Argument("q", (model.nq,)), Argument("qd", (model.nv,))]
@@ -129,7 +132,8 @@ class Shooting:
             )
             return kernel
 
-        return kept(self.model, (t, what, self.texts, self.columns), built)
+        found = self._kernels[what] = kept(model, (t, what, self.texts, self.columns), built)
+        return found
 
     def _now(self, t, q, qd, rest):
         """The model, and what costs and constraints take, by name."""
@@ -236,7 +240,9 @@ class Shooting:
         """The arrays that go into the steps of some samples; ``k`` for one step or the end."""
         found = []
         for g in self.run.arrays.given:
-            if g.kind == self.held:
+            if g.kind == self.held and self.columns == tuple(range(*g.shape)):
+                found.append(u)
+            elif g.kind == self.held:
                 held = np.zeros((*u.shape[:-1], *g.shape))
                 held[..., list(self.columns)] = u
                 found.append(held)
