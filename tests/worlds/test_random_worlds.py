@@ -14,6 +14,7 @@ from kinetree import geometry
 
 WORLDS = int(os.environ.get("KINETREE_WORLDS", "16"))
 STEPS = 80
+LIFTED = (502, 522, 539)  # small bodies that spin are shifted out of what they turn into
 
 
 def rotation(q):
@@ -91,7 +92,7 @@ def energy(world):
     return kt.kinetic_energy(m, q, qd) + kt.potential_energy(m, q)
 
 
-@pytest.mark.parametrize("seed", range(WORLDS))
+@pytest.mark.parametrize("seed", sorted({*range(WORLDS), *LIFTED}))
 def test_laws_of_random_worlds(seed, hull):
     world, L, surface = random_world(seed, hull)
     h, bodies = world.timestep, list(world.model.body_names)

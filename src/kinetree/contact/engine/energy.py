@@ -28,7 +28,7 @@ from kinetree.contact.newton.problem import Problem
 from kinetree.joints import Free
 
 ROUNDING = 1e-14  # of the energies: smaller gains count as rounding
-BOUND = 1e-3  # of the kinetic energy
+BOUND = 2e-3  # of the kinetic energy
 FLIGHT = 1e-4  # of the kinetic energy, beyond which free flight gains none
 
 
@@ -45,6 +45,7 @@ class Balance:
         joints, rows: work of the joint forces and of the rows on trees, at the mean velocity.
         island: of trees, -1 for none;  deep: of islands: 1 where penetration is left.
         drifts: of islands: 1 where a surface drifts.
+        fastest: of trees: their largest velocity before the step, in the units of variables.
         excess, size, moving, put, lifted: of islands: gain, size of all energies, kinetic energy,
             work of the rows, and gain by the shift;  factor: of the velocities;  flown: of those
             of trees that nothing touches.
@@ -65,6 +66,7 @@ class Balance:
     island: "int[:]"
     deep: "int[:]"
     drifts: "int[:]"
+    fastest: "float[:]"
     excess: "float[:]"
     size: "float[:]"
     moving: "float[:]"
@@ -78,7 +80,7 @@ def balance_of(m, p) -> Balance:
     """Room for the energies of a mechanism with the trees of a problem."""
     n, trees = m.bodies - 1, p.trees
     of_trees = ("energy", "total", "kinetic", "joints", "rows", "excess", "size", "moving", "put")
-    of_trees += ("unshifted", "lifted")
+    of_trees += ("unshifted", "lifted", "fastest")
     tree = np.where(m.node >= 0, p.node_tree[np.maximum(m.node, 0)] if p.nv else -1, -1)[1:]
     return Balance(
         bodies=n, tree=np.ascontiguousarray(tree, dtype=np.int64), of_motion=np.zeros((n, 1)),

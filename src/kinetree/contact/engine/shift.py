@@ -111,6 +111,11 @@ def shifted(
     rest = shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
     p.again = 0
     p.coarse = 0.0
+    for t in range(p.trees):
+        b.fastest[t] = 0.0
+    for i in range(m.nv):  # what moves faster anyway may be shifted as fast: small bodies that spin
+        t = p.node_tree[p.dof_node[i]]
+        b.fastest[t] = max(b.fastest[t], abs(s.v_m[i]) / m.units[i])
     left = s.correction
     for _ in range(SHIFTS):
         for i in range(m.nv):
@@ -123,7 +128,9 @@ def shifted(
             return WORK_FULL
         way = 0.0
         for i in range(m.nv):
-            way = max(way, abs(p.velocity[i]) / m.units[i])
+            t = p.node_tree[p.dof_node[i]]
+            allowed = max(b.fastest[t], s.correction) / s.correction
+            way = max(way, abs(p.velocity[i]) / (m.units[i] * allowed))
         part = 1.0 if way <= left else left / way
         left -= part * way
         for i in range(m.nv):
