@@ -29,7 +29,7 @@ LEAST = 1e-3
 SHORT_OF = 0.99
 """Part of the way to the boundary that a step goes."""
 
-AHEAD = 0.95
+AHEAD = 0.9
 """Part of the way to the boundary that a step along the path's arc goes at first."""
 
 OFF = 0.3

@@ -15,9 +15,9 @@ get some sweeps of Gauss–Seidel. A step that does not lower the error is cut j
 where the first contact changes its state, since the next one is then another. Nearly redundant
 contacts can flip between states without end: small velocities then belong to large changes of
 impulses. After ``PATIENCE`` steps the interior-point method of ``interior`` takes over, and hands
-back near the solution, where ``r`` is larger. Where it fails too, it starts once more from afar,
-in large islands twice from nearer, then ``r`` is varied, with iterations of the alternating
-direction method in velocities, with De Saxcé's correction, between: their matrix stays the same.
+back near the solution, where ``r`` is larger. Where it fails, and in large islands at once, it
+follows the arc of its path, from several starts. Then ``r`` is varied, with iterations of the
+alternating direction method in velocities, with De Saxcé's correction: their matrix stays the same.
 
 Errors are those of ``equations``, relative to the largest ``|lam| sqrt(d)`` of the island, or to
 ``sqrt(M_ii)`` times the change of velocity by the forces of the step, or ``SLIGHT`` of the velocity
@@ -108,7 +108,7 @@ INSIDE = 0.03
 """Relative error from which on it starts, at least."""
 
 ELSEWHERE = 0.3
-"""Part of it from which it starts in a large island the next times, that of the best so far."""
+"""Part of it from which it starts the next times, from the best so far; below 3e-3 from afar."""
 
 HANDS = 1e-5
 """Relative error at which it hands back; a tenth of it the next time."""
@@ -116,8 +116,11 @@ HANDS = 1e-5
 MOST = 25
 """Steps of it in a row."""
 
-MOST_LARGE = 120
+MOST_LARGE = 100
 """The same in large islands."""
+
+TRIES = 5
+"""How often it starts anew."""
 
 INNER = 0
 """Place where ``store`` keeps what the interior-point method found."""
@@ -481,7 +484,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     forces = prepare(problem, work, island)
     steps = 0
     rounds = 0
-    work.stress = STRESS
+    large = work.island_dofs_first[island + 1] - work.island_dofs_first[island] > LARGE
+    stress = 0.5 * STRESS if large else STRESS
+    work.stress = stress
     work.soft = SOFT
     gradient = evaluate(problem, work, island)
     worst, size = laws(problem, work, island)
@@ -509,7 +514,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                 error = max(gradient, worst)
         near = FAR if at_rest(work, island, forces) else NEAR
         if error > near * size and responses(problem, work, island):
-            swept(problem, work, island, SWEEPS, 0.3 * near * size)
+            swept(problem, work, island, (3 if large else 1) * SWEEPS, 0.3 * near * size)
             gradient = evaluate(problem, work, island)
             worst, size = laws(problem, work, island)
             size = max(size, forces)
@@ -520,11 +525,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     short = 0  # steps in a row that had to be cut
     changes = 0  # steps that were cut where a state changes
     since = 0  # steps since the interior-point method
-    large = work.island_dofs_first[island + 1] - work.island_dofs_first[island] > LARGE
     patience = PATIENCE_LARGE if large else PATIENCE
     level = HANDS
     stalled = 0
-    tries = 3 if large else 2
     inside = INSIDE
     inner = 0  # its steps that are not counted
     length = AT_FIRST
@@ -595,19 +598,19 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             store(problem, work, island, BEST)
         if rounds >= problem.most_rounds:
             break
-        work.stress = STRESS
-        if stalled < tries:
+        work.stress = stress
+        if stalled < TRIES:
             changes = 0
         if size > most:
-            stalled = max(stalled, tries)
-        if stalled < tries:
+            stalled = max(stalled, TRIES)
+        if stalled < TRIES:
             rounds += 1
             if anew and stalled == 0:
                 begin(problem, work, island, max(inside * size, error))
-            elif anew and large:
+            elif anew and (large or stalled > 1):
                 restore(problem, work, island, BEST)
                 evaluate(problem, work, island)
-                inside *= ELSEWHERE
+                inside = inside * ELSEWHERE if inside > 0.003 else 1.0
                 begin(problem, work, island, inside * size)
             elif anew:
                 prepare(problem, work, island)
@@ -617,7 +620,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             arcs, long = (True, MOST_LARGE) if large or stalled > 0 else (False, MOST)
             more, reached = follow(problem, work, island, forces, level, long, arcs)
             store(problem, work, island, INNER)
-            if large:
+            if arcs:
                 inner += more
             else:
                 steps += more
@@ -632,9 +635,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         else:
             stalled += 1
             if stalled % 3 == 1:
-                work.stress = 5.0 * STRESS
+                work.stress = 5.0 * stress
             elif stalled % 3 == 2:
-                work.stress = 0.2 * STRESS
+                work.stress = 0.2 * stress
             else:
                 penalty = ALTERNATING
                 if stalled % 9 == 6:
@@ -651,10 +654,10 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
         since = 0
         gradient = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
-        if stalled < tries and size > most:
+        if stalled < TRIES and size > most:
             prepare(problem, work, island)
             store(problem, work, island, INNER)
-            stalled = tries
+            stalled = TRIES
             gradient = evaluate(problem, work, island)
             worst, size = laws(problem, work, island)
         size = max(size, forces)
