@@ -77,8 +77,8 @@ class TimeStepping:
             off the motion to first order would add is taken from the velocities.
         correction_speed: how fast penetration is taken out of positions at most: radians per second
             of a joint, or lengths of the mechanism (its largest shape) per second; in the engine a
-            body that moves faster may be shifted as fast. What curvature leaves is less; bodies that start deep inside each other part over
-            several steps, instead of being thrown apart in one.
+            body that moves faster may be shifted as fast. Bodies that start deep inside each other
+            part over several steps, instead of being thrown apart in one.
         reach: without effect, deprecated: contacts are looked for as far as bodies move in a step.
         compiled_rows: up to so many rows that have to do with each other, three for a contact, or
             as much code in several groups, a step may be unrolled for the scene where the work
