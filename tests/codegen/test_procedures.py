@@ -18,6 +18,8 @@ from kinetree.codegen.procedures import (
     cross,
     dot,
     invoke,
+    lane_sum,
+    lanes,
     local,
     procedure,
     record,
@@ -481,3 +483,58 @@ def test_recursion_is_refused():
 @procedure
 def _again(n: int) -> int:
     return _again(n - 1)
+
+
+@procedure
+def _shared_sum(n: int, x: "float[:]", y: "float[:]") -> float:
+    total = 0.0
+    for k in lanes(n):
+        y[k] = 2.0 * x[k]
+        total += x[k]
+    return lane_sum(total)
+
+
+@procedure
+def _lanes_in_lanes(n: int, x: "float[:]") -> None:
+    for i in lanes(n):
+        for j in lanes(n):
+            x[i] = float(j)
+
+
+@procedure
+def _sum_in_lanes(n: int, x: "float[:]") -> None:
+    for i in lanes(n):
+        x[i] = lane_sum(x[i])
+
+
+@procedure
+def _calls_in_lanes(n: int, x: "float[:]") -> None:
+    for i in lanes(n):
+        x[i] = _shared_sum(n, x, x)
+
+
+@procedure
+def _part_of_lanes(n: int, x: "float[:]") -> None:
+    for i in lanes(1, n):
+        x[i] = 0.0
+
+
+def test_loops_over_lanes_are_loops_on_a_cpu():
+    x, y = np.arange(40.0), np.zeros(40)
+    assert _shared_sum(40, x, y) == _shared_sum.python(40, x, y) == x.sum()
+    np.testing.assert_array_equal(y, 2 * x)
+    assert _shared_sum.uses_lanes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (_lanes_in_lanes, "there is no loop over lanes in it"),
+        (_sum_in_lanes, "lane_sum comes after a loop over lanes, not in it"),
+        (_calls_in_lanes, "_shared_sum loops over lanes, and is called in such a loop"),
+        (_part_of_lanes, r"lanes\(count\) takes one number"),
+    ],
+)
+def test_what_lanes_cannot_share_is_refused(wrong, message):
+    with pytest.raises(TraceError, match=message):
+        wrong(3, np.zeros(3))

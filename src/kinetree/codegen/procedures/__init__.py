@@ -14,6 +14,9 @@ from kinetree.codegen.procedures.language import (
     dot,
     invoke,
     isfinite,
+    lane_max,
+    lane_sum,
+    lanes,
     local,
     record,
     sqrt,
@@ -23,6 +26,6 @@ from kinetree.codegen.procedures.language import (
 from kinetree.codegen.procedures.native import Procedure, procedure
 
 __all__ = [
-    "Procedure", "atan2", "cos", "cross", "dot", "floor", "invoke", "isfinite", "local",
-    "procedure", "record", "sin", "sqrt", "vector", "view",
+    "Procedure", "atan2", "cos", "cross", "dot", "floor", "invoke", "isfinite", "lane_max",
+    "lane_sum", "lanes", "local", "procedure", "record", "sin", "sqrt", "vector", "view",
 ]  # fmt: skip

@@ -31,6 +31,8 @@ _LIBRARY = ("sin", "cos", "tan", "atan2", "asin", "acos", "atan", "exp", "log", 
 class Functions(Expressions):
     """Values of calls."""
 
+    in_lanes = False  # whether this is in a loop over lanes
+
     def e_Call(self, e):
         """A call of a procedure or of a function."""
         if isinstance(e.func, ast.Attribute) and isinstance(e.func.value, ast.Name):
@@ -49,8 +51,20 @@ class Functions(Expressions):
             )
         return self.call(callee, e)
 
+    def f_lane_sum(self, e, name):
+        """What all lanes of a warp have found, or the only one."""
+        x = self.cast(self.number(e.args[0]), FLOAT)
+        if self.in_lanes:
+            raise self.fail(f"{name} comes after a loop over lanes, not in it", e)
+        return Number(x if self.module.lanes == 1 else self.op(f"call double @{name}(double {x})"),
+                      FLOAT)  # fmt: skip
+
+    f_lane_max = f_lane_sum
+
     def call(self, callee, e):
         """A call of a procedure."""
+        if self.in_lanes and callee.uses_lanes:
+            raise self.fail(f"{callee.name} loops over lanes, and is called in such a loop", e)
         given = dict(zip((name for name, _ in callee.arguments), e.args, strict=False))
         given |= {k.arg: k.value for k in e.keywords}
         given = {n: ast.Constant(x) for n, x in callee.defaults.items()} | given

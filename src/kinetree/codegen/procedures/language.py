@@ -274,6 +274,27 @@ def sqrt(x: float) -> float:
     return math.sqrt(x) if x >= 0 else math.nan
 
 
+def lanes(count: int) -> range:
+    """Numbers below ``count``, in a loop whose turns may be taken in any order, or at once.
+
+    On a GPU, where a warp computes a procedure, its lanes share them. All lanes do the same outside
+    of such loops; there they may read numbers of arrays, and write those that none of them reads
+    before the next such loop. In turns of a loop, variables are those of a lane: what they add up
+    to, ``lane_sum`` and ``lane_max`` find afterwards.
+    """
+    return range(count)
+
+
+def lane_sum(x: float) -> float:
+    """The sum over all lanes of what each has added up in a loop over ``lanes``."""
+    return x
+
+
+def lane_max(x: float) -> float:
+    """The largest of what each lane has found in a loop over ``lanes``."""
+    return x
+
+
 def invoke(address: int, *arrays: np.ndarray) -> None:
     """Call machine code that takes the addresses of arrays and returns nothing."""
     code = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(address)
@@ -290,6 +311,7 @@ _BUILTINS: dict[Any, str] = {
     dot: "dot", np.dot: "dot", invoke: "invoke", local: "local", view: "view", vector: "vector",
     isfinite: "isfinite", math.isfinite: "isfinite", np.isfinite: "isfinite",
     math.isnan: "isnan", np.isnan: "isnan",
+    lanes: "lanes", lane_sum: "lane_sum", lane_max: "lane_max",
     abs: "abs", min: "min", max: "max", float: "float", int: "int", bool: "bool", len: "len",
     math.fabs: "abs", math.floor: "floor", math.ceil: "ceil", math.copysign: "copysign",
     math.sin: "sin", math.cos: "cos", math.tan: "tan", math.atan2: "atan2", math.asin: "asin",

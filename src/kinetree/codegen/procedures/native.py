@@ -25,6 +25,7 @@ from kinetree.codegen.procedures.language import (
     builtin,
     has_usual_arrays,
     is_record,
+    lanes,
     scope_of,
     spelled,
     type_of,
@@ -133,9 +134,13 @@ class Procedure:
     @cached_property
     def changed(self) -> set[str]:
         """Names of arrays whose numbers it changes, itself or by what it calls."""
+        return self.changed_in(self.tree)
+
+    def changed_in(self, tree) -> set[str]:
+        """The same of a statement; what it names views of counts, too."""
         found: set[str] = set()
         views: dict[str, set[str]] = {}
-        for node in ast.walk(self.tree):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Assign | ast.AugAssign):
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     parts = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -185,6 +190,12 @@ class Procedure:
 
         visit(self, ())
         return list(found)
+
+    @cached_property
+    def uses_lanes(self) -> bool:
+        """Whether it, or what it calls, loops over the lanes of a warp."""
+        own = any(self.find(n) is lanes for n in self.function.__code__.co_names)
+        return own or any(p.uses_lanes for p in self.callees)
 
     # A large procedure is compiled by itself, together with the smaller ones that it calls.
 

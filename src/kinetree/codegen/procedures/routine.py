@@ -91,7 +91,7 @@ class Routine:
         shape = [-1 if d is None else d for d in kind.dims]
         if name in outputs:
             return outputs[name].reshape(shape)
-        return np.ascontiguousarray(inputs[name], float).reshape(shape)
+        return np.array(inputs[name], float, order="C").reshape(shape)  # it may be overwritten
 
 
 def routine(procedure, given, arguments, results, work=0) -> tuple[Any, ...]:

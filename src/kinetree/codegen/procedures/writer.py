@@ -337,8 +337,10 @@ class _Writer(Functions):
 
     def s_For(self, s):
         call = s.iter
-        if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"):
-            raise self.fail("for goes over range(...) in the language of procedures")
+        name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
+        shared = bool(name) and builtin(self.procedure.find(name)) == "lanes"
+        if not isinstance(call, ast.Call) or not (shared or name == "range"):
+            raise self.fail("for goes over range(...) or lanes(...) in the language of procedures")
         if s.orelse or not isinstance(s.target, ast.Name):
             raise self.fail("for needs one name, and has no else, in the language of procedures")
         bounds = [self.integer(e) for e in call.args]
@@ -346,6 +348,9 @@ class _Writer(Functions):
         if not isinstance(step, int) or not step:
             raise self.fail("the step of range must be a constant")
         low, high = ("0", bounds[0]) if len(bounds) == 1 else bounds[:2]
+        waits = shared and self.module.lanes > 1 and self.writes(s)
+        if shared:
+            low, step = self.first_turn(bounds, waits)
         counter = self.stack("i64", "k")
         self.emit(f"store i64 {low}, ptr {counter}")
         head, body, again, end = (self.label() for _ in range(4))
@@ -357,12 +362,36 @@ class _Writer(Functions):
         self.bind(s.target.id, Number(i, INT))
         first = self.label()
         self.jump(first)
+        self.in_lanes = shared or self.in_lanes
         self.loop(first, again, end, s.body)
+        self.in_lanes = self.in_lanes and not shared
         self.start(again)
         more = self.op(f"add nsw i64 {self.op(f'load i64, ptr {counter}')}, {step}")
         self.emit(f"store i64 {more}, ptr {counter}")
         self.jump(head)
         self.start(end)
+        if waits:
+            self.emit("call void @lanes_together()")
+
+    def writes(self, loop):
+        """Whether a loop changes arrays that are not its own, so that lanes wait for each other."""
+        own: set[str] = set()
+        for n in ast.walk(loop):
+            if isinstance(n, ast.Assign) and self.calls_local(n.value):
+                first = n.targets[0]
+                own |= {e.id for e in getattr(first, "elts", [first])}
+        changed = self.procedure.changed_in(loop) - own
+        return any(isinstance(self.names.get(name), Pointed) for name in changed)
+
+    def first_turn(self, bounds, waits):
+        """The first turn of a lane, and how many lanes there are."""
+        if len(bounds) != 1 or self.in_lanes:
+            raise self.fail("lanes(count) takes one number, and there is no loop over lanes in it")
+        if self.module.lanes == 1:
+            return "0", 1
+        if waits:
+            self.emit("call void @lanes_together()")
+        return self.op("call i64 @lane_number()"), self.module.lanes
 
     def s_Break(self, s):
         self.loops[-1][2] = True
@@ -376,6 +405,8 @@ _HEAD = "; procedures of kinetree, optimised by LLVM"
 
 
 class _Module:
+    lanes = 1
+
     def __init__(self, head):
         self.head = head
         self.names = {p: f"@{p.name}.{n}" for n, p in enumerate(head.members)}
