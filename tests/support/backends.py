@@ -15,6 +15,7 @@ from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+_SAMPLES_OF_A_WARP = 2  # where it has fewer than lanes
 _alive = []
 
 
@@ -96,7 +97,10 @@ def cuda_on_cpu(folder, layout=None, threads=32):
     def compile(program, dtype):
         pieces = cuda_pieces.render_pieces(program, dtype, layout)
         launches = [_compiled_shim(program, text, pieces.work, folder) for text in pieces.texts]
-        return lambda *arrays: _launched(launches, pieces.work, program, dtype, arrays, threads)
+        samples = _SAMPLES_OF_A_WARP if getattr(layout, "by_warps", False) else 0
+        return lambda *arrays: _launched(
+            launches, pieces.work, program, dtype, arrays, threads, samples=samples
+        )
 
     return compile
 
@@ -135,7 +139,8 @@ def _shimmed(program, found, work, robot=False):
             "{",
             "    given_count = count;",
             "    given = arguments;",
-            "    const int blocks = (int)((count + threads - 1) / threads);",
+            "    const long long samples = arguments[0] > 1 ? arguments[0] : threads;",
+            "    const int blocks = (int)((count + samples - 1) / samples);",
             f"    const int most = {2 if found.ahead else 1 << 30};",  # so that warps go round
             "    run_grid(blocks < most ? blocks : most, threads);",
             "}",
@@ -143,7 +148,7 @@ def _shimmed(program, found, work, robot=False):
     )
 
 
-def _launched(launches, work, program, dtype, arrays, threads, robot=()):
+def _launched(launches, work, program, dtype, arrays, threads, robot=(), samples=0):
     """Results of a launch; inputs without batch axes are shared by all samples."""
     pairs = list(zip(arrays, program.inputs, strict=True))
     batch = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - len(i.shape)] for a, i in pairs))
@@ -164,6 +169,7 @@ def _launched(launches, work, program, dtype, arrays, threads, robot=()):
     words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
     workspace = np.full((-(-count // 32), work, 32), 777.0, dtype)
     words += [*([workspace.ctypes.data] if work else []), *robot]
+    words[0] = samples or words[0]
     for launch in launches if count else ():
         launch(ctypes.c_longlong(count), (ctypes.c_longlong * len(words))(*words), threads)
     return tuple(results)

@@ -42,6 +42,35 @@ static unsigned __ballot_sync(unsigned mask, int x)
     return *vote & mask;
 }
 
+static int __any_sync(unsigned mask, int x)
+{
+    const int any = __ballot_sync(mask, x) != 0;
+    __syncthreads();
+    return any;
+}
+
+static double given_lanes[FIBERS];
+
+static double __shfl_sync(unsigned mask, double x, int k)
+{
+    (void)mask;
+    given_lanes[threadIdx.x] = x;
+    __syncthreads();
+    x = given_lanes[(threadIdx.x & ~31) + k];
+    __syncthreads();
+    return x;
+}
+
+static double __shfl_xor_sync(unsigned mask, double x, int k)
+{
+    (void)mask;
+    given_lanes[threadIdx.x] = x;
+    __syncthreads();
+    x = given_lanes[threadIdx.x ^ k];
+    __syncthreads();
+    return x;
+}
+
 static int __float_as_int(float x) { int i; memcpy(&i, &x, sizeof i); return i; }
 static int __double2loint(double x) { int64_t i; memcpy(&i, &x, sizeof i); return (int)i; }
 

@@ -18,6 +18,10 @@ LIGHT = ("--ptxas-options=-O1",)
 QUICKLY = ("--Ofast-compile=min", *LIGHT)
 """For long programs: half of the time, and fewer registers spilled."""
 
+COMPACT = ("--Ofast-compile=mid", *LIGHT, "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
+"""For programs with many loops: those that are not unrolled fit into the cache for instructions,
+and quotients and roots within 2 ulp of single precision need no branches."""
+
 _LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
 
 
@@ -90,8 +94,12 @@ def compiled(text: str, device: int, options=()) -> bytes:
         nvrtc.compileProgram(program, (*OPTIONS, f"-arch=sm_{architecture(device)}", *options))
         return nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
-        if set(QUICKLY) & set(options):  # an older NVRTC, or what is wrong is said without it
-            return compiled(text, device, tuple(x for x in options if x not in QUICKLY))
+        if {*QUICKLY, *COMPACT} & set(
+            options
+        ):  # an older NVRTC, or what is wrong is said without it
+            return compiled(
+                text, device, tuple(x for x in options if x not in (*QUICKLY, *COMPACT))
+            )
         raise BackendError(
             f"NVRTC does not compile a kernel ({error}): {nvrtc.getProgramLog(program)[:2000]}"
         ) from error

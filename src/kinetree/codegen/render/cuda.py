@@ -21,6 +21,7 @@ Quotients in float32 are within 1 ulp for divisors between 2**-126 and 2**126 in
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from kinetree.codegen.order import by_results, created, fewest_waiting, most_waiting
 from kinetree.codegen.parts import LEFT, WORK
@@ -29,11 +30,17 @@ from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_places import WARP, Tile, given_up, kept, tiles
-from kinetree.codegen.render.cuda_procedures import procedures_text, routine_text
+from kinetree.codegen.render.cuda_procedures import (
+    CudaWithRoutines,
+    procedures_text,
+)
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
 LARGEST_BLOCK = 256  # threads
+BLOCK_OF_WARPS = 64  # threads, where a warp computes a sample
+_SHARED = 224 * 1024  # bytes of shared memory of a multiprocessor; on a smaller one fewer fit
+_MOST_WARPS = 16  # for which there must be registers
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
@@ -70,13 +77,13 @@ class Layout:
     """Bytes of the tiles of a warp that writes what parts have left."""
     short: int = _SHORT
     """Nodes of a program that is written without loops over angles and states."""
-    direct: bool = False
-    """Whether threads read and write the numbers of their samples in device memory, without tiles:
-    for programs that compute so long that it does not count."""
+    by_warps: bool = False
+    """Whether the program calls routines, which a warp computes for its samples in turn: numbers of
+    samples are read and written in device memory, without tiles."""
 
     def results(self, program, dtype) -> int:
         """Numbers of a sample's results that there is room for."""
-        if self.direct:
+        if self.by_warps:
             return sum(a.size for a in program.outputs)
         inputs = sum(t.size for t in tiles([a for a in program.inputs if a.size], _STAGED).values())
         return max(32, self.bytes // (32 * (4 if dtype == "float32" else 8)) - inputs)
@@ -85,8 +92,8 @@ class Layout:
 LONG_LOOP = Layout(order="created", ahead=False)
 """For programs that are one long loop: most registers spilled are those of its middle, and what
 samples travel by is better left to the cache that the spilled ones are in."""
-ROUTINES = Layout(order="created", ahead=False, direct=True)
-"""For such programs with routines, whose arrays are in that cache, too."""
+ROUTINES = Layout(order="created", ahead=False, by_warps=True)
+"""For such programs with routines."""
 
 
 @dataclass(frozen=True)
@@ -127,19 +134,19 @@ class _Renderer:
         every = {a.name: (a.name, 0) for a in self.outputs}
         self.part = whole or Whole(tuple(self.outputs), every)
         self.order = self._order()
-        self.tiles = tiles(self._used(), 0 if layout.direct else _STAGED)
+        self.tiles = tiles(self._used(), 0 if layout.by_warps else _STAGED)
         self.results = self._results()
-        names = set() if layout.direct else {a.name for a in self.outputs}
+        names = set() if layout.by_warps else {a.name for a in self.outputs}
         self.kept = kept(program, names, dtype)
         self.hidden = sorted(hidden_inputs(program))
-        loops = len(self.order) > layout.short and not layout.direct
+        loops = len(self.order) > layout.short and not layout.by_warps
         self.angles = set() if loops else angles_of(program, self.tiles)
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.sets = 2 if self.tiles and self._loads_ahead() else 1
-        self.language = Cuda(
+        self.language: Any = CudaWithRoutines(program, dtype) if layout.by_warps else Cuda(
             program, dtype, self.angles, self.kept, self.part.left, loops_over_angles=loops
-        )
+        )  # fmt: skip
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
         self.language.in_place = self._in_place() if loops else set()
@@ -197,11 +204,12 @@ class _Renderer:
 
     def render(self):
         sample = self._sample()
-        shared = (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
+        self.shared = shared = self._shared()
         entry = Entry(self)
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
+            *([f"#define NUMBERS_LEFT {self.left_numbers}"] if self.layout.by_warps else []),
             elementary(self.dtype),
             *self._routines(),
             sample,
@@ -210,21 +218,34 @@ class _Renderer:
             entry.run(),
         ]
         text = "\n\n".join(parts) + "\n"
-        return CudaText(text, shared, self.sets == 2, light=not self._computes_much())
+        return CudaText(text, shared, self.sets == 2, not self._computes_much(), self.left_numbers)
 
     def _routines(self):
         """Procedures that the program calls, and what ties them to it."""
-        known = self.language.routines
+        if not self.layout.by_warps:
+            return []
+        functions = self.language.functions.items()
         return [
-            *([procedures_text([r.procedure for r in known], self.dtype)] if known else []),
-            *(routine_text(routine, name, self.dtype) for routine, name in known.items()),
+            procedures_text(self.language.procedures, self.dtype),
+            *(text.replace("ROUTINE", name) for text, name in functions),
         ]
+
+    def _shared(self):
+        """Bytes of shared memory of a warp."""
+        if self.layout.by_warps:
+            return -(-self.language.room * self.size // 16) * 16
+        return (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
+
+    @property
+    def left_numbers(self):
+        """Numbers of a sample that routines leave in the workspace."""
+        return self.language.left_numbers if self.layout.by_warps else 0
 
     @property
     def before_turned(self):
         """Numbers of a warp in shared memory before sines and cosines."""
         own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
-        own = 0 if self.layout.direct else own
+        own = 0 if self.layout.by_warps else own
         return self.sets * self.inputs_of_a_warp + own
 
     # --- one sample ------------------------------------------------------------------------------
@@ -252,6 +273,8 @@ class _Renderer:
         ]
         if self.kept.tables:
             parameters.append("real *__restrict__ kept")
+        if self.layout.by_warps:
+            parameters += ["const int lane, const int active, real *room, real *left"]
         if self.part.work:
             parameters += ["const real *__restrict__ work", "real *__restrict__ left"]
         items = assignments(self.program, self.language, order=self.order)
@@ -278,6 +301,9 @@ class _Renderer:
     def bounds(self):
         """Threads of a block, and blocks for which there must be registers."""
         resident = self.layout.resident
+        if self.layout.by_warps:
+            room = _SHARED // (BLOCK_OF_WARPS // WARP * max(1, self.shared))
+            return f"{BLOCK_OF_WARPS}, {max(1, min(room, _MOST_WARPS * WARP // BLOCK_OF_WARPS))}"
         if resident is None:
             waiting = most_waiting(self.program, self.order) * self.size // 4
             resident = next((n for most, n in _RESIDENT.items() if waiting <= most), 0)

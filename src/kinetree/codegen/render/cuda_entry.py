@@ -57,13 +57,14 @@ class Entry:
             *(f"const real *{ins[a.name]}, long long {ins[a.name]}_step" for a in self.plan.inputs),
             *(f"real *{result_name(a.name)}" for a in self.plan.part.outputs),
         ]
-        if self.plan.part.work:
+        if self.plan.part.work or self.plan.left_numbers:
             parameters.append("real *work")
         step = "(long long)gridDim.x * blockDim.x"
         outer = [
             "extern __shared__ vector16 shared[];",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
             "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
+            *(["first = (first >> 5) * dense;"] if self.plan.layout.by_warps else []),
             "if (first >= count) return;",
             "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
         ]
@@ -97,11 +98,14 @@ class Entry:
             "(void)whole;",
             f"real *free = inputs + set * {self.plan.inputs_of_a_warp};",
         ]
+        if self.plan.layout.by_warps:  # ``dense`` is the number of samples of a warp
+            rows = "const int rows = count - first < dense ? (int)(count - first) : (int)dense;"
+            lines = [rows, "(void)set;", "real *free = inputs;"]
         for a in self.plan.inputs:
             lines += self._placed(self.plan.language.inputs[a.name], self.plan.tiles.get(a.name))
         lines.append(f"free = inputs + {self.plan.sets * self.plan.inputs_of_a_warp};")
         for a in self.plan.separate:
-            if self.plan.layout.direct:
+            if self.plan.layout.by_warps:
                 to = f"{result_name(a.name)} + (first + {_ROW}) * {a.size}"
                 lines.append(f"real *const part_{a.name}_own = {to};")
                 continue
@@ -154,6 +158,9 @@ class Entry:
         lines = []
         if self.plan.kept.tables:
             arguments.append("kept_own")
+        if self.plan.layout.by_warps:
+            left = f"work + first * {self.plan.left_numbers}" if self.plan.left_numbers else "0"
+            arguments += ["lane", "lane < rows", "inputs", left]
         if self.plan.part.work:
             lines = [f"real *const work_own = work + first * {self.plan.part.work} + lane;"]
             arguments += ["work_own"] * 2
@@ -175,7 +182,7 @@ class Entry:
             if self.plan.part.status is not None:
                 wrong = f'status ? nan{self.plan.f}("") : {self.plan.language.constant(0.0)}'
                 lines.append(f"work_own[{WARP * self.plan.part.status}] = {wrong};")
-        if self.plan.layout.direct:
+        if self.plan.layout.by_warps:
             return ["(void)free;", *lines]
         lines.append("__syncwarp();")
         for name, t in self.plan.results.items():
@@ -251,6 +258,8 @@ class CudaText:
     """Whether warps load ahead, so that there should be no more of them than fit."""
     light: bool = False
     """Whether memory limits it, so that less optimization loses nothing."""
+    left: int = 0
+    """Numbers of a sample that routines leave in a workspace."""
 
 
 def head(dtype, shared) -> str:

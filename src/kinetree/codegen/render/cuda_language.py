@@ -1,7 +1,6 @@
 """Operations of a program in CUDA C."""
 
 from kinetree.codegen.parts import LEFT, WORK
-from kinetree.codegen.program import calls_of
 from kinetree.codegen.render.c import C, offset
 from kinetree.codegen.render.cstyle import identifier
 from kinetree.codegen.render.cuda_places import PITCH, WARP
@@ -43,19 +42,9 @@ class Cuda(C):
         self.inputs, self.outputs = _names("in", program.inputs), _names("out", program.outputs)
         self.shapes = {a.name: a for a in program.inputs}
         self.checked = _checked(program)
-        self.routines = {x: f"{x.name}_{k}" for k, x in enumerate(calls_of(program))}
         self.loops_over_angles = loops_over_angles
         self.turned: dict[str, int] = {}
         self.in_place: set[str] = set()
-
-    def array(self, name, texts):
-        """In memory of the thread."""
-        return [f"const real {name}[{len(texts)}] = {{{', '.join(texts)}}};"]
-
-    def routine(self, callee, given, results):
-        """A function of addresses."""
-        own = [f"real {name}[{size}];" for name, size in results.items()]
-        return [*own, f"{self.routines[callee]}({', '.join([*given, *results])});"]
 
     def call(self, op, texts, operands):
         """Quotients without a look at what comes out where a check has looked at the divisor."""

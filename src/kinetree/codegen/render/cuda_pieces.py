@@ -33,7 +33,8 @@ def render_pieces(program, dtype="float64", layout=None) -> Pieces:
     layout = layout or Layout()
     most = layout.results(program, dtype)
     if _room(program, dtype) <= most:
-        return Pieces((render(program, dtype, layout),))
+        text = render(program, dtype, layout)
+        return Pieces((text,), text.left)
     if _is_long(program, layout):
         return _by_parts(program, dtype, layout, most)
     groups = _grouped(program, most, dtype)

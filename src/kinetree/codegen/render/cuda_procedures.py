@@ -1,7 +1,11 @@
 """Procedures as C, for programs on a GPU: their LLVM text, instruction by instruction.
 
 Numbers are ``real``, as in the program around them, integers have 32 bits. Places on the stack
-become variables, branches become ``goto``; the compiler finds the loops again.
+become variables, branches become ``goto``; the compiler finds the loops again. A warp computes a
+call: turns of loops over ``lanes`` are those of its lanes, and arrays are in shared memory.
+
+In the program around them a lane has a sample. Where it calls a routine, the warp computes that of
+one sample after the other, and loops go on until those of all samples have ended.
 """
 
 import re
@@ -12,8 +16,13 @@ import numpy as np
 
 from kinetree.codegen.procedures.language import ArrayType
 from kinetree.codegen.procedures.writer import write
-from kinetree.codegen.render.c import C
+from kinetree.codegen.program import calls_of
+from kinetree.codegen.render.c import UNSAFE, C
+from kinetree.codegen.render.cuda_language import Cuda
+from kinetree.codegen.render.cuda_places import WARP, Kept
 from kinetree.errors import TraceError
+from kinetree.expr.calls import callee_of
+from kinetree.expr.node import LEAVES
 
 _TYPES = {"double": "real", "i64": "int", "i1": "int", "ptr": "void *", "void": "void"}
 _INFIX = {
@@ -38,6 +47,7 @@ class _Module:
     """Names of procedures, as ``write`` wants them; constant tables are not in the language yet."""
 
     head = None
+    lanes = 32
 
     def __init__(self, procedures):
         self.names = {p: f"@{p.name}" for p in procedures}
@@ -58,11 +68,35 @@ class _Module:
         return ""
 
 
+_LANES = """\
+DEVICE int lane_number(void) { return threadIdx.x & 31; }
+
+DEVICE void lanes_together(void) { __syncwarp(); }
+
+DEVICE real lane_sum(real x)
+{
+#pragma unroll
+    for (int k = 16; k; k >>= 1) x += __shfl_xor_sync(0xffffffffu, x, k);
+    return x;
+}
+
+DEVICE real lane_max(real x)
+{
+#pragma unroll
+    for (int k = 16; k; k >>= 1) {
+        const real y = __shfl_xor_sync(0xffffffffu, x, k);
+        x = x < y ? y : x;
+    }
+    return x;
+}"""
+
+
 def procedures_text(procedures, dtype) -> str:
     """Definitions of some procedures and of all that they call."""
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
     module = _Module(reached)
-    return "\n\n".join(_Function(write(p, module), dtype).text() for p in reached)
+    texts = [_Function(write(p, module), dtype).text(p.inline is not False) for p in reached]
+    return "\n\n".join([_LANES, *texts])
 
 
 class _Function:
@@ -74,7 +108,8 @@ class _Function:
         self.called: set[str] = set()  # results of procedures
         self.structs: list[str] = []
 
-    def text(self):
+    def text(self, inline):
+        """The function; within others the compiler knows where its arrays are."""
         head, *rest = self.source
         pattern = r"define (?:internal )?(\{[^}]*\}|\S+) @(\w+)\((.*)\) nounwind"
         kind, name, arguments = _parts(pattern, head)
@@ -83,7 +118,8 @@ class _Function:
         lines = [self.line(line.strip()) for line in rest[:-1] if line.strip() != "entry:"]
         body = [f"    {line}" for line in self.used(lines) if line]
         own = [f"    {kind} {x};" for x, kind in self.declared.items()]
-        head = f"static __device__ {self.type(kind)} {name}({parameters})"
+        kept = "__forceinline__" if inline else "__noinline__"
+        head = f"static __device__ {kept} {self.type(kind)} {name}({parameters})"
         return "\n".join([*self.structs, head, "{", *own, *body, "}"])
 
     def used(self, lines):
@@ -227,16 +263,151 @@ class _Function:
         return kind, f"{known[1]}{self.f}({', '.join(arguments)})"
 
 
+# --- Programs that call routines -----------------------------------------------------------------
+
+_ALL = "0xffffffffu"
+
+
+class CudaWithRoutines(Cuda):
+    """CUDA C of a program that calls routines.
+
+    Results that the program looks at are in memory of the lane; those that only other routines
+    take, in a workspace.
+
+    Attributes:
+        functions: names of the functions of routines, by their texts.
+        room: numbers of a warp in shared memory.
+        left_numbers: numbers of a sample in the workspace.
+    """
+
+    def __init__(self, program, dtype):
+        super().__init__(program, dtype, set(), Kept({}, {}), ())
+        self.dtype, self.functions = dtype, {}
+        self.procedures = [x.procedure for x in calls_of(program)]
+        self.looked_at = _looked_at(program)
+        self.room = self.left_numbers = 0
+        self.given: dict[str, list] = {}
+        self.own: set[str] = set()
+        self.left_at: dict[str, int] = {}
+
+    def array(self, name, texts):
+        """Numbers for the next routine."""
+        self.given[name] = texts
+        return []
+
+    def routine(self, callee, given, results):
+        """A loop over the samples of the warp."""
+        left = [
+            a.name for a, text in zip(callee.inputs, given, strict=True) if text in self.left_at
+        ]
+        text, places, room = routine_text(callee, "ROUTINE", self.dtype, left)
+        name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
+        self.room = max(self.room, room)
+        before, arguments, own, after, leave = [], [], [], [], []
+        for a, source in zip(callee.inputs, given, strict=True):
+            if source in self.left_at:
+                arguments.append(f"left + turn * NUMBERS_LEFT + {self.left_at[source]}")
+            elif source in self.own:
+                before.append(f"for (int k = 0; k < {a.size}; k++) "
+                              f"room[{places[a.name]} + k] = {source}[k];")  # fmt: skip
+            else:
+                numbers = enumerate(self.given[source])
+                before += [f"room[{places[a.name] + k}] = {x};" for k, x in numbers]
+        for (result, size), a in zip(results.items(), callee.outputs, strict=True):
+            if (callee, a.name) in self.looked_at:
+                self.own.add(result)
+                own.append(f"real {result}[{size}];")
+                after.append(f"for (int k = 0; k < {size}; k++) "
+                             f"{result}[k] = room[{places[a.name]} + k];")  # fmt: skip
+            else:
+                self.left_at[result] = self.left_numbers
+                self.left_numbers += size
+                to = f"left[turn * NUMBERS_LEFT + {self.left_at[result]} + k]"
+                leave.append(f"for (int k = lane; k < {size}; k += {WARP}) "
+                             f"{to} = room[{places[a.name]} + k];")  # fmt: skip
+        return [
+            *own,
+            f"for (int turn = 0; turn < {WARP}; turn++) {{",
+            f"    if (!__shfl_sync({_ALL}, active, turn)) continue;",
+            "    __syncwarp();",
+            "    if (lane == turn) {",
+            *(f"        {line}" for line in before),
+            "    }",
+            "    __syncwarp();",
+            f"    {name}({', '.join(arguments)});",
+            "    __syncwarp();",
+            "    if (lane == turn) {",
+            *(f"        {line}" for line in after),
+            "    }",
+            *(f"    {line}" for line in leave),
+            "}",
+            "__syncwarp();",
+        ]
+
+    def loop(self, counter, times, carries, initial, body, following):
+        """With routines in it: until those of all lanes have ended; states of others stay."""
+        if not any(_ALL in line for line in body):
+            return super().loop(counter, times, carries, initial, body, following)
+        goes_on, pairs = (
+            f"active && {counter} < {times}",
+            list(zip(carries, following, strict=True)),
+        )
+        return [
+            *(f"real {c} = {x};" for c, x in zip(carries, initial, strict=True)),
+            f"for (int {counter} = 0; __any_sync({_ALL}, {goes_on}); {counter}++) {{",
+            f"    const int {counter}_goes_on = {goes_on};",
+            "    {",
+            f"        const int active = {counter}_goes_on;",
+            *(f"        {line}" for line in body),
+            *(f"        const real {c}_next = {x};" for c, x in pairs),
+            *(f"        if (active) {c} = {c}_next;" for c in carries),
+            "    }",
+            "}",
+        ]
+
+    def require(self, text):
+        """Note that a check failed and go on."""
+        return [f"if (active && !({text})) status |= {UNSAFE};"]
+
+    def output(self, argument, index, text):
+        """To the row of the sample; lanes without one have none."""
+        return [f"if (active) {line}" for line in super().output(argument, index, text)]
+
+
+def _looked_at(program):
+    """Results of routines, by routine and name, that not only other routines take."""
+    nodes, found = program.graph.nodes, set()
+    users = list(program.wanted)
+    for i in program.graph.reachable(program.wanted):
+        if nodes[i][0] != "call" and nodes[i][0] not in LEAVES:
+            users += nodes[i][1:]
+    for i in set(users):
+        if isinstance(i, int) and nodes[i][0] == "result":
+            callee, place = callee_of(program.graph, nodes[i][1]), int(nodes[nodes[i][2]][1])
+            for result in callee.outputs:
+                if place < result.size:
+                    found.add((callee, result.name))
+                    break
+                place -= result.size
+    return found
+
+
 # --- Routines: procedures with some of their arguments given -------------------------------------
 
 
-def routine_text(routine, name, dtype) -> str:
-    """The function of a ``Routine``: it takes addresses of all inputs, then of all results."""
-    language, tables, arguments = C(dtype), [], []
-    own = [f"    real work[{routine.work}];"] if routine.work else []
+def routine_text(routine, name, dtype, left) -> tuple[str, dict[str, int], int]:
+    """The function of a ``Routine``, places of its arrays in shared memory, and their size.
+
+    Inputs that are ``left`` in the workspace are arguments.
+    """
+    language, tables, arguments, places, room = C(dtype), [], [], {}, 0
+    for a in (*routine.outputs, *(a for a in routine.inputs if a.name not in left)):
+        places[a.name], room = room, room + a.size
     for argument, kind in routine.places:
-        if argument not in routine.given:
-            arguments.append(f"(void *){argument}")
+        if argument in left:
+            arguments.append(f"(void *)left_{argument}")
+        elif argument not in routine.given:
+            arguments.append(f"(void *)(room + {places.get(argument, room)})")
         elif isinstance(kind, ArrayType):
             array = routine.table(argument, kind).ravel()
             spell = str if array.dtype.kind == "i" else language.constant
@@ -244,14 +415,19 @@ def routine_text(routine, name, dtype) -> str:
             c_type = _TYPES[kind.element]
             table = f"{name}_{argument}"
             tables.append(
-                f"static __constant__ {c_type} {table}[{max(1, array.size)}] = {{{numbers}}};"
+                f"static __device__ const {c_type} {table}[{max(1, array.size)}] = {{{numbers}}};"
             )
             arguments.append(f"(void *){table}")
         else:
             x = routine.given[argument]
             arguments.append(str(x) if isinstance(x, int) else language.constant(x))
-    parameters = [f"const real *{a.name}" for a in routine.inputs]
-    parameters += [f"real *{a.name}" for a in routine.outputs]
-    head = f"static __device__ void {name}({', '.join(parameters)})"
-    call = f"    {routine.procedure.name}({', '.join(arguments)});"
-    return "\n".join([*tables, head, "{", *own, call, "}"])
+    parameters = ", ".join(f"const real *left_{x}" for x in left) or "void"
+    return "\n".join([
+        *tables,
+        f"static __device__ __noinline__ void {name}({parameters})",
+        "{",
+        "    extern __shared__ vector16 shared[];",
+        "    real *const room = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP);",
+        f"    {routine.procedure.name}({', '.join(arguments)});",
+        "}",
+    ]), places, room + routine.work  # fmt: skip

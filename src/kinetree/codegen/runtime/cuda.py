@@ -10,6 +10,7 @@ from threading import local
 from kinetree.codegen.build import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
+from kinetree.codegen.render.cuda import BLOCK_OF_WARPS, LARGEST_BLOCK
 from kinetree.codegen.render.cuda_loops import PLACES, LoopLayout, room
 from kinetree.codegen.render.loop_tables import tables
 from kinetree.errors import DeviceMemoryError
@@ -53,7 +54,9 @@ class CudaKernel:
         self._processors = attributes["MultiProcessorCount"]
         most = attributes["MaxSharedMemoryPerBlockOptin"]
         need = max(self.code.shared, default=0)
-        self.blocks = [b for b in _BLOCKS if b // _WARP * need <= most]
+        self._by_warps = getattr(layout, "by_warps", False)
+        largest = BLOCK_OF_WARPS if self._by_warps else LARGEST_BLOCK
+        self.blocks = [b for b in _BLOCKS if b <= largest and b // _WARP * need <= most]
         self._parts = []
         code = zip(self.code.functions, self.code.shared, self.code.ahead, strict=True)
         for function, shared, ahead in code:
@@ -65,6 +68,10 @@ class CudaKernel:
                 for b in self.blocks
             }
             self._parts.append((function.address, shared, most))
+        function, shared = self.code.functions[0], self.code.shared[0]
+        self._warps = {
+            b: b // _WARP * _most_blocks(attributes, function, shared, b) for b in self.blocks
+        }
         self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._sizes = [a.size for a in kernel.outputs if a.size]
@@ -102,7 +109,15 @@ class CudaKernel:
             places |= outputs[k]
         if places & 15:
             words[1] = 0
+        if self._by_warps:
+            words[1] = self._samples(count)
         self._start(block or self._block_for(count, words, stream), words, stream)
+
+    def _samples(self, count):
+        """Samples of a warp, so that all warps that there is room for have as many."""
+        most = max(self._warps.values())
+        rounds = -(-count // (most * _WARP))
+        return max(1, min(_WARP, -(-count // (most * rounds))))
 
     def again(self, steps, count):
         """``launch`` for these steps and this count: a function of addresses and a stream."""
@@ -110,7 +125,7 @@ class CudaKernel:
         def launch(inputs, outputs, stream):
             self.launch(inputs, steps, outputs, count, stream)
 
-        if count >= _LARGE or self.code.work:  # where packing does not count
+        if count >= _LARGE or self.code.work or self._by_warps:  # where packing does not count
             return launch
         block = self._block_for(count, (), 0)
         blocks = -(-count // block)
@@ -170,7 +185,8 @@ class CudaKernel:
             words: what the function is called with (``render.cuda``).
             stream: address of a CUDA stream.
         """
-        needed = -(-words[0] // block)
+        samples = words[1] if self._by_warps else _WARP
+        needed = -(-words[0] * _WARP // (samples * block))
         for address, shared, most in self._parts:
             self._launched(address, min(needed, most[block]), block, shared, words, stream)
 
@@ -186,6 +202,8 @@ class CudaKernel:
 
     def _block_for(self, count, words, stream):
         """Threads in a block; measured when the first large batch comes."""
+        if self._by_warps:  # they compute long, and shared memory decides how many there are
+            return max(self.blocks, key=lambda b: (self._warps[b], -b))
         if count >= _LARGE:
             if self.block is None and not _capturing(stream):
                 self.block = self._measured(words, stream)

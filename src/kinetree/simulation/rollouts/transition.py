@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.codegen.inline import compact, evaluated
-from kinetree.codegen.nvrtc import QUICKLY
+from kinetree.codegen.nvrtc import COMPACT, QUICKLY
 from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.render.cuda import LONG_LOOP, ROUTINES
 from kinetree.codegen.runtime.kernel import Kernel
@@ -351,7 +351,8 @@ class Transition:
             validate=validate, general_code=general_code if general else None,
         )  # fmt: skip
         if self.contact is not None:
-            kernel.on_gpu = ROUTINES if calls_of(traced.program) else LONG_LOOP, QUICKLY
+            by_loops = bool(calls_of(traced.program))
+            kernel.on_gpu = (ROUTINES, COMPACT) if by_loops else (LONG_LOOP, QUICKLY)
         return kernel
 
 
