@@ -1,0 +1,444 @@
+"""Forces of contacts that obey their laws, by a warp for each world.
+
+Impulses ``lam`` and velocities ``w = b + Y u`` of the contacts with slots are along normal and
+tangents, three numbers each, with ``u = Yᵀ lam``: ``Y = G L⁻¹ D^{-1/2}``, so that the mobility of
+the contacts is ``Y Yᵀ``. Rows of ``Y`` are stored along the chain of the variables that move a
+body, which begins alike for all bodies of a tree. Laws are those of ``stepping.step``.
+"""
+
+from kinetree.codegen.procedures import (
+    cross,
+    lane_max,
+    lane_sum,
+    lanes,
+    local,
+    procedure,
+    sqrt,
+    vector,
+    view,
+)
+
+PLAIN = 8  # sweeps at the end that do not mix
+FARTHEST = 5.0  # how far ahead of the last change mixtures may lie
+ALIKE = 1.01  # growth of the squared change up to which they may lie ahead
+WHOLE = 10  # sweeps in which each contact is solved whole
+RELAXED = 0.8  # part of the change that later sweeps take
+PROXIMAL = 1e-4  # weight of staying in Newton's steps
+LEAST = 1e-6  # weight of staying, for forces that move nothing
+
+
+@procedure
+def contact_rows(
+    used: int, deep: int, moves: "int[:]", chain: "int[:]", carrier: "float[:]",
+    place: "float[:, 12]", S: "float[:, 6]", X: "float[:]", Y: "float[:]", own: "float[:, 9]",
+) -> None:  # fmt: skip
+    """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes."""
+    for s in lanes(used):
+        i = int(carrier[s])
+        n = moves[i]
+        p = vector(place[s, 9], place[s, 10], place[s, 11])
+        R = view(place, s, 3, 3)
+        rows = view(Y, 3 * s * deep)
+        D = local("float", 6)
+        D[:] = 0.0
+        for d in range(n):
+            k = chain[i * deep + d]
+            g = R @ (S[k, 3:] + cross(S[k, :3], p))
+            rows[d] = g[0]
+            rows[deep + d] = g[1]
+            rows[2 * deep + d] = g[2]
+        for d in range(n):
+            x = 0.0
+            y = 0.0
+            z = 0.0
+            for e in range(d, n):
+                l = X[chain[i * deep + e] * deep + d]
+                x += l * rows[e]
+                y += l * rows[deep + e]
+                z += l * rows[2 * deep + e]
+            rows[d] = x
+            rows[deep + d] = y
+            rows[2 * deep + d] = z
+            D += vector(x * x, x * y, y * y, x * z, y * z, z * z)
+        own[s] = vector(D[0], D[1], D[3], D[1], D[2], D[4], D[3], D[4], D[5])
+
+
+@procedure
+def pressed(
+    used: int, nv: int, deep: int, owner: "int[:]", level: "int[:]", moves: "int[:]",
+    chain: "int[:]", carrier: "float[:]", Y: "float[:]", lam: "float[:]", u: "float[:]",
+) -> None:  # fmt: skip
+    """``u = Yᵀ lam``."""
+    for k in lanes(nv):
+        d = level[k]
+        x = 0.0
+        for s in range(used):
+            i = int(carrier[s])
+            if d < moves[i] and chain[i * deep + d] == k:
+                rows = view(Y, 3 * s * deep + d)
+                x += lam[3 * s] * rows[0] + lam[3 * s + 1] * rows[deep]
+                x += lam[3 * s + 2] * rows[2 * deep]
+        u[k] = x
+
+
+@procedure
+def speeds(
+    used: int, deep: int, moves: "int[:]", chain: "int[:]", carrier: "float[:]", Y: "float[:]",
+    b: "float[:]", u: "float[:]", w: "float[:]",
+) -> None:  # fmt: skip
+    """``w = b + Y u``."""
+    for s in lanes(used):
+        i = int(carrier[s])
+        rows = view(Y, 3 * s * deep)
+        x = b[3 * s]
+        y = b[3 * s + 1]
+        z = b[3 * s + 2]
+        for d in range(moves[i]):
+            part = u[chain[i * deep + d]]
+            x += rows[d] * part
+            y += rows[deep + d] * part
+            z += rows[2 * deep + d] * part
+        w[3 * s] = x
+        w[3 * s + 1] = y
+        w[3 * s + 2] = z
+
+
+@procedure(inline=True)
+def turned(A: "float[3, 3]", free: "float[3]", mu: float, c: "float[2]") -> None:
+    """The direction of friction after a Newton step of its angle: ``traced.Sweeps``."""
+    p = vector(-c[1], c[0])
+    g = vector(1.0, mu * c[0], mu * c[1])
+    Ag = A @ g
+    Ap = mu * (A[:, 1:] @ p)
+    a = Ag[0]
+    d = free[0]
+    fp = p[0] * free[1] + p[1] * free[2]
+    Agp = p[0] * Ag[1] + p[1] * Ag[2]
+    stiff = -d * (p[0] * Ap[1] + p[1] * Ap[2])
+    slip = d * (c[0] * Ag[1] + c[1] * Ag[2]) - a * (c[0] * free[1] + c[1] * free[2])
+    across = a * fp - d * Agp
+    rate = stiff + slip + Ap[0] * fp
+    if not rate > stiff / 4.0:
+        rate = stiff / 4.0 + abs(slip)
+    pressed = 2.0 * across * Ap[0] / (a if a > 0.0 else 1.0)
+    rate = max(rate, abs(across), pressed)
+    angle = across / rate if rate > 0.0 else 0.0
+    part = 1.0 / sqrt(1.0 + angle * angle)
+    x = (c[0] - angle * p[0]) * part
+    y = (c[1] - angle * p[1]) * part
+    c[0] = x
+    c[1] = y
+
+
+@procedure(inline=True)
+def solved(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]") -> None:
+    """The impulse of a contact that obeys its laws if no other one changes: ``traced.Sweeps``."""
+    x = vector(lam[0], lam[1], lam[2])
+    v = vector(w[0], w[1], w[2])
+    free = v - A @ x
+    new[:] = 0.0
+    if free[0] >= 0.0:
+        return
+    size = (A[0, 0] + A[1, 1] + A[2, 2]) / 3.0
+    a = A[0, 0] + LEAST * size
+    b = A[1, 1] + LEAST * size
+    e = A[2, 2] + LEAST * size
+    C = vector(b * e - A[2, 1] * A[2, 1], A[2, 1] * A[2, 0] - A[1, 0] * e,
+               A[1, 0] * A[2, 1] - b * A[2, 0])  # fmt: skip
+    one = 1.0 / (a * C[0] + A[1, 0] * C[1] + A[2, 0] * C[2])
+    f = a * e - A[2, 0] * A[2, 0]
+    g = A[1, 0] * A[2, 0] - a * A[2, 1]
+    k = a * b - A[1, 0] * A[1, 0]
+    stick = local("float", 3)
+    stick[0] = x[0] - one * (C[0] * v[0] + C[1] * v[1] + C[2] * v[2])
+    stick[1] = x[1] - one * (C[1] * v[0] + f * v[1] + g * v[2])
+    stick[2] = x[2] - one * (C[2] * v[0] + g * v[1] + k * v[2])
+    most = mu * stick[0]
+    if stick[0] > 0.0 and stick[1] * stick[1] + stick[2] * stick[2] <= most * most:
+        new[:] = stick
+        return
+    c = local("float", 2)
+    reach = sqrt(x[1] * x[1] + x[2] * x[2])
+    lifted = (A[0, 0] - LEAST * size) * reach + mu * (A[0, 1] * x[1] + A[0, 2] * x[2])
+    if lifted > 0.0 and x[1] * v[1] + x[2] * v[2] <= 0.0:
+        c[:] = x[1:]
+    else:
+        c[:] = stick[1:]
+        reach = sqrt(c[0] * c[0] + c[1] * c[1])
+    c *= 1.0 / reach if reach > 0.0 else 1.0
+    turned(A, free, mu, c)
+    along = A[0, 0] + mu * (A[0, 1] * c[0] + A[0, 2] * c[1])
+    n = max(-free[0] / along, 0.0) if along > 0.0 else 0.0
+    new[:] = vector(n, mu * n * c[0], mu * n * c[1])
+
+
+@procedure(inline=True)
+def pushed(A: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]", new: "float[3]") -> None:
+    """The impulse after a step of the normal force, and one of friction for it."""
+    x = max(lam[0] - w[0] / A[0, 0], 0.0) if A[0, 0] > 0.0 else 0.0
+    d = x - lam[0]
+    e = (A[1, 1] - A[2, 2]) / 2.0
+    b = (A[1, 1] + A[2, 2]) / 2.0 + sqrt(e * e + A[1, 2] * A[1, 2])
+    y = lam[1]
+    z = lam[2]
+    if b > 0.0:
+        y -= (w[1] + A[1, 0] * d) / b
+        z -= (w[2] + A[2, 0] * d) / b
+    t = sqrt(y * y + z * z)
+    part = mu * x / t if t > mu * x else 1.0
+    new[:] = vector(x, part * y, part * z)
+
+
+@procedure(inline=True)
+def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float:
+    """By how much a contact misses its laws [m/s]: the functions of Alart and Curnier."""
+    a = (D[0, 0] + D[1, 1] + D[2, 2]) / 3.0
+    x = a * view(lam, 0, 3)
+    y = x - view(w, 0, 3)
+    n = max(y[0], 0.0)
+    t = sqrt(y[1] * y[1] + y[2] * y[2])
+    part = 1.0
+    if t > mu * n:
+        part = mu * n / t
+    return max(abs(x[0] - n), abs(x[1] - part * y[1]), abs(x[2] - part * y[2]))
+
+
+@procedure
+def swept(
+    used: int, nv: int, deep: int, sweeps: int, enough: float, moves: "int[:]", chain: "int[:]",
+    carrier: "float[:]", Y: "float[:]", own: "float[:, 9]", mu: "float[:]", b: "float[:]",
+    lam: "float[:]", u: "float[:]", last: "float[:, 3]", older: "float[:]",
+) -> "(int, float)":  # fmt: skip
+    """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
+
+    How many, and the error [m/s]. Contacts that obey are passed over. ``u`` goes
+    with ``lam``, before and after. Each sweep starts from a mixture of the last two (Anderson
+    1965), ahead of both only where changes do not grow; mixtures are linear, and so are velocities.
+    Contacts that are solved whole, one after the other, may run in cycles, where several slide:
+    after ``WHOLE`` sweeps normal forces and friction take a step each.
+    """
+    new = local("float", 3)
+    D = local("float", 3, 3)
+    error = 0.0
+    before = 0.0
+    ahead = 1.0
+    for n in range(sweeps + 1):
+        for k in lanes(3 * used):
+            last[k, 0] = lam[k]
+        error = 0.0
+        for s in range(used):
+            i = int(carrier[s])
+            rows = view(Y, 3 * s * deep)
+            x = 0.0
+            y = 0.0
+            z = 0.0
+            for d in lanes(moves[i]):
+                part = u[chain[i * deep + d]]
+                x += rows[d] * part
+                y += rows[deep + d] * part
+                z += rows[2 * deep + d] * part
+            v = vector(b[3 * s] + lane_sum(x), b[3 * s + 1] + lane_sum(y),
+                       b[3 * s + 2] + lane_sum(z))  # fmt: skip
+            old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
+            D[:] = view(own, s, 3, 3)
+            off = missed(D, mu[s], v, old)
+            error = max(error, off)
+            if n == sweeps or off <= enough:
+                continue
+            if n < WHOLE:
+                solved(D, mu[s], v, old, new)
+            else:
+                pushed(D, mu[s], v, old, new)
+                new[:] = old + RELAXED * (new - old)
+            change = new - old
+            for d in lanes(moves[i]):
+                k = chain[i * deep + d]
+                more = change[0] * rows[d] + change[1] * rows[deep + d]
+                u[k] += more + change[2] * rows[2 * deep + d]
+                if d == 0:
+                    lam[3 * s] = new[0]
+                    lam[3 * s + 1] = new[1]
+                    lam[3 * s + 2] = new[2]
+        if error <= enough or n == sweeps:
+            return n, error
+        size = 0.0
+        along = 0.0
+        across = 0.0
+        for k in lanes(3 * used):
+            f = lam[k] - last[k, 0]
+            turn = f - (last[k, 1] if n > 0 else 0.0)
+            size += f * f
+            along += f * turn
+            across += turn * turn
+            last[k, 1] = f
+        size = lane_sum(size)
+        along = lane_sum(along)
+        across = lane_sum(across)
+        part = 0.0
+        if n > 0 and n < sweeps - PLAIN and across > 0.0:
+            part = along / across
+            if part < 0.0 or part > 1.0:  # changes are alike: ahead
+                alike = size <= ALIKE * before
+                ahead = min(2.0 * ahead, FARTHEST) if alike else 1.0
+                part = -ahead if part > 1.0 else max(part, -ahead)
+                part = part if alike else 0.0
+        before = size
+        for k in lanes(3 * used):
+            y = lam[k]
+            if part != 0.0:
+                lam[k] = y - part * (y - last[k, 2])
+            last[k, 2] = y
+        for k in lanes(nv):
+            y = u[k]
+            if part != 0.0:
+                u[k] = y - part * (y - older[k])
+            older[k] = y
+    return sweeps, error
+
+
+@procedure
+def mobility(
+    used: int, deep: int, bodies: int, carrier: "float[:]", common: "int[:]", Y: "float[:]",
+    A: "float[:]",
+) -> None:  # fmt: skip
+    """Blocks of ``A = Y Yᵀ``, row by row to the diagonal."""
+    for s in lanes(used):
+        B = local("float", 3, 3)
+        for t in range(s + 1):
+            n = common[int(carrier[s]) * bodies + int(carrier[t])]
+            B[:] = 0.0
+            for d in range(n):
+                y = view(Y, 3 * s * deep + d)
+                z = view(Y, 3 * t * deep + d)
+                for r in range(3):
+                    B[r] += y[r * deep] * vector(z[0], z[deep], z[2 * deep])
+            at = 9 * (s * (s + 1) // 2 + t)
+            for r in range(3):
+                for q in range(3):
+                    A[at + 3 * r + q] = B[r, q]
+
+
+@procedure
+def laws(
+    used: int, A: "float[:]", mu: "float[:]", w: "float[:]", lam: "float[:]", J: "float[:]"
+) -> float:  # fmt: skip
+    """By how much contacts miss their laws at most [m/s]: see ``missed``.
+
+    Rows of ``J`` are the derivatives with respect to the impulses, then the error, negated.
+    """
+    most = 0.0
+    m = 3 * used
+    for s in lanes(used):
+        dP, B = local("float", 2, 3, 3)
+        own = view(A, 9 * (s * (s + 1) // 2 + s), 3, 3)
+        a = (own[0, 0] + own[1, 1] + own[2, 2]) / 3.0
+        x = a * view(lam, 3 * s, 3)
+        y = x - view(w, 3 * s, 3)
+        n = max(y[0], 0.0)
+        t = sqrt(y[1] * y[1] + y[2] * y[2])
+        dP[:] = 0.0
+        part = 1.0
+        if y[0] > 0.0:
+            dP[0, 0] = 1.0
+        if t <= mu[s] * n:
+            dP[1, 1] = 1.0
+            dP[2, 2] = 1.0
+        else:
+            part = mu[s] * n / t
+            c = y[1] / t
+            e = y[2] / t
+            dP[1, 1] = part * e * e
+            dP[1, 2] = -part * c * e
+            dP[2, 1] = -part * c * e
+            dP[2, 2] = part * c * c
+            dP[1, 0] = mu[s] * c if y[0] > 0.0 else 0.0
+            dP[2, 0] = mu[s] * e if y[0] > 0.0 else 0.0
+        off = vector(x[0] - n, x[1] - part * y[1], x[2] - part * y[2])
+        most = max(most, abs(off[0]), abs(off[1]), abs(off[2]))
+        for t2 in range(used):
+            i = max(s, t2)
+            j = min(s, t2)
+            C = view(A, 9 * (i * (i + 1) // 2 + j), 3, 3)
+            for r in range(3):
+                for q in range(3):
+                    B[r, q] = C[r, q] if s >= t2 else C[q, r]
+            if s == t2:
+                for r in range(3):
+                    B[r, r] -= a
+            for r in range(3):
+                for q in range(3):
+                    at = (3 * s + r) * (m + 1) + 3 * t2 + q
+                    J[at] = dP[r, 0] * B[0, q] + dP[r, 1] * B[1, q] + dP[r, 2] * B[2, q]
+                    if s == t2 and r == q:
+                        J[at] += (1.0 + PROXIMAL) * a
+        for r in range(3):
+            J[(3 * s + r) * (m + 1) + m] = -off[r]
+    return lane_max(most)
+
+
+@procedure
+def eliminated(m: int, J: "float[:]") -> None:
+    """The last column of ``J``, m by m + 1, becomes the solution; by Gauss, with pivots."""
+    n = m + 1
+    for k in range(m):
+        top = -1.0
+        at = -1.0
+        for i in lanes(m - k):
+            x = abs(J[(k + i) * n + k])
+            if x > top:
+                top = x
+                at = float(k + i)
+        most = lane_max(top)
+        best = int(lane_max(at if top == most else -1.0))
+        if best > k:
+            for j in lanes(n - k):
+                x = J[k * n + k + j]
+                J[k * n + k + j] = J[best * n + k + j]
+                J[best * n + k + j] = x
+        own = J[k * n + k]
+        one = 1.0 / own if own != 0.0 else 0.0
+        for i in lanes(m - k - 1):
+            at_row = (k + 1 + i) * n
+            x = J[at_row + k] * one
+            if x != 0.0:
+                for j in range(k, n):
+                    J[at_row + j] -= x * J[k * n + j]
+    for d in range(m):
+        k = m - 1 - d
+        x = 0.0
+        for j in lanes(d):
+            x += J[k * n + k + 1 + j] * J[(k + 1 + j) * n + m]
+        own = J[k * n + k]
+        x = J[k * n + m] - lane_sum(x)
+        for _ in lanes(1):
+            J[k * n + m] = x / own if own != 0.0 else 0.0
+
+
+@procedure
+def finished(
+    used: int, nv: int, deep: int, bodies: int, steps: int, enough: float, owner: "int[:]",
+    level: "int[:]", moves: "int[:]", chain: "int[:]", common: "int[:]", carrier: "float[:]",
+    Y: "float[:]", mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]",
+    last: "float[:, 3]", A: "float[:]", J: "float[:]",
+) -> float:  # fmt: skip
+    """The error [m/s] after the best of some steps of Newton from where sweeps end."""
+    m = 3 * used
+    least = 0.0
+    mobility(used, deep, bodies, carrier, common, Y, A)
+    for n in range(steps + 1):
+        speeds(used, deep, moves, chain, carrier, Y, b, u, w)
+        error = laws(used, A, mu, w, lam, J)
+        if n == 0 or error < least:
+            least = error
+            for k in lanes(m):
+                last[k, 0] = lam[k]
+        if n == steps or error <= enough:
+            break
+        eliminated(m, J)
+        for k in lanes(m):
+            lam[k] += J[k * (m + 1) + m]
+        pressed(used, nv, deep, owner, level, moves, chain, carrier, Y, lam, u)
+    for k in lanes(m):
+        lam[k] = last[k, 0]
+    pressed(used, nv, deep, owner, level, moves, chain, carrier, Y, lam, u)
+    return least
