@@ -238,21 +238,6 @@ class Humanoid(Bench):
         assert not failed, f"{failed} worlds failed"
         return f"{rate:.2f} M steps/s"
 
-    def warm_cache(self, worlds, dtype):
-        """Sizes of blocks, side by side, where it lies."""
-        kernel, _ = self.dog.kernel(dtype)
-        compiled, state = kernel.on_devices[dtype, 0], self.start("fall", worlds, dtype)
-        settled = self.dog.rollout(*state, steps=1000, store_every=1000)
-        state, rates = (settled.q[-1], settled.qd[-1]), []
-        for block in (32, 64, 128, 256):
-            compiled.blocks, compiled.block = [block], None
-            kernel.plans.clear()
-            best, _ = self.timed(state, self.STEPS, repeats=2)
-            rates.append(f"{block}: {worlds * self.STEPS / best / 1e6:.2f}")
-        compiled.blocks = list(_BLOCKS)
-        kernel.plans.clear()
-        self.say(f"lies  {dtype} {worlds:6d} worlds, threads of a block: {', '.join(rates)} M")
-
 
 def humanoid(report, cupy, library, given):
     """Everything about the humanoid; the lines of its table."""
@@ -268,7 +253,6 @@ def humanoid(report, cupy, library, given):
         for worlds in sizes:
             seconds = 2.0 if dtype == "float32" else 0.5
             report.run(f"humanoid, {worlds}, {dtype}", bench.falls, worlds, dtype, seconds)
-        report.run(f"humanoid, blocks, {dtype}", bench.warm_cache, 65_536, dtype)
     contact.checks(report, library, bench.dog, steps=10, bounds=bounds)
     return bench.lines
 
