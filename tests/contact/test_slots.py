@@ -128,6 +128,63 @@ def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypa
     sys.modules.pop("kinetree.arrays.cupy_kind", None)
 
 
+@kt.kernel
+def sees(model, q, qd, contact_force):
+    return np.concatenate([q, qd, contact_force[:, 0]])
+
+
+@kt.kernel
+def earns(model, qd):
+    return -qd @ qd
+
+
+def rods():
+    """Two rods on a hinge, tilted, just above the ground."""
+    b = kt.ModelBuilder("rods")
+    for name, on, joint in (("one", None, kt.Free()), ("other", "one", kt.Revolute("y"))):
+        b.body(name, on=on, joint=joint, inertia=kt.shapes.capsule(0.03, 0.2, mass=0.5))
+        b.geometry(kt.geometry.Capsule(0.03, 0.2), on=name)
+    model = kt.contact.with_ground(b.build())
+    q = model.integrate(model.neutral(), np.array([0.4, 0.3, 0, 0, 0, 0, 0.5]))
+    q[2] += 1e-4 - Scene(model, "base").candidate_positions(model, q)[0].min()
+    return model, q
+
+
+RODS, TILTED = rods()
+
+
+@kt.kernel
+def begins(model, uniform: (2,)):
+    return {"q": np.concatenate([TILTED[:2], [TILTED[2] + 0.001 * uniform[0]], TILTED[3:]])}
+
+
+def test_an_environment_on_a_gpu_takes_scenes_that_are_not_unrolled(tmp_path, monkeypatch):
+    """Two rods fall: the same as on a CPU, where the scene is small enough."""
+    launches, envs = [], {}
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path, ROUTINES))
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", runtime)
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    for device, rows in (("cpu", 1000), ("cuda", 0)):
+        contact = TimeStepping(Scene(RODS, "base", friction=0.6), compiled_rows=rows)
+        envs[device] = env = kt.learning.Environment(
+            RODS, 2, observe=sees, reward=earns, reset=begins, contact=contact, limits=None,
+            dt=H, decimation=2, episode=20, device=device, dtype="float64",
+            arrays=None if device == "cpu" else "cupy",
+        )  # fmt: skip
+        for _ in range(8):
+            seen, reward, *_, info = env.step(np.zeros((2, env.action_size)))
+        assert not np.asarray(info["failed"]).any()
+        envs[device] = np.asarray(seen), np.asarray(reward)
+    (here, gained), (there, too) = envs.values()
+    np.testing.assert_allclose(there[:, :15], here[:, :15], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(there[:, 15:].sum(axis=1), here[:, 15:].sum(axis=1), rtol=1e-3)
+    np.testing.assert_allclose(too, gained, atol=1e-4)
+    assert there[:, 15:].max() > 1
+    assert {name for name, *_ in launches} == {"Environment.step", "Environment.reset"}
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)
+
+
 SHAPES = {
     "sphere": kt.geometry.Sphere(0.1), "capsule": kt.geometry.Capsule(0.1, 0.3),
     "box": kt.geometry.Box((0.3, 0.2, 0.1)), "cylinder": kt.geometry.Cylinder(0.1, 0.2),

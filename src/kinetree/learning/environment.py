@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.inline import evaluated
-from kinetree.codegen.program import Argument, Traced, trace
+from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import ModelError, ShapeError, UnknownNameError, need
 from kinetree.functional.parameters import parameter
@@ -22,6 +22,7 @@ from kinetree.model.arrays import as_seconds
 from kinetree.model.define import kernel_for
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.rollouts.run import whole_number
+from kinetree.simulation.rollouts.transition import BY_ROUTINES
 from kinetree.spelling import did_you_mean
 from kinetree.worlds.world import World
 
@@ -120,6 +121,7 @@ class Environment:
         physics = physics_of(
             model, contact, controls=controls, dt=dt, integrator=integrator, forces=forces,
             friction=friction, limits=limits, dtype=self._place.dtype,
+            on_device=not self._place.on_host,
         )  # fmt: skip
         delays = delay if isinstance(delay, tuple) else (delay, delay)
         delays = tuple(whole_number(x, "delay") for x in delays)
@@ -271,6 +273,8 @@ class Environment:
             reference=lambda arrays: evaluated(kernel.program, arrays),
             validate=lambda arrays: None,
         )  # fmt: skip
+        if calls_of(traced.program):
+            kernel.on_gpu = BY_ROUTINES
         return kernel
 
 

@@ -59,7 +59,7 @@ class Physics:
 
 
 def physics_of(
-    model, contact, *, controls, dt, integrator, forces, friction, limits, dtype
+    model, contact, *, controls, dt, integrator, forces, friction, limits, dtype, on_device
 ) -> Physics:
     """The steps of a model, with contact or without; a bare ``Scene`` is rigid."""
     if isinstance(contact, Scene):
@@ -73,7 +73,7 @@ def physics_of(
     if not isinstance(contact, TimeStepping):
         refuse_conflicts(setup)
         return Physics(setup.field, looped(setup.steps), None, dt, 0)
-    step = step_of_rollout(contact, setup.effects, None, dtype)
+    step = step_of_rollout(contact, setup.effects, None, dtype, on_device=on_device)
     return Physics(setup.field, setup.steps, step, dt, step.rows, contact.scene.candidates.names)
 
 

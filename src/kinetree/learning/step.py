@@ -185,8 +185,7 @@ class ControlStep:
         t = state["steps"] * (self.physics.dt * self.decimation)
         values = {**arguments, **state, "t": t, **more}
         if self.physics.names:
-            count = len(self.physics.names)
-            values["contact_force"] = state["force"][: 3 * count].reshape(count, 3)
+            values["contact_force"] = self.physics.contact.forces_of(state["force"])
         return values | self.random_numbers(role, draws, what)
 
     def random_numbers(self, role, draws, what=None):

@@ -406,3 +406,14 @@ def slot_shift(
                     if d == 0:
                         work[s] = have + x
     tree_whole(nv, deep, owner, level, chain, deepest, X, u, shift)
+
+
+@procedure
+def slot_forces(contacts: int, slots: int, force: "float[:]", found: "float[:, 3]") -> None:
+    """Forces of all potential contacts, from those of slots."""
+    for c in lanes(contacts):
+        found[c] = 0.0
+    for s in lanes(slots):
+        c = int(force[4 * s]) - 1
+        if c >= 0:
+            found[c] = view(force, 4 * s + 1, 3)

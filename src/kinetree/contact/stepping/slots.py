@@ -15,6 +15,7 @@ from kinetree.contact.engine.slot_tree import CORNER, ELLIPSOID, FIXED, LOWEST, 
 from kinetree.contact.engine.slots import (
     FOUND,
     look_size,
+    slot_forces,
     slot_look,
     slot_shift,
     slot_step,
@@ -108,6 +109,12 @@ class SlotStep(ContactStep):
             for k in range(self.slots)
         ]
         return sum(each[1:], each[0])
+
+    def forces_of(self, memory):
+        """Forces of all potential contacts, (contacts, 3), from a memory that is traced."""
+        count = self.constraints.scene.candidates.size
+        given = {"contacts": count, "slots": self.slots}
+        return routine(slot_forces, given, {"force": memory[: self.rows]}, {"found": (count, 3)})[0]
 
     def __call__(
         self, method, field, model, t, h, q, qd, tau, force, energy=None, found=None

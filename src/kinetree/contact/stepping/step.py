@@ -118,6 +118,10 @@ class ContactStep:
         count = self.constraints.scene.candidates.size
         return memory[..., : 3 * count].reshape(*memory.shape[:-1], count, 3)
 
+    def forces_of(self, memory):
+        """The same from the memory of one world, traced."""
+        return self.contact_forces(memory, np.asarray)
+
     @property
     def is_relaxed(self) -> bool:
         """Whether the laws of contact are relaxed."""

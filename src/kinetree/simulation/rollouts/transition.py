@@ -36,6 +36,8 @@ from kinetree.simulation.rollouts.inputs import ACTIVATION, FRICTION, apply, num
 
 FINITE = 1e30
 """Sum of the sizes of all numbers of a state beyond which it does not count as finite."""
+BY_ROUTINES = ROUTINES, COMPACT
+"""How programs that call routines are compiled for a GPU."""
 _BOTH = ("memory", "memory after")  # of a step: at its start and at its end
 _LARGE = 30  # velocity variables of a mechanism whose gradients take less time by calls
 
@@ -351,8 +353,7 @@ class Transition:
             validate=validate, general_code=general_code if general else None,
         )  # fmt: skip
         if self.contact is not None:
-            by_loops = bool(calls_of(traced.program))
-            kernel.on_gpu = (ROUTINES, COMPACT) if by_loops else (LONG_LOOP, QUICKLY)
+            kernel.on_gpu = BY_ROUTINES if calls_of(traced.program) else (LONG_LOOP, QUICKLY)
         return kernel
 
 
