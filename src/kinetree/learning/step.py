@@ -184,8 +184,9 @@ class ControlStep:
         """What kernels can take, by name."""
         t = state["steps"] * (self.physics.dt * self.decimation)
         values = {**arguments, **state, "t": t, **more}
-        if self.physics.names:
-            values["contact_force"] = self.physics.contact.forces_of(state["force"])
+        contact = self.physics.contact
+        if contact is not None and self.physics.names:
+            values["contact_force"] = contact.forces_of(state["force"])
         return values | self.random_numbers(role, draws, what)
 
     def random_numbers(self, role, draws, what=None):
