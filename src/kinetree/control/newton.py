@@ -313,7 +313,7 @@ class Iterations:
         first, most = DAMPING
         less = np.where(damping > first, damping / 10, 0.0)
         more = np.maximum(10 * damping, first)
-        far, short = alpha >= FAR * allowed, alpha < SHORT * allowed
+        far, short = alpha >= FAR * allowed, ~accepted | (alpha < SHORT * allowed)
         more = np.where(accepted, np.minimum(more, np.maximum(damping, MOST)), more)
         self.damping[a] = np.where(accepted & far, less, np.where(short, more, damping))
         self.count[a] += 1
