@@ -126,7 +126,7 @@ class Report:
         }  # fmt: skip
         self.path.write_text(json.dumps(report, indent=1) + "\n")
 
-    def told(self):
+    def finished(self):
         """Print everything; whether something failed."""
         self.save()
         show(self.rows, self.copy, self.peak)
@@ -152,7 +152,7 @@ def main():
     if given.motions:
         for job in MOTIONS:
             report.attempt(*job)
-        return report.told()
+        return report.finished()
     for job in FIRST:
         if not only or ":".join(job[:2]) in only:
             report.attempt(*job)
@@ -165,7 +165,7 @@ def main():
     for job in LAST:
         if not only or ":".join(job[:2]) in only:
             report.attempt(*job)
-    return report.told()
+    return report.finished()
 
 
 def _told(how):

@@ -117,9 +117,9 @@ def _(f, c):
         np.asarray(found.qd), np.asarray(rolled(tau).qd), scale=max_of(c.qd, 1.0), tolerance=1e-8
     )
     e = 1e-3 * max_of(tau) * np.stack([c.y, c.qdd]) / max_of(c.y, c.qdd, 1.0)
-    slope = (costs(tau + e) - costs(tau - e)) / 2
+    gradient = (costs(tau + e) - costs(tau - e)) / 2
     bend = costs(tau + e) + costs(tau - e) - 2 * costs(tau)
-    f.same(slope, 0.0, scale=max_of(bend, 1e-9 * costs(tau)), tolerance=1e-2)
+    f.same(gradient, 0.0, scale=max_of(bend, 1e-9 * costs(tau)), tolerance=1e-2)
 
 
 @check("sweep")

@@ -202,6 +202,21 @@ def null_space(A) -> np.ndarray:
 
 
 @procedure
+def _reflect(start: int, end: int, width: int, v: "float[:]", A: "float[:]", w: "float[:]") -> None:
+    """``A -= v vᵀ A`` of rows from ``start`` to ``end``, ``width`` numbers each."""
+    for i in range(width):
+        w[i] = 0.0
+    for j in range(start, end):
+        row = view(A, j * width)
+        for i in range(width):
+            w[i] += v[j] * row[i]
+    for j in range(start, end):
+        row = view(A, j * width)
+        for i in range(width):
+            row[i] -= v[j] * w[i]
+
+
+@procedure
 def _null_space(
     m: int, n: int, A: "float[:]", V: "float[:]", Z: "float[:]", w: "float[:]"
 ) -> int:  # fmt: skip
@@ -241,16 +256,8 @@ def _null_space(
         scale = sqrt(2.0 / square)
         for j in range(rank, n):
             v[j] = v[j] * scale
-        for i in range(m):
-            w[i] = 0.0
+        _reflect(rank, n, m, v, A, w)
         for j in range(rank, n):
-            row = view(A, j * m)
-            for i in range(m):
-                w[i] += v[j] * row[i]
-        for j in range(rank, n):
-            row = view(A, j * m)
-            for i in range(m):
-                row[i] -= v[j] * w[i]
             A[j * m + best] = 0.0
         rank += 1
     free = n - rank
@@ -261,14 +268,5 @@ def _null_space(
     for e in range(rank):
         k = rank - 1 - e
         v = view(V, k * n)
-        for i in range(free):
-            w[i] = 0.0
-        for j in range(k, n):
-            row = view(Z, j * free)
-            for i in range(free):
-                w[i] += v[j] * row[i]
-        for j in range(k, n):
-            row = view(Z, j * free)
-            for i in range(free):
-                row[i] -= v[j] * w[i]
+        _reflect(k, n, free, v, Z, w)
     return rank

@@ -52,11 +52,9 @@ class CudaKernel:
         attributes = cupy().cuda.Device(device).attributes
         self.code = self._built(kernel, dtype, attributes, layout, options)
         self._processors = attributes["MultiProcessorCount"]
-        most = attributes["MaxSharedMemoryPerBlockOptin"]
-        need = max(self.code.shared, default=0)
         self._by_warps = getattr(layout, "by_warps", False)
-        largest = BLOCK_OF_WARPS if self._by_warps else LARGEST_BLOCK
-        self.blocks = [b for b in _BLOCKS if b <= largest and b // _WARP * need <= most]
+        most = attributes["MaxSharedMemoryPerBlockOptin"]
+        self.blocks = block_sizes(max(self.code.shared, default=0), most, self._by_warps)
         self._parts = []
         code = zip(self.code.functions, self.code.shared, self.code.ahead, strict=True)
         for function, shared, ahead in code:
@@ -68,10 +66,11 @@ class CudaKernel:
                 for b in self.blocks
             }
             self._parts.append((function.address, shared, most))
-        function, shared = self.code.functions[0], self.code.shared[0]
-        self._warps = {
-            b: b // _WARP * _most_blocks(attributes, function, shared, b) for b in self.blocks
-        }
+        if self._by_warps:
+            function, shared = self.code.functions[0], self.code.shared[0]
+            self._warps = {
+                b: b // _WARP * _most_blocks(attributes, function, shared, b) for b in self.blocks
+            }
         self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._sizes = [a.size for a in kernel.outputs if a.size]
@@ -287,6 +286,19 @@ class LoopCudaKernel(CudaKernel):
                 work = self._allocated(blocks * block * self.code.work * self._bytes)
         words += [work.ptr if work else 0, *(table.data.ptr for table in self.robot)]
         self._launched(address, blocks, block, shared, words, stream)
+
+
+def block_sizes(shared: int, most: int, by_warps: bool = False) -> list[int]:
+    """Threads that a block may have; its warps need ``shared`` bytes each, of ``most``."""
+    largest = BLOCK_OF_WARPS if by_warps else LARGEST_BLOCK
+    found = [b for b in _BLOCKS if b <= largest and b // _WARP * shared <= most]
+    if not found:
+        raise DeviceMemoryError(
+            f"a sample needs {shared / 1024:.0f} KiB of shared memory, of which a block of this "
+            f"device has {most / 1024:.0f}; take float32, or fewer places for contacts, "
+            f"TimeStepping(slots=...)"
+        )
+    return found
 
 
 def _most_blocks(attributes, function, shared, block):

@@ -124,7 +124,7 @@ SMALLEST_PIVOT = 1e-10
 """Relative pivot of the inertia matrix below which we warn."""
 SMALLEST_DISTANCE = 1e-3
 """Distance of the variables of a joint from a singularity below which we warn."""
-TOLERATED_PENETRATION = 1e-7
+TOLERATED_PENETRATION = 1e-9
 """Penetration at the end of a step [m or rad] above which we warn."""
 TOLERATED_SLIP = 1e-9
 """Error of a velocity at a contact above which we warn, relative to 1 plus the fastest joint."""
