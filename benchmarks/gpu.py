@@ -148,27 +148,21 @@ def main():
     if given.profile:
         return profiled(*given.profile.split(":"))
     report = Report(given.folder, given.seconds)
+    jobs = [(*job, {}) for job in (MOTIONS if given.motions else FIRST)]
+    if not given.motions:
+        report.more["overhead"] = overhead()
+        print(json.dumps(report.more["overhead"], indent=1), flush=True)
+        if given.variants:
+            jobs += [(name, of, "float32", (2**24,), how) for name, of, how in VARIANTS]
+        jobs += [(*job, {}) for job in LAST]
     only = given.only.split(",") if given.only else []
-    if given.motions:
-        for job in MOTIONS:
-            report.attempt(*job)
-        return report.finished()
-    for job in FIRST:
-        if not only or ":".join(job[:2]) in only:
-            report.attempt(*job)
-    report.more["overhead"] = overhead()
-    print(json.dumps(report.more["overhead"], indent=1), flush=True)
-    if given.variants:
-        for name, function, how in VARIANTS:
-            if not only or f"{name}:{function}" in only:
-                report.attempt(name, function, "float32", (2**24,), variant=_told(how), **how)
-    for job in LAST:
-        if not only or ":".join(job[:2]) in only:
-            report.attempt(*job)
+    for name, of, dtype, batches, how in jobs:
+        if not only or f"{name}:{of}" in only:
+            report.attempt(name, of, dtype, batches, variant=_in_words(how), **how)
     return report.finished()
 
 
-def _told(how):
+def _in_words(how):
     """A variant in a few words."""
     layout = how.get("layout", Layout())
     changed = {k: v for k, v in asdict(layout).items() if v != getattr(Layout(), k)}

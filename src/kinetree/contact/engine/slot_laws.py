@@ -16,7 +16,7 @@ from kinetree.codegen.procedures import (
     sqrt,
     vector,
     view,
-)  # fmt: skip
+)
 
 PLAIN = 8  # sweeps at the end that do not mix
 FARTHEST = 5.0  # how far ahead of the last change mixtures may lie

@@ -40,7 +40,7 @@ from kinetree.codegen.procedures import (
     procedure,
     sqrt,
     view,
-)  # fmt: skip
+)
 from kinetree.contact.engine.slot_laws import contact_rows, finished, pressed, speeds, swept
 from kinetree.contact.engine.slot_tree import (
     TRACED,
