@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # calls of all fun
 
 import numpy as np
 from gpu_checks import contact, environments
-from gpu_checks.agreement import BOUND, every_sample, largest_error, use_shim
+from gpu_checks.agreement import BOUND, check_names, every_sample, largest_error, use_shim
 from gpu_checks.definition import compute_by_definition
 from gpu_checks.report import Report
 from support.public_calls import FUNCTIONS, States, converted, leaves
@@ -111,6 +111,10 @@ def main():
     parser.add_argument("--tier", default="specialised", choices=("general", "specialised"))
     parser.add_argument("-v", "--verbose", action="store_true", help="tracebacks of failures")
     given = parser.parse_args()
+    try:
+        check_names(given.samples, given.functions)
+    except kt.UnknownNameError as error:
+        parser.error(str(error))
     os.environ["KINETREE_TIER"] = given.tier  # of the processes that share the work, too
     kt.set_tier(given.tier)
     report = Report(given.limit, verbose=given.verbose)

@@ -19,8 +19,9 @@ from support.public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
 
 import kinetree as kt
 from gpu_checks.definition import compute_by_definition
+from kinetree.spelling import did_you_mean
 
-__all__ = ["BOUND", "SAMPLES", "every_sample", "largest_error", "use_shim"]
+__all__ = ["BOUND", "SAMPLES", "check_names", "every_sample", "largest_error", "use_shim"]
 
 BOUND = {"float64": 1e-11, "float32": 1e-4}
 """Largest difference, as a part of the largest number of a result and of 1."""
@@ -36,6 +37,20 @@ class Outcome:
     errors: dict
     failed: str = ""
     seconds: float = 0.0
+
+
+def check_names(samples=(), functions=()):
+    """Raise a ``kt.UnknownNameError`` for the first name that ``every_sample`` would not know."""
+    for name in samples:
+        kt.samples.load(name)
+    for name in functions:
+        if name in ON_HOST:
+            raise kt.UnknownNameError(
+                f"{name!r} computes on the CPU, whatever it is given: there is nothing to compare"
+            )
+        if name not in FUNCTIONS:
+            hint = did_you_mean(name, [f for f in FUNCTIONS if f not in ON_HOST], most=3)
+            raise kt.UnknownNameError(f"no public function is called {name!r}; {hint}")
 
 
 def every_sample(report, names=(), functions=(), workers=None, *, on_cpu=False):
