@@ -138,17 +138,9 @@ class Steps:
         elif self.is_driven:
             engine.s.tau[:] = 0.0
             engine.resist(self.resistance, (0.0, 0.0))
-        each = u is not None and not drives.holds
-        total = None
-        for _ in range(n if each else 1):
-            if u is not None:
-                self._drive(u)
-            engine.go_on(1 if each else n)
-            self.taken += 1 if each else n
-            if each and n > 1:
-                total = _joined(total, engine._total[:10].copy())
+        self.taken += engine.go_on(n) if u is None else engine.go_on(n, drives.laws, u)
         self.is_driven, self.inputs = u is not None, (self.inputs[0], u, whole.activation)
-        self.total, whole.is_ahead = total, True
+        self.total, whole.is_ahead = None, True
         if not isfinite(engine._total[10]):
             self._refuse(whole.qd, h)
         return True
@@ -165,18 +157,6 @@ class Steps:
 
     def _totals(self):
         return self.engine._total[:10].copy() if self.total is None else self.total
-
-    def _drive(self, u):
-        """Forces of the actuators, where the engine is."""
-        engine, (K, D) = self.engine, self._room
-        s, own = engine.s, engine.mechanism
-        drive(self.drives.laws, s.q, s.v, u, _NONE, s.tau, K, D)
-        np.add(self.resistance[0], K, out=own.stiffness)
-        np.add(self.resistance[1], D, out=own.damping)
-
-    @cached_property
-    def _room(self):
-        return np.zeros(self.model.nv), np.zeros(self.model.nv)
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """The state that the engine has reached."""
@@ -271,7 +251,6 @@ class Steps:
         return sensors(whole.q, whole.qd, **given)
 
 
-_NONE = np.zeros(0)
 _DEEP = 1e-3  # of the largest shape, from which on bodies count as inside each other
 
 

@@ -14,6 +14,7 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
+from kinetree.contact.engine.drives import no_laws
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
@@ -51,6 +52,7 @@ class Memory:
         return Memory({name: np.array(a) for name, a in self.arrays.items()})
 
 
+_NONE = np.zeros(0)
 _OF_CONTACTS = ("key", "kept", "ended")
 _OF_SLEEP = ("sleeps", "pile", "calm", "tau")
 _OF_ROWS = ("stop_kept", "dry_kept", "loop_kept", "loop_ended")
@@ -159,7 +161,8 @@ class Engine:
             total=self._total, sleep=self.sleep,
         )  # fmt: skip
         self._current: Memory | None = None
-        self._has_warned = False
+        self._undriven, sheets = (no_laws(), _NONE), TRIANGLES in shapes.kind
+        self._turn = (_TURN_BY_MESH if sheets else _TURN) ** 2  # of ``Step.turn`` without a warning
         self._names: dict[tuple[int, int], str] = {}
 
     # --- tables -----------------------------------------------------------------------------------
@@ -287,31 +290,29 @@ class Engine:
             s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
         )
 
-    def go_on(self, count: int) -> int:
-        """Take more steps from where the last one ended, as it was taken; how many were."""
+    def go_on(self, count: int, *driven: Any) -> int:
+        """Take more steps from where the last one ended; how many were. ``driven``: ``Laws``, u."""
         self._total.fill(0.0)
         if not self.tree.nv:
             return count  # nothing moves
-        code, left = take_steps(self.parts, count), count
-        while code < 0:
+        left, driven = count, driven or self._undriven
+        while (code := take_steps(self.parts, left, *driven, _NONE)) < 0:
             left -= self.parts.taken
             if code == of_step.IN_FLIGHT:
                 return count - left
             self._help(code)
-            code = take_steps(self.parts, left)
-        self.warn_of_turning()
+        if self.s.turn > self._turn:
+            self.warn_of_turning()
         return count
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
-        s = self.s
-        if s.turn <= _TURN_BY_MESH * _TURN_BY_MESH or self._has_warned:
+        s, angle = self.s, float(np.sqrt(self.s.turn))
+        if s.turn <= self._turn:
             return
-        angle, sheets = float(np.sqrt(s.turn)), TRIANGLES in self.tables.shapes.kind
-        if angle <= _TURN and not sheets:
-            return
+        sheets = TRIANGLES in self.tables.shapes.kind
         advised = s.h * (_TURN_BY_MESH if sheets else _TURN / 2) / 2 / angle
-        self._has_warned = True
+        self._turn = np.inf
         warnings.warn(
             f"body {self.tree.body_names[s.turner]!r} turns by {angle:.2g} rad in one step of "
             f"{s.h:g} s. Contacts are found once a step: what turns by more than {_TURN:g} rad "

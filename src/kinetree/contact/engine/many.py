@@ -6,11 +6,11 @@ actuators, and the tables of bodies that the code of the terms reads.
 """
 
 from kinetree.codegen.procedures import isfinite, procedure, record
-from kinetree.contact.engine.drives import Laws, drive
+from kinetree.contact.engine.drives import Laws
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run
 from kinetree.contact.engine.rows import FULL, known_again
-from kinetree.contact.engine.step import take_steps
+from kinetree.contact.engine.step import drive_joints, one_more
 
 NOT_FINITE, ROOM = -7, -8
 """Codes of a world whose state has not stayed finite, or that has more contacts than ``room``."""
@@ -249,10 +249,7 @@ def inputs_of_step(s: Step, m: Mechanism, b: Many, t: Turn, w: int):
     elif b.driven == 1:
         for i in range(n):
             t.control[i] = b.timed[at + i]
-        drive(t.laws, s.q, s.v, t.control, t.state, s.tau, s.more_K, s.more_D)
-        for i in range(m.nv):
-            m.stiffness[i] = s.own_K[i] + s.more_K[i]
-            m.damping[i] = s.own_D[i] + s.more_D[i]
+        drive_joints(s, m, t.laws, t.control, t.state)
         for i in range(b.held_size):
             s.tau[i] = b.held[w * b.held_world + i] + s.tau[i]
     else:
@@ -302,7 +299,7 @@ def step_world(a: Parts, b: Many, t: Turn) -> int:
     copied(s.v, m.nv, b.row, w * b.width + m.nq, True)
     inputs_of_step(s, m, b, t, w)
     t.flew = 0
-    code = take_steps(a, 1)
+    code = one_more(a)
     if code == IN_FLIGHT:
         fly(a, t)
         code = 0

@@ -17,6 +17,7 @@ from kinetree.codegen.procedures import cross, dot, local, procedure, sqrt, vect
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
+from kinetree.contact.engine.drives import Laws, drive
 from kinetree.contact.engine.energy import (
     Balance,
     Flight,
@@ -66,8 +67,6 @@ from kinetree.contact.engine.sleep import Sleep, driven, fall_asleep, is_mixed, 
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.settings import PASSES
-
-__all__ = ["take_step", "take_steps"]
 
 STICKS = 1024.0
 """Times the friction: what sticks whatever happens; a power of two, which rounds nothing."""
@@ -496,19 +495,39 @@ def take_step(a: Parts) -> int:
 
 
 @procedure
-def take_steps(a: Parts, count: int) -> int:
-    """Up to so many steps with the same forces; ``count``, or the code of why there are fewer."""
+def one_more(a: Parts) -> int:
+    """One step, and what it did in ``total``; 0, or the code of why there is none."""
     s = a.step
+    code = WOKEN
+    while code == WOKEN:
+        code = take_step(a)
+    if code < 0:
+        return code
+    a.taken += 1
+    for i in range(10):
+        summed = i == 5 or i == 6 or i == 7 or i == 9
+        a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
+    a.total[10] += s.work
+    return 0
+
+
+@procedure
+def take_steps(a: Parts, count: int, laws: Laws, u: "float[:]", state: "float[:]") -> int:
+    """Up to so many steps under the same controls; 0, or the code of why there are fewer."""
     a.taken = 0
-    for n in range(count):
-        code = WOKEN
-        while code == WOKEN:
-            code = take_step(a)
+    for _ in range(count):
+        if laws.count > 0:
+            drive_joints(a.step, a.mechanism, laws, u, state)
+        code = one_more(a)
         if code < 0:
             return code
-        a.taken = n + 1
-        for i in range(10):
-            summed = i == 5 or i == 6 or i == 7 or i == 9
-            a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
-        a.total[10] += s.work
-    return count
+    return 0
+
+
+@procedure
+def drive_joints(s: Step, m: Mechanism, laws: Laws, u: "float[:]", state: "float[:]"):
+    """Have the forces of actuators at the state, and their stiffness and damping."""
+    drive(laws, s.q, s.v, u, state, s.tau, s.more_K, s.more_D)
+    for i in range(m.nv):
+        m.stiffness[i] = s.own_K[i] + s.more_K[i]
+        m.damping[i] = s.own_D[i] + s.more_D[i]
