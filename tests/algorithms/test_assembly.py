@@ -131,5 +131,5 @@ def test_singular_ingredients_are_named(rng):
     pair.I2 = np.zeros((6, 6))
     with pytest.raises(SingularError, match="Sᵀ I2 S: the joint moves no inertia beyond it"):
         standard(pair)
-    with pytest.raises(SingularError, match="I2: handle 2 does not have six freedoms, or no mass"):
+    with pytest.raises(SingularError, match="I2: handle 2 does not have six degrees of"):
         variant_2(pair)

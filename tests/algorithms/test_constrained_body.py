@@ -171,5 +171,5 @@ def test_joint_force_is_an_active_and_a_constraint_part(joint, rng):
 def test_a_point_mass_on_the_axis_of_its_hinge_is_named():
     S = Revolute("z").motion_subspace(np.zeros(1))
     I = Inertia.from_mass_center(1.0, np.zeros(3), np.zeros((3, 3)))
-    with pytest.raises(SingularError, match="no inertia in some of its 1 freedoms"):
+    with pytest.raises(SingularError, match="no inertia in some of its 1 degrees of freedom"):
         apparent_inverse_inertia(I, S)

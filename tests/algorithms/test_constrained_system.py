@@ -123,7 +123,7 @@ def test_inertia_is_needed_only_where_the_constraint_lets_things_move(rng):
     system = EquationOfMotion(np.diag([0.0, 1.0, 2.0]), np.zeros(3), np.ones(3))
     s = apply_implicit(system, Implicit(np.array([[1.0, -1.0, 0.0]])))
     assert_close(s.qdd, [2, 2, 0.5])
-    with pytest.raises(SingularError, match=r"moves no inertia \(3 freedoms.*rank 2\)"):
+    with pytest.raises(SingularError, match=r"moves no inertia \(3 degrees of freedom.*rank 2\)"):
         apply_implicit(system, Implicit(np.zeros((0, 3))))
 
 

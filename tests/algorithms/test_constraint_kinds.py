@@ -45,12 +45,12 @@ def test_a_rolling_sphere_has_three_freedoms_of_velocity_and_five_of_position(rn
     assert freedoms(model, q) == Freedoms(position=5, velocity=3)
     found = kt.loops.mobility(model, q)
     assert (found.position_freedoms, found.mobility) == (5, 3)
-    assert "nonholonomic: positions have 5 freedoms" in str(found)
+    assert "nonholonomic: positions have 5 degrees of freedom" in str(found)
 
 
 @pytest.mark.covers(AREA, by=freedoms)
 def test_rolling_really_reaches_five_dimensions(rng):
-    """The brackets of the allowed velocity fields span what the freedoms promise."""
+    """The brackets of the allowed velocity fields span what the degrees of freedom promise."""
     model, q = ball(rng, PLANE, ROLL)
     assert freedoms(model, q) == Freedoms(5, 3)
 

@@ -98,7 +98,7 @@ def test_different_constraints_are_distinguished():
         (K, k, np.array([0, 0.1]), r"phi\(gamma\(y\)\) = 0 is missed by 0.1"),
         (K + np.eye(2, 3), k, None, r"K G = 0 is missed"),
         (K, k + 1, None, r"K g = k is missed"),
-        (K[:1], k[:1], None, r"K allows 2 velocity freedoms and G spans 1"),
+        (K[:1], k[:1], None, r"K allows 2 velocity degrees of freedom and G spans 1"),
     ):
         with pytest.raises(ShapeError, match=match):
             check_same_constraint(Implicit(wrong_K, wrong_k, error=error), Explicit(G, g))

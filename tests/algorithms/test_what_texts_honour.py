@@ -254,7 +254,7 @@ GIVEN = {
     "acceleration": TAU[:1],
 }  # fmt: skip
 """What texts take beside the state, by the name of the argument."""
-ONE_ROW = {"rows": ("z",)}  # of a task: gears and loops leave few freedoms
+ONE_ROW = {"rows": ("z",)}  # of a task: gears and loops leave few degrees of freedom
 
 
 def called(text, model, state, options):

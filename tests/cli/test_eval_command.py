@@ -48,7 +48,7 @@ def test_every_function_can_be_evaluated(name):
     if "of" in kt_words(name):
         options += ["--of", TIP]
     if "rows" in kt_words(name):
-        # the tip of a planar chain has no six freedoms
+        # the tip of a planar chain has no six degrees of freedom
         options += ["--in", "aligned", "--set", 'rows=["x", "z"]']
     if name == "joint_reactions":  # of a motion, or of given forces
         options += ["--qdd", "0.5,0.25"]

@@ -33,7 +33,7 @@ def test_branches_loops_and_limits_are_shown():
     assert "│ └ coupler" in output
     assert "loop" in output
     assert "revolute y from coupler to rocker" in output
-    assert "mobility    1: 3 freedoms of the tree, 2 independent of 5 constraints" in output
+    assert "mobility    1: 3 degrees of freedom of the tree, 2 independent of 5 con" in output
     assert "redundant   loop 'pin': rotation about z" in output
     assert " rad " in run("panda").stdout
     assert " m " in run("panda").stdout

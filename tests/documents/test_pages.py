@@ -18,9 +18,10 @@ WRITTEN = ["README.md", "CONTRIBUTING.md"] + [
 
 
 def blocks_of(page):
-    """The code on a page that can run here."""
+    """Code on a page that can run here, each block with the output that follows it, or ""."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if not is_left_out(b)]
+    found = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.S)
+    return [(code, shown) for code, shown in found if not is_left_out(code)]
 
 
 PAGES = [page for page in WRITTEN if blocks_of(page)]
@@ -29,12 +30,26 @@ EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_on_the_page_runs(page, capsys):
-    blocks, names = blocks_of(page), {}
-    for block in blocks:
-        exec(compile(block, page, "exec"), names)
+    blocks, names, printed = blocks_of(page), {}, ""
+    for code, shown in blocks:
+        exec(compile(code, page, "exec"), names)
+        out = capsys.readouterr().out
+        printed += out
+        if shown and out:
+            assert_same_output(out, shown, numbers=page != "docs/worlds.md")  # corners share loads
     if page == "README.md":  # says what an error says
-        promised = re.search(r"print\(error\) +# (.*)", "".join(blocks)).group(1)
-        assert promised in capsys.readouterr().out
+        promised = re.search(r"print\(error\) +# (.*)", "".join(c for c, _ in blocks)).group(1)
+        assert promised in printed
+
+
+def assert_same_output(out, shown, *, numbers=True):
+    """The same words, and numbers up to rounding; tiny ones, which are rounding errors, differ."""
+    number = r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?"
+    words = [" ".join(re.sub(number, " # ", text).split()) for text in (out, shown)]
+    assert words[0] == words[1]
+    if numbers:
+        found, expected = ([float(x) for x in re.findall(number, text)] for text in (out, shown))
+        np.testing.assert_allclose(found, expected, rtol=0.02, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -46,7 +46,7 @@ def test_wrench_without_work_is_refused():
 
 
 def test_wrong_number_of_wrenches_is_refused():
-    with pytest.raises(ShapeError, match=r"Cylindrical has 2 freedoms .* got 1"):
+    with pytest.raises(ShapeError, match=r"Cylindrical has 2 degrees of freedom .* got 1"):
         active_subspace_from_wrench(Cylindrical(), np.zeros(2), Force.from_array(np.ones(6)))
-    with pytest.raises(ShapeError, match="Fixed has 0 freedoms"):
+    with pytest.raises(ShapeError, match="Fixed has 0 degrees of freedom"):
         active_subspace_from_wrench(Fixed(), np.zeros(0), Force.from_array(np.ones(6)))

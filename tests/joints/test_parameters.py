@@ -46,7 +46,7 @@ from kinetree.spatial import xlt
         (lambda: Screw((1, 0, 0)), r"screw twist must be six finite numbers"),
         (lambda: Screw("z"), r"screw twist must be six finite numbers, not all zero, got 'z'"),
         (lambda: Screw.about("w"), r"screw axis must be 'x', 'y', 'z'"),
-        (lambda: CustomJoint(xlt, 0), r"a custom joint has 1 to 6 freedoms, got 0"),
+        (lambda: CustomJoint(xlt, 0), r"a custom joint has 1 to 6 degrees of freedom, got 0"),
         (lambda: CustomJoint("xlt", 1), r"placement must be a function q -> X_J, got 'xlt'"),
     ],
 )  # fmt: skip

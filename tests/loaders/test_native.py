@@ -295,7 +295,7 @@ def test_prescribed_joint_by_formulas():
         ("{ type = 'custom', at = ['max(q, 1)', 0, 0] }", "may use sin, cos"),
         ("{ type = 'custom', at = [0, 0] }", "at must be a list of 3"),
         ("{ type = 'custom', variables = ['sin'] }", "'sin' cannot name a variable"),
-        ("{ type = 'custom', variables = [] }", "a custom joint has 1 to 6 freedoms"),
+        ("{ type = 'custom', variables = [] }", "a custom joint has 1 to 6 degrees of freedom"),
         ("{ type = 'helical' }", "has no 'pitch', which is needed"),
         ("{ type = 'reversed' }", "has no 'joint'"),
         ("{ axis = 'x' }", "has no 'type'"),

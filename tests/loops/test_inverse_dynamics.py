@@ -50,7 +50,7 @@ def test_actuators_of_figure_8_3_follow_the_matrix_of_the_book():
     assert_close(u, np.array([[1 / u2, u1 / u2, 1, 0], [0, 0, 0, 1]]) @ tau_ID, ulps=1e4)
     assert found.actuation.proper
     assert found.actuation.kind == "proper"
-    # u is not the force of yd: the power is u times the velocities of the actuated freedoms
+    # u is not the force of yd: the power is u times the velocities of the actuators
     assert_close(found.tau @ qd, u @ (G[2:] @ yd), ulps=1e4)
     assert abs(u @ yd - found.tau @ qd) > 1
     assert_close(kt.forward_dynamics(model, q, qd, found.tau), qdd, ulps=1e5)
@@ -69,7 +69,7 @@ def test_actuation_depends_on_the_configuration():
     assert (every.kind, every.freedoms, every.mobility, every.rank) == ("redundant", 4, 2, 2)
     both = actuation(model, q[0], ["arm_joint", "barrel_joint", "eye"])
     assert (both.underactuated, both.redundant, both.proper) == (True, True, False)
-    assert "drive 1 of 2 freedoms" in str(both)
+    assert "drive 1 of 2 degrees of freedom" in str(both)
 
 
 @pytest.mark.covers("RBDA 8.12", by=inverse_dynamics)
@@ -206,7 +206,7 @@ def test_messages():
     with pytest.raises(TraceError, match="call it outside the kernel"):
         inverse_dynamics(model, q.astype(object), qd, qdd)
     still = arm_state([0.8, 0.4], np.zeros(2), np.zeros(2))[:3]
-    with pytest.raises(SingularError, match="drive 1 of its 2 freedoms here and cannot produce"):
+    with pytest.raises(SingularError, match="drive 1 of its 2 degrees of freedom here and cannot"):
         inverse_dynamics(ARM, *still, actuated=["rod_joint"])
     fixed = kt.ModelBuilder().body("a", joint=kt.Fixed(), inertia=LINK).build()
     with pytest.raises(LoopError, match="'a_joint' has no freedom"):

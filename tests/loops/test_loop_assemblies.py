@@ -85,7 +85,7 @@ def test_a_stewart_platform_has_several():
 
 
 def test_assemblies_that_are_not_isolated_are_refused():
-    with pytest.raises(LoopError, match=r"leave model 'four-bar' 1 freedom,.*hold more"):
+    with pytest.raises(LoopError, match=r"leave model 'four-bar' 1 degree of freedom,.*hold more"):
         assemblies(sample("four_bar"))
     with pytest.raises(kt.ShapeError, match="one configuration"):
         assemblies(sample("four_bar"), ["crank_joint"], q=np.zeros((2, 3)))
@@ -154,7 +154,7 @@ def test_paths_that_make_no_sense_are_refused():
     q = model.neutral()
     with pytest.raises(AssemblyError, match="loop 'pin' is open by"):
         follow(model, q + 0.1, {"crank_joint": [0.1]})
-    with pytest.raises(LoopError, match="has 1 freedoms here, the inputs are 2"):
+    with pytest.raises(LoopError, match="has 1 degrees of freedom here, the inputs are 2"):
         follow(model, q, {"crank_joint": [0.1], "rocker_joint": [0.1]})
     with pytest.raises(kt.ShapeError, match=r"\(count, 1\)"):
         follow(model, q, {"crank_joint": [[0.1, 0.2]]})

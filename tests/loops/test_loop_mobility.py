@@ -125,9 +125,9 @@ def test_a_weld_that_holds_everything_may_be_a_looser_joint():
 def test_the_report_reads_well():
     assert str(mobility(sample("four_bar"))).splitlines() == [
         "four-bar: mobility 1",
-        "  3 freedoms of the tree - 2 independent of 5 constraints",
+        "  3 degrees of freedom of the tree - 2 independent of 5 constraints",
         "  counting joints and loops: 4 - 6 * 1 = -2, and 3 redundant: 1; in the plane 1",
-        "  over-constrained: 3 constraints repeat others, say",
+        "  over-constrained: 3 constraints repeat others, for example",
         "    loop 'pin': rotation about z",
         "    loop 'pin': rotation about x",
         "    loop 'pin': translation along y",

@@ -246,7 +246,7 @@ def test_the_doctor_says_by_how_much():
     (found,) = (f for f in findings if f.code == "loop-misaligned")
     assert found.severity == "warning"
     assert "3 constraints of loop 'pin' are nearly redundant, misaligned by up to" in found.message
-    assert "1 freedom remains" in found.message
+    assert "1 degree of freedom remains" in found.message
     assert "loop-locked" not in {f.code for f in findings}
     locked = {f.code for f in kt.check(misaligned(1e-6, misalignment=0.0))}
     assert "loop-misaligned" not in locked

@@ -146,8 +146,9 @@ def _motion(model):
     found = mobility_of(model)
     if found is None:
         return [("mobility", "unknown: its loops do not close")]
-    text = f"{found.mobility}: {found.freedoms} freedoms of the tree, {found.rank} independent of "
-    rows = [("mobility", f"{text}{found.constraints} constraints")]
+    text = f"{found.mobility}: {found.freedoms} degrees of freedom of the tree"
+    text += f", {found.rank} independent of {found.constraints} constraints"
+    rows = [("mobility", text)]
     if found.is_variable:
         others = " or ".join(map(str, found.nearby))
         rows.append(("singular", f"where it is; close by the mobility is {others}"))

@@ -86,8 +86,8 @@ def equilibrium(
         hold: names of joints that must stay as they are in ``q0``.
 
     Returns:
-        An ``Equilibrium``: the acceleration at ``q``, at rest and with ``tau``, is zero. Of the
-        forces that hold a mechanism with more motors than freedoms these are the smallest.
+        An ``Equilibrium``: the acceleration at ``q``, at rest and with ``tau``, is zero. If there
+        are more motors than degrees of freedom, these are the smallest forces that hold it.
 
     Raises:
         EquilibriumError: there is none, or it was not found; with the joints that stay loaded.
@@ -223,7 +223,7 @@ def closed_equilibrium(model, q, driven, held):
         size = max(np.max(np.abs(stiffness), initial=0), np.max(np.abs(load), initial=0))
         if np.max(np.abs(left), initial=0) <= 1e-14 * size:
             return q, tau
-        # freedoms in which no motor acts, and motions that leave the held joints alone
+        # degrees of freedom in which no motor acts, and motions that leave the held joints alone
         idle, free = G @ _null(G[driven]), _null(G[held])
         step = G @ free @ -(np.linalg.pinv(idle.T @ stiffness @ free, rcond=1e-9) @ (idle.T @ left))
 

@@ -155,7 +155,8 @@ class ComputedTorque:
         tau = follow(t, q, qd)
 
     Args:
-        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more.
+        model: the mechanism, every joint driven; with loops, at least as many joints as it has
+            degrees of freedom.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
             With loops, what it says of the independent coordinates counts.
         kp: stiffness per inertia [1/s²], a number, (nv,) or (nv, nv).
@@ -192,7 +193,8 @@ class GravityCompensation:
     With loops, the forces are the smallest of the driven joints that carry the weight.
 
     Args:
-        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more.
+        model: the mechanism, every joint driven; with loops, at least as many joints as it has
+            degrees of freedom.
         damping: of the joints, a number, (nv,) or (nv, nv).
     """
 
@@ -220,7 +222,8 @@ class PDWithFeedforward:
     configuration, and what is computed ahead may be computed before the motion starts.
 
     Args:
-        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more:
+        model: the mechanism, every joint driven; with loops, at least as many joints as it has
+            degrees of freedom:
             springs and dampers are then at the driven joints.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to;
             with loops, one that closes them.

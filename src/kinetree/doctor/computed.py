@@ -207,18 +207,18 @@ def loops(model, seed=0):
         text = f"{policy.explanation()}; they are left out, and {_freedoms(left)}"
         yield found("loop-misaligned", part, text)
     if left == 0:
-        text = f"{rank} independent constraints hold its {model.nv} freedoms"
+        text = f"{rank} independent constraints hold its {model.nv} degrees of freedom"
         yield found("loop-locked", part, text)
     if rank < count and not policy.explanation():
         text = f"{count - rank} of the {count} constraints of its loops and couplings repeat "
         text += f"others; {_freedoms(left)}"
         if not report.is_variable:
-            text += f". They are, say, {_some(report.redundant)}"
+            text += f". For example: {_some(report.redundant)}"
         yield found("loop-redundant", part, text)
 
 
 def _freedoms(left):
-    return f"{left} {'freedom remains' if left == 1 else 'freedoms remain'}"
+    return f"{left} {'degree of freedom remains' if left == 1 else 'degrees of freedom remain'}"
 
 
 def _error(model, q):

@@ -86,8 +86,8 @@ def exciting_trajectory(
         candidates: how many series to compare.
         rng: a NumPy random generator or a seed.
         independent: of a mechanism with loops, names of the joints that the series moves, as many
-            variables as it has freedoms; those with motors, or ``kinetree.loops.independent``, if
-            left out.
+            variables as it has degrees of freedom; by default those with motors, or
+            ``kinetree.loops.independent``.
     """
     if model.is_rheonomic:
         (moving, *_) = (c.name for c in model.constraints if c.rheonomic)

@@ -208,12 +208,12 @@ def active_subspace_from_wrench(joint, q, wrench):
         joint: the joint.
         q: its position variables, (nq,).
         wrench: a ``Force`` on the successor in its coordinates, of any size; for a joint of n
-            freedoms n independent ones as columns, (6, n).
+            degrees of freedom n independent ones as columns, (6, n).
     """
     F = wrench.to_array().reshape(6, -1)
     if F.shape != (6, joint.nv):
         raise ShapeError(
-            f"{type(joint).__name__} has {joint.nv} freedoms and needs as many actuator "
+            f"{type(joint).__name__} has {joint.nv} degrees of freedom and needs as many actuator "
             f"wrenches, got {F.shape[1]}"
         )
     S = joint.motion_subspace(q)

@@ -55,7 +55,7 @@ class CustomJoint(AbstractJoint):
         if not callable(self.placement):
             raise JointError(f"placement must be a function q -> X_J, got {self.placement!r}")
         if self.freedoms not in range(1, 7):
-            raise JointError(f"a custom joint has 1 to 6 freedoms, got {self.freedoms!r}")
+            raise JointError(f"a custom joint has 1 to 6 degrees of freedom, got {self.freedoms!r}")
         object.__setattr__(self, "nq", self.freedoms)
         object.__setattr__(self, "nv", self.freedoms)
 

@@ -123,7 +123,7 @@ class Reversed(AbstractJoint):
 
 
 def _freedoms_commute(joint):
-    """Whether moving along the freedoms leaves a constant ``S`` as it is: ``S_i × S_j = 0``."""
+    """Whether motions of the joint leave a constant ``S`` unchanged: ``S_i × S_j = 0``."""
     if joint.nv < 2:
         return True
     S = joint.motion_subspace(joint.neutral())

@@ -105,7 +105,7 @@ def contact_text(model) -> str:
 
 
 def follower_texts(model) -> dict[int, str]:
-    """What the joints without independent freedoms follow, by number of the joint.
+    """What the joints without independent degrees of freedom follow, by number of the joint.
 
     Such as ``follows elbow × -1 + 0.1``, or ``held at 0.1``.
     """

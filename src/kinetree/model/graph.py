@@ -186,7 +186,7 @@ def _orders(mu, placed=(0,), ready=None):
 # 1. leaves in the tree what needs variables: armature and couplings first, then actuators, springs,
 #    dampers and friction (the loop joints are then passive), then limits;
 # 2. is shallow, which keeps the inertia matrix well conditioned: the deepest body first, then all;
-# 3. cuts joints with many freedoms, so that there are few variables and few constraints.
+# 3. cuts joints with many degrees of freedom, so that there are few variables and few constraints.
 #
 # Points 2 and 3 are improved by exchanging one joint at a time, from several starts; the tree of
 # the order in which joints were given is one of them, so the result is never worse than that.

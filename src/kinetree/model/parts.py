@@ -65,8 +65,8 @@ class JointDynamics:
         rest: position variables at which the spring is slack, (nq,); neutral by default.
         active_predecessor: wrench (moment, force) that the drive exerts on the successor, six
             numbers for each velocity variable, in coordinates of the joint's predecessor frame,
-            where the drive is mounted; of any size. It decides which load the bearing sees, not
-            the motion. By default the drive is a pure force along the freedoms — RBDA §3.5.
+            where the drive is mounted; of any size. It affects the load of the bearing, not the
+            motion. By default the drive is a pure force along the degrees of freedom — RBDA §3.5.
         active_successor: the same in coordinates of the successor frame, for a drive that moves
             with it.
     """

@@ -104,11 +104,11 @@ def actuator_forces(
     model, freedoms: Actuated, q, qd, qdd, f_ext=None, *, weights=None, bounds=(None, None),
     tolerance=CLOSURE_TOLERANCE,
 ) -> Solution:  # fmt: skip
-    """Forces of the actuated freedoms that produce an acceleration, batched.
+    """Forces of the actuated degrees of freedom that produce an acceleration, batched.
 
     Args:
         model: the mechanism.
-        freedoms: its actuated freedoms.
+        freedoms: its actuated degrees of freedom.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
         qdd: joint accelerations, (..., nv).

@@ -40,7 +40,7 @@ __all__ = [
 
 
 def coordinate_count(model, options) -> int:
-    """Number of the coordinates that describe a model: ``nv``, or its freedoms if it has loops."""
+    """Number of independent coordinates: ``nv``, or the degrees of freedom if there are loops."""
     return len(independent_variables(model)) if model.is_constrained else model.nv
 
 

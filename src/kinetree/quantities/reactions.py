@@ -141,7 +141,7 @@ def _of_state(
 
 
 def _of_whole_tree(model, options):
-    """Whether all joints of a tree are wanted, whose drives are pure forces along the freedoms."""
+    """Whether all joints of a tree are requested, and drives are pure forces along their joints."""
     drives = any(b.dynamics is not None and b.dynamics.drive for b in model.bodies)
     return (
         options["joint"] is None

@@ -58,13 +58,13 @@ def actuated_arm(l1: float = 1.0, l2: float = 0.6) -> Model:
 
 
 def kite_pair() -> Model:
-    """Two kites on a common pair of sides, with one, two or three freedoms — RBDA Figure 8.2.
+    """Two kites with a common pair of sides; one to three degrees of freedom — RBDA Figure 8.2.
 
     A link of 1 m turns about ``A``, which is 1 m from ``B``; arms of two equal links, of 0.7 m and
     of 0.9 m, reach from ``B`` and from the end of the link to the hinges ``D`` and ``E``. In the
     posture ``open`` there is one freedom. In ``folded`` the link's end lies on ``B``, and there are
     two. In ``flat`` the arms lie on the line through the pivots besides, where the two kinds of
-    motion meet: three freedoms, for an instant.
+    motion meet: three degrees of freedom, for an instant.
     """
     z, link, first, second = Revolute("z"), 1.0, 0.7, 0.9
     builder = (
@@ -160,7 +160,7 @@ def _bar(length, mass):
 
 
 def parallel_four_bar(L1: float = 0.5, L2: float = 0.4) -> Model:
-    """Two links on one axle move a parallelogram: four bodies, two freedoms — Spencer Fig. 2.4.
+    """Two links on one axle move a parallelogram: 4 bodies, mobility 2 — Spencer Fig. 2.4.
 
     ``link1`` of length L1 and ``link2`` of length L2 turn about the base, ``link3`` of length L1
     and ``link4`` of length L2 follow; the end of ``link4`` is pinned to that of ``link1``. Angles

@@ -87,7 +87,7 @@ _BOOM, _BELLCRANK, _BUCKET = radians(-15), radians(5), radians(20)  # bellcrank,
 
 
 def loader() -> Model:
-    """A loader linkage of the topology of Spencer's example (§4.5): 8 bodies, 3 loops, 2 freedoms.
+    """A loader linkage like that of Spencer's example (§4.5): 8 bodies, 3 loops, mobility 2.
 
     Bodies ``boom``, ``lift_barrel`` and ``lift_piston`` of the cylinder that raises it,
     ``bellcrank``, ``link``, ``bucket``, and ``tilt_barrel`` and ``tilt_piston`` of the cylinder

@@ -130,7 +130,7 @@ def five_bar() -> Model:
     ones of 1.5 m, 3 kg and 2 kg·m², about mass centres in the middle. Angles count from x towards
     z. At q = 0 the linkage stands, symmetric, as at the start of the second example of §3.2; in the
     posture ``singular``, where the first example starts, all four links lie on the line of the
-    supports, and the mechanism has three instantaneous freedoms instead of two.
+    supports, and the mechanism has three instantaneous degrees of freedom instead of two.
     """
     inner = acos(2 / 3)
     directions = (2 * pi / 3, inner, -inner, -2 * pi / 3)
@@ -234,7 +234,7 @@ def bennett() -> Model:
 
     Opposite links are alike: lengths ``a`` and ``b``, and twists ``alpha`` and ``beta`` between
     hinges, with ``sin(alpha) / a = sin(beta) / b`` — G. T. Bennett, "A new mechanism" (1903).
-    Counting freedoms gives 4 - 6 = -2, while the mobility is 1: three of the five
+    Counting degrees of freedom gives 4 - 6 = -2, while the mobility is 1: three of the five
     constraints of the loop joint are redundant at every position — RBDA §8.10. Here a = 0.3 m,
     b = 0.4 m, alpha = 40°; a motor drives the first hinge.
     """

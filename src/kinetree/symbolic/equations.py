@@ -37,7 +37,7 @@ def equations_of_motion(
         eq = kt.equations_of_motion(kt.samples.double_pendulum(), symbols=("gravity",))
         print(eq.latex())
 
-    Readable for mechanisms of up to about four freedoms; larger ones take long, and their
+    Readable for mechanisms of up to about four degrees of freedom; larger ones take long, and their
     formulas fill pages.
 
     Args:

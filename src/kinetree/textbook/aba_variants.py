@@ -2,7 +2,7 @@
 
 Variant 1 propagates inverse inertias through constraint forces. It can collect the mechanism in
 any body, and what it finds there, ``a = Phi f + b``, is right on grounded mechanisms too, where a
-handle with less than six freedoms has no inertia. Variant 2 propagates inertias through
+handle with less than six degrees of freedom has no inertia. Variant 2 propagates inertias through
 constraint forces. Both are dearer than ``aba`` and let no single body (variant 1) or articulated
 body (variant 2) be without inertia. ``qdd`` is recovered as ``T_aᵀ (a_s - a_p - c)``. Armature,
 which acts against ``qdd`` itself, has no place in them. Dense matrices in base coordinates.
@@ -174,11 +174,11 @@ def _dense(x):
 # joint and the handle of the result, handle 2 the successor. ``c`` is the full velocity-product
 # acceleration of the joint (``a2 - a1 = S qdd + c``).
 #
-#     standard    f = I a + p      through S    both handles with six freedoms
+#     standard    f = I a + p      through S    both handles with six degrees of freedom
 #     variant_1   a = Phi f + b    through T    the joint repeats no constraint that is there
 # already;
-#                                               enough: one handle with six freedoms
-#     variant_2   f = I a + p      through T    both handles with six freedoms
+#                                               enough: one handle with six degrees of freedom
+#     variant_2   f = I a + p      through T    both handles with six degrees of freedom
 #
 # The formulae agree wherever they exist: ``Phi`` of variant 1 is the inverse of ``I`` of the others
 # and ``b = -Phi p``. ``derivation`` obtains all three by elimination.
@@ -221,7 +221,7 @@ def variant_1(Phi1, b1, Phi2, b2, T, Ta, c, tau):
 
 def variant_2(I1, p1, I2, p2, T, Ta, c, tau):
     """``IA`` and ``pA`` of handle 1 from ``I``, ``p`` and ``T`` — RBDA Table 7.2."""
-    I2_inv = inverse(I2, "I2: handle 2 does not have six freedoms, or no mass")
+    I2_inv = inverse(I2, "I2: handle 2 does not have six degrees of freedom, or no mass")
     Y_inv = inverse(T.T @ I2_inv @ T, "Tᵀ I2⁻¹ T: the joint repeats a constraint")
     z = T.T @ (c - I2_inv @ (Ta @ tau - p2))
     gain, offset = Y_inv @ T.T, Y_inv @ z

@@ -160,13 +160,13 @@ def equation_of_motion(I, p, S, c, f) -> EquationOfMotion:
 def _solve(H, b):
     if np.linalg.matrix_rank(np.asarray(H, dtype=float)) < len(H):
         raise SingularError(
-            f"the body has no inertia in some of its {len(H)} freedoms: SᵀIS is singular; give "
-            f"it mass away from the joint axis"
+            f"the body has no inertia in some of its {len(H)} degrees of freedom: SᵀIS is "
+            f"singular; give it mass away from the joint axis"
         )
     return np.linalg.solve(np.asarray(H, dtype=float), b)
 
 
-# --- Kinds of constraints and the freedoms that they leave — RBDA §3.4, Fig. 3.1 -----------------
+# --- Kinds of constraints, and the degrees of freedom that they leave — RBDA §3.4, Fig. 3.1 ------
 # A ``kt.ConstraintFunction`` is holonomic or not, and moves with time or not; ``kind`` says which.
 # A nonholonomic one is the rate of nothing, and takes away velocities only.
 

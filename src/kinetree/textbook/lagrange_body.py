@@ -7,9 +7,9 @@ and with ``M_c = blockdiag(m 1, I_c)``
 
     M qdd + C = Q,    M = Jᵀ M_c J,    C = Jᵀ (M_c Jd + [w~] M_c J) qd,    Q = Jᵀ (f, n)
 
-A quaternion makes seven coordinates of six freedoms: ``M`` has rank 6, as stretching the quaternion
-moves nothing, and its unit length is a separate equation, ``p·pdd = -pd·pd``. The others are
-singular somewhere: at full turns, and where the second angle is ±90°.
+A quaternion makes seven coordinates for six degrees of freedom: ``M`` has rank 6, as stretching the
+quaternion moves nothing, and its unit length is a separate equation, ``p·pdd = -pd·pd``. The others
+are singular somewhere: at full turns, and where the second angle is ±90°.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """Joints that close loops: their variables, and what forces along them do — RBDA §8.4, §8.6.
 
 The position of a loop joint is not part of ``q``: it is measured on the two bodies. A force
-``tau_k`` along its freedoms is the spatial force ``T_a tau_k`` on the successor and its opposite on
-the predecessor; in joint space (8.5), (8.33)
+``tau_k`` along its degrees of freedom is the spatial force ``T_a tau_k`` on the successor and its
+opposite on the predecessor; in joint space (8.5), (8.33)
 
     tau_a = J_Lᵀ T_a tau_k = B tau_k        qd_k = Bᵀ qd  (+ prescribed rates)
 
@@ -69,7 +69,7 @@ def forces_on_bodies(model, q, forces):
     Args:
         model: the mechanism.
         q: position variables of the tree, (nq,).
-        forces: along the freedoms of all loop joints, one joint after the other, (nv_L,).
+        forces: along the degrees of freedom of all loop joints, one joint after the other, (nv_L,).
     """
     X_0 = base_transforms(model, joint_transforms(model, q)[0])
     f, start = [Force.zero() for _ in X_0], 0
@@ -87,7 +87,7 @@ def active_force(loop, X_0, tau):
     Args:
         loop: the loop joint.
         X_0: transforms from base to body coordinates, entry 0 for the base.
-        tau: force along its freedoms, (nv of the joint,).
+        tau: force along its degrees of freedom, (nv of the joint,).
     """
     X_p = loop.predecessor_placement @ X_0[loop.predecessor]
     X_s = loop.successor_placement @ X_0[loop.successor]

@@ -200,7 +200,7 @@ def way_for(model, independent) -> Way | None:
 
     Returns:
         None where the variables do not determine the others in the configurations that were tried,
-        or the mechanism has another number of freedoms.
+        or the mechanism has another number of degrees of freedom.
     """
     model = model.numeric
     try:

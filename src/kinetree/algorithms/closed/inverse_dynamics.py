@@ -156,7 +156,7 @@ class Solution(NamedTuple):
     """Forces of one sample."""
 
     u: np.ndarray
-    """Forces of the actuated freedoms, (p,)."""
+    """Forces of the actuated degrees of freedom, (p,)."""
     tau: np.ndarray
     """All joint forces, those of springs, dampers and friction included, (nv,)."""
     lam: np.ndarray
@@ -175,8 +175,8 @@ def solution(model, terms: Terms, B, freedoms: "Actuated", weights, low=None, hi
     Args:
         model: the mechanism.
         terms: its terms, of one sample.
-        B: joint forces for unit forces of the freedoms, (nv, p).
-        freedoms: the actuated freedoms.
+        B: joint forces for unit forces of the degrees of freedom, (nv, p).
+        freedoms: the actuated degrees of freedom.
         weights: of their squared forces, (p,).
         low: smallest forces, (p,), or None.
         high: largest forces, (p,), or None.
@@ -201,7 +201,7 @@ def solution(model, terms: Terms, B, freedoms: "Actuated", weights, low=None, hi
     if missing > _MISSING * size:
         raise SingularError(
             f"the actuated joints {', '.join(freedoms.names)} of model {model.name!r} drive "
-            f"{rank} of its {mobility} freedoms here and cannot produce this "
+            f"{rank} of its {mobility} degrees of freedom here and cannot produce this "
             f"acceleration: {missing:.3g} N·m are missing. Actuate other joints, or keep away "
             f"from this configuration"
         )
@@ -234,15 +234,15 @@ def driven_rank(G_u, freedoms: "Actuated", *, tolerance=RANK_TOLERANCE) -> int:
     return int(np.sum(s > tolerance * max(s[0], 1.0)))
 
 
-# --- actuated freedoms ---------------------------------------------------------------------------
+# --- actuated degrees of freedom -----------------------------------------------------------------
 
 
 class Actuated:
-    """Actuated freedoms of a model, in joint space.
+    """Actuated degrees of freedom of a model, in joint space.
 
     Attributes:
         names: joints, of the tree or closing loops.
-        slices: where the freedoms of each are among all actuated ones, by name.
+        slices: where the degrees of freedom of each are among all actuated ones, by name.
         lengths: unit of each freedom's velocity: 1 for angles, the mechanism's length for shifts.
     """
 
@@ -258,7 +258,7 @@ class Actuated:
 
     @property
     def count(self) -> int:
-        """Number of actuated freedoms."""
+        """Number of actuated degrees of freedom."""
         return len(self.lengths)
 
     @property
@@ -267,7 +267,7 @@ class Actuated:
         return bool(set(self.names) & set(self.model.loop_names))
 
     def matrix(self, q, B_loops=None):
-        """``B`` with ``tau = B u``, and velocities ``Bᵀ qd`` of the freedoms, (..., nv, p).
+        """``B`` with ``tau = B u``, and velocities ``Bᵀ qd`` of the actuators, (..., nv, p).
 
         Args:
             q: joint positions, (..., nq).
@@ -295,7 +295,7 @@ def _joint(model, name):
 
 
 def actuated_freedoms(model, joints=None) -> Actuated:
-    """The freedoms of some joints; by default of those with actuators, or else of the whole tree.
+    """The degrees of freedom of some joints; by default those with actuators, or else all.
 
     Args:
         model: the mechanism.

@@ -151,7 +151,7 @@ def check_same_constraint(implicit, explicit, *, tolerance=1e-9):
     if free != spanned:
         raise ShapeError(
             f"the implicit and the explicit form are different constraints: K allows {free} "
-            f"velocity freedoms and G spans {spanned}"
+            f"velocity degrees of freedom and G spans {spanned}"
         )
 
 
@@ -313,8 +313,8 @@ def _solve_positive(H, b):
     if len(H) and np.linalg.eigvalsh(scaled)[0] <= 64 * len(H) * np.finfo(float).eps:
         raise SingularError(
             f"the equation of motion is singular: some allowed motion moves no inertia "
-            f"({len(H)} freedoms, inertia matrix of rank {np.linalg.matrix_rank(H)}); give mass "
-            f"to the bodies that take part in it, or constrain it"
+            f"({len(H)} degrees of freedom, inertia matrix of rank {np.linalg.matrix_rank(H)}); "
+            f"give mass to the bodies that take part in it, or constrain it"
         )
     return np.linalg.solve(scaled, b / d) / d
 

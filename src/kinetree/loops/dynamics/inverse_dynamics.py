@@ -35,8 +35,8 @@ class Actuation:
 
     Attributes:
         joints: names of the actuated joints.
-        freedoms: number of actuated freedoms, p.
-        mobility: freedoms of the mechanism, n - r.
+        freedoms: number of actuated degrees of freedom, p.
+        mobility: degrees of freedom of the mechanism, n - r.
         rank: independent motions that the actuators drive, rank(G_u).
     """
 
@@ -77,8 +77,8 @@ class Actuation:
             found, counts = np.unique(self.kind, return_counts=True)
             return ", ".join(f"{kind} in {n}" for kind, n in zip(found, counts, strict=True))
         return (
-            f"{self.kind}: {self.freedoms} actuated freedoms in {', '.join(self.joints)} drive "
-            f"{self.rank} of {self.mobility} freedoms"
+            f"{self.kind}: {self.freedoms} actuated degrees of freedom in {', '.join(self.joints)} "
+            f"drive {self.rank} of {self.mobility} degrees of freedom"
         )
 
 
@@ -148,8 +148,9 @@ def inverse_dynamics(
     )
 
 
-# --- Which freedoms of a mechanism its actuators move — RBDA §8.12 -------------------------------
-# With ``p`` actuated freedoms of velocities ``G_u yd``, a mechanism of mobility ``n - r`` is
+# --- Which degrees of freedom of a mechanism its actuators move — RBDA §8.12 ---------------------
+# With ``p`` actuated degrees of freedom, of velocities ``G_u yd``, a mechanism of mobility
+# ``n - r`` is
 #
 #     underactuated    rank(G_u) < n - r     some motions cannot be driven
 #     redundant        rank(G_u) < p         some actuator forces move nothing
@@ -193,7 +194,7 @@ def bounds_of(freedoms, given):
     """Smallest and largest force of every actuated freedom, (p,) each; None for no bounds.
 
     Args:
-        freedoms: the ``Actuated`` freedoms.
+        freedoms: the ``Actuated`` degrees of freedom.
         given: by joint name a number, for both directions, or a pair (smallest, largest), each a
             number or one per freedom; ``"model"`` for the bounds of the model; or None.
     """

@@ -195,7 +195,7 @@ def assemblies(
     Args:
         model: the mechanism.
         hold: names of joints that stay where ``q`` has them, or positions by joint name: as many
-            as the mechanism has freedoms, or the assemblies would not be isolated.
+            as the mechanism has degrees of freedom, or the assemblies would not be isolated.
         q: where to look first, (nq,); neutral by default. Angles are given within ±π of it.
         by: names of bodies by which assemblies are distinguished; all by default.
         limits: take only assemblies within the limits of the joints, of loop joints too.
@@ -251,8 +251,8 @@ def _require_isolated(model, q, free):
     if left:
         raise LoopError(
             f"the joints that are held leave model {model.name!r} {left} "
-            f"{'freedom' if left == 1 else 'freedoms'}, so that its assemblies are not isolated; "
-            f"hold more joints"
+            f"{'degree' if left == 1 else 'degrees'} of freedom, so that its assemblies are not "
+            f"isolated; hold more joints"
         )
 
 

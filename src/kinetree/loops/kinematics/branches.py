@@ -84,9 +84,8 @@ def follow(
         model: the mechanism.
         q: a closed configuration to start from, (nq,); it moves straight to the first inputs.
         inputs: paths of positions by joint name, each (count,) or (count, nq of the joint): of as
-            many velocity variables as the mechanism has freedoms. Between two positions a joint
-            moves straight on, as ``joint.integrate`` does: a free or ball joint turns about one
-            axis.
+            many velocity variables as the mechanism has degrees of freedom. Between two positions
+            a joint moves as in ``joint.integrate``: a free or ball joint turns about one axis.
         tolerance: closure error [m or rad] of the configurations.
 
     Raises:
@@ -113,7 +112,7 @@ def _path(model, q, inputs):
     if not inputs:
         raise LoopError(
             f"follow needs a path of positions for as many joint variables as model "
-            f"{model.name!r} has freedoms, got inputs of no joint"
+            f"{model.name!r} has degrees of freedom, got inputs of no joint"
         )
     rows, start = [], []
     for name, values in inputs.items():
@@ -173,8 +172,8 @@ class _Walker:
         s = np.linalg.svd(K[:, self.free], compute_uv=False)
         if count != needed:
             raise LoopError(
-                f"model {model.name!r} has {needed} freedoms here, the inputs are {count} "
-                f"variables; they must be as many"
+                f"model {model.name!r} has {needed} degrees of freedom here, the inputs are "
+                f"{count} variables; both numbers must be the same"
             )
         if len(s) and s[int(np.sum(self.free)) - 1] < _SINGULAR * s[0]:
             raise SingularError(

@@ -299,7 +299,8 @@ def require_holonomic(model):
         if not c.holonomic:
             raise LoopError(
                 f"constraint {c.name!r} of model {model.name!r} is nonholonomic: positions have "
-                f"more freedoms than velocities; kinetree.linearize has coordinates for both"
+                f"more degrees of freedom than velocities; kinetree.linearize has coordinates for "
+                f"both"
             )
 
 

@@ -62,7 +62,7 @@ class Mobility:
         involved: all constraints that depend on others: the choice was among these.
         nearby: mobilities of assemblies close by, in ascending order; the mobility itself is among
             them unless it holds for an instant only.
-        joint_freedoms: freedoms of all joints, loop joints included.
+        joint_freedoms: degrees of freedom of all joints, loop joints included.
         loops: number of loops.
         couplings: number of couplings.
         is_planar: whether all bodies move in parallel planes, by joints for such motion.
@@ -126,7 +126,7 @@ class Mobility:
     def __str__(self):
         lines = [
             f"{self.name}: mobility {self.mobility}",
-            f"  {self.freedoms} freedoms of the tree - {self.rank} independent of "
+            f"  {self.freedoms} degrees of freedom of the tree - {self.rank} independent of "
             f"{self.constraints} constraints",
             f"  counting joints and loops: {self.joint_freedoms} - 6 * {self.loops}"
             f"{f' - {own}' if (own := self.couplings + self.own) else ''} = {self.spatial_count}"
@@ -134,13 +134,14 @@ class Mobility:
             + (f"; in the plane {self.planar_count}" if self.is_planar else ""),
         ]
         if self.position_freedoms > self.mobility:
-            lines.append(f"  nonholonomic: positions have {self.position_freedoms} freedoms")
+            count = self.position_freedoms
+            lines.append(f"  nonholonomic: positions have {count} degrees of freedom")
         if self.is_variable:
             others = " or ".join(str(m) for m in self.nearby)
             lines.append(f"  only here: close by the mobility is {others}; a singular position")
         if self.redundant:
             many = "constraints repeat" if self.redundancy > 1 else "constraint repeats"
-            lines.append(f"  over-constrained: {self.redundancy} {many} others, say")
+            lines.append(f"  over-constrained: {self.redundancy} {many} others, for example")
             lines += [f"    {name}" for name in self.redundant]
             if len(self.involved) > len(self.redundant):
                 lines.append(f"    (a choice: {len(self.involved)} depend on each other)")

@@ -102,7 +102,7 @@ def singularities(
     if names and rank < len(free):
         raise LoopError(
             f"holding {', '.join(map(repr, names))} leaves model {model.name!r} "
-            f"{len(free) - rank} more freedoms; they do not determine the other joints"
+            f"{len(free) - rank} more degrees of freedom; they do not determine the other joints"
         )
     return [_of_matrix(model, K_n, free, rank) for K_n in K]
 

@@ -62,7 +62,7 @@ class Dimensions(NamedTuple):
 def dimensions(
     system: ConstrainedSystem, q: ArrayLike, *, tolerance: float | None = None
 ) -> Dimensions:
-    """Count freedoms where the mechanism stands; more than elsewhere at a kinematic singularity."""
+    """Count degrees of freedom in this state; there are more at a kinematic singularity."""
     r = rank(system.G(q), system.scaling, tolerance=tolerance)
     return Dimensions(system.n, system.m, r, system.n - r)
 

@@ -98,8 +98,8 @@ def solved_inertia(M, force):
     except np.linalg.LinAlgError:
         raise SingularError(
             f"some motion that the constraints allow moves no inertia: the inertia matrix of the "
-            f"{len(M)} freedoms is singular; give mass to the bodies that take part in it, or "
-            f"constrain it"
+            f"{len(M)} degrees of freedom is singular; give mass to the bodies that take part in "
+            f"it, or constrain it"
         ) from None
 
 

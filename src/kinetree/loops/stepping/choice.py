@@ -193,9 +193,9 @@ def _worst(sizes):
 def warn_of_singular_start(model):
     """Say that the motion from a start is not unique."""
     warnings.warn(
-        f"the simulation of {model.name!r} starts in a singular configuration, where its loops "
-        f"have more freedoms than next to it: motions on several branches begin here, and which "
-        f"one is followed may depend on rounding errors. Start a little away from it to choose",
+        f"the simulation of {model.name!r} starts in a singular configuration, where it "
+        f"has more degrees of freedom than nearby: several branches of the motion begin here, and "
+        f"rounding errors may decide which one is followed. Start slightly away from it to choose",
         SimulationWarning,
         stacklevel=5,
     )

@@ -114,7 +114,7 @@ class _Body(NamedTuple):
     dynamics: Any
 
     def active_subspace(self, q: Any) -> Force:
-        """``T_a``: the drive is a pure force along the freedoms."""
+        """``T_a``: the drive is a pure force along the degrees of freedom."""
         return self.joint.active_subspace(q)
 
 

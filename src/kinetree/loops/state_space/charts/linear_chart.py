@@ -56,7 +56,7 @@ class LinearChart(AbstractPositionChart):
         if self.R.shape != (self.p, system.n):
             raise ShapeError(
                 f"R has shape {self.R.shape}, expected {(self.p, system.n)}: a row for each of the "
-                f"{self.p} freedoms that {system.m} independent constraints leave"
+                f"{self.p} degrees of freedom that {system.m} independent constraints leave"
             )
         self.S = _complement(self.R) if S is None else np.asarray(S, dtype=float)
         inverse = inverted(np.concatenate([self.R, self.S]), "R and S are not independent")
@@ -177,7 +177,7 @@ def _check(independent, system):
     if len(set(chosen)) != p or len(chosen) != p or not set(chosen) <= set(range(system.n)):
         raise ShapeError(
             f"independent must be {p} different numbers from 0 to {system.n - 1}, as many as there "
-            f"are freedoms; got {chosen}"
+            f"are degrees of freedom; got {chosen}"
         )
 
 
@@ -228,7 +228,8 @@ class NonlinearChart(AbstractPositionChart):
         if size != (self.p,) or self._y.shape != (self.p,):
             raise ShapeError(
                 f"R(q, y) has shape {size} and y {self._y.shape}, expected {(self.p,)}: one for "
-                f"each of the {self.p} freedoms that {system.m} independent constraints leave"
+                f"each of the {self.p} degrees of freedom that {system.m} independent constraints "
+                f"leave"
             )
         self.health = self.condition(q)  # or a SingularError
 

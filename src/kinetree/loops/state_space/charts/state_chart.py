@@ -57,7 +57,7 @@ class StateChart(AbstractChart):
         if size != (self.size,) or self._y.shape != (self.size,):
             raise ShapeError(
                 f"R(x, y) has shape {size} and y {self._y.shape}, expected {(self.size,)}: two for "
-                f"each of the {self.size // 2} freedoms"
+                f"each of the {self.size // 2} degrees of freedom"
             )
         self.health = self.condition(q, v)  # or a SingularError
 
