@@ -155,8 +155,7 @@ class ComputedTorque:
         tau = follow(t, q, qd)
 
     Args:
-        model: the mechanism, every joint driven; with loops, at least as many joints as it has
-            degrees of freedom.
+        model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
             With loops, what it says of the independent coordinates counts.
         kp: stiffness per inertia [1/s²], a number, (nv,) or (nv, nv).
@@ -193,8 +192,7 @@ class GravityCompensation:
     With loops, the forces are the smallest of the driven joints that carry the weight.
 
     Args:
-        model: the mechanism, every joint driven; with loops, at least as many joints as it has
-            degrees of freedom.
+        model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
         damping: of the joints, a number, (nv,) or (nv, nv).
     """
 
@@ -222,8 +220,7 @@ class PDWithFeedforward:
     configuration, and what is computed ahead may be computed before the motion starts.
 
     Args:
-        model: the mechanism, every joint driven; with loops, at least as many joints as it has
-            degrees of freedom:
+        model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more:
             springs and dampers are then at the driven joints.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to;
             with loops, one that closes them.

@@ -58,8 +58,7 @@ class OperationalSpaceControl:
         tau = reach(t, q, qd)
 
     Args:
-        model: the mechanism, every joint driven; with loops, at least as many joints as it has
-            degrees of freedom.
+        model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
         frame: name of the frame.
         reference: a pose (..., 4, 4) to go to, or a function of time that returns the pose, the
             velocity and the acceleration of the frame, (6,) each: angular first, then that of the

@@ -69,8 +69,7 @@ class ConstrainedMotion:
             not unique.
         tau_c: the same in joint space, ``Kᵀ lam``, (nv,); unique.
         rank: number of independent constraints.
-        redundancy: number of redundant constraints, which is also the dimension of the set of all
-            possible ``lam``.
+        redundancy: number of redundant constraints, and dimension of the set of possible ``lam``.
         unique: which entries of ``lam`` are the same for all of them, (nc,).
         residual: ``K qdd - k``, (nc,): by how much constraints contradict one another, as those of
             loops do that are redundant and not quite closed.
