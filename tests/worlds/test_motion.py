@@ -136,6 +136,14 @@ def test_stiff_servos_do_not_chatter():
     world.step(5)
     other.step(5, tau=[0.0])
     np.testing.assert_allclose(world.qd, other.qd, rtol=1e-12)
+    other = world.copy()
+    world.step(7, control=np.array([0.1]))  # servos act anew in each of several steps of one call
+    for _ in range(7):
+        other.step(control=[0.1])
+    np.testing.assert_allclose(world.q, other.q, rtol=1e-14)
+    with pytest.raises(kt.ShapeError, match="control must be 1 finite number"):
+        world.step(control=np.array([np.nan]))
+    np.testing.assert_array_equal(world.q, other.q)
 
 
 def test_limits_of_joints_hold():

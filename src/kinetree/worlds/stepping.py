@@ -54,6 +54,7 @@ class Steps:
         names = ("rest_velocity", "correction_speed", "conserving")
         settings = {name: getattr(self.contact, name) for name in names}
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
+        settings["laws"] = self.drives.laws if self.drives.shape else None
         return Engine(self.model, self.scene, joints=rows, own=own, **self.solving, **settings)
 
     @cached_property
@@ -64,7 +65,7 @@ class Steps:
     def forget(self):
         """Start without memory."""
         self.memory, self.end, self.checked = Memory(), None, False
-        self.taken, self.total, self.plain, self.is_driven = 0, None, None, False
+        self.taken, self.total, self.plain, self.is_driven = 0, None, None, None
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
         self.rate: Any = None
 
@@ -113,8 +114,8 @@ class Steps:
             done += found.taken
             self.taken += found.taken
         self.total = total
-        self.plain = h if tau is None and not self.laws else None
-        self.is_driven = control is not None
+        in_place = tau is None and not (self.laws or self.accelerates) and self.model.nv
+        self.plain, self.is_driven = h if in_place else None, None
 
     def go_on(self, whole, h, n, u) -> bool:
         """Take ``n`` more steps in place, if nothing acts but actuators with constant arms.
@@ -125,25 +126,28 @@ class Steps:
             n: how many.
             u: controls, or None.
         """
-        if h != self.plain or not (whole.is_ahead or whole.q is self.end) or self.accelerates:
+        if h != self.plain or not (whole.is_ahead or whole.q is self.end):
             return False
-        engine, drives = self.engine, self.drives
         if u is not None:
-            simple = drives.is_simple and not drives.states.size
-            if not simple or type(u) is not np.ndarray or u.shape != (drives.count,):
+            if type(u) is not np.ndarray or u.shape != self.drives.shape:
                 return False
-            u = np.array(u, dtype=float)
-            if not isfinite(u.dot(u)):
-                return False
-        elif self.is_driven:
-            engine.s.tau[:] = 0.0
-            engine.resist(self.resistance, (0.0, 0.0))
-        self.taken += engine.go_on(n) if u is None else engine.go_on(n, drives.laws, u)
-        self.is_driven, self.inputs = u is not None, (self.inputs[0], u, whole.activation)
+            self.engine.parts.control[:] = u
+        if self.is_driven is not (u is not None):
+            self._switch(u is not None, whole.activation)
+        if self.engine.go_on(n) != n:
+            return False  # controls are not finite
+        self.taken += n
         self.total, whole.is_ahead = None, True
-        if not isfinite(engine._total[10]):
+        if not isfinite(self.engine._total[10]):
             self._refuse(whole.qd, h)
         return True
+
+    def _switch(self, driven, activation):
+        """Let actuators act in the engine, or not."""
+        engine, self.is_driven = self.engine, driven
+        engine.parts.driven, engine.s.tau[:] = driven, 0.0
+        engine.resist(self.resistance, (0.0, 0.0))
+        self.inputs = self.inputs[0], engine.parts.control if driven else None, activation
 
     def follow(self, whole, t, h, n, control, parts):
         """Take ``n`` steps with controls that a function of time and state gives before each."""
@@ -310,6 +314,8 @@ class Drives:
         self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
         self.holds = bool(self.count) and servos_of(model) is None
         self.is_simple = has_constant_arms(model)
+        # shape of controls that the engine takes
+        self.shape = (self.count,) if self.is_simple and not self.states.size else None
 
     @cached_property
     def laws(self) -> Laws:

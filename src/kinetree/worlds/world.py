@@ -516,7 +516,8 @@ class World:
                 before every step. Without it actuators exert nothing.
             tau: joint forces beside them, (nv,), by part as well, or a function ``(t, q, qd)``.
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        whole = type(n) is int or (isinstance(n, (int, np.integer)) and not isinstance(n, bool))
+        if not whole or n < 0:
             raise ShapeError(f"n must be an integer number of steps, got {n!r}")
         if self._is_stepping:
             self._require_rest("step it")

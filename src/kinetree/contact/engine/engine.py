@@ -52,7 +52,6 @@ class Memory:
         return Memory({name: np.array(a) for name, a in self.arrays.items()})
 
 
-_NONE = np.zeros(0)
 _OF_CONTACTS = ("key", "kept", "ended")
 _OF_SLEEP = ("sleeps", "pile", "calm", "tau")
 _OF_ROWS = ("stop_kept", "dry_kept", "loop_kept", "loop_ended")
@@ -109,6 +108,7 @@ class Engine:
             then its inputs. With couplings, of the variables of all joints.
         resistance: kernel of the same to stiffness and damping of these forces, or None.
         own: whether its code reads its own tables, ``numbers``.
+        laws: actuators, which act in ``go_on`` where ``parts.driven`` is 1; or None.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Engine:
         rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
-        resistance: Any = None, sleeping: bool = False, own: bool = False,
+        resistance: Any = None, sleeping: bool = False, own: bool = False, laws: Any = None,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = model.uncoupled.spanning_tree
@@ -151,18 +151,18 @@ class Engine:
             setattr(self.s, name, value)
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
-        self._applied = forces, resistance
+        self._applied, laws = (forces, resistance), laws or no_laws()
         self._total = np.zeros(11)
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
             touch=self.touch, found=self.found, balance=self.balance, flight=self.flight,
             kernels=self.tied(),
-            total=self._total, sleep=self.sleep,
+            total=self._total, sleep=self.sleep, laws=laws, control=np.zeros(laws.count),
+            most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
         self._current: Memory | None = None
-        self._undriven, sheets = (no_laws(), _NONE), TRIANGLES in shapes.kind
-        self._turn = (_TURN_BY_MESH if sheets else _TURN) ** 2  # of ``Step.turn`` without a warning
+        self._moves = tree.nv > 0
         self._names: dict[tuple[int, int], str] = {}
 
     # --- tables -----------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class Engine:
         """
         s = self.s
         self._load(memory, np.asarray(q), np.asarray(qd))
-        s.h, s.time[0] = h, t
+        s.h, s.time[0], self.parts.driven = h, t, 0
         if s.forced:
             s.inputs[:] = tau
         else:
@@ -290,29 +290,28 @@ class Engine:
             s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
         )
 
-    def go_on(self, count: int, *driven: Any) -> int:
-        """Take more steps from where the last one ended; how many were. ``driven``: ``Laws``, u."""
-        self._total.fill(0.0)
-        if not self.tree.nv:
-            return count  # nothing moves
-        left, driven = count, driven or self._undriven
-        while (code := take_steps(self.parts, left, *driven, _NONE)) < 0:
-            left -= self.parts.taken
-            if code == of_step.IN_FLIGHT:
-                return count - left
+    def go_on(self, count: int) -> int:
+        """Take more steps from where the last one ended, as it was taken; how many were."""
+        if not self._moves:
+            return count
+        code = take_steps(self.parts, count, False)
+        while code < 0:
+            if code in (of_step.IN_FLIGHT, of_step.NO_CONTROL):
+                return self.parts.taken
             self._help(code)
-        if self.s.turn > self._turn:
+            code = take_steps(self.parts, count - self.parts.taken, True)
+        if code > 0:
             self.warn_of_turning()
         return count
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
         s, angle = self.s, float(np.sqrt(self.s.turn))
-        if s.turn <= self._turn:
+        if s.turn <= self.parts.most_turn:
             return
         sheets = TRIANGLES in self.tables.shapes.kind
         advised = s.h * (_TURN_BY_MESH if sheets else _TURN / 2) / 2 / angle
-        self._turn = np.inf
+        self.parts.most_turn = np.inf
         warnings.warn(
             f"body {self.tree.body_names[s.turner]!r} turns by {angle:.2g} rad in one step of "
             f"{s.h:g} s. Contacts are found once a step: what turns by more than {_TURN:g} rad "

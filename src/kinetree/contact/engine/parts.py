@@ -5,16 +5,17 @@ import numpy as np
 from kinetree.codegen.procedures import invoke, procedure, record
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
+from kinetree.contact.engine.drives import Laws
 from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import Problem, Work
 
-NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN = -1, -2, -3, -4, -5, -6
+NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN, NO_CONTROL = -1, -2, -3, -4, -5, -6, -9
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
-of the solver, of contacts are too small, nothing is near and flight was requested, or something
-that slept was hit."""
+of the solver, of contacts are too small, nothing is near and flight was requested, something that
+slept was hit, or controls are not finite."""
 
 
 @record
@@ -201,8 +202,10 @@ class Parts:
     """All that steps read and write, as one argument: a call is quicker with few.
 
     Attributes:
+        laws: actuators;  driven: whether they act, with their controls in ``control``.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
+        most_turn: of ``Step.turn``, beyond which a call returns 1.
     """
 
     step: Step
@@ -219,5 +222,9 @@ class Parts:
     flight: Flight
     kernels: Kernels
     sleep: Sleep
+    laws: Laws
+    control: "float[:]"
+    driven: int
     total: "float[:]"
     taken: int
+    most_turn: float

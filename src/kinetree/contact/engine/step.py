@@ -13,7 +13,7 @@ Penetration that is left (curvature of surfaces, a start inside) is taken out of
 second problem with the same matrices and without friction, no faster than the correction speed.
 """
 
-from kinetree.codegen.procedures import cross, dot, local, procedure, sqrt, vector
+from kinetree.codegen.procedures import cross, dot, isfinite, local, procedure, sqrt, vector
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
@@ -39,6 +39,7 @@ from kinetree.contact.engine.parts import (
     FOUND_FULL,
     FULL,
     IN_FLIGHT,
+    NO_CONTROL,
     NO_INERTIA,
     WOKEN,
     WORK_FULL,
@@ -512,16 +513,27 @@ def one_more(a: Parts) -> int:
 
 
 @procedure
-def take_steps(a: Parts, count: int, laws: Laws, u: "float[:]", state: "float[:]") -> int:
-    """Up to so many steps under the same controls; 0, or the code of why there are fewer."""
-    a.taken = 0
+def take_steps(a: Parts, count: int, again: bool) -> int:
+    """Up to so many steps under the same controls; the code of why there are fewer, or 0.
+
+    1 if something turns too far. ``again``: they are the rest of a call.
+    """
+    if not again:
+        a.taken = 0
+        a.total[:11] = 0.0
+    if a.driven == 1:
+        x = 0.0
+        for i in range(a.laws.count):
+            x += abs(a.control[i])
+        if not isfinite(x):
+            return NO_CONTROL
     for _ in range(count):
-        if laws.count > 0:
-            drive_joints(a.step, a.mechanism, laws, u, state)
+        if a.driven == 1:
+            drive_joints(a.step, a.mechanism, a.laws, a.control, a.control)
         code = one_more(a)
         if code < 0:
             return code
-    return 0
+    return 1 if a.step.turn > a.most_turn else 0
 
 
 @procedure
