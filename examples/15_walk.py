@@ -1,13 +1,13 @@
 """A quadruped from a URDF file walks.
 
 ANYmal trots over flat ground: two diagonal legs stand while the other two swing, and whole-body
-control finds the torques. Any file of a robot with four legs of three joints will do:
+control finds the torques. Any robot with four legs of three joints will do.
 
     pip install "kinetree[qp,view]" example-robot-data
     python examples/15_walk.py                 # ANYmal, from example-robot-data
     python examples/15_walk.py go1.urdf        # your own
 
-Change the numbers at the top, and see when it falls.
+Change the numbers at the top and find out when it falls.
 """
 
 import sys

@@ -35,7 +35,7 @@ def table(text, arguments, public=None, *, robots="trees", given=None) -> str:
     module, _, name = text.rpartition(".")
     function = getattr(import_module(f"kinetree.{module}"), name)
     names = ROBOTS if robots == "trees" else LOOPS
-    size = "freedoms" if robots == "trees" else "variables"
+    size = "degrees of freedom" if robots == "trees" else "variables"
     columns = ["robot", size, "as written", *(["compiled"] if public else [])]
     lines = [_row(columns), _row(["---"] * len(columns))]
     for robot in names:
@@ -107,7 +107,7 @@ def operations(rows) -> str:
 def joints(expressions) -> str:
     """A Markdown table of what ``jcalc`` costs, sines and cosines aside."""
     rng = np.random.default_rng(0)
-    lines = [_row(["joint", "freedoms", "`jcalc`"]), _row(["---"] * 3)]
+    lines = [_row(["joint", "degrees of freedom", "`jcalc`"]), _row(["---"] * 3)]
     for expression in expressions:
         joint = eval(expression, dict(vars(kt.joints)))
         q, qd = rng.normal(size=joint.nq), rng.normal(size=joint.nv)

@@ -39,11 +39,11 @@ def pages(results: dict[str, list[Shown]]) -> dict[str, str]:
             name = show.script.path.stem
             origin = show.script.path.relative_to(ROOT).as_posix()
             up = "../" * (1 + section.count("/"))
-            footer = f"\n[This script]({up}source/{origin}.html) as a file.\n"
+            footer = f"\nSource: [the whole script]({up}source/{origin}.html).\n"
             if section == "tutorials":
                 footer = (
-                    f"\nTake it home: [a notebook]({notebook_name(show.script)}) for Jupyter, or "
-                    f"[this script]({up}source/{origin}.html).\n"
+                    f"\nDownload: [a notebook]({notebook_name(show.script)}) for Jupyter; or see "
+                    f"[the whole script]({up}source/{origin}.html).\n"
                 )
             found[f"{section}/{name}.md"] = show.markdown(f"{name}/") + footer
     return found
@@ -72,9 +72,9 @@ def moving_arm() -> str:
 _HEADS = {
     "tutorials": (
         "Tutorials",
-        "Scripts with their output, in the order to read them. Each runs unchanged, and each "
-        "page has its notebook; they are in `docs/tutorials/`, the last two in `examples/`, and "
-        "`make notebooks` writes all notebooks.",
+        "Read these in order to learn kinetree. Each is a script with its output, and can be "
+        "downloaded as a notebook. The scripts are in `docs/tutorials/`, the last two in "
+        "`examples/`; `make notebooks` writes all notebooks.",
     ),
     "gallery": (
         "Gallery",

@@ -16,6 +16,8 @@ from builder.check_site import problems
 
 _log = logging.getLogger("mkdocs.hooks.builder")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
+_SHORT_CELL = re.compile(r"<td>(?=[^<]{0,14}</td>)")  # narrow on phones
+_PICTURE = re.compile(r'(?<!">)<img (?:[^>]* )?src="([^"]+)"[^>]*>')
 
 
 def on_config(config):
@@ -95,6 +97,8 @@ def on_page_content(html, page, config, files):
     """Draw equations, and link names of the API to its reference."""
     if page.file.src_uri.startswith("reference/"):
         return equations.render(html)
+    html = _SHORT_CELL.sub('<td class="short">', html)
+    html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)  # opens in full size
     here = posixpath.dirname(page.file.dest_uri) or "."
 
     def linked(match):

@@ -32,7 +32,7 @@ print("tool at", kt.pose(m, q, "tool")[:3, 3])
 
 tau = kt.gravity_force(m, q)
 print("torques to hold it [N m]:", tau.round(2))
-print("and with them it stays:", np.allclose(kt.forward_dynamics(m, q, 0 * q, tau), 0))
+print("with them it stays at rest:", np.allclose(kt.forward_dynamics(m, q, 0 * q, tau), 0))
 
 # %%
 # In every function, leading axes are batch axes. Turn the shoulder through a full circle, and plot
@@ -51,7 +51,7 @@ ax.legend(frameon=False)
 
 # %%
 # Let the arm fall. The simulation checks itself: without friction the energy must be conserved, and
-# it is.
+# the report shows that it is.
 
 fall = kt.simulate(m, q, duration=0.5)
 print(fall.report)
@@ -69,11 +69,11 @@ ax.plot(motion.t, motion.q - goal, label=m.joint_names)
 ax.set_xlabel("time [s]")
 ax.set_ylabel("error [rad]")
 ax.legend(frameon=False, ncols=2, fontsize="small")
-print("error at the end:", abs(motion.q[-1] - goal).max())
+print(f"error at the end: {abs(motion.q[-1] - goal).max():.0e} rad")
 
 # %%
-# How does the tool move when a joint moves? The Jacobian gives the answer, and its singular values
-# show in which directions the arm is strong.
+# How does the tool move when a joint moves? The Jacobian gives the answer. Its singular values are
+# the speeds of the tool, fast or slow depending on the direction, for a joint velocity of norm one.
 
 J = kt.jacobian(m, goal, "tool", frame="aligned")
 print("singular values:", np.linalg.svd(J)[1].round(3))

@@ -1,7 +1,7 @@
 """Your own robot.
 
-From the text of a URDF file to a model, a diagnosis, a repair, inverse kinematics and a motion;
-then the same robot built in Python.
+Load a robot from a URDF file, find and fix a mistake in it, and move its tool along a circle by
+inverse kinematics; then build the same robot in Python.
 """
 
 # %%
@@ -97,5 +97,6 @@ built = (
     .build()
 )  # fmt: skip
 q = solved.q[0]
-print("tool of both:", kt.pose(fixed, q, "tool")[:3, 3], kt.pose(built, q, "tool")[:3, 3])
-print("force to hold the lift [N]:", kt.gravity_force(built, q)[0].round(2))
+same = np.allclose(kt.pose(fixed, q, "tool"), kt.pose(built, q, "tool"))
+print("the tools of both are in the same place:", same)
+print("force that holds the lift [N]:", kt.gravity_force(built, q)[0].round(2))

@@ -5,7 +5,7 @@ tool adds, and how to compute thousands of motions at once.
 """
 
 # %%
-# Inverse dynamics answers the question of every robot's designer: which joint torques make *this*
+# Inverse dynamics answers the question of every robot designer: which joint torques produce *this*
 # motion? The equation of motion
 #
 # $$\tau = H(q)\,\ddot q + C(q, \dot q) + g(q)$$
@@ -44,7 +44,7 @@ print("torques:", tau.shape)
 gravity = kt.gravity_force(m, q)
 velocity = kt.inverse_dynamics(m, q, qd, 0 * qdd) - gravity
 inertia = np.einsum("tij,tj->ti", kt.mass_matrix(m, q), qdd)
-print("largest difference:", abs(gravity + velocity + inertia - tau).max() < 1e-12)
+print(f"largest difference: {abs(gravity + velocity + inertia - tau).max():.0e} N m")
 
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharex=True)
 for ax, j in zip(axes, (1, 2), strict=True):
@@ -71,7 +71,7 @@ print(f"largest power: {abs(tau * qd).max():.0f} W")
 last = m.body_names[-1]
 heavy = m.replace(inertia={last: m.inertia[-1] + kt.shapes.sphere(0.05, mass=3.0, at=(0, 0, 0.1))})
 loaded = kt.inverse_dynamics(heavy, q, qd, qdd)
-print("with a load:", (abs(loaded).max(axis=0) / most).round(2))
+print("share of the torque limits with a load:", (abs(loaded).max(axis=0) / most).round(2))
 
 # %%
 # A force $f$ at the tool, from grinding for example, acts on the joints as $J^T f$, where $J$ is
@@ -80,7 +80,7 @@ print("with a load:", (abs(loaded).max(axis=0) / most).round(2))
 
 J = kt.jacobian(m, q, "tool", frame="aligned")
 grinding = tau - J[:, 3:].swapaxes(-1, -2) @ np.array([-20.0, 0, 0])
-print("torque more, at most:", abs(grinding - tau).max(axis=0).round(2))
+print("additional torques, at most [N m]:", abs(grinding - tau).max(axis=0).round(2))
 
 # %%
 # Does it work? Forward dynamics converts the torques back to accelerations, and a simulation that
@@ -88,13 +88,13 @@ print("torque more, at most:", abs(grinding - tau).max(axis=0).round(2))
 # for a short time.)
 
 back = kt.forward_dynamics(m, q, qd, tau)
-print("forward dynamics gives the accelerations back:", abs(back - qdd).max() < 1e-9)
+print("forward dynamics returns the accelerations:", np.allclose(back, qdd))
 motion = kt.simulate(m, start, duration=T, dt=5e-3, controller=kt.Recorded(u[:, 0] * T, tau))
-print("end of the simulation, off by [rad]:", abs(motion.q[-1] - q[-1]).max().round(4))
+print("error at the end of the simulation [rad]:", abs(motion.q[-1] - q[-1]).max().round(4))
 
 # %%
-# Thousands of motions take one call. Which duration is just possible? Here is the same path with
-# 300 durations; velocities are proportional to $1/T$ and accelerations to $1/T^2$.
+# Thousands of motions take one call. What is the shortest possible duration? Here is the same path
+# with 300 durations; velocities are proportional to $1/T$ and accelerations to $1/T^2$.
 
 durations = np.linspace(0.15, 1.5, 300)[:, None, None]
 many = kt.inverse_dynamics(m, q, qd * T / durations, qdd * (T / durations) ** 2)

@@ -1,13 +1,13 @@
 """A walking machine with a floating base.
 
-A quadruped stands on nothing but its feet. Which ground forces hold it, what the motors do, how it
-leans, and what happens when it leaps.
+A quadruped is not bolted to the ground. This tutorial finds the ground forces and motor torques
+that hold it, shifts its weight, and follows its momentum through a leap.
 """
 
 # %%
-# A robot that walks is not bolted down. Its first joint is a free one: seven position variables (a
-# place and a unit quaternion), six velocities (angular part first, in the axes of the trunk). No
-# motor acts on them.
+# The first joint of a walking robot is a free joint: seven position variables (a position and a
+# unit quaternion) and six velocities (angular part first, along the axes of the trunk). No motor
+# acts on them.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,7 +1,7 @@
 """Identification.
 
-A robot has unreliable drawings. Move it, measure the torques, and find out what they tell about its
-masses, how accurately, and what they can never tell.
+The drawings of a robot are unreliable. Move it, measure the torques, and find out what they reveal
+about its masses, how accurately, and what they cannot reveal.
 """
 
 # %%
@@ -24,12 +24,12 @@ print("regressor:", Y.shape, " parameters:", len(p))
 print("Y p is inverse dynamics:", np.allclose(Y @ p, kt.inverse_dynamics(m, q, qd, qdd)))
 
 # %%
-# Not all forty can be found from torques. The height of the first link has no effect; the mass of
-# the last one appears only in combination with others. *Base parameters* are the combinations that
-# matter.
+# Not all forty can be identified from torques. The mass of the first link has no effect, and that
+# of the last one appears only in combination with others. *Base parameters* are the combinations
+# that affect the torques.
 
 base = kt.base_parameters(m)
-print(len(base), "of", len(p), "can be known:")
+print(len(base), "base parameters, from", len(p), "parameters:")
 for label in base.labels:
     print("  ", label)
 

@@ -17,7 +17,7 @@ import kinetree as kt
 plt.style.use(kt.plot.STYLE)
 m = kt.samples.excavator()
 motors, angles = ["piston_joint", "stick_joint"], ["boom_joint", "stick_joint"]
-print(kt.loops.mobility(m, m.neutral()).mobility, "freedoms,", m.nv, "joints")
+print(kt.loops.mobility(m, m.neutral()).mobility, "degrees of freedom,", m.nv, "joints")
 
 # %%
 # Linearise about an equilibrium. `equilibrium` finds the smallest motor forces that hold the arm:
@@ -79,10 +79,12 @@ for k, joint in ((0, "boom"), (3, "stick")):
     color = "C0" if k == 0 else "C1"
     left.plot(held.t, held.q[:, k] - q0[k], color, label=joint)
     left.plot(free.t, free.q[:, k] - q0[k], color, ls="--", lw=1)
-left.set(xlabel="time [s]", ylabel="angle off [rad]", title="dashed: constant forces")
+left.set(xlabel="time [s]", ylabel="deviation [rad]", title="dashed: constant forces")
 left.legend()
 right.plot(held.t, held.tau[:, 2] / 1e3, label="cylinder [kN]")
 right.plot(held.t, held.tau[:, 3] / 1e3, label="stick [kN m]")
 right.set(xlabel="time [s]", title="forces of the motors")
 right.legend()
-print(f"off at the end: {abs(held.q[-1] - q0).max():.1e}, loop error {held.report.loop_error:.0e}")
+print(
+    f"error at the end: {abs(held.q[-1] - q0).max():.1e}, loop error {held.report.loop_error:.0e}"
+)

@@ -1,7 +1,7 @@
 """Equations on paper.
 
-The equations of motion as formulas, to read, check by hand, print and teach. The algorithms that
-compute numbers run on symbols here.
+The equations of motion as formulas, to read, check by hand, print and teach: the algorithms that
+compute numbers also run on symbols.
 """
 
 # %%
@@ -48,8 +48,8 @@ for k, (name, matrix) in enumerate(shown.items()):
 
 # %%
 # Check it by hand. When the pole hangs at rest, a force on the cart accelerates both masses: the
-# inertia of the first joint is $m_1 + m_2$. Energy is conserved because $\dot H - 2C$ is
-# skew-symmetric.
+# inertia of the first joint is $m_1 + m_2$. Energy is conserved because $\dot H - 2C$,
+# with the Coriolis matrix $C$, is skew-symmetric.
 
 assert sp.simplify(eq.H[0, 0] - (m1 + m2)) == 0
 rate = sum((sp.diff(eq.H, q) * qd for q, qd in zip(eq.q, eq.qd, strict=True)), sp.zeros(2))

@@ -61,7 +61,7 @@ before = time.perf_counter()
 reference = effective_mass.reference(m, many[:3], [1.0, 0, 0])
 slower = (time.perf_counter() - before) / 3 / per_sample
 print("the same numbers:", np.allclose(compiled[:3], reference))
-print("more than 100 times faster than the text:", slower > 100)
+print("more than 100 times faster:", slower > 100)
 
 # %%
 # Derivatives are compiled in the same way: with respect to `q`, to the direction, or twice:

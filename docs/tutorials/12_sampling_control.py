@@ -6,8 +6,8 @@ them by their cost, take the average, and do so forty times a second.
 
 # %%
 # A pole hangs from a cart. To swing it up, the cart must go back and forth; no linear controller
-# does that. MPPI needs nothing but a simulation and a cost. The plan of the last moment is
-# disturbed at random, every disturbed plan is simulated, and cheap ones count more:
+# does that. MPPI needs nothing but a simulation and a cost. The last plan is perturbed at random,
+# every perturbed plan is simulated, and the cheaper a plan, the larger its weight:
 #
 # $$ u \leftarrow u + \sum_k w_k\,\epsilon_k, \qquad w_k \propto \exp(-S_k / \lambda). $$
 
@@ -35,9 +35,9 @@ def cost(q, qd):
 
 # %%
 # One decision. A [rollout](../rollouts.md) simulates all plans together: time is the first axis of
-# `tau`, plans are the second. Every plan has a pole of its own mass, since we do not know the true
-# one; parameters of the model are arrays like any others. The stops of the rail are left out: they
-# are stiff, and steps of 25 ms too long for them.
+# `tau`, plans are the second. The pole of every plan has a different mass, since we do not know the
+# true one; parameters of the model are arrays like any others. The stops of the rail are left out:
+# they are stiff, and steps of 25 ms too long for them.
 
 rng = xp.random.default_rng(0)
 masses = xp.asarray(np.random.default_rng(1).uniform(0.08, 0.12, PLANS))
@@ -71,7 +71,7 @@ for _ in range(140):
     plan = xp.concatenate([plan[1:], plan[-1:]])
 states = np.array(states)
 up = np.degrees(np.abs(np.angle(-np.exp(1j * states[:, 1]))))
-print(f"off from upright at the end: {up[-20:].max():.1f}°")
+print(f"deviation from upright at the end: {up[-20:].max():.1f}°")
 
 # %%
 # The result: a swing to one side, a swing to the other, up, and hold.
@@ -85,7 +85,7 @@ below.step(t[:-1], forces, where="post", lw=1)
 below.set(xlabel="time [s]", ylabel="force [N]")
 
 # %%
-# A rollout comes back to Python whenever the forces change. Written as one
-# [kernel](../kernels.md), simulation, cost and all, a plan stays in compiled code to its end:
+# A rollout returns to Python whenever the forces change. If simulation and cost are written as one
+# [kernel](../kernels.md), a whole plan is computed in compiled code:
 # `kt.control.PathIntegral` takes such a cost, and `examples/11_sampling_control.py` runs it with a
 # thousand plans on a CPU, or 65,536 on a GPU, and counts decisions per second.

@@ -6,8 +6,8 @@ error: an environment of 256 worlds in compiled code, and a learner of twenty li
 
 # %%
 # A task consists of kernels, written for one world: what the agent observes, what its action does,
-# the reward, when an episode ends, and how one begins. Here every episode has a pole of its own
-# mass, `load`, and every second the cart is hit.
+# the reward, when an episode ends, and how one begins. Here the pole has a different mass,
+# `load`, in every episode, and the cart is hit every second.
 
 import matplotlib.pyplot as plt
 import numpy as np

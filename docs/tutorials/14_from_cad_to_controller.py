@@ -26,7 +26,7 @@ for name, length in LENGTHS.items():
 
 # %%
 # The inertia of a part follows from its mesh and its density: aluminium, and millimetres, which
-# `scale` converts. A slip of units would change the mass by a factor of a thousand million.
+# `scale` converts. A mistake in the units would change the mass by a factor of a billion.
 
 MILLIMETRES = (1e-3, 1e-3, 1e-3)
 parts = {name: mesh_inertia(f"{name}.stl", density=2700, scale=MILLIMETRES) for name in LENGTHS}
@@ -49,7 +49,7 @@ print(robot.summary())
 print("findings:", [str(f) for f in kt.check(robot)])
 
 # %%
-# A file for other programs, and back again: the same robot.
+# Write a file for other programs, and read it again: it is the same robot.
 
 kt.save(robot, "arm.urdf")
 again = kt.load("arm.urdf")

@@ -1,8 +1,8 @@
 """Why a long arm sways slowly.
 
-The oil in a hydraulic cylinder is a spring. With its valves closed, an excavator sways on it. The
-linear model of the closed chain gives the frequency in every posture, and shows how much a damper
-helps.
+The oil in a hydraulic cylinder acts as a spring. With its valves closed, an excavator sways on it.
+The linear model of the closed chain gives the frequency in every posture, and shows how much a
+damper helps.
 """
 
 import matplotlib.pyplot as plt

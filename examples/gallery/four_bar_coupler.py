@@ -1,7 +1,7 @@
 """Coupler curves of a four-bar.
 
-A linkage swings freely, with its loop closed exactly at every step. Points on its coupler trace the
-curves that engineers of the nineteenth century collected in atlases.
+A linkage swings freely; its loop is closed exactly after every step. Points on its coupler trace
+the curves that engineers of the nineteenth century collected in atlases.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
-r"""Why a gyroscope does not fall.
+"""Why a gyroscope does not fall.
 
 A weight pulls at one side of a gimbal, but the gimbal does not tip: it turns sideways, more slowly
-the faster the disc spins. The formula $\Omega = m g l / (I \omega)$ holds for a disc that spins
-fast; the simulation needs no such approximation.
+the faster the disc spins. The formula Ω = m g l / (I ω) holds for a disc that spins fast; the
+simulation needs no such approximation.
 """
 
 import matplotlib.pyplot as plt
@@ -41,4 +41,4 @@ for k in (0, 5, 10):
 right.set(xlabel="turned in a second [°]", ylabel="tipped [°]")
 right.legend(loc="lower center", ncols=3, columnspacing=1.0)
 right.set_ylim(-14, 0.5)
-print(f"error of the textbook at 250 rad/s: {abs(measured / textbook)[-1] - 1:+.2%}")
+print(f"error of the formula at 250 rad/s: {abs(measured / textbook)[-1] - 1:+.2%}")

@@ -1,4 +1,4 @@
-"""Branches make zeros.
+"""Zeros in the inertia matrix of a branched robot.
 
 In the inertia matrix of a humanoid, legs and arms are coupled only through the trunk. The positions
 of the zeros follow from the tree, and the factors of the matrix have the same zeros.

@@ -1,4 +1,4 @@
-"""A billiard ball round the corner.
+"""A billiard ball that curves: the massé shot.
 
 A ball that is struck from above slides while spinning in another direction. While it slides, the
 direction of friction stays the same, so the path is a parabola; then the ball rolls straight on.

@@ -41,7 +41,8 @@ speed = np.linalg.norm(motion.qd[-1].reshape(-1, 6)[:, 3:], axis=1)
 print(f"after 1.2 s {np.sum(speed > 0.1)} of 16 balls move faster than 0.1 m/s")
 
 # %%
-# Fifty balls fall into a box. Contacts are a table: forces of ground and walls carry the weight.
+# Fifty balls fall into a box. `world.contacts()` is a table of all contacts, whose forces carry the
+# weight.
 
 world = kt.World("balls", timestep=2e-3)
 world.add_ground(friction=0.5)

@@ -54,7 +54,7 @@ print(f"the cube was lifted to {1000 * pose[:, 2, 3].max():.0f} mm and turned by
       f"{turned.min():.0f}° to {turned.max():.0f}°")  # fmt: skip
 
 # %%
-# The same steps by hand; friction at the finger tips carries the cube.
+# The same, step by step; friction at the fingertips carries the cube.
 
 world.step(1500, control=grip)
 print(world.contacts().of("cube"))

@@ -26,7 +26,7 @@ print(motion.report)
 print(f"kinetic energy: at most {energy.max():.0f} J, at the end {energy[-1]:.1e} J")
 
 # %%
-# The same steps by hand: contacts are a table, whose forces add up to the weight.
+# The same, step by step: `world.contacts()` is a table, whose forces add up to the weight.
 
 world.step(1000)
 table = world.contacts()
