@@ -267,7 +267,8 @@ def _compiled(kernel, dtype, lanes, called, request, level):
         warnings = program.warnings
         work.operations = len(program.graph.nodes)
         entries = {callee: callee.entry(dtype, lanes, level) for callee in calls_of(program)}
-        size = 4 * BLOCK_SIZE if kernel.calls_general_code else BLOCK_SIZE
+        quick = kernel.calls_general_code or not level  # larger blocks need fewer loads
+        size = 4 * BLOCK_SIZE if quick else BLOCK_SIZE
         text = render(program, dtype, lanes, called=called, entries=entries, block_size=size)
         code, program = _code_of(text, level, entries.values())
     if request:

@@ -155,7 +155,11 @@ def _emitted(ir, level, *, passes=False):
     LLVM itself, so that its functions are called directly where llvmlite still has them as it had.
     """
     llvm = _binding()
-    library, context, machine = llvm.ffi.lib, llvm.create_context(), _target_machine(level)
+    library, context = llvm.ffi.lib, llvm.create_context()
+    try:
+        machine = _idle[level].pop()
+    except IndexError:
+        machine = _target_machine(level)
     parse = getattr(library.LLVMPY_ParseAssembly, "_cfn", None)
     emit = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if parse is None or emit is None:
@@ -178,6 +182,10 @@ def _emitted(ir, level, *, passes=False):
         return ctypes.string_at(start, size)
     finally:
         library.LLVMPY_DisposeMemoryBuffer(memory)
+        _idle[level].append(machine)
+
+
+_idle: dict[int, list] = {0: [], 1: [], 2: []}  # machines by level: LLVM takes 1 ms to prepare one
 
 
 def _run_passes(module, machine):
