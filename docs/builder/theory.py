@@ -51,14 +51,14 @@ def _cost(page):
         words = f"{counted} on general quantities, counted when this page was built."
         return "\n\n".join(["## Cost", words, costs.operations(page["operations"])])
     if "joints" in page:
-        words = f"{counted}, counted when this page was built; sines and cosines are not in it."
+        words = f"{counted}, counted when this page was built, without sines and cosines."
         return "\n\n".join(["## Cost", words, costs.joints(page["joints"])])
     if "cost" not in page:
         return ""
     words = f"{counted} for mechanisms that ship with the package, counted when this page was"
-    words += " built. *As written* is the text below, traced for the robot"
+    words += " built. *As written* is the source below, traced for the robot"
     if any("public" in entry for entry in page["cost"]):
-        words += "; *compiled* is the leanest formulation, which is what a call runs"
+        words += "; *compiled* is the formulation with the fewest operations, which a call runs"
     parts = ["## Cost", f"{words}."]
     for entry in page["cost"]:
         entry = dict(entry)
