@@ -15,6 +15,7 @@ from builder import ROOT, equations, gallery, notebooks, outside, reference, the
 from builder.check_site import problems
 
 _log = logging.getLogger("mkdocs.hooks.builder")
+_SHORT = re.compile(r"<code>(?=[^<\n]{1,24}</code>)")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
 _SHORT_CELL = re.compile(r"<td>(?=[^<]{0,14}</td>)")  # narrow on phones
 _PICTURE = re.compile(r'(?<!">)<img (?:[^>]* )?src="([^"]+)"[^>]*>')
@@ -107,7 +108,8 @@ def on_page_content(html, page, config, files):
             return match.group(0)
         return f'<a class="api" href="{posixpath.relpath(target, here)}">{match.group(0)}</a>'
 
-    return equations.render(_API.sub(linked, html))
+    html = _SHORT.sub('<code class="short">', _API.sub(linked, html))
+    return equations.render(html)
 
 
 @cache

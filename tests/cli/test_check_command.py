@@ -29,7 +29,7 @@ def test_errors_fail_and_every_kind_is_explained_once():
     for part in (
         "broken.urdf:56",
         "broken.urdf:62",
-        "  why   whatever refers",
+        "  why   references to this name",
         "  fix   give every",
     ):
         assert part in output

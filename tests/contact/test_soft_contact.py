@@ -336,7 +336,7 @@ def test_named_errors(resting):
     words = r"contact=EventDriven: its steps end at events.*use TimeStepping.*kinetree.simulate"
     with pytest.raises(kt.errors.TraceError, match=words):
         kt.rollout(resting, [0.2], steps=3, contact=kt.contact.EventDriven(scene))
-    with pytest.raises(kt.UnknownNameError, match=r"states are not moved by implicit steps"):
+    with pytest.raises(kt.UnknownNameError, match=r"states are not integrated by implicit steps"):
         kt.simulate(resting, [0.2], duration=0.1, forces=patch, integrator="implicit_midpoint")
     with pytest.raises(kt.SimulationError, match=r"too long for surfaces that recover at 200"):
         kt.simulate(resting, [0.2], duration=0.1, dt=0.05, forces=patch)

@@ -14,7 +14,7 @@ def test_a_finding_says_where_why_and_how():
     finding = found("inertia-mass", "body 'arm'", "its mass is -1 kg", Place("a.urdf", 7))
     assert finding.where == "a.urdf:7: body 'arm'"
     assert str(finding) == "error [inertia-mass] a.urdf:7: body 'arm': its mass is -1 kg"
-    assert finding.why.startswith("a body that is pushed")
+    assert finding.why.startswith("a body with negative mass")
     assert finding.to_dict() == {
         "severity": "error",
         "code": "inertia-mass",

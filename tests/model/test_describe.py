@@ -25,7 +25,7 @@ def test_summary_of_a_linkage():
             "loop pin: Revolute from coupler to rocker",
             "actuators: crank_joint_motor",
             "postures: home",
-            "geometry: 7 shapes to be seen, 3 that can touch",
+            "geometry: 7 visual shapes, 3 collision shapes",
         ]
     )  # fmt: skip
 
@@ -46,7 +46,7 @@ def test_summary_tells_what_joints_do_and_who_drives_them(rng):
         "springs in lead",
         "actuators: motor, muscle",
         "postures: home, thrown",
-        "geometry: 3 shapes to be seen, 3 that can touch",
+        "geometry: 3 visual shapes, 3 collision shapes",
     ):
         assert line in lines
 

@@ -186,7 +186,7 @@ def test_friction_is_checked():
         kt.Friction(width=-1.0)
     with pytest.raises(ModelError, match="one number or nv = 1, got 2"):
         kt.simulate(block(friction=1.0), [0.0], duration=0.1, friction=kt.Friction(width=(1, 2)))
-    with pytest.raises(UnknownNameError, match=r"'implicit_midpoint' .* takes derivatives"):
+    with pytest.raises(UnknownNameError, match=r"'implicit_midpoint' .* needs derivatives"):
         kt.simulate(
             block(friction=1.0), [0.0], duration=0.1, friction="exact",
             integrator="implicit_midpoint",

@@ -83,3 +83,43 @@ def test_of_a_batch_the_worst_is_reported():
     errors = [kt.simulate(PENDULUM, x, duration=2.0, dt=2e-3).report.energy_error for x in q]
     assert_trusted(both, energy=1e-5)
     np.testing.assert_allclose(both.report.energy_error, max(errors), rtol=1e-3)
+
+
+def rising_rod(dt, hooks=()):
+    """A rod that swings up while its round end slides on the ground, without friction."""
+    inertia = kt.shapes.box(0.05, 0.05, 1.0, mass=2.0)
+    b = kt.ModelBuilder("rod").body("rod", joint=kt.Free(), inertia=inertia)
+    b.geometry(kt.geometry.Sphere(0.02), on="rod", at=(0, 0, -0.5), name="end")
+    model = kt.contact.with_ground(b.build())
+    q = model.neutral()
+    s, c, spin = np.sin(0.9), np.cos(0.9), -3.0
+    q[2], q[3], q[5] = 0.5 * c + 0.02, np.cos(0.45), np.sin(0.45)
+    up = -0.5 * s * spin  # velocity of its middle, while the end stays on the ground
+    return kt.simulate(
+        model, q, [0, spin, 0, -s * up, 0, c * up], duration=0.24, dt=dt, hooks=hooks,
+        store_every=round(0.004 / dt),
+        contact=kt.contact.TimeStepping(kt.contact.Scene(model, friction=0.0)),
+    )  # fmt: skip
+
+
+def test_penetration_is_measured_and_as_small_as_the_bending_of_the_motion_in_a_step():
+    found = []
+    for dt in (4e-3, 2e-3):
+        motion = rising_rod(dt)
+        upright = 1 - 2 * (motion.q[:, 4] ** 2 + motion.q[:, 5] ** 2)  # cosine of its inclination
+        gap = motion.q[:, 2] - 0.5 * upright - 0.02
+        assert motion.report.penetration == pytest.approx(-gap.min(), abs=1e-15)
+        assert not motion.report.warnings
+        found.append(motion.report.penetration)
+    assert 0 < found[1] < found[0] / 4 < 1e-6
+
+
+def test_measured_penetration_that_the_step_does_not_explain_is_a_warning():
+    def sink(step):
+        if abs(step.t1 - 0.12) < 1e-9:
+            step.q1[2] -= 1e-4
+
+    with pytest.warns(
+        kt.SimulationWarning, match="lets bodies penetrate.* by up to (0.0001|9.*e-05) m"
+    ):
+        rising_rod(4e-3, hooks=[sink])

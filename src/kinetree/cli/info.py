@@ -128,7 +128,8 @@ def _rest(model):
     if model.geometry:
         seen = sum(g.visual for g in model.geometry)
         touching = sum(g.collision for g in model.geometry)
-        rows.append(("geometry", f"{counted(seen, 'shape')} to draw, {touching} to touch"))
+        shown = f"{counted(seen, 'visual shape')}, {counted(touching, 'collision shape')}"
+        rows.append(("geometry", shown))
     if model.contact_pairs:
         rows.append(("contact pairs", contact_text(model)))
     grid = Table.grid(padding=(0, 3, 0, 0))

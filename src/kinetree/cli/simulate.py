@@ -180,7 +180,7 @@ def _show(motion):
     title = f"{motion.t[-1] - motion.t[0]:g} s in {report.steps} steps of {report.integrator}"
     console.print(Text.assemble((printable(model.name), "bold"), "  ", title, "\n"))
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
-    for heading in ("joint", "start", "end", "least", "most", "speed at the end"):
+    for heading in ("joint", "start", "end", "min", "max", "speed at the end"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     speeds = {v.name: motion.qd[-1, k] for k, v in enumerate(velocities(model))}
     for k, variable in enumerate(positions(model)):
@@ -204,13 +204,14 @@ def _report(motion):
     from rich.text import Text
 
     report = motion.report
-    rows = [("energy error", f"{report.energy_error:.1e} of what is exchanged")]
+    rows = [("energy error", f"{report.energy_error:.1e} of the energy exchanged")]
     if report.momentum_error is not None:
         rows.append(("momentum error", f"{report.momentum_error:.1e}"))
     if motion.model.is_constrained:
         rows.append(("loop error", f"{report.loop_error:.1e} m or rad"))
     if report.contact is not None:
-        rows.append(("penetration", f"{report.contact.penetration:.1e} m"))
+        deep = report.contact.penetration if report.penetration is None else report.penetration
+        rows.append(("penetration", f"{deep:.1e} m"))
         rows.append(("lost in contact", f"{report.contact.loss:.3g} J"))
     rows.append(("largest step", f"{report.largest_step:.3g} s"))
     rows.append(("largest advance", f"{report.largest_advance:.2g} rad or m in a step"))

@@ -41,36 +41,36 @@ KINDS = {
     ),
     "number": Kind(
         "error",
-        "a robot cannot be built from what is not a finite number",
+        "every parameter of a robot must be a finite number",
         "write finite numbers, separated by spaces",
     ),
     "incomplete": Kind(
         "error",
-        "the element means nothing without what is missing",
+        "the element is incomplete and cannot be interpreted",
         "add what is missing, or remove the element",
     ),
     "joint-type": Kind(
-        "error", "how the joint moves is unknown", "use one of the joint types of the format"
+        "error", "the motion of the joint is undefined", "use one of the joint types of the format"
     ),
     "duplicate-name": Kind(
         "error",
-        "whatever refers to the name may mean either of the two",
+        "references to this name are ambiguous",
         "give every part its own name",
     ),
     "unknown-name": Kind(
         "error",
-        "a reference that leads nowhere leaves the robot in pieces",
+        "a reference to a missing part leaves the robot disconnected",
         "correct the name, or add the part that it refers to",
     ),
     "two-parents": Kind(
         "error",
-        "in a tree every body hangs on one joint; a second one closes a loop",
+        "in a tree every body has one parent; a second joint closes a loop",
         "remove one of the joints, or declare it as the one that closes the loop",
     ),
     "cycle": Kind(
         "error",
-        "bodies that only hang on each other never reach the base",
-        "turn one joint round, or declare it as the one that closes the loop",
+        "bodies that are only connected to each other are not connected to the base",
+        "reverse one joint, or declare it as the one that closes the loop",
     ),
     "several-roots": Kind(
         "error",
@@ -85,15 +85,15 @@ KINDS = {
     "ignored": Kind(
         "note",
         "the model does not contain what the file says here",
-        "nothing to do, unless you count on it",
+        "nothing to do, unless you rely on it",
     ),
     "too-large": Kind(
-        "note", "what takes minutes to compute is left out", "check a part of the mechanism alone"
+        "note", "checks that would take minutes are skipped", "check a part of the mechanism alone"
     ),
     "formulas": Kind(
         "note",
-        "limits of size, rank and sign are decided on numbers",
-        "put numbers in place of the symbols, and check that model",
+        "sizes, ranks and signs can only be checked for numbers",
+        "substitute numbers for the symbols, and check that model",
     ),
     "mesh-missing": Kind(
         "warning",
@@ -109,14 +109,14 @@ KINDS = {
     ),
     "mesh-unseen": Kind(
         "note",
-        "meshes that are broken, or in millimetres, are not found",
+        "meshes that are broken, or in millimetres, go unnoticed",
         'pip install "kinetree[mesh]"',
         "picture",
     ),
     # --- inertia ---
     "inertia-mass": Kind(
         "error",
-        "a body that is pushed would move towards the push",
+        "a body with negative mass accelerates against the force that acts on it",
         "give the body a positive mass, or none and no rotational inertia either",
     ),
     "inertia-symmetry": Kind(
@@ -136,8 +136,8 @@ KINDS = {
     ),
     "inertia-zero": Kind(
         "note",
-        "the body is a point: turning it takes no torque",
-        "fine if that is meant; otherwise add its rotational inertia",
+        "the body is a point mass: rotating it takes no torque",
+        "fine if intended; otherwise add its rotational inertia",
     ),
     "massless": Kind(
         "error",
@@ -157,7 +157,7 @@ KINDS = {
     "ill-conditioned": Kind(
         "warning",
         "accelerations lose digits, and simulations need tiny steps",
-        "look at the lightest body that a heavy one hangs on; give its joint armature",
+        "look for a light body that carries a heavy one; give its joint armature",
     ),
     # --- units ---
     "unit-length": Kind(
@@ -172,7 +172,7 @@ KINDS = {
     ),
     "mass-light": Kind(
         "warning",
-        "the least force throws it about; masses are in kilograms, lengths in metres",
+        "even small forces cause huge accelerations; masses are in kilograms, lengths in metres",
         "check the units of mass and shapes, or give the body its real mass",
     ),
     "unit-inertia": Kind(
@@ -196,7 +196,7 @@ KINDS = {
     # --- joints ---
     "limit-missing": Kind(
         "warning",
-        "nothing stops the joint, neither planners nor random configurations",
+        "planners and random configurations treat the joint as unlimited",
         "add the limits, or make the joint continuous",
     ),
     "limit-order": Kind("error", "no position satisfies both bounds", "swap the bounds"),
@@ -214,34 +214,36 @@ KINDS = {
         "write the largest speed [m/s or rad/s] of the drive",
     ),
     "limit-negative": Kind(
-        "error", "effort and velocity are magnitudes: both directions are meant", "drop the sign"
+        "error",
+        "limits of effort and velocity are magnitudes, for both directions",
+        "drop the sign",
     ),
     "axis": Kind(
         "error",
-        "an axis without direction does not say how the joint moves",
+        "an axis of length zero does not define a motion",
         "write a unit vector such as 0 0 1",
     ),
     "coupling-limits": Kind(
         "warning",
         "a joint is driven to its stop by the joint it follows",
-        "widen the limits of the one, or narrow those of the other",
+        "widen the limits of the follower, or narrow those of its leader",
     ),
     "overlap": Kind(
         "warning",
-        "a simulation with contact starts with a push that throws the bodies apart",
-        "move or shrink the shapes, or say that the two shall not touch: disable_collisions in "
+        "a simulation with contact starts by pushing the bodies apart",
+        "move or shrink the shapes, or exclude the pair from contact: disable_collisions in "
         "SRDF, exclude in MJCF, contact_pairs of the model",
         "contact",
     ),
     "servo-range": Kind(
         "warning",
-        "a wrong command drives the joint into its stop, or beyond, with all the force there is",
+        "a wrong command drives the joint into its stop, or beyond, with full force",
         "add the range of its commands, as a rule that of the joint, and its largest force",
         "control",
     ),
     "actuator-effort": Kind(
         "note",
-        "nothing limits what a controller may demand of it",
+        "nothing limits the force that a controller may request",
         "add its largest force, or the effort limit of the joint",
         "control",
     ),
@@ -260,30 +262,31 @@ KINDS = {
     # --- loops ---
     "loop-open": Kind(
         "error",
-        "the bodies cannot be put together as the loop joint requires",
+        "the bodies cannot be assembled as the loop joint requires",
         "check the places of the loop joint on both bodies, and the lengths between them",
     ),
     "loop-neutral": Kind(
         "note",
-        "positions that close the loop have to be found first",
+        "positions that close the loop must be found before use",
         "add a posture that closes it, or describe the bodies where they close it",
     ),
     "loop-redundant": Kind(
         "note",
         "motion is unique, but how the bearings share the load is not",
-        "fine if it is meant; a loop joint with more freedom, such as a ball, repeats less",
+        "fine if intended; a loop joint with more degrees of freedom, such as a ball, is less "
+        "redundant",
     ),
     "loop-misaligned": Kind(
         "warning",
         "taken literally, the axes of the loop would lock it: it moves because constraints "
         "that almost repeat others are left out",
-        "write the placements with all digits; or, if the misalignment is real and the mechanism "
-        "should feel it, kinetree.loops.with_misalignment(model, 0)",
+        "write the placements with all digits; or, if the misalignment is real and should be "
+        "modelled, kinetree.loops.with_misalignment(model, 0)",
     ),
     "loop-locked": Kind(
         "warning",
         "the loops leave the mechanism no motion at all",
-        "free the loop joint in the directions that the bodies have to move in",
+        "give the loop joint the degrees of freedom that the bodies need to move",
     ),
 }
 

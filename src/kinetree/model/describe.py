@@ -87,7 +87,7 @@ def _remarks(model):
             lines.append(listed(f"{what}: ", (x.name for x in getattr(model, what))))
     if model.geometry:
         seen, solid = (sum(getattr(g, w) for g in model.geometry) for w in ("visual", "collision"))
-        lines.append(f"geometry: {seen} shapes to be seen, {solid} that can touch")
+        lines.append(f"geometry: {seen} visual shapes, {solid} collision shapes")
     if model.contact_pairs:
         lines.append(f"contact pairs: {contact_text(model)}")
     if model.frames:

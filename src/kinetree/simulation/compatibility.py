@@ -45,7 +45,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two features that do not go together."""
+    """Two features that cannot be combined."""
 
     first: Feature
     """The one that cannot do it."""
@@ -84,7 +84,7 @@ def refuse_conflicts(setup: Setup) -> None:
 
 def conflict_table() -> str:
     """The table in Markdown, for the documentation."""
-    rows = ["| this | does not go with | because | instead |", "|---|---|---|---|"]
+    rows = ["| this | cannot be combined with | because | use instead |", "|---|---|---|---|"]
     for c in CONFLICTS:
         rows.append(f"| {c.first.title} | {c.second.title} | {c.reason} | {c.instead} |")
     return "\n".join(rows)
@@ -258,7 +258,7 @@ EXACT_FRICTION = Feature(
 RIGID_LIMITS = Feature(
     "`limits='rigid'`", lambda s: "rigid limits" if s.effects.limits is not None else ""
 )
-ADAPTIVE = Feature("`rtol=`, `atol=`", lambda s: "steps that adapt" if s.adaptive else "")
+ADAPTIVE = Feature("`rtol=`, `atol=`", lambda s: "adaptive steps" if s.adaptive else "")
 CHARTS = Feature("`constraints='charts'`", _constraint(_called("charts")))
 ENERGY = Feature("`constraints='projection+energy'`", _constraint(_called("projection+energy")))
 ALPHA = Feature("`constraints='generalized_alpha'`", _constraint(_called("generalized_alpha")))
@@ -294,9 +294,9 @@ CONFLICTS = tuple(
     Conflict(*row)
     for row in (
         (
-            SIMULATION, TIMED, "it is moved by time itself",
-            "make it a joint with freedom and give its motion to `prescribed=`, or take "
-            "`model.at(t)`, where it stands still in that position", JointError,
+            SIMULATION, TIMED, "its motion is a fixed function of time, not the result of forces",
+            "use an ordinary joint and pass its motion as `prescribed=`, or use `model.at(t)`, in "
+            "which the joint is fixed in its position at that time", JointError,
         ),
         (
             IMPLICIT, NO_GROUP, "derivatives of a step are known for spherical, free and planar "
@@ -323,46 +323,47 @@ CONFLICTS = tuple(
             UnknownNameError,
         ),
         (
-            ROLLOUT, EVENT_DRIVEN, "its steps end at events, and those of a rollout are equal",
+            ROLLOUT, EVENT_DRIVEN, "its steps end at events, and a rollout has fixed steps",
             "use `TimeStepping`, `SoftContact`, or `kinetree.simulate`", TraceError,
         ),
         (
-            SIMULATE, RELAXED, "its engine has the rigid laws only",
+            SIMULATE, RELAXED, "its contact engine supports only rigid laws",
             "use `kinetree.rollout`, or leave out `relaxation`", ModelError,
         ),
         (
-            GRADIENT, STATEFUL, "its states jump where bodies arrive and slip", _LAWS, TraceError,
+            GRADIENT, STATEFUL, "its internal states jump where bodies touch or slip", _LAWS,
+            TraceError,
         ),
         (
             ROLLOUT, PYTHON_FORCE, "forces become part of a compiled loop",
-            "write `@kinetree.kernel` above it, or use `kinetree.simulate`, which takes any "
+            "decorate it with `@kinetree.kernel`, or use `kinetree.simulate`, which takes any "
             "function", TraceError,
         ),
         (
             ROLLOUT, PYTHON_MOTION, "motions become part of a compiled loop",
-            "write `@kinetree.kernel` above them, or use `kinetree.simulate`, which takes any "
+            "decorate them with `@kinetree.kernel`, or use `kinetree.simulate`, which takes any "
             "function", TraceError,
         ),
         (
-            SMOOTH_ROLLOUT, EXACT_FRICTION, "joints come to rest at their own times, and steps "
-            "of a rollout are equal", "use `friction='smooth'`, or `kinetree.simulate`",
+            SMOOTH_ROLLOUT, EXACT_FRICTION, "joints come to rest inside steps, and a rollout "
+            "has fixed steps", "use `friction='smooth'`, or `kinetree.simulate`",
             UnknownNameError,
         ),
         (
-            SMOOTH_ROLLOUT, RIGID_LIMITS, "joints reach their stops at their own times, and "
-            "steps of a rollout are equal", "use `limits='stiff'`, or `kinetree.simulate`",
+            SMOOTH_ROLLOUT, RIGID_LIMITS, "joints reach their stops inside steps, and a "
+            "rollout has fixed steps", "use `limits='stiff'`, or `kinetree.simulate`",
             UnknownNameError,
         ),
         (
-            TIME_STEPPING, ADAPTIVE, "its steps are equal", "leave out `rtol` and `atol`",
+            TIME_STEPPING, ADAPTIVE, "its steps have a fixed length", "leave out `rtol` and `atol`",
             UnknownNameError,
         ),
         (
-            TIME_STEPPING, STATEFUL, "its steps do not move the states of other contacts", _LAWS,
-            TraceError,
+            TIME_STEPPING, STATEFUL, "its steps do not integrate internal states of soft contact",
+            _LAWS, TraceError,
         ),
         (
-            IMPLICIT, TIME_STEPPING, "it takes derivatives of all forces, which contact does not "
+            IMPLICIT, TIME_STEPPING, "it needs derivatives of all forces, which contact does not "
             "have", "use `'rk4'` or another explicit one", UnknownNameError,
         ),
         (
@@ -374,53 +375,56 @@ CONFLICTS = tuple(
             "use `'rk4'`, `'dopri5'` or another explicit Runge–Kutta method", UnknownNameError,
         ),
         (
-            EVENT_DRIVEN, RIGID_LIMITS, "events of stops do not see contacts",
+            EVENT_DRIVEN, RIGID_LIMITS, "events of stops do not take contacts into account",
             "use `limits='stiff'`, or `TimeStepping`", ModelError,
         ),
         (
-            EVENT_DRIVEN, EXACT_FRICTION, "events of joint friction do not see contacts",
+            EVENT_DRIVEN, EXACT_FRICTION,
+            "events of joint friction do not take contacts into account",
             "use `friction='smooth'`, or `TimeStepping`", ModelError,
         ),
         (
-            EVENT_DRIVEN, STATEFUL, "its steps do not move the states of other contacts", _LAWS,
-            ModelError,
+            EVENT_DRIVEN, STATEFUL, "its steps do not integrate internal states of soft contact",
+            _LAWS, ModelError,
         ),
         (
-            IMPLICIT, PYTHON_FORCE, "it takes derivatives of all forces",
-            "write it under `@kinetree.kernel`, or use `'rk4'` or `'dopri5'`", TraceError,
+            IMPLICIT, PYTHON_FORCE, "it needs derivatives of all forces",
+            "decorate it with `@kinetree.kernel`, or use `'rk4'` or `'dopri5'`", TraceError,
         ),
         (
             EXACT_FRICTION, KEPT_LOOPS,
-            "friction holds joints one by one, which loops do not allow",
+            "friction holds single joints, which loops couple to others",
             "use `friction='smooth'`", LoopError,
         ),
         (
-            RIGID_LIMITS, KEPT_LOOPS, "stops hold joints one by one, which loops do not allow",
+            RIGID_LIMITS, KEPT_LOOPS, "stops hold single joints, which loops couple to others",
             "use `limits='stiff'`", LoopError,
         ),
         (
-            IMPLICIT, EXACT_FRICTION, "it takes derivatives of all forces, which those that hold "
-            "joints at rest do not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
+            IMPLICIT, EXACT_FRICTION, "it needs derivatives of all forces, which friction at rest "
+            "does not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
         ),
         (
-            IMPLICIT, RIGID_LIMITS, "it takes derivatives of all forces, which those of stops do "
+            IMPLICIT, RIGID_LIMITS, "it needs derivatives of all forces, which those of stops do "
             "not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
         ),
         (
-            STATEFUL, NOT_PROJECTED, "its states are moved by steps that are projected",
+            STATEFUL, NOT_PROJECTED, "its internal states are integrated only by projected steps",
             "use `'projection'`", LoopError,
         ),
         (
-            STATEFUL, STATELESS, "its states are not moved by implicit steps",
+            STATEFUL, STATELESS, "its internal states are not integrated by implicit steps",
             "use `'rk4'`, `'dopri5'` or another explicit one, or `law='hunt_crossley'`",
             UnknownNameError,
         ),
         (
-            STATEFUL, EXACT_FRICTION, "its states are not moved by steps to events of friction",
+            STATEFUL, EXACT_FRICTION,
+            "its internal states are not integrated in steps to events of friction",
             "use `friction='smooth'`, `law='hunt_crossley'` or `'linear'`", ModelError,
         ),
         (
-            STATEFUL, RIGID_LIMITS, "its states are not moved by steps to events of stops",
+            STATEFUL, RIGID_LIMITS,
+            "its internal states are not integrated in steps to events of stops",
             "use `limits='stiff'`, `law='hunt_crossley'` or `'linear'`", ModelError,
         ),
         (
@@ -428,20 +432,20 @@ CONFLICTS = tuple(
             "use `'projection'` or `'baumgarte'`", LoopError,
         ),
         (
-            CHARTS, NO_MANIFOLD, "charts are of the manifold of positions that constraints allow, "
-            "the same at all times", "use `'projection'`, `'baumgarte'` or `'generalized_alpha'`",
+            CHARTS, NO_MANIFOLD, "charts need a manifold of admissible positions, the same at all "
+            "times", "use `'projection'`, `'baumgarte'` or `'generalized_alpha'`",
             LoopError,
         ),
         (
-            ENERGY, RHEONOMIC, "velocities longer or shorter than those of the constraint violate "
-            "it", "use `'projection'`", LoopError,
+            ENERGY, RHEONOMIC, "it scales velocities, which then violate the constraint",
+            "use `'projection'`", LoopError,
         ),
         (
-            STEPS_ITSELF, RHEONOMIC, "its steps keep constraints as they are at one instant",
+            STEPS_ITSELF, RHEONOMIC, "its steps treat constraints as independent of time",
             "use `SoftContact`", LoopError,
         ),
         (
-            CHARTS, ADAPTIVE, "charts take steps of equal length", "leave out `rtol` and `atol`",
+            CHARTS, ADAPTIVE, "charts take steps of a fixed length", "leave out `rtol` and `atol`",
             UnknownNameError,
         ),
         (
@@ -449,12 +453,12 @@ CONFLICTS = tuple(
             "use `'rk4'` or another one", UnknownNameError,
         ),
         (
-            ALPHA, ADAPTIVE, "it takes steps of equal length", "leave out `rtol` and `atol`",
+            ALPHA, ADAPTIVE, "it takes steps of a fixed length", "leave out `rtol` and `atol`",
             UnknownNameError,
         ),
         (
-            ALPHA, PYTHON_FORCE, "it takes derivatives of all forces",
-            "write it under `@kinetree.kernel`, or use `constraints='projection'`", TraceError,
+            ALPHA, PYTHON_FORCE, "it needs derivatives of all forces",
+            "decorate it with `@kinetree.kernel`, or use `constraints='projection'`", TraceError,
         ),
     )
 )  # fmt: skip

@@ -108,8 +108,8 @@ class Contacts:
         normal = self.normal_force
         along = np.linalg.norm(self.force - normal[:, None] * self.normal, axis=1)
         rows = [
-            (self.names[k], f"{self.gap[k]:.3g}", f"{normal[k]:.4g}", f"{along[k]:.4g}",
-             f"{np.linalg.norm(self.slip[k]):.3g}", " ".join(f"{x:.4g}" for x in self.point[k]))
+            (self.names[k], _shown(self.gap[k]), _shown(normal[k], 4), _shown(along[k], 4),
+             _shown(np.linalg.norm(self.slip[k])), " ".join(_shown(x, 4) for x in self.point[k]))
             for k in range(len(self))
         ]  # fmt: skip
         if self.moment.any():
@@ -117,6 +117,11 @@ class Contacts:
             head = (*head, "moment [N·m]")
             rows = [(*row, x) for row, x in zip(rows, turning, strict=True)]
         return [head, *rows]
+
+
+def _shown(x, digits=3):
+    """A number without rounding errors of zero."""
+    return f"{x:.{digits}g}" if abs(x) > 1e-12 else "0"
 
 
 def _is(body, name):
