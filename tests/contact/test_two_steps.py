@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
@@ -70,3 +71,26 @@ def test_engine_and_unrolled_step_agree(name):
         apart.append(np.abs(engine.q[-1] - unrolled.q[-1]).max())
     assert apart[0] < 5e-3
     assert apart[1] < max(0.6 * apart[0], 1e-4)
+
+
+@pytest.mark.parametrize("dt", [2e-3, 1e-3])
+def test_steps_from_the_same_states_have_the_same_velocities(dt):
+    """Landing, the step after it, and rolling on: the laws are those of ``engine.rows``."""
+    scene, steppers = hopper(), []
+    model, q = scene.model, crouching(scene, 1e-3)
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            contact = TimeStepping(scene, conserving=False)
+            steppers.append(kt.simulate(model, q, dt=dt, duration=dt, contact=contact).acted)
+    engine, unrolled = steppers
+    qd, force, memory, apart = np.zeros(model.nv), np.zeros(unrolled.notes.rows), Memory(), []
+    for k in range(40):
+        now = np.array(k * dt), np.array(dt), q, qd, np.zeros(model.nv), force, np.array(1.0)
+        other = unrolled._kernel.call(*now)
+        (q, qd, *_), held = engine.single(memory, k * dt, dt, q, qd, np.zeros(model.nv), 1)
+        force = np.zeros_like(force)
+        if held is not None and len(held.force):
+            force[:3] = held.force[0]
+        apart.append(np.abs(other[1] - qd).max() if force[0] > 0 else 0.0)
+    assert 20 < np.count_nonzero(apart) < 40
+    assert max(apart) < 1e-6

@@ -49,7 +49,7 @@ class Accuracy(NamedTuple):
     least: float
 
 
-DOUBLE = Accuracy(DEEP, CLOSED, GROWN, SAME, SETTLED, 0.0, 0, 1e-6)
+DOUBLE = Accuracy(DEEP, CLOSED, GROWN / 2, SAME, SETTLED, 0.0, 0, 1e-6)
 SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 2.5e-5, 32, 1e-3)
 
 

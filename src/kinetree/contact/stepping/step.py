@@ -177,7 +177,8 @@ class ContactStep:
         smooth = self.is_relaxed or found is not None  # without decisions on positions
         warm = h * force[: len(rows.G)]
         explicit, felt = tau_all - lead * v, H @ given.change
-        ahead = self._ahead(rows, h - half, warm, before)
+        ahead, gap = self._ahead(rows, half, h - half, warm, before)
+        rows = rows._replace(gap=gap)
 
         def once(state):
             mean, lam, loose = state[:3]
@@ -270,34 +271,41 @@ class ContactStep:
         qd = np.where(alone(self.tree) > 0, 0, qd)
         return dynamics.inverse_dynamics(self.tree, q, qd, turning(self.tree, qd))
 
-    def _ahead(self, rows, time, force, before):
-        """What the rates of the rows add to their velocities in some time.
+    def _ahead(self, rows, half, time, force, before):
+        """What the rates of the rows add to their velocities in some time, and gaps without them.
 
-        A contact that rolls or slides on arrives with the velocity that its rate gave it; where it
-        arrives much faster something hits, velocities change, and rates with them. Then only what
-        leads away counts: corners that a rolling body turns towards the ground are on their way up
-        again before they arrive.
+        A contact that goes on, with a force in the last step, arrives with the velocity that its
+        rate gave it, and the gap that this opened in the ``half`` step before is closed by the
+        other half, as in ``engine.rows.bending``. New ones have no rate. Where one arrives much
+        faster something hits, velocities change, and the rates of loops with them.
+
+        Relaxed contacts all exert something. There the speed decides, smoothly, and of those that
+        are faster only what leads away counts: corners that a rolling body turns towards the ground
+        are on their way up again before they arrive.
         """
-        ahead, hits = list(time * rows.rate), 0.0
+        ahead, hits, gap = list(time * rows.rate), 0.0, list(rows.gap)
         others = ahead[3 * len(rows.mu) :]
         for n in range(0, 3 * len(rows.mu), 3):
             size, speed = np.abs(ahead[n]), np.abs(before[n])
-            goes_on = (force[n] > 0) & (speed <= SMOOTH * size)
+            goes_on = force[n] > 0
             arrives = (speed > SMOOTH * size) & (rows.gap[n // 3] + 2 * time * before[n] < 0)
             hits = select(arrives, 1.0, hits)
-            away = select(ahead[n] > 0, ahead[n], 0.0)
-            if self.is_relaxed:  # the same choice over the speed of the relaxation
+            opened = half * half * rows.rate[n] / 2
+            if self.is_relaxed:
                 v = self.settings.relaxation
                 square = ahead[n] * ahead[n]
                 x = (SMOOTH * SMOOTH * square - before[n] * before[n]) / (v * v)
                 part = (1 + x / sqrt(1 + x * x)) / 2
                 away = (ahead[n] + sqrt(square + v * v) - v) / 2
-            for k, other in ((n, away), (n + 1, 0.0), (n + 2, 0.0)):
-                if self.is_relaxed:
+                gap[n // 3] = gap[n // 3] - part * opened
+                for k, other in ((n, away), (n + 1, 0.0), (n + 2, 0.0)):
                     ahead[k] = other + part * (ahead[k] - other)
-                else:
-                    ahead[k] = select(goes_on, ahead[k], other)
-        return np.array([*ahead[: 3 * len(rows.mu)], *(select(hits > 0, 0.0, x) for x in others)])
+                continue
+            gap[n // 3] = gap[n // 3] - select(goes_on, opened, 0.0)
+            for k in range(n, n + 3):
+                ahead[k] = select(goes_on, ahead[k], 0.0)
+        others = [select(hits > 0, 0.0, x) for x in others]
+        return np.array([*ahead[: 3 * len(rows.mu)], *others]), np.array(gap)
 
     def _targets(self, rows, h, w, before, smooth):
         """What is added to the velocity of every row before it must not be negative, (m,)."""
