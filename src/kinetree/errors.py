@@ -29,9 +29,9 @@ class KinetreeError(Exception):
     """Base class of every error raised by kinetree."""
 
     def named(self, function: str) -> None:
-        """Let the message begin with the function that was called, unless it has its name.
+        """Put the name of the called function at the start of the message, unless it is in it.
 
-        Algorithms know what is wrong with a model, and not which function was called.
+        Algorithms do not know which public function was called.
         """
         text = str(self.args[0]) if self.args else ""
         if function not in text:
@@ -84,7 +84,7 @@ class ModelError(KinetreeError, ValueError):
 
 
 class LoopError(ModelError):
-    """A function that has no meaning on a mechanism with kinematic loops."""
+    """A function that does not support kinematic loops, or a loop that is open."""
 
 
 class AssemblyError(KinetreeError, ValueError):
@@ -127,7 +127,7 @@ class DeviceMemoryError(KinetreeError, MemoryError):
 
 
 class SingularError(KinetreeError, ArithmeticError):
-    """A question without an answer: massless joints, dependent constraints, ..."""
+    """A problem without a unique solution: massless joints, dependent constraints, ..."""
 
 
 class SingularityWarning(UserWarning):
@@ -231,11 +231,11 @@ class PainleveError(ContactError):
 
 
 class SimulationError(KinetreeError, ArithmeticError):
-    """A simulation that cannot go on: it blew up, or its steps became too small."""
+    """A simulation that cannot continue: it diverged, or its steps became too small."""
 
 
 class SimulationWarning(UserWarning):
-    """A number of a simulation says that its result should not be trusted."""
+    """A check indicates that the result of a simulation should not be trusted."""
 
 
 class SweepError(KinetreeError, ValueError):
@@ -259,7 +259,7 @@ class ExcitationWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """Something in a model or file that kinetree does not carry along, or that has no effect."""
+    """Something in a model or file that kinetree ignores, or that has no effect."""
 
 
 class CacheWarning(UserWarning):

@@ -45,7 +45,7 @@ __all__ = [
 
 
 class FloatingBase(NamedTuple):
-    """A mechanism and the inertia of the base it stands on."""
+    """A mechanism with the inertia of its floating base."""
 
     tree: Model
     """The mechanism, with the floating base as its base."""
@@ -114,7 +114,7 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
-    Nothing but ``f_ext`` holds the base, which moves as the joints make it. Arguments and results
+    Only ``f_ext`` acts on the base, which moves freely. Arguments and results
     as in ``forward_dynamics``. With loops, which ``qdd`` must keep closed, the forces are those of
     ``kinetree.inverse_dynamics``: the smallest of the actuated joints, and those of springs and
     dampers.
@@ -163,7 +163,7 @@ def momentum(base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) ->
 
 @names_itself
 def generalized_jacobian(base: FloatingBase, q: ArrayLike, frame: str) -> Array:
-    """Velocity of a frame per joint velocity while nothing pushes from outside, (..., 6, nv).
+    """Jacobian of a frame for zero total momentum, without external forces, (..., 6, nv).
 
     In coordinates of the base. The base recoils as the momentum stays zero; internal impulses
     change velocities by the same matrix — RBDA Example 9.4.

@@ -68,7 +68,7 @@ def set_tier(tier: Tier) -> None:
     """Choose the code that runs from now on, in the whole process.
 
     Args:
-        tier: ``"general"``: code that is compiled once for every robot, where there is some;
+        tier: ``"general"``: code that is compiled once for all robots, if available;
             ``"specialised"``: code for one robot alone; ``"auto"``: general code until the work
             repays compiling, see docs/tiers.md.
     """

@@ -71,10 +71,10 @@ def spatial_normals(contacts: Contacts) -> Array:
 
 @on_host
 def jacobian(model: Model, q: ArrayLike, contacts: Contacts) -> Array:
-    """Relative velocity of the bodies at every contact is ``J @ qd``, (n, 3, nv).
+    """Contact Jacobian ``J``: ``J @ qd`` are the relative velocities at the contacts, (n, 3, nv).
 
     Rows are the components along the normal, positive when the bodies separate, and along two
-    tangents. Joints that move by themselves (``Prescribed``) come on top: see ``velocity``.
+    tangents. Prescribed joints add a velocity: see ``velocity``.
     """
     J = np.zeros((model.body_count + 1, 6, model.nv))
     J[1:] = kinematics.jacobians(model, q, frame="world")

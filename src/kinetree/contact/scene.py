@@ -73,11 +73,11 @@ class Scene:
     """The shapes of a model that may touch.
 
     Args:
-        model: the mechanism; its ``geometry`` that has ``collision`` set is what touches.
-        pairs: which shapes may touch: None: all that the model lets touch, as MuJoCo has it: not
+        model: the mechanism; shapes of its ``geometry`` with ``collision`` set can touch.
+        pairs: which shapes may touch: None: all that the model lets touch, as in MuJoCo: not
             those of neighbours, nor those whose masks or ``contact_pairs`` say otherwise;
             ``"base"``: of these, moving ones with those fixed to the base; ``"feet"``: of these,
-            the ones that stand lowest in a posture; or a list of ``Pair``, of pairs of names of
+            the lowest ones in a posture; or a list of ``Pair``, of pairs of names of
             shapes, links, frames or bodies, or of names of pairs. A warning says where the first
             three find none.
         friction: coefficient of friction, or a function of two ``Geometry`` that returns it; by
@@ -85,7 +85,7 @@ class Scene:
         restitution: coefficient of restitution, or a function of two ``Geometry``; by default that
             of their surfaces, 0 where these have none.
         ignore: pairs to leave out, written like ``pairs``.
-        distance: has no effect any more; all pairs of shapes are compared in compiled code.
+        distance: deprecated, has no effect; all pairs of shapes are compared in compiled code.
         posture: in which ``pairs="feet"`` stand: a name, a ``Posture`` or position variables (nq,);
             by default that called home, or else the neutral one.
 
@@ -125,7 +125,7 @@ class Scene:
 
     @property
     def is_large(self) -> bool:
-        """Whether it does not list all pairs before something asks for the list."""
+        """Whether the list of all pairs is only made on demand."""
         return self.rule is None and len(self.model.geometry) > MANY
 
     @cached_property
@@ -244,8 +244,8 @@ class Scene:
         """Gaps (..., n), Jacobians (..., n, 3, nv) and biases (..., n, 3) of ``candidates``.
 
         The relative velocity along normal and tangents is ``J qd``, its rate ``J qdd + bias``;
-        along the normal these are the time derivatives of the gap. In functions under ``@kernel``
-        it is traced along.
+        along the normal these are the time derivatives of the gap. Can be traced in
+        functions under ``@kernel``.
         """
         return self._kernels[2](model, q, qd)
 
@@ -392,8 +392,8 @@ def with_ground(
         model: the mechanism.
         normal: direction out of the ground, of any length, (3,).
         point: a point of the surface [m], (3,).
-        name: what to call the shape.
-        surface: its friction and so on; that of what touches it by default.
+        name: name of the shape.
+        surface: its contact properties; by default those of the shape that touches it.
     """
     n = np.asarray(normal, dtype=float)
     length = np.sqrt(n @ n) if n.shape == (3,) else 0.0

@@ -55,13 +55,13 @@ SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 2.5e-5, 32, 1e-3)
 
 @dataclass(frozen=True)
 class TimeStepping:
-    """Contact in equal steps, for ``kinetree.simulate(model, ..., contact=TimeStepping(scene))``.
+    """Rigid contact by time stepping, for ``kinetree.simulate(..., contact=TimeStepping(scene))``.
 
     In every step velocities, impulses of contacts, stops, dry joint friction and loops are found
     together, so that at its end nothing penetrates, nothing pulls, and friction is within its
-    cone. The order in time is one where something begins to touch or to slide, two while it goes
-    on; in flight it is that of the integrator, or two where forces are Python code, the model has
-    more than 64 velocity variables, loops or exact friction.
+    cone. The order in time is one where a contact begins to touch or to slide, two while it
+    lasts; in flight it is that of the integrator, or two where forces are Python code, or the
+    model has more than 64 velocity variables, loops or exact friction.
 
     Args:
         scene: what can touch, a ``Scene``.
@@ -73,15 +73,15 @@ class TimeStepping:
         stiffness: of a controller's forces, their derivative by position, one number or (nv,)
             [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
         damping: the same by velocity. Dampers of the joints are.
-        conserving: whether a step may not gain energy but by the work of forces; what rounding
-            off the motion to first order would add is taken from the velocities.
+        conserving: whether a step may gain energy only by the work of forces; what a first-order
+            step would add is taken from the velocities.
         correction_speed: how fast penetration is taken out of positions at most: radians per second
             of a joint, or lengths of the mechanism (its largest shape) per second; in the engine a
             body that moves faster may be shifted as fast. Bodies that start deep inside each other
             part over several steps, instead of being thrown apart in one.
-        reach: without effect, deprecated: contacts are looked for as far as bodies move in a step.
-        compiled_rows: up to so many rows that have to do with each other, three for a contact, or
-            as much code in several groups, a step may be unrolled for the scene where the work
+        reach: deprecated, has no effect: contacts are searched as far as bodies move in a step.
+        compiled_rows: largest number of coupled rows, three for a contact, or as much code in
+            several groups, with which a step may be unrolled for the scene where the work
             repays compiling (14 s for 40 rows, growing with the cube), see docs/tiers.md. All
             other steps are taken by the engine, whose code serves every scene; 0: all steps.
         relaxation: a speed v [m/s or rad/s] that makes motions smooth functions of everything, for
@@ -141,7 +141,7 @@ class TimeStepping:
 
 @dataclass(frozen=True)
 class EventDriven:
-    """Contact in phases, for ``kinetree.simulate(model, ..., contact=EventDriven(scene))``.
+    """Event-driven rigid contact, for ``kinetree.simulate(..., contact=EventDriven(scene))``.
 
     Between events every contact is open, sticks, slides in a known direction, or touches without
     friction, and closed ones are equations of the motion: the order in time is that of the
@@ -160,8 +160,8 @@ class EventDriven:
         rest_velocity: contacts that would leave an impact slower than this stay closed [m/s]: where
             bounces become ever faster, they end.
         stick_velocity: sliding that is slower than this where it stops counts as sticking [m/s].
-        gap_tolerance: what counts as closed [m].
-        velocity_tolerance: what counts as neither closing nor opening [m/s].
+        gap_tolerance: largest gap of a closed contact [m].
+        velocity_tolerance: largest speed that counts as zero [m/s].
         acceleration_tolerance: with which a contact must want to open or slip before it does
             [m/s²].
     """

@@ -77,12 +77,12 @@ def equilibrium(
 
         q, tau = kt.control.equilibrium(m, q0, actuated=["shoulder"])
 
-    Newton's method with the smallest step that does it, shortened where the error would grow.
+    Newton's method with least-norm steps, shortened where the error would grow.
 
     Args:
         model: the mechanism. Loops and couplings carry their part of the load, and stay closed.
         q0: where to start, (..., nq).
-        actuated: names of the driven joints; all by default, and then ``q0`` itself will do.
+        actuated: names of the driven joints; all by default, with which ``q0`` is the result.
         hold: names of joints that must stay as they are in ``q0``.
 
     Returns:

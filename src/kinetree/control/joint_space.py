@@ -142,7 +142,7 @@ def damping_for(kp, kd, name="kd"):
 
 
 class ComputedTorque:
-    """Inverse dynamics of the wanted acceleration plus corrections.
+    """Inverse dynamics of the reference acceleration plus feedback.
 
         tau = inverse_dynamics(q, qd, qdd_r + kd (qd_r - qd) + kp (q_r - q)) - passive_force(q, qd)
 
@@ -157,7 +157,7 @@ class ComputedTorque:
     Args:
         model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
-            With loops, what it says of the independent coordinates counts.
+            With loops, only the independent coordinates count.
         kp: stiffness per inertia [1/s²], a number, (nv,) or (nv, nv).
         kd: damping per inertia [1/s]; critical if left out.
         independent: of a mechanism with loops, names of the joints whose variables are the
@@ -182,14 +182,14 @@ class ComputedTorque:
 
 
 class GravityCompensation:
-    """Joint forces that carry the weight: ``tau = g(q) - damping qd``.
+    """Gravity compensation with damping: ``tau = g(q) - damping qd``.
 
         hold = kt.control.GravityCompensation(m, damping=0.5)
         tau = hold(t, q, qd)
 
-    Pushed by hand, the mechanism moves as in space, and with damping comes to rest where it is let
-    go. Springs are not compensated; what gravity compensation of the model carries is left to it.
-    With loops, the forces are the smallest of the driven joints that carry the weight.
+    The mechanism can be moved by hand as if it had no weight, and with damping stays where it is
+    released. Springs are not compensated, nor the weight that the model itself balances. With
+    loops, the forces are the smallest ones of the driven joints.
 
     Args:
         model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
@@ -212,12 +212,12 @@ class GravityCompensation:
 
 
 class PDWithFeedforward:
-    """Springs and dampers at the joints, on top of forces from the model.
+    """PD control of the joints with feedforward forces from the model.
 
         tau = feedforward + kp (q_r - q) + kd (qd_r - qd)
 
     Unlike with ``ComputedTorque`` the gains are those of real springs, the same in every
-    configuration, and what is computed ahead may be computed before the motion starts.
+    configuration, and the feedforward may be computed before the motion starts.
 
     Args:
         model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more:

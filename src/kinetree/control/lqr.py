@@ -202,7 +202,7 @@ def _out_of_reach(A, B, discrete):
 
 
 class LQR:
-    """Keep a mechanism at an equilibrium: ``tau = tau_0 - K (q - q_0, qd)`` at the driven joints.
+    """Linear-quadratic regulator at an equilibrium: ``tau = tau_0 - K (q - q_0, qd)``.
 
         q, tau = kt.control.equilibrium(m, upright, actuated=["shoulder"])
         balance = kt.control.LQR(m, q, Q=1.0, R=0.1, actuated=["shoulder"])
@@ -210,7 +210,7 @@ class LQR:
 
     The gain is that of ``lqr_gain`` for ``kinetree.linearize`` at the equilibrium. ``q - q_0``
     stands for ``model.difference(q_0, q)``. The states of a mechanism with loops or couplings are
-    its independent coordinates, ``(y - y_0, yd)``, two for each freedom.
+    its independent coordinates, ``(y - y_0, yd)``, two for each degree of freedom.
 
     Args:
         model: the mechanism.
@@ -226,7 +226,7 @@ class LQR:
 
     Attributes:
         A: the linear system, (n, n).
-        B: how the driven joints act on it, (n, k).
+        B: input matrix of the driven joints, (n, k).
         K: the feedback of the driven velocity variables, (k, n).
         columns: which velocity variables are driven, (k,).
         P: the cost ``xᵀ P x`` of returning from ``x``, (n, n).

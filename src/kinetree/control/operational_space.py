@@ -44,15 +44,15 @@ def _pose_error(T, target):
 
 
 class OperationalSpaceControl:
-    """Make a frame follow a pose, or its origin a point, as if it were a unit mass on a spring.
+    """Operational-space control: a frame follows a pose or point like a unit mass on a spring.
 
         tau = C + Jᵀ Λ (a_r + kd (v_r - v) + kp error - dJ/dt qd) + (1 - Jᵀ Λ J H⁻¹) H qdd_posture
 
-    ``Λ = (J H⁻¹ Jᵀ)⁻¹`` is the inertia felt at the frame; what stands before ``H qdd_posture`` lets
-    joint forces through that do not accelerate the frame. In directions in which the mechanism
-    cannot move the frame, ``Λ`` is capped instead of growing without bound. With loops ``H`` and
-    ``J`` are those of the independent coordinates, ``Gᵀ H G`` and ``J G``, and the forces are the
-    smallest of the driven joints that produce the motion.
+    ``Λ = (J H⁻¹ Jᵀ)⁻¹`` is the inertia felt at the frame; the factor of ``H qdd_posture`` is the
+    projector onto joint forces that do not accelerate the frame. In directions in which the
+    mechanism cannot move the frame, ``Λ`` is capped instead of growing without bound. With
+    loops, ``H`` and ``J`` are those of the independent coordinates, ``Gᵀ H G`` and ``J G``, and the
+    forces are the smallest of the driven joints that produce the motion.
 
         reach = kt.control.OperationalSpaceControl(m, "tool", pose, kp=100, posture=m.neutral())
         tau = reach(t, q, qd)
@@ -67,8 +67,8 @@ class OperationalSpaceControl:
         kp: stiffness per inertia [1/s²], a number, (6,) or (6, 6); (3,) or (3, 3) for positions.
         kd: damping per inertia [1/s]; critical if left out.
         task: ``"pose"`` or ``"position"``.
-        posture: what the remaining freedom follows, as the reference of ``ComputedTorque``. Without
-            it that freedom is only damped.
+        posture: reference of the redundant degrees of freedom, as in ``ComputedTorque``. Without
+            it they are only damped.
         posture_kp: stiffness per inertia of the posture, a number, (nv,) or (nv, nv).
         posture_kd: damping per inertia of the posture; critical if left out.
         independent: of a mechanism with loops, names of the joints whose variables are the

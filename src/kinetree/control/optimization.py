@@ -327,15 +327,15 @@ def optimize(
     iterations: int = 200, barrier: float | None = None, second_order: bool | None = None,
     integrator: Any = "semi_implicit_euler", **options: Any,
 ) -> OptimizedMotion:  # fmt: skip
-    """Find motions of least cost from given states, within limits.
+    """Trajectory optimization: motions of least cost from given states, within limits.
 
         found = kt.control.optimize(
             m, q0, steps=100, dt=0.02, goal=m.posture("upright").q, actuated=["rail"],
             running=kt.control.QuadraticCost(effort=0.01),
         )
 
-    Starts, guesses, goals and arguments may have batch axes: all problems are solved at once, each
-    as if alone.
+    Starts, guesses, goals and arguments may have batch axes: all problems are solved at once,
+    independently.
 
     Args:
         model: the mechanism.
@@ -345,17 +345,17 @@ def optimize(
         dt: length of a step [s].
         running: cost of every step, the sum of which counts: a ``QuadraticCost``, a kernel
             ``(model, t, q, qd, tau, ...)`` as for ``kinetree.rollout_gradient``, or several. A
-            kernel returns a number, or a vector of which half the square is the cost; then
-            second derivatives are those of Gauss and Newton.
+            kernel returns a number, or a vector of residuals, whose half squared norm is the
+            cost, with second derivatives by Gauss–Newton.
         terminal: cost of the final state, likewise, without ``tau``.
         goal: the final state to reach exactly: ``q``, at rest, or a pair ``(q, qd)``.
-        path_constraint: kernels like ``running`` of numbers that must be at most zero in every
+        path_constraint: kernels like ``running`` whose values must not be positive in any
             step.
-        final_constraint: kernels like ``terminal`` of numbers that must be zero at the end.
+        final_constraint: kernels like ``terminal`` whose values must be zero at the end.
         actuated: names of the driven joints; all by default.
         use: ``"tau"``, joint forces; ``"controls"``, those of the model's actuators.
-        effort_limits: of what drives: ``"model"``, None, or a pair (lower, upper), (n,) each, for
-            the driven joints.
+        effort_limits: of forces or controls: ``"model"``, None, or a pair (lower, upper), (n,)
+            each, for the driven joints.
         position_limits: likewise, (nv,) each, for joints whose velocities are the rates of their
             positions.
         velocity_limits: likewise, (nv,).
@@ -387,14 +387,14 @@ def optimize(
 
 
 class MPC:
-    """Model-predictive control: a plan from the present state, made anew all the time.
+    """Model-predictive control: replans from the current state at regular intervals.
 
         control = kt.control.MPC(m, steps=50, dt=0.02, running=..., terminal=...)
         motion = kt.simulate(m, q0, duration=3.0, dt=0.005, controller=control)
 
-    Every ``replan`` steps of the plan, the problem of ``optimize`` is solved from the state at
-    hand, starting from the last plan. In between, the joint forces are those of the plan, with
-    the feedback that is best near it.
+    Every ``replan`` steps of the plan, the problem of ``optimize`` is solved from the current
+    state, starting from the last plan. In between, the joint forces are those of the plan, with
+    its optimal feedback.
 
     Args:
         model: the mechanism.

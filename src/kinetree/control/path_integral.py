@@ -17,7 +17,7 @@ class PathIntegral:
         u = plan(q, qd)
 
     Every call draws plans around the last one, computes their costs, takes their average weighted
-    by ``exp(-cost / temperature)`` as the new plan, and returns what the plan does first. Plans of
+    by ``exp(-cost / temperature)`` as the new plan, and returns its first step. Plans of
     the next call begin one step later.
 
     Williams, Aldrich, Theodorou, 2017: Model predictive path integral control.
@@ -29,7 +29,7 @@ class PathIntegral:
         horizon: steps of a plan.
         size: numbers of a step, such as the forces of the motors.
         samples: plans that are tried.
-        noise: standard deviation of what is tried around the plan, a number or (size,).
+        noise: standard deviation of the perturbations of the plan, a number or (size,).
         temperature: costs that differ by this much differ by a factor of e in weight, where costs
             are counted from the best and divided by their spread.
         lower, upper: bounds of a step, numbers or (size,).

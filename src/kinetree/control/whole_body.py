@@ -39,7 +39,7 @@ from kinetree.spelling import did_you_mean
 
 @dataclass(frozen=True, eq=False)
 class WholeBodySolution:
-    """What a whole-body controller decided.
+    """Result of a whole-body controller.
 
     Attributes:
         tau: forces of the motors, (nv,).
@@ -62,7 +62,7 @@ class WholeBodySolution:
 
 
 class WholeBody:
-    """Make a robot with contacts do several tasks at once, by a quadratic program.
+    """Whole-body control: several tasks at once, with contact forces, by a quadratic program.
 
         stand = kt.control.WholeBody(m, tasks, contacts=["left_foot", "right_foot"])
         tau = stand(t, q, qd)
@@ -70,11 +70,11 @@ class WholeBody:
 
     Of the accelerations ``qdd`` and contact forces ``f`` that the equations of motion, the friction
     cones, and the limits of torques and joints allow, it takes those with the smallest
-    ``Σ weight |A x - b|²`` of the tasks; those of priority 2 move only what leaves the errors of
-    priority 1 alone, and so on. It needs the extra ``qp``.
+    ``Σ weight |A x - b|²`` of the tasks; those of priority 2 do not affect the errors of priority
+    1, and so on. It needs the extra ``qp``.
 
     Args:
-        model: a tree, with any joints; springs, dampers and friction of the joints do their part.
+        model: a tree, with any joints; springs, dampers and friction of the joints are included.
         tasks: ``FrameTask``, ``PostureTask``, ``CenterOfMassTask``, ``MomentumTask`` and
             ``ForceTask``.
         contacts: names of frames that touch the ground with their origin, or ``Contact`` objects.
@@ -146,7 +146,7 @@ class WholeBody:
         """Torques, accelerations and contact forces for one state.
 
         Raises:
-            InfeasibleControlError: nothing meets all constraints; it says which are violated.
+            InfeasibleControlError: no solution satisfies all constraints; the message names them.
         """
         m, nv = self.model, self.model.nv
         q = np.ascontiguousarray(q, dtype=float)

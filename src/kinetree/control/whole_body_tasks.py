@@ -37,7 +37,7 @@ Points: TypeAlias = dict[str, slice]
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """A frame that stays where it is, and the forces there, each within a friction cone.
+    """A frame in contact: it does not move, and forces act there within friction cones.
 
     Args:
         frame: name of the frame or body.
@@ -46,9 +46,9 @@ class Contact:
             not turn.
         friction: coefficient of friction.
         normal: direction in which the ground pushes, along the axes of the base.
-        sides: of the pyramid that stands for the friction cone. It is inside the cone.
+        sides: of the pyramid inside the friction cone, which replaces it.
         least, most: bounds of the normal force at each point [N].
-        damping: rate at which a velocity that the frame has all the same is removed [1/s].
+        damping: rate at which a remaining velocity of the frame decays [1/s].
     """
 
     frame: str
@@ -201,14 +201,14 @@ class Task(ABC):
 
 @dataclass(frozen=True, eq=False)
 class FrameTask(Task):
-    """Move a frame.
+    """A task: a frame should follow a pose, a position or an orientation.
 
     Args:
         frame: name of the frame or body.
         reference: a pose (4, 4), a position (3,) or a rotation matrix (3, 3), as ``task`` says; or
             a function of time that returns it, the velocity and the acceleration: angular first,
-            then that of the origin, along the axes of the base. It may return None: the task does
-            not apply then, as that of a foot on the ground.
+            then that of the origin, along the axes of the base. If it returns None, the task is
+            left out, such as that of a foot on the ground.
         kp: stiffness per inertia [1/s²], a number or one for each row, or a matrix.
         kd: damping per inertia [1/s]; critical if left out.
         task: ``"pose"``, ``"position"`` or ``"orientation"``.
@@ -256,7 +256,7 @@ class FrameTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class PostureTask(Task):
-    """Keep joints close to a configuration.
+    """A task: joints should stay close to a configuration, or follow a motion.
 
     Args:
         reference: a configuration (nq,), or a function of time that returns ``(q, qd, qdd)``.
@@ -293,7 +293,7 @@ class PostureTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMassTask(Task):
-    """Move the centre of mass of the whole robot.
+    """A task: the centre of mass of the robot should follow a point.
 
     Args:
         reference: a point (3,) [m], or a function of time that returns it, its velocity and its
@@ -323,7 +323,7 @@ class CenterOfMassTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class MomentumTask(Task):
-    """Change the momentum of the whole robot about its centre of mass.
+    """A task: the momentum of the robot about its centre of mass should follow a reference.
 
     Args:
         reference: momentum, angular first, (6,), or the part of it, (3,); or a function of time
@@ -369,7 +369,7 @@ class MomentumTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class ForceTask(Task):
-    """Push with a contact: the sum of the forces on it should be this.
+    """A task: the sum of the forces on a contact should have this value.
 
     Args:
         contact: name of the frame of a contact.

@@ -227,10 +227,10 @@ def check(
 
     Args:
         robot: a ``Model``, or the path of a file of any format that ``load`` reads. A URDF file
-            is looked through to its end, even where no model can be built from it.
+            is examined to its end, even if no model can be built from it.
         floating_base: put the root link of a file on a free joint.
         srdf: SRDF file with the semantics of a URDF file, see ``load``.
-        folders: folders beside that of the file which it may refer to.
+        folders: further folders that the file may refer to.
     """
     if not isinstance(robot, (Model, str, os.PathLike)):
         raise ModelError(f"check takes a Model or the path of a file, got {type(robot).__name__}")

@@ -24,7 +24,7 @@ class Kind:
             not intended; ``"note"``: for information.
         why: why it matters.
         fix: how to fix it.
-        effect: what it bears on: motion, contact, control or pictures.
+        effect: what it affects: motion, contact, control or pictures.
     """
 
     severity: str
@@ -316,7 +316,7 @@ class Finding:
         severity: ``"error"``, ``"warning"`` or ``"note"``.
         code: what kind of finding it is, a key of ``kinetree.doctor.KINDS``.
         part: the body, joint or file that it is about, such as ``"body 'hand'"``.
-        message: what is the matter, with numbers.
+        message: what is wrong, with numbers.
         place: file and line, where they are known.
     """
 

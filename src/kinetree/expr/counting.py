@@ -146,7 +146,7 @@ class Tally:
 
 
 class Counted:
-    """A number that reports what is done to it to the ``counting`` block it is used in.
+    """A number whose operations are counted by the ``counting`` block in which it is used.
 
     Behaves as a real number in NumPy object arrays, and carries its value along, so that results
     can be checked and choices made. Comparisons are free.
@@ -297,7 +297,7 @@ def _quotient(a, b):
 
 @contextmanager
 def counting() -> "Iterator[Tally]":
-    """Count what happens to ``Counted`` numbers inside the block; inner blocks count alone."""
+    """Count operations on ``Counted`` numbers inside the block; inner blocks count separately."""
     tally = Tally()
     token = _tally.set(tally)
     try:
@@ -310,7 +310,7 @@ def variables(x: Any) -> Any:
     """``x`` with every floating-point number replaced by a ``Counted`` one.
 
     Goes into arrays, lists, tuples and the spatial types. Integers are structure and stay. A
-    matrix that equals its transpose keeps doing so: opposite entries are one variable.
+    symmetric matrix stays symmetric: opposite entries are one variable.
     """
     if isinstance(x, (float, np.floating)):
         return Counted(float(x))
@@ -351,7 +351,7 @@ def count(function: Callable, *args: Any) -> Tally:
 def fit_growth(sizes: ArrayLike, costs: ArrayLike) -> float:
     """The exponent ``p`` for which ``costs`` grow as ``sizes**p``, by least squares of logarithms.
 
-    Lower-order terms bend the curve: choose sizes large enough to leave them behind.
+    Lower-order terms bend the curve: choose sizes large enough to make them negligible.
     """
     sizes, costs = np.asarray(sizes, dtype=float), np.asarray(costs, dtype=float)
     if sizes.shape != costs.shape or sizes.ndim != 1 or len(set(sizes)) < 2:

@@ -110,7 +110,7 @@ def check_scopes(graph, roots, checks):
 
 
 def repeat(body: Callable, state: Any, times: Any) -> Any:
-    """Apply ``body`` to ``state`` again and again.
+    """Apply ``body`` to ``state`` repeatedly.
 
     On ordinary numbers this is a Python loop. Inside ``@kinetree.kernel`` it becomes a loop in the
     compiled code: ``body`` is traced once, so compile time does not depend on ``times``.

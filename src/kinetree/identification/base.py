@@ -69,8 +69,8 @@ def base_parameters(
         model: the mechanism. Only its geometry and its gravity count.
         friction: as in ``regressor``: parameters of friction as well.
         rotors: inertias of rotors as well.
-        tolerance: a column is dependent when what is new in it, by its norm at random states, is
-            a smaller part of the whole.
+        tolerance: a column is dependent if the norm of its independent part, at random states,
+            relative to that of the column is smaller.
         rng: a NumPy random generator or a seed, for the states.
         independent: of a mechanism with loops, names of the joints whose variables are the
             coordinates of ``regressor``; ``kinetree.loops.independent(model)`` if left out. The
@@ -182,8 +182,8 @@ class BaseParameters:
         names: names of all parameters, in the order of the columns of ``regressor``.
         columns: which columns are independent; the first that can be, from the base outwards.
         combinations: ``K``, (len(columns), len(names)).
-        novelty: for each column the part of it that those before it do not explain: of order one
-            where it is independent, of the order of rounding where it is not.
+        novelty: for each column, the part that is independent of the previous ones: of order one
+            if it is independent, of the order of rounding errors if it is not.
         friction: whether parameters of friction are among them, as in ``regressor``.
         rotors: whether inertias of rotors are.
         independent: of a mechanism with loops, the coordinates of ``regressor``.
@@ -203,7 +203,7 @@ class BaseParameters:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the combinations are, such as ``"upper.h_x + 0.5 fore.m"``."""
+        """The combinations as text, such as ``"upper.h_x + 0.5 fore.m"``."""
         return tuple(_sum_of(row, self.names, first=j) for row, j in self._rows())
 
     @property
@@ -237,7 +237,7 @@ class BaseParameters:
         return np.take(Y, self.columns, axis=-1)
 
     def projected(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
-        """Joint forces as ``regressor`` has them: ``tau``, or with loops ``Gᵀ tau``, (..., p)."""
+        """Joint forces for ``regressor``: ``tau``, or with loops ``Gᵀ tau``, (..., p)."""
         if not self.model.is_constrained:
             return tau
         G = null_space(self.model, q, qd, independent=self.independent).G

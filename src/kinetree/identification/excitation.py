@@ -69,12 +69,12 @@ def exciting_trajectory(
     amplitude: Any = 1.0, candidates: int = 20, rng: np.random.Generator | None = None,
     independent: Sequence[str] | None = None,
 ) -> Excitation:  # fmt: skip
-    """The best of some random Fourier series: the one with the least condition number.
+    """An exciting motion: the random Fourier series with the smallest condition number.
 
     Free and ball joints are displaced by the series from their neutral positions, as
     ``joint.integrate`` does. With loops, independent joints move by the series, about a
-    configuration that closes the loops, and the others follow; the motion is made smaller where
-    they could not.
+    configuration that closes the loops, and the others follow; the motion is reduced if they
+    cannot.
 
     Args:
         model: the mechanism.

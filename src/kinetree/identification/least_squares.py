@@ -31,9 +31,9 @@ class Identification:
         residuals: measured minus fitted joint forces, (..., nv). With loops both are about
             ``Gᵀ tau``, (p,) and (..., p).
         condition: condition number of the least-squares problem with columns of unit length.
-            Below 100 the motion is exciting; far above, noise decides.
+            Below 100 the motion excites all parameters well; far above, noise dominates.
         parameters: with ``consistent=True`` a value for every single parameter, (len(names),):
-            what the data say, and where they are silent, what is nearest to the given model.
+            determined by the data, and otherwise as close as possible to the given model.
     """
 
     base: BaseParameters
@@ -132,8 +132,8 @@ def identify(
     """Estimate the inertial parameters of a mechanism from measured motion and joint forces.
 
     Solves ``Y(q, qd, qdd) p = tau`` for the base parameters, the combinations of parameters that
-    joint forces depend on. A parameter that is not identifiable by itself gets no number. With
-    loops it is ``Gᵀ Y p = Gᵀ tau``: what the loops carry need not be measured.
+    joint forces depend on. A parameter that is not identifiable by itself has no value. With
+    loops it is ``Gᵀ Y p = Gᵀ tau``: loop forces need not be measured.
 
     Args:
         model: the mechanism; geometry and gravity are taken from it. Its inertias count only with
@@ -147,10 +147,10 @@ def identify(
             With loops, of ``Gᵀ tau``, (p,) or (..., p).
         friction: identify friction too: ``"viscous"``, ``"coulomb"``, or both with True.
         rotors: identify the inertia of the rotors as felt at the joints too.
-        consistent: find a whole model whose inertias are physically possible: where the data are
-            silent, the one nearest to ``model``. See ``Identification.model``.
-        regularisation: with ``consistent``, how much a relative change of one of an inertia counts
-            against a misfit of one standard deviation of one measurement.
+        consistent: find a complete model with physically possible inertias, as close to ``model``
+            as the data allow. See ``Identification.model``.
+        regularisation: with ``consistent``, cost of changing an inertia by 100 %, relative to a
+            misfit of one standard deviation of one measurement.
         tolerance: of the rank decision, as in ``base_parameters``.
         independent: of a mechanism with loops, names of the joints whose variables are the
             coordinates of ``regressor``; ``kinetree.loops.independent(model)`` if left out.
@@ -159,10 +159,10 @@ def identify(
         ``Identification``.
 
     Raises:
-        ExcitationError: where the motion does not show all base parameters; names them.
+        ExcitationError: the motion does not excite all base parameters; the message names them.
 
     Warns:
-        ExcitationWarning: where it shows some of them only faintly.
+        ExcitationWarning: the motion excites some of them only weakly.
     """
     require_freedoms(model, "identify")
     options: dict = {"friction": friction, "rotors": rotors, "tolerance": tolerance}

@@ -134,13 +134,13 @@ def inverse_kinematics(
             ``CenterOfMassTask(point)`` and ``PostureTask(q)``.
         target: where the frame should be: poses (..., 4, 4), or positions (..., 3) [m]. None when
             tasks are given, which have their own targets.
-        q0: where to begin, (..., nq); neutral by default. Limits that it exceeds move it.
+        q0: initial guess, (..., nq); neutral by default. It is moved into the limits.
         joints: names of the joints and groups that may move, the others stay as in ``q0``; all by
             default.
         limits: True, to stay within the limits of the joints; False, to ignore them; or
             ``(lower, upper)``, each (nq,).
         tolerance: norm of the errors, radians and metres in one, at which a target is reached.
-        restarts: how often to begin again where a target was not reached.
+        restarts: number of restarts if a target is not reached.
         iterations: number of iterations of one attempt.
         seed: for the configurations from which restarts begin, the same for all targets.
 
@@ -287,8 +287,8 @@ def dynamics_at_pose(
     """Equation of motion of a frame at a pose ``X`` and a velocity ``V``, on the CPU.
 
     Args:
-        model: the mechanism, for which ``V`` determines ``qd``: six joints, say; with more, the
-            shortest ``qd`` is taken.
+        model: the mechanism, for which ``V`` determines ``qd``, such as one of six joints; with
+            more, the ``qd`` of least norm is taken.
         name: name of the frame or body.
         pose: its pose ``X`` in the base, (..., 4, 4).
         velocity: its velocity ``V``, or the coordinates of it in ``rows``, (..., k).

@@ -50,7 +50,7 @@ class PoseTask(_FrameTask):
     Args:
         frame: name of a frame or body.
         target: poses in the base, homogeneous matrices (..., 4, 4), as from ``kinetree.pose``.
-        weight: what its error counts where tasks contradict each other.
+        weight: weight of its error if tasks contradict each other.
     """
 
     size = 12
@@ -73,7 +73,7 @@ class PoseTask(_FrameTask):
 
 
 class PositionTask(_FrameTask):
-    """The origin of a frame at a point, turned as it may be; target (..., 3) [m]."""
+    """The origin of a frame at a point, with any orientation; target (..., 3) [m]."""
 
     size = 3
     units = ("m",) * 3
@@ -90,7 +90,7 @@ class PositionTask(_FrameTask):
 
 
 class OrientationTask(_FrameTask):
-    """A frame turned as its target, wherever it is; rotation matrices (..., 3, 3)."""
+    """A frame with a given orientation, at any position; rotation matrices (..., 3, 3)."""
 
     size = 9
     units = ("rad",) * 3
@@ -140,8 +140,8 @@ class CenterOfMassTask:
 class PostureTask:
     """Of all configurations that fulfil the other tasks, one close to this, (..., nq).
 
-    It moves the joints only where that leaves the other tasks alone. Without
-    a configuration, the middle of the joint limits.
+    It moves the joints only where this does not affect the other tasks. By
+    default, the middle of the joint limits.
     """
 
     target: Any = None

@@ -13,7 +13,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector
 
 @dataclass(frozen=True)
 class Event:
-    """An event to locate.
+    """An event that a simulation locates.
 
         kt.Event(lambda t, q, qd: q[2], direction=-1, name="touches the ground")
 
@@ -23,7 +23,7 @@ class Event:
         direction: 1 for crossings upward, -1 downward, 0 both.
         terminal: whether the simulation ends there; of a batch, that sample stays where it is.
         action: function ``(t, q, qd)`` called at the event. It returns None, or the state
-            ``(q, qd)`` to go on from.
+            ``(q, qd)`` to continue from.
         name: in records and messages.
         tolerance: of the instant [s].
     """

@@ -23,7 +23,7 @@ _CLOSE = 1e-9  # of the duration: how far beyond its ends a motion is still know
 
 
 class RecordedMotion:
-    """A motion of one joint through rows of numbers, smooth up to its accelerations.
+    """A prescribed motion of one joint from samples, with continuous accelerations.
 
         kt.simulate(m, q0, prescribed={"shoulder": kt.RecordedMotion(t, q)}, duration=1.0)
 

@@ -39,7 +39,7 @@ class _WithoutFreedom(AbstractJoint):
 
 @dataclass(frozen=True)
 class Prescribed(_WithoutFreedom):
-    """A joint that follows ``motion`` and leaves no freedom to the dynamics.
+    """A joint whose motion is prescribed, by the function ``motion``.
 
     ``motion(t)`` returns position, velocity and acceleration variables ``(q, qd, qdd)`` of
     ``joint`` at time ``t`` [s]. All computation is done on ``at(t)``, an ordinary joint without

@@ -59,7 +59,7 @@ class _Loaded(NamedTuple):
 
 
 class Loaded(_Loaded):
-    """A model with what its file says beyond it: model, notices, path.
+    """A model read from a file, with notices, path and settings.
 
     Attributes:
         settings: of a simulation, such as ``timestep``.
@@ -142,7 +142,7 @@ def load(
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (), format: str | None = None,
     lump: bool | None = None, parameters: Mapping[str, float] | None = None,
 ) -> Model:  # fmt: skip
-    """The mechanism in a file.
+    """Load a mechanism from a file.
 
     Elements that the model cannot represent are listed in one ``ModelWarning``.
 
@@ -150,13 +150,13 @@ def load(
         path: URDF, MJCF, SDF, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV or
             TOML), or JSON of ``Model.to_dict``.
         floating_base: put the root link of a URDF file on a free joint, and so bodies without a
-            joint on the world of an MJCF file. In other formats the file decides what
-            floats; if nothing does, a warning says that this argument had no effect. None, the
-            default, is False, unless an SRDF file says what the root joint is.
+            joint on the world of an MJCF file. In other formats the file decides; if
+            nothing floats, a warning says that this argument had no effect. None, the default, is
+            False, unless an SRDF file defines the root joint.
         srdf: SRDF file with the semantics of a URDF file: disabled collisions, groups of joints,
             named states, end effectors, the joint of the root.
         strict: raise ``LoadError`` for elements that are ignored, and for impossible inertias.
-        folders: folders beside that of the file which it may refer to: meshes, packages.
+        folders: further folders that the file may refer to: meshes, packages.
         format: ``"urdf"``, ``"mjcf"``, ``"sdf"``, ``"toml"``, ``"dh"`` or ``"json"``; by default
             known from the name and the content.
         lump: merge bodies on fixed joints into those that carry them; their names stay as frames.
@@ -182,7 +182,7 @@ def loads(
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (), lump: bool | None = None,
     parameters: Mapping[str, float] | None = None, name: str = "<text>",
 ) -> Model:  # fmt: skip
-    """The mechanism in a text, as ``load`` finds it in a file.
+    """Load a mechanism from a string, as ``load`` does from a file.
 
     Args:
         text: a string, or bytes.
@@ -193,7 +193,7 @@ def loads(
         folders: as in ``load``.
         lump: as in ``load``.
         parameters: as in ``load``.
-        name: what to call the text in messages.
+        name: name of the text in messages.
     """
     if not isinstance(text, (str, bytes)):
         raise LoadError(f"loads needs a string or bytes, got {type(text).__name__}")

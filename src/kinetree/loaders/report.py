@@ -48,7 +48,7 @@ class Report:
     """Collects notices, and which elements and attributes of an XML file were read.
 
     Args:
-        path: the file, as messages shall name it.
+        path: the file, as named in messages.
         effects: what is different without an element, by its tag. What is inside an element has
             the same effect; it may differ inside the root, and where the effect is on motion.
             With an ``@``, what is different without an attribute of that name.

@@ -22,8 +22,8 @@ class Actuator:
 
         f = clip(gain(l, ld) u + bias(l, ld), effort)      u = clip(control value, control)
 
-    with ``gain(l, ld) = g0 + g1 l + g2 ld`` and a bias alike; the joint forces are the gear times
-    ``f``. So a motor has the constant gain ``(1, 0, 0)`` and no bias, a position servo the gain
+    with ``gain(l, ld) = g0 + g1 l + g2 ld`` and a similar bias; the joint forces are the gear times
+    ``f``. A motor has the constant gain ``(1, 0, 0)`` and no bias, a position servo the gain
     ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``, a velocity servo ``(kv, 0, 0)`` and
     ``(0, 0, -kv)``. With an activation, ``u`` is replaced by a state ``act`` of the actuator that
     follows it: ``act' = u`` ("integrator") or ``act' = (u - act) / time_constant`` ("filter").
@@ -42,7 +42,7 @@ class Actuator:
         reference: name of the frame relative to which ``frame`` is pushed: the wrench is in the
             axes of the reference, and its reaction acts there.
         gain: of ``u``, three numbers, see above; one number for a constant.
-        bias: three numbers alike.
+        bias: three numbers, in the same way.
         activation: ``""``, ``"integrator"`` or ``"filter"``.
         time_constant: of the filter [s].
         activation_range: smallest and largest activation.
@@ -70,7 +70,7 @@ class Actuator:
 
     @property
     def kind(self) -> str:
-        """What MuJoCo calls it.
+        """Type of the actuator in MuJoCo.
 
         "motor", "position", "velocity", "intvelocity", "damper", "cylinder" or "general".
         """
@@ -90,7 +90,7 @@ class Actuator:
 
     @property
     def is_servo(self) -> bool:
-        """Whether its force depends on more than the control of the moment: a bias, a state."""
+        """Whether its force depends on more than the current control: a bias or a state."""
         return bool(self.activation) or any(self.bias) or any(self.gain[1:])
 
     @property

@@ -31,7 +31,7 @@ class ModelBuilder(Attachments):
             .build()
         )
 
-    Bodies are numbered as they come, except that parents always go before their children.
+    Bodies are numbered in the order in which they are added, but parents before children.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ModelBuilder(Attachments):
             name: unique name of the body.
             joint: the joint between the two; the body's frame is the far side of it.
             on: name of the parent body; the base by default.
-            at: where the joint sits on the parent: a position (3,) [m], a pose (4, 4) such as
+            at: placement of the joint on the parent: a position (3,) [m], a pose (4, 4) such as
                 ``kt.pose`` returns, or a ``Plucker``; so in all calls of the builder.
             inertia: inertia in body coordinates; massless by default.
             joint_name: name of the joint; by default that of the body followed by ``_joint``.

@@ -23,11 +23,11 @@ _TAKEN = {"position": ("model", "q", "t"), "rate": ("model", "q", "qd", "t")}
 
 @dataclass(frozen=True)
 class ConstraintFunction:
-    """A constraint that Python functions define, as part of a model.
+    """A constraint of a model, defined by Python functions.
 
     The functions are written for one sample, as under ``@kt.kernel``: with NumPy, ``kt.select``
-    and kinetree's functions, for numbers of any kind. Each takes what it needs of ``model``, ``q``,
-    ``qd`` and ``t``, by these names, and returns a number or an array (rows,). ``model`` is the
+    and kinetree's functions, for numbers of any kind. Each takes those of ``model``, ``q``, ``qd``
+    and ``t`` that it needs, by name, and returns a number or an array (rows,). ``model`` is the
     spanning tree, without loops and constraints. Derivatives are computed from the functions.
 
     Attributes:
@@ -37,9 +37,9 @@ class ConstraintFunction:
         rate: ``rate(model, q, qd, t)``, linear in ``qd``, which it keeps at zero; by default the
             time derivative of ``position``.
         rows: number of equations.
-        unit: ``"m"`` or ``"rad"``, of the position error, as messages have it; one for all rows or
-            one for each. The scale of a function is free: ranks and errors are judged by how far
-            joints move to change it.
+        unit: ``"m"`` or ``"rad"``, of the position error, used in messages; one for all rows or
+            one for each. The scale of a function is arbitrary: ranks and errors are judged by how
+            far joints move to change it.
         equality: False for a contact that may open, which a model cannot have.
         t: the instant [s], of a constraint that depends on time; ``model.at(t)`` changes it.
     """
@@ -85,7 +85,7 @@ class ConstraintFunction:
 
     @property
     def kind(self) -> str:
-        """Its place in the hierarchy, in words."""
+        """Kind of constraint, such as "holonomic, scleronomic"."""
         words = [
             "equality" if self.equality else "inequality",
             "holonomic" if self.holonomic else "nonholonomic",
@@ -94,7 +94,7 @@ class ConstraintFunction:
         return ", ".join(words)
 
     def at(self, t: Any) -> "ConstraintFunction":
-        """The constraint at the instant ``t`` [s]; itself, where time does not appear."""
+        """The constraint at time ``t`` [s]; unchanged if it does not depend on time."""
         return replace(self, t=t) if self.rheonomic else self
 
     def value(self, role: str, /, **values: Any) -> Any:

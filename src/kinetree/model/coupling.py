@@ -21,10 +21,10 @@ from kinetree.spatial import Plucker
 class Coupling:
     """A joint that follows others, all of one variable each.
 
-    A polynomial ``q = c0 + c1 x + c2 x² + ...`` of what leads: ``x`` is the position of the joint
+    A polynomial ``q = c0 + c1 x + c2 x² + ...`` of the leader: ``x`` is the position of the joint
     ``source``, or the sum ``w1 q_1 + w2 q_2 + ...`` over the joints ``sources``. Any other smooth
     law is a ``function`` of the positions of the leaders, written with ``kinetree.spatial.ops`` and
-    without an ``if`` on a value; its derivatives are found by themselves.
+    without an ``if`` on a value; it is differentiated automatically.
 
     The joint that follows has no independent variable in the model: ``q`` holds those that follow
     nothing, and ``model.expand(q)`` the positions of all joints.
@@ -32,7 +32,7 @@ class Coupling:
     Attributes:
         name: unique name, among the joints.
         joint: number of the joint that follows, which is that of the body it moves.
-        source: number of the joint that leads, where it is one; 0 for none, which holds the joint
+        source: number of the joint that leads, if there is one; 0 for none, which holds the joint
             at ``c0``, and for several.
         coefficients: of the polynomial, the constant first.
         sources: numbers of the joints that lead, where they are several or for a ``function``.
@@ -199,7 +199,7 @@ class Tendon:
     """A weighted sum of joint positions, ``L = L0 + c1 q_1 + c2 q_2 + ...``, that carries a force.
 
     The force ``f`` along the tendon acts on joint ``i`` as ``c_i f``. Spring, damper and friction
-    are part of ``passive_force``, the limits of simulations; actuators may pull.
+    are part of ``passive_force``; limits act in simulations; actuators may drive it.
 
     Attributes:
         name: unique name, among the tendons.
@@ -210,7 +210,7 @@ class Tendon:
         stiffness: of the spring, force per length.
         damping: force against the rate of the length.
         friction: largest force of dry friction.
-        rest: lengths between which the spring is slack; both equal for a spring that is never.
+        rest: lengths between which the spring is slack; equal for an ordinary spring.
     """
 
     name: str
@@ -247,7 +247,7 @@ class Tendon:
         return sum(terms[1:], terms[0]) if terms else 0
 
     def has(self, *names: str) -> bool:
-        """Whether it has stiffness, damping or friction; a formula is taken for some."""
+        """Whether it has stiffness, damping or friction; formulas count as nonzero."""
         return any(_is_some(getattr(self, name)) for name in names)
 
     def with_held(self, positions: Mapping[int, Any]) -> "Tendon":
@@ -265,7 +265,7 @@ def _is_some(x):
 
 @dataclass(frozen=True)
 class GravityCompensation:
-    """A force ``-mass * gravity`` at a point of a body, as if so much of it had no weight.
+    """A force ``-mass * gravity`` at a point of a body, which balances part of its weight.
 
     Part of ``passive_force``. Several on a body add up.
 

@@ -36,7 +36,7 @@ __all__ = ["attach", "extract", "floating", "grounded", "lock", "lump_fixed", "r
 def lump_fixed(model: Model) -> Model:
     """Every body on a fixed joint becomes part of its parent; its name stays as a frame.
 
-    What is fixed to the base loses its mass, which never moved. The variables stay the same.
+    Bodies fixed to the base lose their mass, which has no effect. The variables stay the same.
     """
     owner, X = [0], [Plucker.identity()]  # the new body, and from there to the old body's frame
     inertia: list[Any] = [None]
@@ -72,9 +72,9 @@ def lump_fixed(model: Model) -> Model:
 
 @names_itself
 def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False) -> Model:
-    """Joints held where they are: each becomes fixed, and so do those that follow it.
+    """Lock joints: each becomes fixed, and so do those that follow it.
 
-    Their variables, actuators and couplings go; tendons keep their lengths.
+    Their variables, actuators and couplings are removed; tendons keep their lengths.
 
     Args:
         model: the model.
@@ -118,9 +118,8 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
 def reroot(model: Model, body: str) -> Model:
     """The same floating mechanism with its free joint at another body — RBDA §4.1.
 
-    Joints on the way to the old root are turned round, with the same variables. The free joint
-    keeps its name and now says where ``body`` is. Frames that had to move leave ``<body>_link``
-    behind, as in ``MechanismGraph.to_model``.
+    Joints on the way to the old root are reversed, with the same variables. The free joint keeps
+    its name and now places ``body``. Body frames that had to move are kept as ``<body>_link``.
     """
     i = model.body_index(body)
     if i == 0:
@@ -385,7 +384,7 @@ def floating(
     model: Model, *, inertia: Inertia | None = None, world: str = "world",
     joint_name: str = "floating",
 ) -> Model:  # fmt: skip
-    """The base set free: it becomes body 1, on a free joint.
+    """A model with a floating base: the base becomes body 1, on a free joint.
 
     Args:
         model: a model with a fixed base.
@@ -406,9 +405,9 @@ def floating(
 
 @names_itself
 def grounded(model: Model) -> Model:
-    """The first body of a model made its base, and its joint left out: the reverse of ``floating``.
+    """Fix a floating base: the first body becomes the base, without its joint; undoes ``floating``.
 
-    Its inertia is gone with it. Gravity is that of the world at the joint's zero.
+    The inertia of the body is dropped. Gravity is that of the world at the zero of the joint.
     """
     roots = [b.name for b in model.bodies if b.parent == 0]
     if len(roots) != 1:

@@ -177,11 +177,11 @@ def reduce(model: "Model", q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERAN
     Args:
         model: the model.
         q: positions of all joints, (..., nq) of ``uncoupled``.
-        tolerance: how far a joint may be from where its coupling has it, [m or rad] and relative to
+        tolerance: largest deviation of a joint from its coupling, [m or rad] and relative to
             its position; infinite not to check.
 
     Raises:
-        ShapeError: for a joint that is not where its coupling has it.
+        ShapeError: a joint violates its coupling.
     """
     y = q[model.independent_variables[0]]
     if model.couplings and np.isfinite(tolerance):

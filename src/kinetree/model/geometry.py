@@ -62,11 +62,11 @@ class Plane:
 
 @dataclass(frozen=True)
 class HeightField:
-    """Ground that is higher in some places than in others, solid below.
+    """Uneven ground given by heights on a grid, solid below.
 
     A smooth surface (a bicubic spline) through ``heights[i][j]`` at points that are evenly spaced,
     i along x and j along y, over a rectangle of ``size`` = (x, y) around the origin. Beyond it, the
-    ground goes on level.
+    ground continues level.
     """
 
     heights: tuple[tuple[float, ...], ...]
@@ -80,9 +80,9 @@ class HeightField:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A file of triangles, ``path`` as it was resolved, stretched by ``scale``.
+    """A triangle mesh in a file, ``path`` as resolved, scaled by ``scale``.
 
-    What touches is its convex hull; where ``convex`` is False, the triangles themselves.
+    Its convex hull is used for contact; if ``convex`` is False, the triangles themselves.
     """
 
     path: str
@@ -95,7 +95,7 @@ Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Me
 
 @dataclass(frozen=True)
 class Surface:
-    """What touching a shape means: which others it touches, and how, as in MuJoCo (from 3.9 on).
+    """Contact properties of a shape: what it touches, and how, as in MuJoCo (from 3.9 on).
 
     Two shapes may touch if a bit of ``contype`` of one is also one of ``conaffinity`` of the other.
     Coefficients of a pair are those of the shape with the higher ``priority``, or else the larger
@@ -110,7 +110,7 @@ class Surface:
             with torsion, and with rolling too.
         margin: how far apart the shapes are held [m]; those of both are added. Negative ones let
             them overlap so far.
-        gap: how much farther away a contact is noted already [m]; it changes no motion.
+        gap: additional distance at which contacts are already reported [m]; it changes no motion.
         priority: the coefficients of the higher one hold.
         contype: bits of the kinds that the shape is of.
         conaffinity: bits of the kinds that it touches.
@@ -160,12 +160,12 @@ def _largest(values):
 
 @dataclass(frozen=True)
 class ContactPair:
-    """Two shapes, or all shapes of two links or bodies, that may touch or shall not.
+    """Two shapes, or all shapes of two links or bodies, that may or must not touch.
 
     Attributes:
         first: name of a shape, link, frame or body.
         second: name of the other.
-        touch: whether they may touch, whatever else says that they do not; or, False, shall not.
+        touch: True if they may touch, False if they must not; overrides other settings.
         surface: coefficients of the pair; None: those of its shapes.
         name: what the file calls it; need not be unique.
     """
@@ -189,7 +189,7 @@ class Geometry(Part):
         visual: whether it is drawn.
         collision: whether it can touch others.
         color: red, green, blue and opacity, each from 0 to 1, if known.
-        surface: friction and so on where it touches others; None: as a scene has it, of all kinds.
+        surface: friction and other properties of its contacts; None: those of the scene.
         link: name of the link that it belongs to, where that is a named part of the body,
             such as a foot on a fixed joint; empty: the body.
     """

@@ -86,7 +86,7 @@ def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
 
 @quantity(("nq",), arrays={"q": POSITION}, public=False, general=True)
 def normalize(model: "Model", q: ArrayLike) -> Array:
-    """``q`` with its quaternions put back to unit length."""
+    """``q`` with its quaternions normalised to unit length."""
     unit = model.table(q[:0])
     with np.errstate(all="ignore"):
         for i in model.outward():

@@ -62,17 +62,17 @@ class Model:
         loops: joints that close loops.
         constraints: user-defined constraints, functions of position, velocity and time.
         couplings: joints that follow other joints.
-        geometry: what bodies look like and where they touch.
-        actuators: what drives the joints.
-        postures: states with names.
+        geometry: shapes of the bodies, for drawing and for contact.
+        actuators: motors and servos.
+        postures: named states.
         gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
-        name: what to call the mechanism.
-        base_name: what to call the fixed base.
+        name: of the mechanism.
+        base_name: name of the fixed base.
         strict: reject physically impossible inertias instead of warning about them.
         tendons: springs, dampers and limits over several joints.
         gravity_compensation: forces that carry the weight of bodies.
-        sensors: what the mechanism measures of itself.
-        contact_pairs: shapes that may touch, or shall not, whatever else says.
+        sensors: sensors of the mechanism.
+        contact_pairs: pairs of shapes that may or must not touch, overriding other settings.
         groups: joints with a common name.
     """
 
@@ -205,7 +205,7 @@ class Model:
 
     @property
     def is_constrained(self) -> bool:
-        """Whether there are equations beside those of the tree: of loops, or one's own."""
+        """Whether there are loops or user-defined constraints."""
         return bool(self.loops or self.constraints)
 
     @property
@@ -215,7 +215,7 @@ class Model:
 
     @property
     def instant(self) -> Any:
-        """Time [s] at which constraints that depend on it are taken; None without any."""
+        """Time [s] at which time-dependent constraints are evaluated; None if there are none."""
         return next((c.t for c in self.constraints if c.rheonomic), None)
 
     @cached_property
@@ -343,7 +343,7 @@ class Model:
         return actuation(self)
 
     def at(self, t: float) -> "Model":
-        """The model at time ``t`` [s], for joints and constraints that time moves — RBDA §3.5."""
+        """The model at time ``t`` [s], for time-dependent joints and constraints — RBDA §3.5."""
         if not self._can_move or all(p.joint.at(t) == p.joint for p in (*self.bodies, *self.loops)):
             return self._with_constraints_at(t) if self.is_rheonomic else self
         bodies = [replace(b, joint=b.joint.at(t)) for b in self.bodies]
@@ -376,7 +376,7 @@ class Model:
     ) -> Array:
         """A random configuration, within the joint limits where they are finite, (nq,).
 
-        ``rng`` is a NumPy random generator or a seed; with ``count`` there are so many,
+        ``rng`` is a NumPy random generator or a seed; ``count`` makes several configurations,
         (count, nq).
         """
         return manifold.random_configuration(self, rng, count)
@@ -464,9 +464,9 @@ class Model:
         joint: "Mapping[str, AbstractJoint] | None" = None, limits: Mapping | None = None,
         dynamics: Mapping | None = None, strict: bool | None = None, **fields: Any,
     ) -> "Model":  # fmt: skip
-        """A copy with some things changed.
+        """A copy with some parts replaced.
 
-        Actuators of loop joints and tendons that are no longer there go with them, unless there are
+        Actuators of loop joints and tendons that no longer exist are removed, unless there are
         new ``actuators``; so do sensors and pairs of shapes, unless there are new ``sensors`` or
         ``contact_pairs``. Controls of postures follow the names of the actuators.
 
@@ -476,7 +476,7 @@ class Model:
             joint: new joints by joint name; loop joints count, here and below.
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.
-            strict: whether inertias must be those of solid bodies; as before by default.
+            strict: whether inertias must be physically possible; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
                 ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``, ``groups``.
@@ -514,7 +514,7 @@ class Model:
         """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
 
         ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
-        Integers, such as the zeros and ones of an aligned frame, are exact and stay; so do the
+        Integers, such as the zeros and ones of an aligned frame, are exact and kept; so are the
         parameters of joints. A rotation matrix of rounded floats stays as rounded as it is.
         """
         return map_numbers(self, fn)

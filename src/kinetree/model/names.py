@@ -183,12 +183,12 @@ class ShapeNames:
 
 @dataclass(frozen=True)
 class Group:
-    """Joints with a common name, such as those of an arm.
+    """A named group of joints, such as those of an arm.
 
     Attributes:
         name: unique name, among the groups and joints.
         joints: names of its joints, in order.
-        tip: name of the frame or body at its end; empty where there is none.
+        tip: name of the frame or body at its end; empty if there is none.
     """
 
     name: str
@@ -203,7 +203,7 @@ class Group:
         object.__setattr__(self, "joints", tuple(self.joints))
 
     def within(self, joints: Collection[str], frames: Collection[str]) -> "Group":
-        """What is left of it where only these joints and frames are."""
+        """The group restricted to these joints and frames."""
         kept = tuple(name for name in self.joints if name in joints)
         return replace(self, joints=kept, tip=self.tip if self.tip in frames else "")
 

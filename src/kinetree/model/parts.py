@@ -51,14 +51,14 @@ class Limits:
 class JointDynamics:
     """Passive dynamics of a joint, one entry per velocity variable, zero by default.
 
-    One number alone is that of every velocity variable of the joint.
+    A single number applies to every velocity variable of the joint.
 
     The armature is part of the inertia matrix. The other three make up ``passive_force``; they are
     not part of the joint force ``tau``, which is the sum of all forces along the joint.
 
     Attributes:
-        armature: inertia of what the joint drives apart from the bodies, such as a rotor seen
-            through its gear [kg or kg·m²].
+        armature: inertia that the joint drives in addition to the bodies, such as that of a rotor
+            behind a gear [kg or kg·m²].
         damping: force against the velocity [N·s/m or N·m·s].
         friction: largest force of dry friction [N or N·m].
         stiffness: of a spring [N/m or N·m].
@@ -223,10 +223,10 @@ class Loop(Jointed):
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """A state worth a name, such as "home": positions (nq,) and velocities (nv,), or none (0,).
+    """A named state, such as "home": positions (nq,) and velocities (nv,), or none (0,).
 
-    All are arrays that cannot be written to; ``posture.q.copy()`` can. A model with couplings also
-    takes positions and velocities of all its joints, and keeps what leads.
+    All arrays are read-only; use ``posture.q.copy()`` to change one. A model with couplings also
+    takes positions and velocities of all its joints, and keeps the independent ones.
 
     Attributes:
         name: unique name, among the postures.

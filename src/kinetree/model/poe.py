@@ -74,10 +74,10 @@ def link_poses(screws, home, q):
 
 @names_itself
 def to_poe(model: Model) -> tuple:
-    """``screws, home`` of a model with one freedom per joint: the inverse of ``from_poe``.
+    """``screws, home`` of a model with one variable per joint: the inverse of ``from_poe``.
 
     The screws are columns in space coordinates at the neutral position, (6,) each; the home poses
-    are those of the body frames. Branched trees are fine; mind that body ``i`` then hangs on
+    are those of the body frames. Branched trees are allowed; body ``i`` then depends on
     ``model.support[i]``, not on all joints before it.
     """
     q, X_0, screws = model.neutral(), [Plucker.identity()], []

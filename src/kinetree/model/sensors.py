@@ -88,7 +88,7 @@ PARTIAL = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom")
 
 @dataclass(frozen=True, eq=False)
 class Sensor(Part):
-    """A measurement; ``kinetree.sensors`` has the readings.
+    """A sensor; ``kinetree.sensors`` computes its readings.
 
     Attributes:
         name: unique name, among the sensors.
@@ -100,8 +100,8 @@ class Sensor(Part):
         placement: from the coordinates of the frame ``of`` to those of the sensor.
         reference_placement: from the coordinates of ``reference`` to those of the reference frame.
         cutoff: readings beyond it, in either direction, are clipped; 0 for none.
-        noise: standard deviation of the noise, in units of the reading. Readings have none; it is
-            there for filters and for whoever adds it.
+        noise: standard deviation of the noise, in units of the reading; for information only, such
+            as for filters: readings are exact.
         offset: added to the reading: of a joint, its reading where our variables are zero.
         data: numbers that the kind needs: of "magnetometer" the magnetic field in base
             coordinates, (3,); of "force" and "torque" a factor, -1 for what the child exerts on

@@ -304,7 +304,7 @@ def eigenvalues(
 ) -> "Figure":
     """Eigenvalues of linear models, each with its own mark.
 
-    What is stable is on white, what is not on grey.
+    The stable region is white, the unstable one grey.
 
     Args:
         *systems: matrices (n, n), or linear models with a matrix ``A``, such as ``kt.linearize``

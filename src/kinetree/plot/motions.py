@@ -80,7 +80,7 @@ def joints(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figur
 
 
 def energy(trajectory: Trajectory) -> "Figure":
-    """Kinetic, potential and total energy over time, and what does not balance."""
+    """Kinetic, potential and total energy over time, and the error of the balance."""
     panels = energy_panel(as_motion(trajectory)), balance_panel(trajectory)
     return draw_rows(trajectory, [panels])
 
@@ -161,15 +161,15 @@ def contact_forces(
     forces: ArrayLike | None = None, names: Sequence[str] | None = None,
     friction: float | None = None,
 ) -> "Figure":  # fmt: skip
-    """Normal and tangential forces of contacts over time; those that never push are left out.
+    """Normal and tangential forces of contacts over time; contacts without force are left out.
 
     Args:
         trajectory: of a simulation with contacts; or give ``t`` and ``forces``.
         t: times [s], (T,).
         forces: of each contact along its normal and two tangents [N], (T, K, 3).
         names: of the contacts.
-        friction: coefficient; then a third panel has the tangential force as part of what friction
-            can bear, which is one where a contact slides.
+        friction: coefficient; a third panel then shows the tangential force relative to the limit
+            of friction, which is one where a contact slides.
     """
     if trajectory is not None:
         history = getattr(trajectory, "contact", None)

@@ -55,8 +55,8 @@ def driving_force(
 ) -> Array:  # fmt: skip
     """Joint forces that the actuators exert, (..., nv): moment arms times ``actuator_forces``.
 
-    The sum at each joint is cut to its limit of effort. With ``passive_force`` they are the ``tau``
-    of ``forward_dynamics``.
+    The sum at each joint is clipped to its effort limit. Together with ``passive_force``, this is
+    ``tau`` of ``forward_dynamics``.
 
     Args:
         model: the mechanism.
@@ -159,7 +159,7 @@ def sensor_readings(
 ) -> Array:  # fmt: skip
     """Readings of all sensors of a model, in the order of ``model.sensors``, (..., n).
 
-    ``kinetree.sensors(model)`` has names for them, and sensors of contact.
+    ``kinetree.sensors(model)`` returns them by name, with those of contact sensors.
 
     Args:
         model: the mechanism.

@@ -65,7 +65,7 @@ def applied_force(
         q: joint positions, (..., nq).
         name: the frame or body that is pushed.
         force: the force [N], (..., 3).
-        torque: a couple that acts besides [N·m], (..., 3); the moment of the force is not in it.
+        torque: an additional couple [N·m], (..., 3), without the moment of the force.
         at: the point where the force acts [m], (..., 3), by default the origin of the frame; or
             ``"center_of_mass"`` of the body. A torque about the mass centre that holds the moment
             of the force goes with the latter.
@@ -236,7 +236,7 @@ class CartesianForces(NamedTuple):
 @composed
 @on_host
 def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianForces:
-    """Forces on the bodies that are worth ``tau`` at the joints — tutorial (70).
+    """Forces on the bodies that are equivalent to joint forces ``tau`` — tutorial (70).
 
     There are many; this is the smallest set, in the sense of the sum of squares of all components,
     newtons and newton metres alike. Computed on the CPU, by singular values.
@@ -268,7 +268,7 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
 @composed
 @on_host
 def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
-    """Torques at the joints that are worth ``tau``, (..., body_count, 3) — tutorial (71).
+    """Torques at the joints that are equivalent to ``tau``, (..., body_count, 3) — tutorial (71).
 
     The smallest, in coordinates of the parent body: ``forces_of_joint_torques`` takes them.
     Computed on the CPU, by singular values.

@@ -58,7 +58,7 @@ def center_of_mass_jacobian_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> A
 def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
 
-    That of the bodies alone: armature has no part in it.
+    Only that of the bodies: armature is not included.
     """
 
 
@@ -103,10 +103,10 @@ def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
 def zero_moment_point(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
 ) -> Array:
-    """Where flat ground has to push for this motion, if nothing else holds the mechanism.
+    """Zero moment point of a motion on flat ground, if nothing else holds the mechanism.
 
     Args:
-        model: the mechanism; its gravity says what is up.
+        model: the mechanism; its gravity defines the vertical.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
         qdd: joint accelerations, (..., nv).
@@ -127,7 +127,7 @@ def zero_moment_point(
 def support_margin(
     contacts: ArrayLike, point: ArrayLike, *, up: ArrayLike = (0.0, 0.0, 1.0)
 ) -> Array:
-    """How far a point may move before it leaves the polygon of support [m], (...).
+    """Distance of a point from the edge of the support polygon [m], (...).
 
     Static: with ``center_of_mass`` the margin of a mechanism at rest. Dynamic: with
     ``zero_moment_point``.

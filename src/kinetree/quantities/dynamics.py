@@ -70,10 +70,10 @@ def inverse_dynamics(
     """Joint forces that produce the accelerations ``qdd``: ``tau = H(q) qdd + C(q, qd)``.
 
     Args:
-        model: the mechanism. Armature takes its part of ``tau``; springs, dampers and friction are
-            apart, see ``passive_force``. With loops, the forces are those of the actuated joints
-            that are smallest, and the passive ones; ``kinetree.loops.inverse_dynamics`` has the
-            choice.
+        model: the mechanism. Armature is included; forces of springs, dampers and friction are
+            not, see ``passive_force``. With loops, the result contains the smallest forces of the
+            actuated joints, and the passive forces; ``kinetree.loops.inverse_dynamics`` has
+            options.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).
@@ -285,7 +285,7 @@ def _gravity_force(model, q):
 def gravity_force(model: Model, q: ArrayLike) -> Array:
     """Joint forces that hold the mechanism against gravity, ``C(q, 0)``, (..., nv).
 
-    Prescribed joints move all the same, and their part is in it. With loops, many forces hold it
+    The motion of prescribed joints is included. With loops, many forces hold it
     still: these are the ones that ``inverse_dynamics`` finds at rest, the smallest of the actuated
     joints with those of springs in the joints.
     """
@@ -301,10 +301,10 @@ def _has_joints_alone(model, options):
 def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Joint forces of springs, dampers and dry friction, ``-k Δ - d qd - c sign(qd)``, (..., nv).
 
-    They come with the joints (``JointDynamics``) and tendons (``Tendon``), with the weight that
-    ``GravityCompensation`` carries, and count as part of ``tau``. So the actuators
-    must supply ``inverse_dynamics(...) - passive_force(...)``, and ``tau`` of ``forward_dynamics``
-    is their force plus this one. ``Δ`` is the displacement from the rest position,
+    These are the forces of joints (``JointDynamics``), tendons (``Tendon``) and
+    ``GravityCompensation``, and they count as part of ``tau``: the actuators must supply
+    ``inverse_dynamics(...) - passive_force(...)``, and ``tau`` of ``forward_dynamics`` is
+    their force plus this one. ``Δ`` is the displacement from the rest position,
     ``model.difference`` joint by joint; dry friction is zero at rest.
     """
 

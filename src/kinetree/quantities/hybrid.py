@@ -118,11 +118,11 @@ def _hybrid_response(model, q, *, free) -> Any:
 
 @composed
 def hybrid_response(model: Model, q: ArrayLike, given: str | Sequence[str] = ()) -> Array:
-    """How what follows depends on what is given, at one instant, (..., nv, nv).
+    """How the results of ``hybrid_dynamics`` depend on its inputs at one instant, (..., nv, nv).
 
     Row and column ``k`` stand for variable ``k``: a row is its acceleration if the joint is free
-    and its force if not, a column the other of the two. Joints that are all free give the inverse
-    of the inertia matrix, joints that are all prescribed give the inertia matrix. Loops are
+    and its force otherwise; a column is the opposite. If all joints are free, this is the inverse
+    of the inertia matrix; if all are prescribed, the inertia matrix. Loops are
     honoured, as in ``hybrid_dynamics``.
     """
     with calling("hybrid_response"):

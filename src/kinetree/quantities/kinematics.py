@@ -112,9 +112,9 @@ def jacobian(
         frame: ``"world"``, the default: spatial velocity in base coordinates; ``"body"``: in the
             frame's own coordinates; ``"aligned"``: at the frame's origin, along the axes of the
             base.
-        point: a point fixed to the frame [m], (3,), to take the place of its origin; not with
+        point: a point fixed to the frame [m], (3,), used instead of its origin; not with
             ``frame="world"``.
-        relative_to: name of a frame or body to take the place of the base.
+        relative_to: name of a frame or body used instead of the base.
     """
 
 
@@ -274,8 +274,8 @@ def joint_velocity(
 ) -> Array:  # fmt: skip
     """Joint velocities ``qd = J⁻¹ V`` that give a frame or body the velocity ``V``, (..., nv).
 
-    Lynch & Park (9.93). Where there are more joints than coordinates of the frame, the result is
-    the shortest vector ``qd``; ``dynamically_consistent_inverse`` gives that of least energy. With
+    Lynch & Park (9.93). If there are more joints than coordinates of the frame, the result is the
+    vector ``qd`` of least norm; ``dynamically_consistent_inverse`` gives that of least energy. With
     loops, it is sought among the velocities that they allow, on the CPU.
 
     Args:
@@ -303,7 +303,7 @@ def joint_acceleration(
     """Joint accelerations ``J⁻¹ (dV/dt - Jd qd)`` that give a frame an acceleration, (..., nv).
 
     Lynch & Park (9.94), with ``qd = J⁻¹ V`` from ``joint_velocity``. ``dV/dt`` is that of a point
-    for ``frame="aligned"`` and spatial otherwise; all else as in ``joint_velocity``.
+    for ``frame="aligned"`` and spatial otherwise; other arguments as in ``joint_velocity``.
     """
 
 

@@ -90,7 +90,7 @@ class PowerBalance(NamedTuple):
 def power_balance(
     model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: Forces = None
 ) -> PowerBalance:
-    """Where the power of the forces goes when the mechanism moves freely under them.
+    """Power balance of the mechanism under given forces: power supplied, and rates of the energies.
 
     Args:
         model: the mechanism; loops are honoured, their forces do no work.

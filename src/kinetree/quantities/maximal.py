@@ -106,7 +106,7 @@ def maximal_state(
         model: the mechanism.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
-        tau: joint forces, (..., nv); the smallest forces and torques worth as much, see
+        tau: joint forces, (..., nv); the smallest equivalent forces and torques, see
             ``cartesian_forces``, are computed on the CPU.
         at: the point of a body that counts: ``"center_of_mass"`` (the origin, for bodies without
             mass) or ``"origin"`` of the body frame. Forces are at the mass centre.
@@ -165,8 +165,8 @@ def generalized_position(
 ) -> GeneralizedPosition:  # fmt: skip
     """Joint positions ``q`` from the poses of all bodies: the inverse of ``poses``.
 
-    Computed on the CPU, by compiled code. Loops play no part: poses that keep them closed give a
-    ``q`` that does.
+    Computed on the CPU, by compiled code. Loops are ignored: poses that close them give a ``q``
+    that does.
 
     Args:
         model: the mechanism.

@@ -253,8 +253,8 @@ def unique_reactions(
 ) -> np.ndarray:  # fmt: skip
     """Which components of ``joint_reactions`` are unique, (..., joints, 6) of True and False.
 
-    All are, in a mechanism without redundant constraints. Where constraints repeat others, the
-    mechanism carries forces that move nothing, and only stiffness would tell how large they are.
+    Without redundant constraints, all are. Redundant constraints allow internal forces that cause
+    no motion, whose size would depend on the stiffness of the bodies.
     Computed on the CPU, by singular values; arguments as in ``joint_reactions``.
     """
     q = as_configuration(as_model(model), q).astype(float)

@@ -172,7 +172,7 @@ def operational_space_inertia(
         frame: coordinates: ``"world"``, ``"body"`` or ``"aligned"``, as in ``jacobian``.
         rows: which coordinates belong to the task: all six, ``"linear"``, ``"angular"``, or a tuple
             of names from ``("rx", "ry", "rz", "x", "y", "z")``.
-        point: a point fixed to the frame, (..., 3), to take the place of its origin.
+        point: a point fixed to the frame, (..., 3), used instead of its origin.
         damping: added to the diagonal of ``J H⁻¹ Jᵀ`` [1/kg, 1/(kg·m²)]; no inertia then exceeds
             ``1 / damping``, and singular configurations raise no error.
     """
@@ -301,7 +301,7 @@ def task_freedom(
     model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
     point: ArrayLike | None = None, tolerance: float = 1e-8,
 ) -> TaskFreedom:  # fmt: skip
-    """Rank, condition and free directions of a task in one configuration; nothing is an error.
+    """Rank, condition and free directions of a task in one configuration; raises no error.
 
     The rank is decided on the CPU, by singular values; options as in
     ``operational_space_inertia``. Loops are honoured: what they forbid is blocked.

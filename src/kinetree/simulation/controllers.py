@@ -90,7 +90,7 @@ class Sampled:
 
 
 class Recorded:
-    """Recorded or planned inputs: values at times.
+    """Recorded or planned inputs: values at given times.
 
     Args:
         t: increasing times [s], (T,).

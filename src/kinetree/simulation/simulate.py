@@ -56,14 +56,14 @@ def simulate(
         trajectory = kt.simulate(m, q0, qd0, duration=5.0)
 
     ``integrator``, ``constraints``, ``contact`` and the effects of joints are values that compose;
-    the table in docs/simulation.md has those that do not go together.
+    a table in docs/simulation.md lists those that cannot be combined.
 
     Steps have the length ``dt``; or, where ``rtol`` or ``atol`` is given, any length that keeps
     their estimated error below ``atol + rtol * size``.
 
     Args:
         model: the mechanism. Springs, dampers and friction of its joints act. Loops and couplings
-            hold, see ``constraints``. Or a ``kinetree.World``, which stays as it is: then state,
+            hold, see ``constraints``. Or a ``kinetree.World``, which is not changed: then state,
             step, contact, friction and limits are those of the world where none are given.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
@@ -84,14 +84,14 @@ def simulate(
         forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
             code; otherwise it is called in Python at every stage of a step.
-        friction: of joints that have some: ``"smooth"``; ``"exact"``, with joints that really come
-            to rest; a ``kt.Friction``; or None, for none.
+        friction: of joints that have some: ``"smooth"``; ``"exact"``, with joints that come to rest
+            exactly; a ``kt.Friction``; or None, for none.
         limits: of joints that have some: ``"stiff"``, springs that push back; ``"rigid"``, stops
             with impacts; ``kt.StiffLimits`` or ``kt.RigidLimits``; or None, for none.
         motors: ``kt.TorqueSpeed`` by name of the actuator.
         events: ``kt.Event`` s to locate.
         hooks: functions of a ``Step`` called after it; they may shorten it or change its end.
-        store_every: store every so many intervals ``dt``, and the last.
+        store_every: store every n-th interval ``dt``, and the last.
         t0: time at the start [s].
         rtol: tolerated error of a step relative to the size of the state; 1e-6 if only ``atol`` is
             given.
@@ -100,7 +100,7 @@ def simulate(
         constraints: how loops and couplings are kept. ``"projection"``: every step ends on them,
             to rounding error; close to singular configurations steps are taken in parts.
             ``"projection+energy"``: velocities are then scaled to the energy that the joint forces
-            left. ``"ascher_chin"``: they are reduced after every step. ``"baumgarte"`` and
+            left. ``"ascher_chin"``: errors are reduced after every step. ``"baumgarte"`` and
             ``"sequential_regularization"``: they decay; ``"none"``: they grow. Or an instance, such
             as ``kt.Projection`` or ``kt.Baumgarte``.
         prescribed: motions by the names of prescribed joints, such as ``{"shoulder": motion}``,
@@ -110,7 +110,7 @@ def simulate(
             compiled code. The start must agree with it, but for ``qd0`` where none is given.
             Forces of the controller are ignored for these joints: their ``tau`` is what the
             motion takes.
-        contact: what happens where bodies touch: ``kt.contact.TimeStepping`` and others of
+        contact: contact model: ``kt.contact.TimeStepping`` and others of
             ``kinetree.contact``; by default they pass through each other. Its ``scene`` has what
             can touch.
         progress: True for a bar on standard error; or a function that is called with the time

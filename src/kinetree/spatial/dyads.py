@@ -34,7 +34,7 @@ _DUAL = {Motion: Force, Force: Motion}
 
 @dataclass(frozen=True, eq=False)
 class Dyadic:
-    """A 6×6 matrix that knows which kind of vector it maps to which.
+    """A 6×6 matrix with the kinds of vectors that it maps from and to.
 
     Attributes:
         matrix: in dual coordinates (6, 6).

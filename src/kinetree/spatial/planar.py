@@ -148,7 +148,7 @@ class PlanarTransform(CoordinateTransform):
 
     @classmethod
     def identity(cls) -> "PlanarTransform":
-        """The transform that changes nothing."""
+        """The identity transform."""
         return cls(1, 0, np.zeros(2, dtype=int))
 
     @classmethod

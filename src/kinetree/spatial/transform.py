@@ -130,7 +130,7 @@ class Plucker(CoordinateTransform):
 
     @classmethod
     def identity(cls) -> "Plucker":
-        """The transform that changes nothing."""
+        """The identity transform."""
         return cls(identity3(), ZERO3)
 
     @classmethod

@@ -41,13 +41,13 @@ def equations_of_motion(
     formulas fill pages.
 
     Args:
-        model: the mechanism. Its numbers may be SymPy formulas already; floats are taken for the
-            short decimals they print as. Of its loops, and of its own constraints, those
-            equations count that do not follow from others.
+        model: the mechanism. Its parameters may be SymPy formulas; floats are converted to the
+            short decimals they print as. Of its loops and constraints, only independent
+            equations are used.
         symbols: parameters of the model that are to be symbols: names such as ``"gravity"``,
             ``"mass:<body>"``, ``"center:<body>"``, ``"moments:<body>"``, ``"placement:<joint>"``
             (see ``symbolic.parameters``), or a dict from these to names of symbols.
-        coordinates: what the joint positions are called: ``"q"`` for ``q1``, ``q2``, ...
+        coordinates: names of the joint positions: ``"q"`` for ``q1``, ``q2``, ...
 
     Returns:
         ``EquationsOfMotion``.

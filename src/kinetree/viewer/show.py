@@ -32,7 +32,7 @@ def view(
     shadows: bool = True, port: int | None = None, host: str = "127.0.0.1",
     origins: str | Sequence[str] = (), open: bool = True,
 ) -> "Viewer":  # fmt: skip
-    """Show a mechanism in the browser, with a slider for every joint; and its motion.
+    """Show a mechanism or a motion in the browser, with a slider for every joint.
 
     Args:
         what: a ``Model``, a ``Trajectory`` of one motion, a ``World`` as it is, the name of a file
@@ -48,9 +48,9 @@ def view(
             world, and of a motion that was simulated with rigid contact.
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
         trace: name of a frame or body; its path is drawn as far as it has come.
-        show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` has all.
+        show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` lists all.
         collision: draw the shapes that can touch instead of those to be seen.
-        shadows: shadows and reflected light; without them it is faster where there is no graphics
+        shadows: shadows and reflected light; it is faster without them if there is no graphics
             card.
         port: of the server; by default the first one that is free, from 8080 on.
         host: address to listen at; by default this machine alone can see the page.
@@ -81,7 +81,7 @@ def view(
 
 
 class Page:
-    """A page that plays a scene, as text; a notebook shows it, and keeps it when it is sent on.
+    """A page that plays a scene, as text; notebooks show it, and contain it when they are shared.
 
     Attributes:
         text: the HTML.
@@ -130,7 +130,7 @@ def embedded(
     what: Viewable | Scene, q: ArrayLike | None = None, *, show: str | Sequence[str] = SHOWN,
     direction: ArrayLike | None = None, zoom: float = 1.0, height: int = 480, **options: Any,
 ) -> Page:  # fmt: skip
-    """The page of ``save_html`` for a notebook: it stays there when the notebook is sent on.
+    """The page of ``save_html`` for a notebook, which contains it when it is shared.
 
     Args:
         what: as in ``save_html``.
@@ -151,11 +151,11 @@ def picture(
     at: float | None = None, size: tuple[int, int] = (960, 720), show: str | Sequence[str] = SHOWN,
     direction: ArrayLike | None = None, zoom: float = 1.0, **options: Any,
 ) -> np.ndarray:  # fmt: skip
-    """A picture, (rows, columns, 3) of bytes, drawn by NumPy alone; written to a file, too.
+    """A picture, (rows, columns, 3) of bytes, drawn with NumPy alone; also written to a file.
 
     Args:
         what: a scene, or what ``view`` takes.
-        path: a ``.png`` or ``.jpg`` file, if one is wanted.
+        path: a ``.png`` or ``.jpg`` file to write; none by default.
         q: as in ``view``.
         at: the time in a motion [s]; its beginning unless given.
         size: columns and rows.
@@ -176,7 +176,7 @@ def record(
     show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
     progress: Callable[[float], None] | bool | None = None, **options: Any,
 ) -> Path:  # fmt: skip
-    """A film, drawn by NumPy alone, with neither browser nor graphics card; its path.
+    """Write a film, drawn with NumPy alone, without browser or graphics card; returns its path.
 
     Args:
         what: a scene, or what ``view`` takes.

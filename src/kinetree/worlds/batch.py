@@ -148,7 +148,7 @@ class Worlds:
         """Take ``n`` steps in all worlds.
 
         A world whose state does not stay finite keeps its last one and is ``failed``; a warning
-        names it, and the others go on.
+        names it, and the others continue.
 
         Args:
             n: how many.
@@ -218,7 +218,7 @@ class Worlds:
         return [_changed(self.world, self.columns, k) for k in range(len(self))]
 
     def reset(self, which: ArrayLike | None = None) -> None:
-        """Bring all worlds, or those of some numbers or a mask, back to where the batch began."""
+        """Reset all worlds, or some by numbers or a mask, to the start of the batch."""
         numbers = np.arange(len(self)) if which is None else np.arange(len(self))[np.asarray(which)]
         for k in np.atleast_1d(numbers):
             self._set(k, self._start)

@@ -27,7 +27,7 @@ FORMAT = "kinetree world 1"
 
 
 class State(NamedTuple):
-    """All that a world needs to go on with the same bits.
+    """The complete state of a world: it continues from it with the same bits.
 
     Attributes:
         time: [s].

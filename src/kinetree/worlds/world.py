@@ -61,7 +61,7 @@ class World:
 
     Args:
         name: what to call the world.
-        gravity: [m/s²], (3,); it holds for all parts, whatever their own models say.
+        gravity: [m/s²], (3,), for all parts; that of their models is ignored.
         timestep: length of a step [s].
         friction: coefficient of friction of all contacts; by default that of the surfaces, 0.8
             where these have none.
@@ -112,7 +112,7 @@ class World:
         fixed: bool | None = None, on: str | None = None, prefix: str | None = None,
         color: ArrayLike | None = None, surface: Surface | None = None, **coefficients: Any,
     ) -> Any:  # fmt: skip
-        """Add a robot, an object, or something that does not move; its ``Part`` of the world.
+        """Add a robot, an object or a fixed shape, and return its ``Part``.
 
         Args:
             what: a robot: a ``Model``, the path of its file, or the name of a sample. Or an object:
@@ -132,12 +132,12 @@ class World:
             joint: between the world and an object; a free one by default.
             velocity: of a free part at the start, along the axes of the world [m/s], (3,).
             spin: angular velocity of a free part, likewise [rad/s], (3,).
-            fixed: whether a robot stands on a fixed base; as its model has it by default.
+            fixed: whether a robot has a fixed base; as in its model by default.
             on: name of a part, such as ``"ground"``, on which a free robot or object starts: it is
                 moved straight up or down until the two touch, whatever the height in ``at``.
             prefix: of the names of a robot's parts; ``"<name>."`` by default.
             color: of an object: red, green, blue and opacity.
-            surface: friction and so on of all its shapes.
+            surface: friction and other contact properties of all its shapes.
             **coefficients: single fields of ``kinetree.geometry.Surface`` for all its shapes:
                 ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on; with
                 ``rolling`` or ``torsion``, ``condim`` is 6 or 4 by default. The velocity of a
@@ -399,7 +399,7 @@ class World:
 
     @property
     def name(self) -> str:
-        """What the world is called."""
+        """Name of the world."""
         return self._base.name
 
     @property
@@ -460,7 +460,7 @@ class World:
         )  # fmt: skip
 
     def set_state(self, state: State) -> None:
-        """Go back to a state of this world, or of one that was made in the same way."""
+        """Return to a state of this world, or of one that was built in the same way."""
         if not isinstance(state, State):
             raise TypeError(f"set_state takes the state of a world, got {type(state).__name__}")
         whole = self._whole
@@ -547,7 +547,7 @@ class World:
         return self[name].actuators
 
     def contacts(self) -> Contacts:
-        """The contacts of the last step as a table, with their forces; or those that there are."""
+        """The contacts of the last step as a table, with their forces."""
         return self._whole.steps.contacts(self._whole)
 
     def report(self) -> Report:
@@ -575,7 +575,7 @@ class World:
         )
 
     def with_model(self, model: Model) -> "World":
-        """A copy of the world with other numbers in its model: masses, sizes, gravity.
+        """A copy of the world with other parameters of its model: masses, sizes, gravity.
 
         Args:
             model: the model of the world, changed by ``model.replace(...)``; bodies, joints and
@@ -604,7 +604,7 @@ class World:
         self, n: int, *, friction: Any = None, restitution: Any = None, mass: Any = None,
         gains: Any = None, size: Any = None,
     ) -> "Worlds":  # fmt: skip
-        """Copies of the world with their own numbers, stepped together; nothing is recompiled.
+        """Copies of the world with individual parameters, stepped together; nothing is recompiled.
 
         Args:
             n: how many.
@@ -637,7 +637,7 @@ class World:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "World":
-        """The world in a file that ``save`` wrote; it goes on with the same bits."""
+        """The world in a file that ``save`` wrote; it continues with the same bits."""
         return load(cls, path)
 
     @classmethod

@@ -124,7 +124,7 @@ _SUFFIXES = {
 
 
 def save(model: Model, path: str | os.PathLike, *, format: str | None = None) -> Path:
-    """Write a model to a file, whole or not at all; the path is returned.
+    """Write a model to a file, and return its path; a file is never left half-written.
 
     Args:
         model: the model.

@@ -215,7 +215,7 @@ _FAR = 1e100
 
 
 class Nearest(NamedTuple):
-    """How two shapes are nearest: gap [m], unit normal from the first, point of the first."""
+    """Nearest points of two shapes: gap [m], unit normal from the first, point of the first."""
 
     gap: float
     normal: np.ndarray
@@ -223,7 +223,7 @@ class Nearest(NamedTuple):
 
 
 def convex_distance(a: Placed, b: Placed) -> Nearest:
-    """How two placed convex shapes (meshes: their hulls) are nearest, or how they overlap least."""
+    """Distance of two placed convex shapes (meshes: their hulls), or depth of their overlap."""
     if any(isinstance(p.shape, (HeightField, Plane)) for p in (a, b)):
         kinds = " and ".join(type(p.shape).__name__ for p in (a, b))
         raise ModelError(

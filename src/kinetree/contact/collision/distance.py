@@ -35,10 +35,10 @@ from kinetree.spelling import did_you_mean
 
 
 class Distance(NamedTuple):
-    """How shapes are nearest, or how they overlap least.
+    """Distance of shapes, or depth of their overlap.
 
     Attributes:
-        gap: [m]; negative where they overlap: the shortest way apart.
+        gap: [m]; if they overlap, minus the shortest translation that separates them.
         points: the nearest points, of the first and of the second, in the base [m], (..., 2, 3).
         normal: unit, from the first to the second, (..., 3).
         shapes: numbers of the two shapes in ``model.geometry``, (..., 2).
@@ -56,8 +56,8 @@ def distance(
 ) -> Distance:
     """Distances, nearest points and normals between shapes, links or bodies.
 
-    Exact to rounding error for all convex shapes, whether they are apart or overlap. Meshes that
-    are not convex and height fields are surfaces: of those the nearest place counts.
+    Exact to rounding error for all convex shapes, whether they are apart or overlap. Nonconvex
+    meshes and height fields are treated as surfaces.
 
     Args:
         model: the mechanism.

@@ -24,7 +24,7 @@ NONE = 1e300
 
 
 class RayHit(NamedTuple):
-    """Where rays meet the first surface.
+    """The first surface that each ray meets.
 
     Attributes:
         distance: along the ray [m]; infinite where nothing is met.

@@ -23,7 +23,7 @@ FRICTION, RESTITUTION, TORSION, ROLLING = 0.8, 0.0, 0.005, 0.0001
 
 
 class Pair(NamedTuple):
-    """Two shapes that may touch, the one on the lower body first.
+    """Two shapes that may touch, the one on the body with the lower number first.
 
     Attributes:
         first: the ``Geometry`` of the predecessor; in ``Scene(pairs=...)`` also the name of a
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
         second: that of the successor.
         friction: coefficient of friction, or None: that of the scene.
         restitution: coefficient of restitution, or None: that of the scene.
-        surface: what the surfaces of the two are together, if they say anything.
+        surface: combined surface properties of the two, if any are set.
     """
 
     first: Any

@@ -45,7 +45,7 @@ def impact(
     """Velocities after an impact at the contacts that are closed.
 
     Args:
-        model: the mechanism; loops answer with their own impulses.
+        model: the mechanism; impulses of loops are included.
         q: joint positions [m, rad], (nq,).
         qd: joint velocities before [m/s, rad/s], (nv,).
         contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.
@@ -57,15 +57,15 @@ def impact(
             ``arrested``, which is about all contacts at once.
         arrested: whether friction stops all sliding, as RBDA (11.72) assumes; an error where it
             would take more friction than there is.
-        tangential_restitution: how much of the sliding comes back, reversed, where friction can
-            reverse it; from 0 to 1. It and the next two: see ``patches``.
+        tangential_restitution: fraction of the sliding velocity that is reversed, if friction
+            allows it; from 0 to 1. For this and the next two see ``patches``.
         torsional_friction: couple about the normal per normal impulse, at most [m].
-        torsional_restitution: how much of the spin about the normal comes back, reversed.
+        torsional_restitution: fraction of the spin about the normal that is reversed.
         given: names of prescribed joints, whose velocities no impulse changes.
         tolerance: contacts with larger gaps [m] are open.
 
     Raises:
-        ImpactError: the law would create energy, or has no answer; or the options contradict.
+        ImpactError: the law would create energy or has no solution; or options contradict.
     """
     require_law(law)
     if order not in _ORDERS:
@@ -101,7 +101,7 @@ def capture(
     model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts | Scene, *, weld: bool = False,
     given: str | Sequence[str] = (), tolerance: float = 1e-6,
 ) -> Impact:  # fmt: skip
-    """Velocities after bodies have caught one another: they move as one at every contact.
+    """Velocities after bodies have captured each other: they move together at every contact.
 
     Unlike that of ``impact``, the impulse may pull, and friction has no limit: hooks, grippers,
     magnets, glue.

@@ -66,13 +66,13 @@ class ContactMotion:
         forces: on the successors, along normal and tangents [N], (n, 3).
         zetadot: accelerations at the contacts, along normal and tangents [m/s²], (n, 3); those
             along normals are the second derivatives of the gaps.
-        states: of the contacts, as RBDA Fig. 11.4 has them: ``"1"``, ``"2b"`` or ``"3"``.
-        modes: what every contact does next: ``"apart"``, ``"separates"``, ``"touches"`` without
+        states: of the contacts, as in RBDA Fig. 11.4: ``"1"``, ``"2b"`` or ``"3"``.
+        modes: of the contacts: ``"apart"``, ``"separates"``, ``"touches"`` without
             friction, ``"sticks"`` or ``"slides"``.
-        unique: whether the forces are the only ones. Where not, they are those of a basic solution
-            without friction, or the nearest to zero.
+        unique: whether the forces are unique. If not, they are those of a basic solution without
+            friction, or the smallest.
         residuals: what is not exact.
-        contacts: those that were looked at.
+        contacts: the contacts that were considered.
     """
 
     qdd: np.ndarray
@@ -110,7 +110,7 @@ def forward_dynamics(
         velocity_tolerance: what counts as neither closing, opening nor sliding [m/s].
 
     Raises:
-        ContactError: a contact is closing, which is a matter of impact.
+        ContactError: a contact is closing, which needs an impact.
         InfeasibleContactError: no contact forces keep all contacts from closing.
         PainleveError: friction leaves no motion, or several.
     """
@@ -269,7 +269,7 @@ def body_contact(
         normal_rates: their rates, (n, 6); zero by default.
 
     Raises:
-        ContactError: a contact closes or opens, so that an impulse is called for, or none.
+        ContactError: a contact is closing, which needs an impulse, or opening.
         InfeasibleContactError: no contact forces keep all contacts from closing.
     """
     N = np.asarray(normals, dtype=float)

@@ -121,8 +121,8 @@ def contact_states(
     Args:
         gap: distances [m], (n,).
         zeta: their rates [m/s], (n,).
-        gap_tolerance: what counts as closed [m].
-        velocity_tolerance: what counts as neither closing nor opening [m/s].
+        gap_tolerance: largest gap of a closed contact [m].
+        velocity_tolerance: largest speed that counts as zero [m/s].
     """
     open_, closing, opening = (
         gap > gap_tolerance,
@@ -184,7 +184,7 @@ _EXACT = 1e-10  # part of the size of a set of contacts
 
 
 def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
-    """How row ``k`` depends on the others: coefficients >= 0 of them, and what is left over.
+    """Nonnegative combination of other rows that is nearest to row ``k``, and the residual.
 
     Row ``k`` is positively dependent on the others where nothing is left over — RBDA §11.6. The
     coefficient of the row itself is zero.
@@ -207,10 +207,10 @@ def _combined(vectors, target):
 
 
 def reduced(contacts: Contacts, accuracy: float | None = None) -> Contacts:
-    """The contacts that the others cannot replace, in their order.
+    """A minimal set of contacts that can replace all others, in their order.
 
-    Every pair of bodies is looked at by itself. Of contacts that are equally good, those with the
-    smallest gap are kept.
+    Every pair of bodies is treated separately. Of equivalent contacts, those with the smallest
+    gap are kept.
 
     Args:
         contacts: ``Contacts``.
@@ -263,7 +263,7 @@ def _covering(vectors, accuracy):
 
 
 def disc_corners(radius: float, accuracy: float) -> int:
-    """Corners of the regular polygon in a circle that falls short of it by ``accuracy`` [m]."""
+    """Number of corners of a regular polygon that approximates a circle to ``accuracy`` [m]."""
     if not accuracy > 0:
         raise ModelError(f"accuracy must be positive, got {accuracy!r}: a disc has no corners")
     if accuracy >= radius / 2:

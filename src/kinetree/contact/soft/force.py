@@ -161,7 +161,7 @@ class SoftContact:
         return max(float(getattr(law, "rate", 0.0)) for law in (self.normal, self.tangential))
 
     def start(self, model: Model, q: ArrayLike) -> Array:
-        """States of surfaces that have always been pressed as they are, (..., n, state_size)."""
+        """States of surfaces in equilibrium with their load, (..., n, state_size)."""
         gap = self.scene.candidate_positions(model, q)[0]
         z = np.asarray(self.normal.start(gap), dtype=float)
         zeros = np.zeros((*gap.shape, self.state_size - self.normal.size))

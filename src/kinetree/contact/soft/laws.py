@@ -42,7 +42,7 @@ class NormalLaw(ABC):
         """Forces [N], (...,), and rates of the states, (..., k)."""
 
     def start(self, p: ArrayLike) -> Array:
-        """States of contacts that have always been as they are, (..., k)."""
+        """States of contacts in equilibrium with their load, (..., k)."""
         return np.zeros((*np.shape(p), self.size))
 
     def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
@@ -226,7 +226,7 @@ class Stiction(TangentialLaw):
 
 @dataclass(frozen=True)
 class Dahl(TangentialLaw):
-    """Bristles that bend and give way gradually: ``f = -K x``, ``xd = v - |v| x K/(μ f_n)``.
+    """Dahl friction, gradually yielding bristles: ``f = -K x``, ``xd = v - |v| x K/(μ f_n)``.
 
     Args:
         stiffness: ``K`` [N/m].

@@ -26,7 +26,7 @@ class Patch(NormalLaw):
     Args:
         stiffness: ``K`` [N/m].
         damping: ``D`` [N·s/m].
-        integrated: whether ``z`` is integrated all the same, which must come to the same.
+        integrated: whether ``z`` is integrated anyway, which must give the same result.
     """
 
     stiffness: float
@@ -56,7 +56,7 @@ class Patch(NormalLaw):
         return f, zd[..., None]
 
     def start(self, p: ArrayLike) -> Array:
-        """A patch that is as far in as the body."""
+        """A patch that is in touch with the body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
     def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
@@ -103,7 +103,7 @@ class NonlinearPatch(NormalLaw):
         return f, ((self.spring(back) - f) / self.damper(back))[..., None]
 
     def start(self, p: ArrayLike) -> Array:
-        """A patch that is as far in as the body."""
+        """A patch that is in touch with the body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
     def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:

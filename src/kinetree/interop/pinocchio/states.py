@@ -157,7 +157,7 @@ def to_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
 def from_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
     """Kinetree's parameters, (10 body_count,), from Pinocchio's, (10 (njoints - 1),).
 
-    What Pinocchio has no body for, such as the inner parts of composite joints, gets zeros.
+    Bodies that Pinocchio does not have, such as inner parts of composite joints, get zeros.
     """
     fixed = [
         b.name

@@ -51,7 +51,7 @@ class LoopClosure:
             operators of arithmetic and methods ``sin``, ``cos``, ``sqrt`` of its arguments.
         variables: kinds of joint whose variables ``y`` are, which says how ``yd`` changes ``y``. A
             ``Revolute`` or ``Prismatic`` stands for any plain number.
-        names: what to call each of them.
+        names: of these variables.
         margins: takes ``y`` and returns numbers that are positive where ``γ`` is defined, the
             inside of ``C``; None if it is defined everywhere.
         coordinates: takes ``q`` and returns ``y``; needed to start from ``q``.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 
 class EliminationOrder(NamedTuple):
-    """What a factorisation does, before any number is known."""
+    """Symbolic factorisation: order of elimination and fill-in."""
 
     nodes: tuple
     """``("body", i)``, ``("joint", j)`` and ``("row", c)`` in the order of elimination."""

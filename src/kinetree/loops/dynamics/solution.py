@@ -44,7 +44,7 @@ METHODS = ("null_space", "kkt", "range_space", "articulated", "sparse", "closure
 
 
 class LoopForce(NamedTuple):
-    """What a loop joint exerts on its successor; on its predecessor, the opposite."""
+    """Force of a loop joint on its successor; the opposite acts on its predecessor."""
 
     force: Force
     """``T lam`` plus the force along the joint, in base coordinates: the smallest of many, where it
@@ -60,7 +60,7 @@ class LoopForce(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedMotion:
-    """How a mechanism with loops moves, and what its loop joints carry.
+    """Accelerations of a mechanism with loops, and the forces of its loop joints.
 
     Attributes:
         qdd: accelerations of the tree joints [m/s² or rad/s²], (nv,); unique.

@@ -41,8 +41,8 @@ def assemble(
         model: the mechanism.
         q: guess [m, rad], (..., nq), however far from closed; by default the neutral position if
             that is closed, else the posture of the model that is nearest to closed.
-        hold: names of joints that stay where the guess has them, or positions by joint name.
-        weights: what near means: None, angles and lengths measured in lengths of the mechanism;
+        hold: names of joints that keep their position in the guess, or positions by joint name.
+        weights: metric of "near": None, angles and lengths measured in lengths of the mechanism;
             else as in ``project_configuration``.
         limits: keep joints within their limits, loop joints too.
         tolerance: closure error to reach [rad, or parts of the size of a loop].
@@ -53,7 +53,7 @@ def assemble(
         The configuration, (..., nq). Angles are not wrapped.
 
     Raises:
-        AssemblyError: the loops do not close; it says which, by how much, and why.
+        AssemblyError: the loops do not close; the message says which, by how much, and why.
     """
     q = as_configuration(as_model(model), _guess(model) if q is None else q).astype(float)
     q, free = held(model, q, hold)
@@ -204,7 +204,7 @@ def assemblies(
         seed: of the random starts.
 
     Raises:
-        LoopError: the joints that are held leave the mechanism some freedom.
+        LoopError: the mechanism can still move if these joints are held.
     """
     q = as_configuration(as_model(model), model.neutral() if q is None else q).astype(float)
     if q.ndim > 1:

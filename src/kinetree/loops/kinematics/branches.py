@@ -36,7 +36,7 @@ _SINGULAR = 1e-7
 
 @dataclass(frozen=True)
 class SingularPoint:
-    """Where the inputs do not determine how the mechanism moves on."""
+    """A point at which the inputs do not determine the motion."""
 
     place: float
     """Where on the path: 2.5 is half-way between inputs 2 and 3, counted from 0."""

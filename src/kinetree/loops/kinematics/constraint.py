@@ -27,7 +27,7 @@ from kinetree.quantities.loops import allowed_velocities, allowed_velocity_rate,
 
 
 class Constraint(NamedTuple):
-    """``K qdd = k`` with its errors; rows of the loops in order, then those of one's own."""
+    """``K qdd = k`` with its errors; rows of the loops in order, then user-defined ones."""
 
     K: Any
     """Constraint matrix, (..., nc, nv)."""
@@ -42,7 +42,7 @@ class Constraint(NamedTuple):
 def constraint(
     model: Model, q: ArrayLike, qd: ArrayLike, *, coordinates: str = "loop"
 ) -> Constraint:
-    """Constraints on the joint accelerations, of loops and of one's own: ``K qdd = k``.
+    """Constraints of loops and user-defined constraints on accelerations: ``K qdd = k``.
 
     The equation holds off the constraint manifold too: the rate of change of ``rate`` is
     ``K qdd - k`` in every state. To first order in the errors, that of ``error`` is ``rate``.
@@ -175,7 +175,7 @@ def rank(K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | Non
 def independent_rows(
     K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None
 ) -> np.ndarray:
-    """Numbers of rows that say all that ``K`` says, as far from dependent as a greedy choice gets.
+    """Numbers of rows of ``K`` that imply all others, chosen greedily to be well conditioned.
 
     The row that is farthest from the span of those already chosen comes next, the first of
     several; in ascending order.

@@ -92,7 +92,7 @@ def _arms(model, q):
 
 @on_host
 def limit_distances(model: Model, q: ArrayLike) -> dict:
-    """How far loop joints with limits are from them, by name: a ``LimitDistance`` each.
+    """Distances of loop joints from their limits, by name: a ``LimitDistance`` each.
 
     A simulation stops, or pushes back, where one of the numbers becomes negative.
     """

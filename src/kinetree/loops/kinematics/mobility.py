@@ -33,7 +33,7 @@ from kinetree.model.arrays import as_configuration, as_model
 
 @dataclass(frozen=True)
 class Replacement:
-    """A joint that may take the place of a loop joint: it closes the loop with fewer constraints.
+    """A joint that may replace a loop joint: it closes the loop with fewer constraints.
 
     The mechanism moves as before; the constraint forces that are left are those that are unique.
     """
@@ -51,7 +51,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Mobility:
-    """What loops and couplings leave of the motion of a mechanism in one configuration.
+    """Mobility of a mechanism with loops and couplings in one configuration.
 
     Attributes:
         name: of the model.
@@ -94,7 +94,7 @@ class Mobility:
 
     @property
     def redundancy(self) -> int:
-        """Number of redundant constraints, ``nc - r``: of constraint forces that are not unique."""
+        """Number of redundant constraints, ``nc - r``, and of undetermined forces."""
         return self.constraints - self.rank
 
     @property
@@ -109,12 +109,12 @@ class Mobility:
 
     @property
     def spatial_count(self) -> int:
-        """Freedoms of all joints less six for each loop — RBDA (8.53)."""
+        """Degrees of freedom of all joints less six for each loop — RBDA (8.53)."""
         return self.joint_freedoms - 6 * self.loops - self.couplings - self.own
 
     @property
     def planar_count(self) -> int | None:
-        """Freedoms of all joints less three for each loop — RBDA (8.54); None if not planar."""
+        """The same with three for each loop — RBDA (8.54); None if not planar."""
         own = self.couplings + self.own
         return self.joint_freedoms - 3 * self.loops - own if self.is_planar else None
 

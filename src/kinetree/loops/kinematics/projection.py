@@ -46,7 +46,7 @@ def project_configuration(
     Args:
         model: the mechanism.
         q: joint positions [m, rad], (..., nq).
-        weights: what short means: ``"mass"``, the inertia matrix of the spanning tree;
+        weights: metric: ``"mass"``, the inertia matrix of the spanning tree;
             ``"plain"``, all velocity variables alike; numbers (nv,); or a matrix (nv, nv).
         nearest: go to the exact nearest point.
         tolerance: closure error to reach [rad, or parts of the size of a loop].
@@ -72,7 +72,7 @@ def project_velocity(
 ) -> Array:  # fmt: skip
     """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 
-    An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``: what it returns it leaves alone.
+    An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``.
 
     Args:
         model: the mechanism.
@@ -226,17 +226,17 @@ def project_state(
     energy: ArrayLike | None = None, simultaneous: bool = False, nearest: bool = False,
     tolerance: float = POSITION_TOLERANCE,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The state near ``(q, qd)`` that keeps loops closed and couplings obeyed.
+    """The state near ``(q, qd)`` that satisfies loops and couplings.
 
     Args:
         model: the mechanism.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
-        weights: what near means, see ``project_configuration``.
+        weights: metric of the projection, see ``project_configuration``.
         energy: mechanical energy [J] that the state should have, (...), as
-            ``mechanical_energy`` counts it; None to leave it alone. In two stages the velocity is
-            made longer or shorter, unless the mechanism is almost at rest: there the energy says
-            little about it.
+            ``mechanical_energy`` counts it; None not to change it. In two stages the velocity is
+            scaled, unless the mechanism is almost at rest, where the energy hardly depends on
+            it.
         simultaneous: project positions, velocities and energy at once.
         nearest: in two stages: go to the exact nearest configuration.
         tolerance: error to reach [m, rad and per second, J]; two stages reach the limit of

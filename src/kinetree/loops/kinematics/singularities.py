@@ -28,7 +28,7 @@ _WARN = 1e4
 
 @dataclass(frozen=True)
 class Singularity:
-    """How far constraints are from dependent, in pure numbers (see ``rank``).
+    """How far constraints are from being dependent, dimensionless (see ``rank``).
 
     Attributes:
         sigma: smallest singular value of the independent constraints, lengths measured in

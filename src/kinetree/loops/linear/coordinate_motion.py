@@ -108,7 +108,7 @@ _ITERATIONS = 30
 
 
 class ImplicitStep(NamedTuple):
-    """Where a step ends."""
+    """Result of an implicit step."""
 
     q: Any
     """(nq,)"""

@@ -178,14 +178,14 @@ def torque_derivatives(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, f_ext: ArrayLike | None = None, *,
     actuated: Sequence[str], independent: Sequence[str] | str | ArrayLike | None = None,
 ) -> TorqueDerivatives:  # fmt: skip
-    """Forces that a motion takes, and how they change with the motion.
+    """Motor forces of a motion, and their derivatives.
 
     Args:
         model: the mechanism; without loops all its variables are independent.
         q: joint positions that close the loops, (..., nq).
         qd: joint velocities that keep them closed, (..., nv).
         qdd: joint accelerations that keep them closed, (..., nv); see ``coordinate_motion``.
-        f_ext: forces acting on bodies (..., body_count, 6), which stay what they are.
+        f_ext: constant forces acting on bodies, (..., body_count, 6).
         actuated: names of the driven joints, with as many variables as degrees of freedom.
         independent: coordinates, as in ``linearize_in_coordinates``.
 

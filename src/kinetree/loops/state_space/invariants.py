@@ -68,7 +68,7 @@ def dimensions(
 
 
 class Drift(NamedTuple):
-    """How far states are from what exact motion preserves."""
+    """Deviations of states from constraints and energy, which an exact motion preserves."""
 
     position: np.ndarray
     """Norm of ``g``, in its units."""

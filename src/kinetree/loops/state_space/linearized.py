@@ -155,7 +155,7 @@ def linearize_system(
         projector: ``"orthogonal"``, ``Π = 1 - Hᵀ (H Hᵀ)⁻¹ H``, the default without ``R``;
             ``"coordinates"``, ``Π = Dψ R``, the default with it.
         method: ``"equations"``, from derivatives of the equations; ``"differences"``, by moving the
-            coordinates both ways, ``"forward differences"``, one way, as the text has it.
+            coordinates both ways, ``"forward differences"``, one way, as in the thesis.
     """
     if projector not in (None, "orthogonal", "coordinates"):
         raise UnknownNameError(

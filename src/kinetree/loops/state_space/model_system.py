@@ -46,7 +46,7 @@ def system_of(
             close loops, too.
 
     Returns:
-        The system. It knows its energy if nothing but gravity acts.
+        The system; with its energy, if only gravity acts.
     """
     model = as_model(model)
     refuse_formulas("system_of", (model,))

@@ -45,7 +45,7 @@ def _next_to(system, q):
 
 
 class SVDEvaluation(NamedTuple):
-    """Accelerations at one state, and the numbers that say whether to believe them."""
+    """Accelerations at one state, with indicators of their reliability."""
 
     vdot: np.ndarray
     """Accelerations, (n,)."""

@@ -60,8 +60,8 @@ class ConstrainedSystem:
             differences of the functions above where it is None.
         coordinate_weights: inverse sizes of the coordinates, in which errors of states are
             measured, (n,); those of ``scaling`` by default, or 1.
-        space: where ``q`` lives; a vector space by default.
-        scaling: units for decisions about ranks; None if all numbers compare.
+        space: configuration space of ``q``; a vector space by default.
+        scaling: units for decisions about ranks; None if all units are the same.
     """
 
     n: int
@@ -113,11 +113,11 @@ class ConstrainedSystem:
         return ConstraintTerms(self.g(q), self.G(q), self.Gdot_v(q, v))
 
     def check(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Raise ShapeError unless terms have the sizes that ``n`` and ``m`` announce, and agree.
+        """Raise ShapeError unless terms have the sizes of ``n`` and ``m``, and are consistent.
 
         Derivatives are compared with differences along ``v``, which must not be zero for that:
         ``G`` with those of ``g``, ``Gdot_v`` with those of ``G v``, gradients with those of the
-        energy and of ``G v``. A sign or a factor that is wrong is found, a digit is not.
+        energy and of ``G v``. This finds wrong signs and factors, but not small errors.
         """
         shapes = {
             "M(q)": (self.M(q), (self.n, self.n)),

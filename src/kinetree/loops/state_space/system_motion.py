@@ -43,7 +43,7 @@ HOLDS = ("nothing", "baumgarte", "ascher_chin", "projection", "all", "energy")
 
 
 class SystemMotion(NamedTuple):
-    """A motion, and what it can be judged by; entry 0 is the start."""
+    """A motion with its diagnostics; entry 0 is the start."""
 
     t: np.ndarray
     """Times [s], (steps,)."""
@@ -74,7 +74,7 @@ def integrate_system(
     tolerance: float | None = None, rank: int | None = None, threshold: float = THRESHOLD,
     damping: float = 0.0, near: float = 50.0,
 ) -> SystemMotion:  # fmt: skip
-    """Follow a constrained system for some time.
+    """Integrate a constrained system.
 
     Args:
         system: the constrained system.
@@ -215,7 +215,7 @@ _SHOWN = ("form", "hold", "max |g|", "max |Gv|", "max |dE| [J]", "max kappa", "m
 
 
 class FormComparison(NamedTuple):
-    """The same motion by several forms, each with several ways to keep the constraints."""
+    """The same motion by several forms, each with several methods of stabilisation."""
 
     motions: dict[tuple[str, str], SystemMotion]
     """By form and hold."""
@@ -243,7 +243,7 @@ def compare_forms(
     forms: Sequence[str] = ("multipliers", "svd"),
     holds: Sequence[str] = ("nothing", "baumgarte", "projection", "energy"), **options: Any,
 ) -> FormComparison:  # fmt: skip
-    """The same motion by every form and every way to keep the constraints — Spencer §3.2.
+    """The same motion by every form and every method of stabilisation — Spencer §3.2.
 
     Print the result for a table; its motions have angles, condition, drift, energies, multipliers
     and indicator. Forms without stabilisation are the same differential equation: what differs

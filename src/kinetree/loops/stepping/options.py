@@ -77,12 +77,12 @@ class Projection:
 
 @dataclass(frozen=True)
 class Baumgarte:
-    """Errors decay on their own: accelerations have a spring and a damper — RBDA (8.22).
+    """Baumgarte stabilisation: errors decay as with a spring and a damper — RBDA (8.22).
 
     Args:
         time_constant: with which errors decay [s]: a little less than the time in which something
-            interesting happens — RBDA §8.3. As small as possible is not as good as possible: it
-            makes the equations stiff. By default a third of ``√(length / 9.81 m/s²)``, with the
+            interesting happens — RBDA §8.3. Smaller is not better: it makes the equations
+            stiff. By default a third of ``√(length / 9.81 m/s²)``, with the
             length of the mechanism, and no less than ten steps.
     """
 
@@ -141,15 +141,15 @@ class AscherChin:
 
 @dataclass(frozen=True)
 class SequentialRegularization(Baumgarte):
-    """Penalties that are improved by forces in rounds — Ascher and Lin; Spencer §1.1, [22, 23].
+    """Sequential regularisation: penalties corrected by forces — Ascher and Lin; Spencer §1.1.
 
     Equations of motion stay regular where constraints become dependent, at the price of loops that
     open a little there. Errors decay as in Baumgarte's method.
 
     Args:
         time_constant: as for ``Baumgarte`` [s].
-        epsilon: what a round leaves of the error of constraint forces, about. Less than 1e-8
-            costs digits.
+        epsilon: factor by which a round reduces the error of constraint forces, about. Values below
+            1e-8 lose digits.
         rounds: how often forces are improved.
     """
 
@@ -216,7 +216,7 @@ class Charts:
 class GeneralizedAlpha:
     """Implicit steps of the second order under position and velocity constraints.
 
-    For stiff springs and dampers in mechanisms with loops; takes the place of the integrator.
+    For stiff springs and dampers in mechanisms with loops; replaces the integrator.
 
     Args:
         spectral_radius: by what frequencies that the step does not resolve are damped in one step,
@@ -234,7 +234,7 @@ class GeneralizedAlpha:
             )
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps; the integrator that was given does not."""
+        """The stepper, which replaces the integrator."""
         return AlphaStepper(given.model, Coefficients(self.spectral_radius), given.constrained())
 
 

@@ -79,16 +79,16 @@ def servos_of(model, *, always=False) -> Servos | None:
 
 @dataclass(frozen=True)
 class TorqueSpeed:
-    """How much a motor can exert at a speed, both before its gear.
+    """Torque–speed curve of a motor, before its gear.
 
-    Driving, it can exert what the curve says; braking, as much as at rest.
+    The curve limits the motor when it drives; when it brakes, the limit is that at rest.
 
         kt.TorqueSpeed(stall=2.0, free_speed=400.0)               # a straight line
         kt.TorqueSpeed(speeds=(0, 200, 400), forces=(2, 2, 0))    # any polygon
 
     Args:
         stall: largest force at rest [N, N·m].
-        free_speed: speed at which nothing is left [m/s, rad/s].
+        free_speed: speed at which the force is zero [m/s, rad/s].
         speeds, forces: instead of these: corners of the curve, speeds from 0 upward. Beyond the
             last, the force is that of the last.
     """

@@ -30,12 +30,12 @@ REFERENCE_STEP = 2e-3
 
 @dataclass(frozen=True)
 class Friction:
-    """How the dry friction of a model acts; how much of it there is belongs to the model.
+    """Law of dry friction in a simulation; the coefficients belong to the model.
 
     The level of each joint is that of ``JointDynamics.friction``.
 
     Args:
-        exact: whether joints really come to rest, with events; otherwise the law is smoothed.
+        exact: whether joints come to rest exactly, with events; otherwise the law is smoothed.
         static: friction at rest, as a multiple of that at speed; at least 1.
         stribeck_velocity: ``v_s`` [m/s or rad/s], how fast the first gives way to the second. Zero,
             for exact friction only: at once.

@@ -25,7 +25,7 @@ FAR_OUTSIDE = 0.1
 
 @dataclass(frozen=True)
 class StiffLimits:
-    """A spring and a damper at each end of travel, which push and do not pull.
+    """Joint limits as springs and dampers, which push but do not pull.
 
         f = max(0, k p + d p/(p + p_0) dp/dt)
 
@@ -112,7 +112,7 @@ class StiffLimits:
 
 @dataclass(frozen=True)
 class RigidLimits:
-    """Stops that joints bounce off.
+    """Rigid joint stops, with impacts.
 
     Args:
         restitution: velocity after an impact as a fraction of that before, from 0 to 1.

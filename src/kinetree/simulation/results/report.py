@@ -56,7 +56,7 @@ class Report:
             penetration is what a step foresees for its end.
         penetration: largest one at up to 64 of the stored states, measured [m]; None without rigid
             contact, and for bodies that overlap at the start.
-        warnings: what is wrong with these numbers.
+        warnings: reasons not to trust the result.
         integrator_reason: why ``integrator="auto"`` took an implicit one; "" where it did not.
         tier: of the code that ran, ``"general"`` if any of it serves every robot; docs/tiers.md.
     """
@@ -84,7 +84,7 @@ class Report:
 
     @property
     def trusted(self) -> bool:
-        """Whether none of the numbers is a reason for doubt."""
+        """Whether there is no reason to doubt the result."""
         return not self.warnings
 
     def _rows(self):

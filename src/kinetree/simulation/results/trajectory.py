@@ -195,7 +195,7 @@ class Trajectory:
         events: ``EventRecord`` s in order of time.
         report: checks of the result.
         contact: contact forces and residuals, a ``ContactHistory``, where there was contact.
-        acted: what exerted forces, for ``reactions``; None in a trajectory from a file.
+        acted: the forces that acted, for ``reactions``; None in a trajectory from a file.
         controls: of the actuators during the step that begins at each time, (T, ..., n), where they
             were controlled; else None.
         activation: of the actuators that have one, (T, ..., m); or None.
@@ -301,7 +301,7 @@ class Trajectory:
         return storage.to_pandas(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file, whose suffix says how, and return the path.
+        """Write the trajectory to a file, in the format of its suffix, and return the path.
 
         ``.npz``, ``.parquet`` and ``.nc`` (NetCDF) hold the model, events and report as well;
         ``.csv`` is a table, ``.mcap`` a ROS 2 bag of joint states and transforms.

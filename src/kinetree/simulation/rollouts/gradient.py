@@ -332,7 +332,7 @@ def rollout_gradient(
     model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None, *,
     running: Callable | None = None, terminal: Callable | None = None, **options: Any,
 ) -> RolloutGradient:  # fmt: skip
-    """The cost of a rollout, and its derivatives with respect to everything that goes in.
+    """The cost of a rollout, and its derivatives with respect to all inputs.
 
     The cost is the sum of ``running`` over all steps, and ``terminal``.
 
@@ -378,9 +378,9 @@ def final_state_derivatives(
     model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None,
     **options: Any,
 ) -> FinalState:  # fmt: skip
-    """The final state of a rollout, and its derivatives with respect to everything that goes in.
+    """The final state of a rollout, and its derivatives with respect to all inputs.
 
-    Costs ``2 nv`` ways back; for one cost, ``rollout_gradient`` costs one.
+    Takes ``2 nv`` reverse passes; ``rollout_gradient`` takes one, for a single cost.
 
     Args:
         model: the mechanism.

@@ -82,7 +82,7 @@ def rollout(
         arguments: arrays by name that stay the same: (..., shape of one sample).
         parameters: parameters of the model by name, such as ``{"mass:link7": array}``; each with
             any batch axes. See ``kinetree.functional.parameters``.
-        store_every: store every so many steps, and the last.
+        store_every: store every n-th step, and the last.
         t0: time at the start [s].
         prescribed: motions of prescribed joints, see ``simulate``; all are kernels.
         contact: soft contact, ``kinetree.contact.SoftContact``; or rigid contact,
@@ -99,7 +99,7 @@ def rollout(
 
     Returns:
         A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
-        libraries an ``ArrayRollout`` with arrays of theirs, which derivatives go through.
+        libraries an ``ArrayRollout`` with their arrays, which can be differentiated.
     """
     controller, give = _renamed(controller, policy), None
     of_world = getattr(model, "simulated", None)

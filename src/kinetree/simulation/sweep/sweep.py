@@ -36,7 +36,7 @@ def sweep(
     folder: str | Path | None = None, client: Any = None, threads: int | None = None,
     chunk: int | None = None, progress: Callable | bool | None = None,
 ) -> Sweep:  # fmt: skip
-    """Run something for every combination of values, or for many samples.
+    """Run a function for every combination of values, or for many samples.
 
         def swing(model, kp, mass):
             ...
@@ -45,9 +45,9 @@ def sweep(
         found = kt.sweep(m, swing, {"kp": [1, 10, 100], "mass": np.linspace(1, 2, 11)})
         found["error"].reshape(found.shape)
 
-    A run that raises an exception is recorded with the reason, and the others go on. Every run has
-    a number and a seed that depends on nothing but ``seed`` and that number, and results come in
-    the order of the numbers: they are the same on any number of threads or machines.
+    A run that raises an exception is recorded with the reason, and the others continue. Every run
+    has a number and a seed, which depends only on ``seed`` and that number. Results are in the
+    order of the numbers, and are the same on any number of threads or machines.
 
     Args:
         model: the mechanism; or a ``kinetree.World``, of which every run gets its own copy.
@@ -61,11 +61,11 @@ def sweep(
             dictionary for each run; or a function that draws the dictionary of one run from a
             random generator.
         count: how many samples to draw.
-        seed: from which all seeds follow.
+        seed: from which the seeds of all runs are derived.
         batched: ``run`` takes many runs at once, along the first axis of its arguments, and returns
             arrays with as many rows. Simulations that differ in their initial states alone are
             batched unless this is False.
-        folder: where to keep results as they come. If it already holds a part of this very sweep,
+        folder: where to store results as they arrive. If it already holds a part of this sweep,
             only the rest is run.
         client: a ``dask.distributed.Client``; the runs go to its workers.
         threads: without a client, how many threads; as many as ``kt.threads()`` by default.

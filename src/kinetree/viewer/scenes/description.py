@@ -103,9 +103,9 @@ class Scene:
         up: away from the ground, (3,).
         box: least and largest coordinates of the bodies [m], (2, 3): during the whole motion, or at
             the beginning of one that goes away.
-        goes_away: whether the motion leaves the box, so that a camera had better follow.
-        ground: how high the ground is, along ``up`` [m], where the mechanism has one.
-        notices: what could not be drawn, for people.
+        goes_away: whether the motion leaves the box, so that a camera should follow.
+        ground: height of the ground along ``up`` [m], if the mechanism has one.
+        notices: messages about what could not be drawn.
     """
 
     title: str

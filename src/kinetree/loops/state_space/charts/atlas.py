@@ -146,7 +146,7 @@ def integrate_on_charts(
     system: ConstrainedSystem, q: ArrayLike, v: ArrayLike, duration: float, step: float, *,
     method: str = "runge-kutta", make: Callable = tangent, growth: float = 3.0, **options: Any,
 ) -> ChartMotion:  # fmt: skip
-    """Follow a constrained system for some time, on charts that are replaced where they end.
+    """Integrate a constrained system on charts that are replaced where they end.
 
     Args:
         system: the constrained system.

@@ -166,7 +166,7 @@ def independent_system(system, q, rank=None):
 
 
 class Verification(NamedTuple):
-    """What a scan found."""
+    """Result of ``charts.verify``."""
 
     valid: bool
     """Whether the coordinates held at all configurations, and between them."""

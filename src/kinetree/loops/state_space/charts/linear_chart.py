@@ -190,7 +190,7 @@ def tangent(
 ) -> LinearChart:  # fmt: skip
     """The chart whose rows are an orthonormal basis of the null space of ``G(q)``.
 
-    As good a chart as there is at ``q``: its directions are those of the motion.
+    The best conditioned chart at ``q``: its directions are those of the motion.
 
     Args:
         system: the constrained system; redundant constraints are left out.
@@ -307,7 +307,7 @@ def declared(
     model: Model | None = None, rank: int | None = None, periods: ArrayLike | None = None,
     tolerance: float = 1e-13,
 ) -> NonlinearChart:  # fmt: skip
-    """A chart of coordinates ``y_q = r(q)`` that are known to be good, perhaps everywhere.
+    """A chart of coordinates ``y_q = r(q)`` that are known to be valid, perhaps everywhere.
 
     ``charts.verify`` checks this.
 
