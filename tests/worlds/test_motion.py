@@ -116,6 +116,11 @@ def test_sensors_of_a_world():
     assert read["a.feel"].item() == pytest.approx(3 * GRAVITY, rel=1e-5)
     assert read["b.feel"].item() == 0
     assert read["a.time"].item() == pytest.approx(0.02)
+    world.step()
+    world.step(3)  # in place
+    read = world.read_sensors()
+    np.testing.assert_allclose(read["a.acceleration"], (0, 0, GRAVITY), atol=1e-6)
+    np.testing.assert_allclose(read["b.acceleration"], (0, 0, 0), atol=1e-6)
 
 
 def test_stiff_servos_do_not_chatter():

@@ -14,7 +14,7 @@ from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning
 from kinetree.integration.breakdown import NamingTime
-from kinetree.quantities.actuators import activation_after, driving_force, needs_of
+from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.setup import effects_of
@@ -41,7 +41,6 @@ class Steps:
         self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
         self.contact, self.effects = contact, effects
         self.solving = {"tolerance": tolerance, "sleeping": sleeping}
-        self.accelerates = "qdd" in needs_of(model.sensors)
         self.forget()
 
     @cached_property
@@ -67,7 +66,6 @@ class Steps:
         self.memory, self.end, self.checked = Memory(), None, False
         self.taken, self.total, self.plain, self.is_driven = 0, None, None, None
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
-        self.rate: Any = None
 
     def saved(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
@@ -105,16 +103,12 @@ class Steps:
                 force = force + law(self.model, now, whole.q, whole.qd)
             self.engine.resist(self.resistance, (K, D))
             count = n - done if together else 1
-            if self.accelerates and count > 1:  # sensors need the change of the last step alone
-                count -= 1
-            speed = whole.qd
             found = self._stepped(whole, now, h, force, count)
             self.inputs, total = (force, u, before), _joined(total, found.residuals)
-            self.rate = (whole.qd - speed) / h if count == 1 else self.rate
             done += found.taken
             self.taken += found.taken
         self.total = total
-        in_place = tau is None and not (self.laws or self.accelerates) and self.model.nv
+        in_place = tau is None and not self.laws and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
 
     def go_on(self, whole, h, n, u) -> bool:
@@ -242,10 +236,10 @@ class Steps:
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""
         tau, u, before = self.inputs
-        moved = whole.q is self.end and self.rate is not None
-        given: dict[str, Any] = {"t": np.asarray(t), "qdd" if moved else "tau": tau}
-        if moved:
-            given["qdd"] = self.rate
+        given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
+        if whole.q is self.end:  # accelerations are those of the last step
+            s, at = self.engine.s, self.engine.of_v
+            given = {"t": np.asarray(t), "qdd": (s.v[at] - s.began[at]) / s.h}
         if any(s.kind in ("touch", "force", "torque") for s in sensors.values()):
             given["contacts"], given["contact_forces"] = self._touching(whole)[:2]
         if self.drives.count:

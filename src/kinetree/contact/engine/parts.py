@@ -110,6 +110,7 @@ class Step:
         q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
             the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
+        began: velocities with which the last step began.
         change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
             at the end;  given_x: those with which they come to their places from the middle on.
@@ -157,6 +158,7 @@ class Step:
     mean: "float[:]"
     bias: "float[:]"
     spring: "float[:]"
+    began: "float[:]"
     change: "float[:]"
     last: "float[:]"
     given: "float[:]"
@@ -188,7 +190,8 @@ def step_of(tree, numbers) -> Step:
     """Room for the state of a spanning tree, and for ``numbers`` of its inertia matrix."""
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("change", "last", "given", "given_v", "given_x", "drive", "more_K", "more_D")
+    vectors += ("began", "change", "last", "given", "given_v", "given_x", "drive")
+    vectors += ("more_K", "more_D")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,

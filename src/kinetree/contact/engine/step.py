@@ -499,6 +499,8 @@ def take_step(a: Parts) -> int:
 def one_more(a: Parts) -> int:
     """One step, and what it did in ``total``; 0, or the code of why there is none."""
     s = a.step
+    for i in range(a.mechanism.nv):
+        s.began[i] = s.v[i]
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)
