@@ -54,7 +54,3 @@ def test_comments_docstrings_and_messages_are_read_and_names_are_not(words, tmp_
         for line, phrase, _ in words.findings(text)
     )
     assert found == [(1, "is refused"), (5, "says so"), (7, "knows nothing")]
-
-
-def test_nothing_that_people_read_has_such_a_phrase(words, capsys):
-    assert words.main() == 0, capsys.readouterr().out
