@@ -94,3 +94,21 @@ def _nothing(model, t, q, qd):
 def test_speed_of_correction_must_be_positive(block):
     with pytest.raises(kt.ModelError, match=r"correction_speed must be positive, got 0"):
         TimeStepping(Scene(block), correction_speed=0)
+
+
+def test_bodies_part_alike_whatever_the_unit_of_length(tmp_path):
+    heights = []
+    for unit in (1.0, 1e3, 1e-3):  # metres, millimetres, kilometres
+        half, file = 0.1 * unit, tmp_path / "scene.xml"
+        file.write_text(
+            f"""<mujoco><option timestep="0.002" gravity="0 0 {-9.81 * unit}"/><worldbody>
+            <geom type="plane" size="{unit} {unit} {unit}"/><body pos="0 0 {0.05 * unit}">
+            <freejoint/><geom type="box" size="{half} {half} {half}" mass="1"/></body>
+            </worldbody></mujoco>"""
+        )
+        world = kt.World.from_file(file)
+        with pytest.warns(SimulationWarning):
+            world.step(4)
+        heights.append(world.q[2] / unit)
+    length = 0.2 * np.sqrt(3)
+    np.testing.assert_allclose(heights, 0.05 + 4 * 10 * length * 0.002, rtol=1e-6)

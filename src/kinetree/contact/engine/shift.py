@@ -59,7 +59,8 @@ def shifts_wanted(
 
     Velocities are shifts per ``h``; ``moved`` are the velocities of the last ``beta`` seconds of
     the step, after which gaps are ``gap + beta w``. Of contacts the first row is left, and no row
-    asks for more than ``most`` [m/s or rad/s]. Returns the penetration that is left as it is.
+    asks for more than its variables could do together, each at the larger of ``most`` and
+    ``b.fastest`` in its own unit. Returns the penetration that is left as it is.
     """
     n = 0
     rest = 0.0
@@ -80,13 +81,19 @@ def shifts_wanted(
         if bilateral:
             rows.loop_of[n] = k - rows.stops - rows.dry
             end = rows.loop_error[rows.loop_of[n]]
+        bound = 0.0
+        for j in range(first, last):
+            a = p.entry_node[j]
+            fastest = h * max(b.fastest[p.node_tree[a]], most)
+            for i in range(p.node_count[a]):
+                bound += fastest * m.units[p.node_first[a] + i] * abs(p.J[p.entry_at[j] + i])
         p.kind[n] = BOUNDS
         p.dim[n] = 1
         p.row_first[n] = n
         p.impulse[n] = 0.0
         p.low[n] = -UNBOUNDED if bilateral else 0.0
         p.high[n] = UNBOUNDED
-        p.target[n] = (min(max(end, -most * h), most * h) if bilateral else max(end, -most * h)) / h
+        p.target[n] = (min(max(end, -bound), bound) if bilateral else max(end, -bound)) / h
         p.entry_first[n] = entry
         for j in range(first, last):
             p.entry_node[entry] = p.entry_node[j]
@@ -108,14 +115,14 @@ def shifted(
     ``x`` are velocities with which positions come from the middle to the end. Errors of loops are
     looked at again after each of a few shifts. The problem is that of the shift afterwards.
     """
-    rest = shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
-    p.again = 0
-    p.coarse = 0.0
     for t in range(p.trees):
         b.fastest[t] = 0.0
     for i in range(m.nv):  # what moves faster anyway may be shifted as fast: small bodies that spin
         t = p.node_tree[p.dof_node[i]]
         b.fastest[t] = max(b.fastest[t], abs(s.v_m[i]) / m.units[i])
+    rest = shifts_wanted(m, p, rows, b, s.h, beta, s.correction, s.x)
+    p.again = 0
+    p.coarse = 0.0
     left = s.correction
     for _ in range(SHIFTS):
         for i in range(m.nv):
