@@ -7,42 +7,62 @@ from feature_matrix.walk import CHECKS, NOT_OF_A_MODEL
 
 PAGE = Path(__file__).parents[2] / "docs" / "honours.md"
 
+TITLES = {
+    "nothing special": "plain tree",
+    "loop that floats": "loop with a floating base",
+    "own constraint": "user-defined constraint",
+    "moving constraint": "rheonomic constraint",
+    "follower": "coupled joint",
+    "loop and follower": "loop and coupled joint",
+    "prescribed, at an instant": "prescribed joint, at an instant",
+    "massless end": "massless last body",
+    "zero freedoms": "no degrees of freedom",
+    "multi-freedom joints": "joints with several degrees of freedom",
+    "tiny": "tiny dimensions",
+    "huge": "huge dimensions",
+    "own joint": "user-defined joint",
+}
+"""Of features whose names are too short for readers."""
+
 HEAD = """\
 # What is supported
 
-This page lists which function supports which kind of mechanism. Every public function supports all
-features of a model, or raises an error that names the function and the feature. A test checks all
-{functions} functions of models with {features} kinds of mechanisms, which makes {cells} cells. In
-{right} of them the result is compared with a slow dense computation from definitions
-(`tests/feature_matrix/reference.py`), in {refused} the function raises such an error. There are no
-other exceptions and no NaN. A new public function fails the test until its result is defined.
+This page lists, for each kind of mechanism, the functions that do not support it. Each of them
+raises an error that names the function and the feature; all other functions give the right result.
 
-This page is written by `python docs/make_honours.py`; the test checks that it is current.
+A test calls {functions} public functions with {features} kinds of mechanisms, {cells}
+combinations in all. In {right} of them the result is compared with a slow dense computation from
+definitions (`tests/feature_matrix/reference.py`); in {refused} the function raises such an error.
+There are no other exceptions and no NaN. A new public function fails the test until it says which
+result is right. `python docs/make_honours.py` writes this page, and the test checks that it is
+current.
 """
 
 OPTIONS = """\
 ## Options of simulate and rollout
 
-Every value of every option of `simulate` and `rollout`, {values} in all, is passed for each kind of
-mechanism, which makes {cells} cells: in {right} the state after a short step, its energy and its
-loops are those of the reference, in {refused} an error names the option and the conflict. New
-options, integrators, constraint methods and kinds of contact are included automatically.
+Every value of every option of `simulate` and `rollout`, {values} in all, is tested with each
+kind of mechanism, {cells} combinations in all. In {right} of them the state after a short step,
+its energy and its loops are compared with the reference; in {refused} an error names the option and
+the conflict. New options, integrators, constraint methods and kinds of contact are included
+automatically.
 
 """
 
 
 def option_line(feature, outcomes) -> str:
     """What the page says about options of simulations of one feature, from outcomes by cell."""
+    feature = TITLES.get(feature, feature)
     refused = [f"`{c.function}({c.option}={c.label})`" for c, o in outcomes.items() if o.error]
     right = len(outcomes) - len(refused)
     if not right:
-        return f"- {feature}: all raise an error.\n"
+        return f"- {feature}: none is supported.\n"
     listed = (
         f"not supported: {', '.join(refused)}"
         if right > len(refused)
-        else "the others raise an error"
+        else "the others are not supported"
     )
-    return f"- {feature}: {right} are right; {listed}.\n"
+    return f"- {feature}: {right} are supported; {listed}.\n"
 
 
 def of_options(found) -> str:
@@ -63,9 +83,10 @@ def section(feature, outcomes) -> str:
         if outcome.error:
             refused.setdefault(outcome.error, []).append(f"`{name}`")
     right = sum(not o.error for o in outcomes.values())
-    lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"{right} functions support it."]
+    feature = TITLES.get(feature, feature)
+    lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"Supported by {right} functions."]
     for error, names in sorted(refused.items()):
-        lines += ["", f"- `{error}` from {', '.join(names)}"]
+        lines += ["", f"- `{error}`: {', '.join(names)}"]
     return "\n".join(lines) + "\n"
 
 
