@@ -105,10 +105,9 @@ class Report:
         return rows + ([("result", "can be trusted")] if self.trusted else [])
 
     def __str__(self):
-        lines = []
-        for name, value in self._rows():
-            contact, colon, rest = name.rpartition(": ")
-            lines.append(f"{contact}{colon}{rest:16s} {value}")
+        rows = self._rows()
+        wide = max(len(name) for name, _ in rows)
+        lines = [f"{name:{wide}s}  {value}" for name, value in rows]
         at = len(lines) - self.trusted
         return "\n".join([*lines[:at], *(f"warning: {w}" for w in self.warnings), *lines[at:]])
 
