@@ -9,7 +9,7 @@ external forces and the acceleration ``a_0`` are in the coordinates of the base:
 it is, does not matter. Both views give the same motion; ``joint_state`` leads from the one to the
 other.
 
-Loops are honoured. Joint forces are then the smallest of many, as those of ``kt.inverse_dynamics``;
+Loops are supported. Joint forces are then the smallest of many, as those of ``kt.inverse_dynamics``;
 coefficients of the equation of motion belong to independent coordinates of the joints, as those of
 ``kt.mass_matrix`` do.
 """
@@ -89,7 +89,7 @@ def forward_dynamics(
     """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
 
     Args:
-        base: a ``FloatingBase``; loops are honoured.
+        base: a ``FloatingBase``; loops are supported.
         q: joint positions, without the base, (..., nq). With loops, a configuration that closes
             them.
         v_0: velocity of the base, angular first, in its own coordinates, (..., 6).

@@ -132,7 +132,7 @@ def cache(context: typer.Context, as_json: Json = False):
 
 @cache_app.command()
 def show(as_json: Json = False):
-    """Folder and size of compiled code, and what there is: by name, tier and level.
+    """Folder and size of compiled code, and its entries by name, tier and level.
 
     General code serves every robot, specialised code one. LLVM optimised code of level 1; that of
     level 0 computes the same and was compiled sooner.

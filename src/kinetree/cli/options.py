@@ -93,7 +93,7 @@ class Robot(NamedTuple):
 
 
 def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=False) -> Robot:
-    """The robot that the user means, or a message that says what there is."""
+    """The robot that the user means, or a message that lists the choices."""
     import kinetree as kt
     from kinetree.loaders import read
 

@@ -114,7 +114,7 @@ def _attributes(kind):
 
 
 def is_plain(model) -> bool:
-    """Whether the fingerprint says all there is to say about a model.
+    """Whether the fingerprint determines a model completely.
 
     It does for kinetree's own joints and for numbers. A function or class of the user's also
     depends on what it calls and on global variables, which no digest covers, and a symbol means

@@ -126,7 +126,7 @@ def forward_dynamics(
     """Joint accelerations that the joint forces ``tau`` produce.
 
     Args:
-        model: the mechanism; loops are honoured.
+        model: the mechanism; loops are supported.
         q: joint positions [m, rad], (..., nq). With loops, a configuration that closes them.
         qd: joint velocities [m/s, rad/s], (..., nv).
         tau: joint forces [N, N·m], (..., nv): those of the actuators plus ``passive_force``.

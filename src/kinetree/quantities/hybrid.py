@@ -123,7 +123,7 @@ def hybrid_response(model: Model, q: ArrayLike, given: str | Sequence[str] = ())
     Row and column ``k`` stand for variable ``k``: a row is its acceleration if the joint is free
     and its force otherwise; a column is the opposite. If all joints are free, this is the inverse
     of the inertia matrix; if all are prescribed, the inertia matrix. Loops are
-    honoured, as in ``hybrid_dynamics``.
+    supported, as in ``hybrid_dynamics``.
     """
     with calling("hybrid_response"):
         return _hybrid_response(model, q, free=free_joints(model, given))

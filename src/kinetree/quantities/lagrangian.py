@@ -93,7 +93,7 @@ def power_balance(
     """Power balance of the mechanism under given forces: power supplied, and rates of the energies.
 
     Args:
-        model: the mechanism; loops are honoured, their forces do no work.
+        model: the mechanism; loops are supported, their forces do no work.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
         tau: joint forces, (..., nv).

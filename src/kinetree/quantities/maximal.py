@@ -175,7 +175,7 @@ def generalized_position(
             quaternions or rotation vectors of an orientation, those closest to it are taken; by
             default angles within ±π.
         method: ``"joints"``, from the pose of each body relative to its parent;
-            ``"least_squares"``, which goes on to the smallest sum of squares of the distances of
+            ``"least_squares"``, which then minimises the sum of squares of the distances of
             all bodies, angles [rad] and lengths [m] alike: for poses with errors of measurement.
         tolerance: largest residual; ``np.inf`` takes any poses.
 

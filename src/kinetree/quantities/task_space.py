@@ -5,7 +5,7 @@ rows of it: ``V = J qd``. Its acceleration ``dV/dt = J qdd + dJ/dt qd`` is that 
 (classical) for ``frame="aligned"``, and a spatial acceleration otherwise. Forces on the task,
 moment first, are those with the power ``F·V``.
 
-Loops are honoured: the task has no motions that they forbid, and their own accelerations are part
+Loops are supported: the task has no motions that they forbid, and their own accelerations are part
 of its biases. Where ``J`` lacks full row rank some accelerations are impossible, and
 ``SingularError`` is raised; ``task_freedom`` finds which, and ``damping`` bounds the inertia
 instead.
@@ -256,7 +256,7 @@ def task_space_inverse_dynamics(
     """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
 
     Args:
-        model: the mechanism; loops are honoured.
+        model: the mechanism; loops are supported.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
         acceleration: ``dV/dt``, (..., k).
@@ -304,7 +304,7 @@ def task_freedom(
     """Rank, condition and free directions of a task in one configuration; raises no error.
 
     The rank is decided on the CPU, by singular values; options as in
-    ``operational_space_inertia``. Loops are honoured: what they forbid is blocked.
+    ``operational_space_inertia``. Loops are supported: what they forbid is blocked.
 
     Args:
         model: the mechanism.

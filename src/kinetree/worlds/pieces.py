@@ -202,7 +202,7 @@ def composed(
 
     Args:
         base: a model without bodies, whose name, gravity and base name are taken.
-        pieces: what there is, in order.
+        pieces: all pieces, in order.
         pairs: ``ContactPair`` of the world itself.
     """
     parts, numbers, world = Assembly(base), [], Frame(base.base_name, 0)

@@ -25,7 +25,7 @@ from kinetree.spatial.vector3 import cross
 
 
 class LoopConstraints(NamedTuple):
-    """Constraints at one instant: rows of the loops in order, then those of one's own."""
+    """Constraints at one instant: rows of the loops in order, then user-defined ones."""
 
     K: np.ndarray
     """Constraint matrix, (nc, nv)."""
@@ -64,7 +64,7 @@ def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
         q: position variables [m or rad], (nq,).
         qd: velocity variables [m/s or rad/s], (nv,).
         coordinates: ``"loop"``, each loop relative to its own root and in its coordinates;
-            ``"base"``, all in base coordinates, as the book has it.
+            ``"base"``, all in base coordinates, as in the book.
     """
     parts = [loop_rows(model, loop, q, qd, coordinates) for loop in model.loops]
     return stacked(model, [*parts, *function_rows(model, q, qd)])

@@ -249,7 +249,7 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """``qdd`` by divide and conquer; loops are honoured. Options as in ``divide_and_conquer``."""
+    """``qdd`` by divide and conquer; loops are supported. Options as in ``divide_and_conquer``."""
     return divide_and_conquer(model, q, qd, tau, f_ext, **options).qdd
 
 

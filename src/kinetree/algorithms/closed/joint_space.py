@@ -34,7 +34,7 @@ class JointSpaceConstraint(NamedTuple):
     """Loops, and user-defined constraints, at one instant."""
 
     implicit: Implicit
-    """``K qdd = k``: rows of the loop joints, then those of one's own."""
+    """``K qdd = k``: rows of the loop joints, then user-defined ones."""
     loops: list
     """``JointConstraint`` of each loop joint."""
     scale: float
@@ -120,7 +120,7 @@ def solution(
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """``qdd`` that the joint forces ``tau`` produce; loops are honoured.
+    """``qdd`` that the joint forces ``tau`` produce; loops are supported.
 
     Options are those of ``solution``.
     """

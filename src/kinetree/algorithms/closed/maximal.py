@@ -64,7 +64,7 @@ class Equations(NamedTuple):
     armature: np.ndarray
     """Inertia of the joints, (nv,)."""
     couplings: CouplingRows
-    """Constraints on the accelerations of all joints: of couplings, then of one's own."""
+    """Constraints on the accelerations of all joints: of couplings, then user-defined ones."""
 
     @property
     def active(self):

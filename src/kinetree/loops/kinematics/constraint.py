@@ -52,7 +52,7 @@ def constraint(
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         coordinates: where the loops are evaluated: ``"loop"``, each relative to the last body
-            that carries all of it; ``"base"``, as the book has it, which loses digits where the
+            that carries all of it; ``"base"``, as in the book, which loses digits where the
             mechanism is far from the base.
     """
     return Constraint(*compiled(_constraint, model, q, qd, coordinates=coordinates))

@@ -40,7 +40,7 @@ def project_configuration(
     """The configuration near ``q`` that closes loops and obeys couplings, (..., nq).
 
     Newton's method with the shortest step at every iterate ends on the manifold close to the
-    nearest point, and is there if ``q`` is off by rounding. ``nearest`` goes on to the nearest
+    nearest point, and is there if ``q`` is off by rounding. ``nearest`` continues to the nearest
     point itself, where ``q`` and its projection differ by ``W⁻¹ Kᵀ mu``.
 
     Args:

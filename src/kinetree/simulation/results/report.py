@@ -88,7 +88,7 @@ class Report:
         return not self.warnings
 
     def _rows(self):
-        """Names and values of what there is to say."""
+        """Names and values of all entries."""
         rows = []
         for f in fields(self):
             value = getattr(self, f.name)

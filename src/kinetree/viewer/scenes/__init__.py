@@ -1,1 +1,1 @@
-"""Scenes as plain data: what there is to see, and where it is over time."""
+"""Scenes as plain data: visible parts, and their poses over time."""
