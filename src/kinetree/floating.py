@@ -9,7 +9,7 @@ external forces and the acceleration ``a_0`` are in the coordinates of the base:
 it is, does not matter. Both views give the same motion; ``joint_state`` leads from the one to the
 other.
 
-Loops are supported. Joint forces are then the smallest of many, as those of ``kt.inverse_dynamics``;
+Loops work. Joint forces are then the smallest of many, as those of ``kt.inverse_dynamics``;
 coefficients of the equation of motion belong to independent coordinates of the joints, as those of
 ``kt.mass_matrix`` do.
 """
