@@ -58,7 +58,6 @@ from kinetree.contact.engine.slot_tree import (
     tree_whole,
 )
 
-SMOOTH = 3.0  # a contact hits beyond so many times the speed that half a step's rate gives it
 STEPS = 20  # of Newton's method, at most
 NEARLY = 100.0  # times the tolerance, where no more rounds follow them
 FOUND = 10
@@ -116,11 +115,10 @@ def entered(
         for k in range(slots):
             if force[4 * k] == float(c + 1):
                 f[:] = h * view(force, 4 * k + 1, 3)
-        goes_on = f[0] > 0.0 and abs(w0[0]) <= SMOOTH * abs(time * gain[0])
-        ahead[n] = time * gain[0] if goes_on else max(time * gain[0], 0.0)
-        ahead[n + 1] = time * gain[1] if goes_on else 0.0
-        ahead[n + 2] = time * gain[2] if goes_on else 0.0
+        if f[0] > 0.0:  # it goes on
+            near[s] -= (h - time) * (h - time) * gain[0] / 2.0
         for r in range(3):
+            ahead[n + r] = time * gain[r] if f[0] > 0.0 else 0.0
             before[n + r] = w0[r]
             lam[n + r] = f[r]
 
