@@ -194,7 +194,7 @@ def test_friction_is_checked():
     m = kt.samples.four_bar()
     joint = m.joint_names[0]
     rough = m.replace(dynamics={joint: kt.model.JointDynamics(friction=1.0)})
-    with pytest.raises(LoopError, match="holds joints one by one"):
+    with pytest.raises(LoopError, match="friction holds single joints"):
         kt.simulate(rough, m.neutral(), duration=0.1, friction="exact")
 
 

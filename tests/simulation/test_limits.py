@@ -220,7 +220,7 @@ def test_limits_are_checked():
         kt.simulate(model, [0.0], duration=0.1, limits=kt.StiffLimits(stiffness=(1.0, 2.0)))
     m = kt.samples.four_bar()
     stopped = m.replace(limits={m.joint_names[0]: Limits(lower=-3.0, upper=3.0)})
-    with pytest.raises(LoopError, match="hold joints one by one"):
+    with pytest.raises(LoopError, match="stops hold single joints"):
         kt.simulate(stopped, m.neutral(), duration=0.1, limits="rigid")
 
 

@@ -363,7 +363,7 @@ def test_rollouts_and_their_derivatives():
     ends = [kt.rollout(m, q0 + s * e, START[1], steps=60, **options).q[-1, 1] for s in (1, -1)]
     assert np.isclose(gradient.q0[1], (ends[0] - ends[1]) / 2e-5, rtol=1e-8)
     assert gradient.q0[0] == 0 == gradient.qd0[0]
-    with pytest.raises(TraceError, match=r"\('pivot'\): .* write @kinetree\.kernel"):
+    with pytest.raises(TraceError, match=r"\('pivot'\): .* decorate them with @kinetree\.kernel"):
         kt.rollout(m, *START, steps=1, prescribed={"pivot": shaking})
 
 
