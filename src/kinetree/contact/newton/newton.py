@@ -30,7 +30,7 @@ from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, 
 from kinetree.contact.newton.equations import assemble, evaluate, laws, momentum
 from kinetree.contact.newton.interior import begin, follow
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, times_six
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 from kinetree.contact.newton.sweeps import responses, swept
 
 __all__ = ["solve"]
@@ -136,7 +136,6 @@ PENALISED = 50.0
 def prepare(problem: Problem, work: Work, island: int) -> float:
     """Scales and start of an island; the size of what the forces of the step change."""
     size = 0.0
-    squares = local("float", 6)
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         node = work.order[work.island_node[n]]
         count = problem.node_count[node]
@@ -144,13 +143,12 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
         for k in range(count):
             i = problem.node_first[node] + k
             m = block[k * count + k]
-            root = sqrt(m)
-            work.metric[i] = 1.0 / root
             work.inverse[i] = 1.0 / m
+            work.metric[i] = 1.0 / sqrt(m)
             work.v[i] = problem.start[i] if problem.again > 0 else problem.velocity[i]
             work.dv[i] = 0.0
             v = abs(problem.velocity[i])
-            size = max(size, root * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
+            size = max(size, sqrt(m) * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
@@ -162,10 +160,6 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
                 count = problem.node_count[node]
                 J = view(problem.J, problem.entry_at[e] + r * count)
                 inverse = view(work.inverse, problem.node_first[node])
-                if count == 6:
-                    squares[0:6] = view(J, 0, 6) * view(J, 0, 6)
-                    d += times_six(squares, view(inverse, 0, 6))
-                    continue
                 for c in range(count):
                     d += J[c] * J[c] * inverse[c]
             most = max(most, d)

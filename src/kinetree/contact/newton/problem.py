@@ -361,9 +361,6 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
             x = view(v, problem.node_first[node])
             for r in range(dim):
                 J = view(problem.J, problem.entry_at[e] + r * count)
-                if count == 6:
-                    w[r] += times_six(view(J, 0, 6), view(x, 0, 6))
-                    continue
                 s = 0.0
                 for c in range(count):
                     s += J[c] * x[c]
@@ -385,10 +382,6 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
         elif dim == 3:
             for c in range(count):
                 x[c] -= J[c] * p[0] + J[count + c] * p[1] + J[2 * count + c] * p[2]
-        elif count == 6:
-            six = view(x, 0, 6)
-            for r in range(dim):
-                six -= view(J, 6 * r, 6) * p[r]
         else:
             for r in range(dim):
                 for c in range(count):

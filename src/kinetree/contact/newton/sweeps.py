@@ -7,14 +7,7 @@ there the inverse of the mass matrix is known by its blocks.
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
-from kinetree.contact.newton.problem import (
-    BOUNDS,
-    Problem,
-    Work,
-    give,
-    row_velocity,
-    times_six,
-)
+from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity
 
 EACH = 2
 """Sweeps between mixtures: a mixture takes as long as one."""
@@ -24,24 +17,21 @@ EACH = 2
 def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
     """Inverse of a positive definite matrix, (n, n)."""
     U = local("float", 256)
-    scale = local("float", 16)
     for k in range(n * n):
         U[k] = M[k]
     eliminated(U, n, n)
-    for r in range(n):
-        scale[r] = 1.0 / U[r * n + r]
     for c in range(n):
         for r in range(n):
             s = 1.0 if r == c else 0.0
             for k in range(r):
                 s -= U[k * n + r] * out[k * n + c]
-            out[r * n + c] = s * scale[r]
+            out[r * n + c] = s / U[r * n + r]
         for m in range(n):
             r = n - 1 - m
             s = out[r * n + c]
             for k in range(r + 1, n):
                 s -= U[r * n + k] * out[k * n + c]
-            out[r * n + c] = s * scale[r]
+            out[r * n + c] = s / U[r * n + r]
 
 
 @procedure
@@ -82,13 +72,6 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
                     T3[r] = J3[r] @ view(B, 0, 6, 6)
                     D3[r] += J3 @ T3[r]
                     six += T3[r] * work.lam[first + r]
-                continue
-            if dim == 1 and n == 6:
-                own = view(T, 0, 6)
-                own[0:6] = view(J, 0, 6) @ view(B, 0, 6, 6)
-                D[0] += times_six(view(J, 0, 6), own)
-                six = view(v, 0, 6)
-                six += own * work.lam[first]
                 continue
             for r in range(dim):
                 for c in range(n):
@@ -143,8 +126,7 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             continue
         if dim == 3:
             held(lam, w, D, problem.mu[g], change)
-            if change[0] != 0.0 or change[1] != 0.0 or change[2] != 0.0:  # not open as before
-                give(problem, work.AJ, g, change, work.v)
+            give(problem, work.AJ, g, change, work.v)
             continue
         new = lam[0] - w[0] / D[0]
         if problem.kind[g] == BOUNDS:
@@ -153,8 +135,6 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             new = max(new, 0.0)
         change[0] = new - lam[0]
         lam[0] = new
-        if dim == 1 and change[0] == 0.0:
-            continue
         if dim > 1:
             d = 0.0
             for r in range(1, dim):
