@@ -131,8 +131,8 @@ SMALLEST_DISTANCE = 1e-3
 TOLERATED_PENETRATION = 1e-9
 """Penetration at the end of a step [m or rad] above which we warn."""
 TOLERATED_BENDING = 2.0
-"""Times by how much gaps leave their tangents in half a step: what measured penetration may have
-besides. Contacts are found in the middle of a step, and bodies go straight on to its end."""
+"""Times by how much gaps leave their tangents in a step: what measured penetration may have
+besides. Contacts are found once a step, so that what arrives may have been seen a step before."""
 TOLERATED_SLIP = 1e-9
 """Error of a velocity at a contact above which we warn, relative to 1 plus the fastest joint."""
 _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
@@ -384,7 +384,7 @@ def _penetration(model, scene, arrays, step):
     deepest = max(float(np.max(-scene.contacts(x).gap, initial=0.0)) for x in q)
     if deepest <= TOLERATED_PENETRATION:
         return deepest, 0.0
-    bent = max(_bent(model, scene, *state, step / 2) for state in zip(q, qd, strict=True))
+    bent = max(_bent(model, scene, *state, step) for state in zip(q, qd, strict=True))
     allowed = TOLERATED_PENETRATION + TOLERATED_BENDING * bent
     return deepest, deepest if deepest > allowed else 0.0
 
