@@ -1,15 +1,11 @@
 """What is required of simulations in general: a short step goes where Newton sends it."""
 
-from unittest.mock import patch
-
 import numpy as np
 from feature_matrix.checks import max_of
 from feature_matrix.loop_checks import smooth
 from feature_matrix.walk import check
 
 import kinetree as kt
-from kinetree.codegen.inline import evaluated
-from kinetree.control.shooting import Shooting
 
 STEP = 1e-4
 
@@ -98,17 +94,7 @@ def _(f, c):
     f.same(found.qd0 @ y, (ends[0] - ends[1]) / (2 * e), scale=max_of(c.qd, 1.0), tolerance=1e-6)
 
 
-def by_definition(_, kernel, arrays, batch):
-    """Results of a kernel without compiling it, which takes longer than everything else."""
-    full = [
-        np.broadcast_to(a, (*batch, *i.shape)) for a, i in zip(arrays, kernel.inputs, strict=True)
-    ]
-    found = evaluated(kernel.program, full)
-    return found if isinstance(found, tuple) else (found,)
-
-
 @check("control.optimize")
-@patch.object(Shooting, "_call", by_definition)
 def _(f, c):
     """The motion is the rollout of its forces, and forces beside them cost more."""
     f.makers = ("forward_dynamics", "rollout")
