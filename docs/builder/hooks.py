@@ -18,6 +18,7 @@ _log = logging.getLogger("mkdocs.hooks.builder")
 _SHORT = re.compile(r"<code>(?=[^<\n]{1,24}</code>)")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
 _SHORT_CELL = re.compile(r"<td>(?=[^<]{0,14}</td>)")  # narrow on phones
+_HEADING = re.compile(r"(?<=doc-symbol-heading )[^>]*></code>\s*(?:<span[^>]*>)?[\w.]+")
 _PICTURE = re.compile(r'(?<!">)<img (?:[^>]* )?src="([^"]+)"[^>]*>')
 
 
@@ -97,7 +98,7 @@ def _written(file):
 def on_page_content(html, page, config, files):
     """Draw equations, and link names of the API to its reference."""
     if page.file.src_uri.startswith("reference/"):
-        return equations.render(html)
+        return equations.render(_HEADING.sub(_breakable, html))
     html = _SHORT_CELL.sub('<td class="short">', html)
     html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)  # opens in full size
     here = posixpath.dirname(page.file.dest_uri) or "."
@@ -110,6 +111,12 @@ def on_page_content(html, page, config, files):
 
     html = _SHORT.sub('<code class="short">', _API.sub(linked, html))
     return equations.render(html)
+
+
+def _breakable(heading):
+    """A heading of the reference whose name breaks after a dot or an underscore, not in a word."""
+    rest, mark, name = heading.group(0).rpartition(">")
+    return rest + mark + re.sub(r"[._]", r"\g<0><wbr>", name)
 
 
 @cache

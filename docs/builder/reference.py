@@ -5,12 +5,12 @@ A name belongs to the page of the module that defines it. A public module withou
 """
 
 from functools import reduce
-from inspect import isclass, isfunction, ismodule
+from inspect import getdoc, isclass, isfunction, ismodule
 
 import kinetree as kt
 
 PAGES = {
-    "models": ("Models", ["model"], ["model", "edit", "shapes", "geometry", "samples"]),
+    "models": ("Models", ["model"], ["edit", "model", "shapes", "geometry", "samples"]),
     "joints": ("Joints", ["joints"], []),
     "kinematics": ("Kinematics", ["quantities.kinematics"], []),
     "dynamics": (
@@ -43,6 +43,7 @@ PAGES = {
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),
     "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
     "control": ("Control", ["control"], ["control"]),
+    "learning": ("Reinforcement learning", [], ["learning"]),
     "inverse_kinematics": ("Inverse kinematics", ["ik"], ["ik"]),
     "identification": (
         "Regressors and identification",
@@ -60,6 +61,53 @@ PAGES = {
     "errors": ("Errors and warnings", ["errors"], []),
 }
 """Page: title, modules whose top-level names it shows, submodules whose own names it shows."""
+
+ABOUT = {
+    "models": "Build, change and inspect models. Guides: [models](../models.md), "
+    "[samples](../samples.md).",
+    "joints": "Kinds of joints, for `kt.ModelBuilder`. Guide: [joints](../joints.md).",
+    "kinematics": "Poses, velocities, accelerations and Jacobians of frames. "
+    "Guide: [kinematics](../kinematics.md).",
+    "dynamics": "Inverse and forward dynamics, inertia matrices, energies and reactions. "
+    "Guides: [kinematics and dynamics](../kinematics.md), [reactions](../reactions.md), "
+    "[hybrid dynamics](../hybrid.md).",
+    "centroidal": "Centre of mass, momentum and balance. Guide: [kinematics](../kinematics.md).",
+    "task_space": "Dynamics in the space of a task, and forces on bodies instead of joints. "
+    "Guide: [task space](../task_space.md).",
+    "kernels": "Derivatives of every function, your own compiled functions, export, formulas. "
+    "Guides: [derivatives](../derivatives.md), [kernels](../kernels.md), [export](../export.md), "
+    "[equations](../equations.md).",
+    "simulation": "Simulate motions, one or thousands, with forces, events and controllers. "
+    "Guides: [simulation](../simulation.md), [rollouts](../rollouts.md), [sweeps](../sweeps.md).",
+    "loops": "Mechanisms with closed loops: assembly, mobility, dynamics, charts, linear models. "
+    "Guide: [closed loops](../closed_loops.md).",
+    "worlds": "Robots, objects and terrain in rigid contact. Guide: [worlds](../worlds.md).",
+    "viewer": "Look at models and motions in a browser, plot them, and film them. "
+    "Guides: [viewer](../viewer.md), [plots](../plots.md).",
+    "contact": "Contacts, impacts, friction, distances and rays. Guide: [contact](../contact.md).",
+    "special": "Floating bases with a mass matrix of their own, gears with rotors, mechanisms with "
+    "the same dynamics. Guides: [floating bases](../floating.md), [gears](../gears.md), "
+    "[equivalence](../equivalence.md).",
+    "control": "Equilibria, LQR, whole-body control, trajectory optimization. "
+    "Guides: [control](../control.md), [whole-body control](../whole_body.md), "
+    "[trajectory optimization](../trajectory_optimization.md).",
+    "learning": "Thousands of environments in parallel, for training libraries. "
+    "Guide: [learning](../learning.md).",
+    "inverse_kinematics": "Configurations in which frames reach given poses. "
+    "Guide: [inverse kinematics](../inverse_kinematics.md).",
+    "identification": "Masses, inertias and friction from measured motions. "
+    "Guide: [identification](../identification.md).",
+    "files": "Read and write robot files, and find problems in them. "
+    "Guides: [loading](../loading.md), [formats](../formats.md), [doctor](../doctor.md).",
+    "interop": "Convert models from and to Pinocchio and MuJoCo. "
+    "Guides: [from Pinocchio](../from_pinocchio.md), [from MuJoCo](../from_mujoco.md).",
+    "accuracy": "How accurate results are and how many operations they take. "
+    "Guide: [accuracy and cost](../accuracy.md).",
+    "spatial": "Spatial vectors, transforms and inertias, with the book's symbols. "
+    "Guides: [notation](../notation.md), [spatial algebra](../theory/spatial.md).",
+    "errors": "Every error and warning is a subclass of one of these, and says what to do.",
+}
+"""Page: what it is for, and the guides that explain it."""
 
 
 def names_by_page() -> dict:
@@ -111,11 +159,17 @@ def pages() -> dict:
     found = {}
     for page, names in names_by_page().items():
         title = PAGES[page][0]
-        lines = [f"# {title}", ""]
+        lines = [f"# {title}", "", ABOUT[page], "", *map(_entry, names), ""]
         for name in names:
             lines += [f"::: {path(find(name))}", "    options:", f"      heading: kt.{name}", ""]
         found[f"reference/{page}.md"] = "\n".join(lines)
     return found
+
+
+def _entry(name):
+    """A line of the list at the top: the name, linked, and the first line of its docstring."""
+    thing = find(name)
+    return f"- [`kt.{name}`][{path(thing)}]: {getdoc(thing).splitlines()[0]}"
 
 
 def anchors() -> dict:

@@ -1,6 +1,7 @@
 """The parts of the documentation site fit together: navigation, theory, reference, links."""
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,14 @@ def test_costs_are_counted(page, row, monkeypatch):
     assert row in theory._cost(theory.PAGES[page])
 
 
+def _public_names():
+    return [name for names in reference.names_by_page().values() for name in names]
+
+
 def test_every_public_name_is_in_the_reference_once_with_a_docstring():
-    names = [name for names in reference.names_by_page().values() for name in names]
+    names = _public_names()
     assert len(names) == len(set(names))
+    assert set(reference.ABOUT) == set(reference.PAGES)
     bare = [n for n in names if not inspect.getdoc(reference.find(n))]
     assert bare == []
     private = [n for n in names if any(part.startswith("_") for part in n.split("."))]
@@ -114,6 +120,13 @@ def test_every_public_name_is_in_the_reference_once_with_a_docstring():
         reference.anchors()["kt.pose"]
         == "reference/kinematics.html#kinetree.quantities.kinematics.pose"
     )
+
+
+def test_what_is_returned_is_not_read_as_a_type():
+    """A colon in the first line of "Returns" makes a type of the words before it."""
+    docs = {name: inspect.getdoc(reference.find(name)) or "" for name in _public_names()}
+    wrong = [n for n, doc in docs.items() if re.search(r"\nReturns:\n +[^\n:]* [^\n:]*: ", doc)]
+    assert wrong == []
 
 
 def test_a_module_without_a_page_is_named(monkeypatch):

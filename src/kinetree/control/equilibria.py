@@ -86,7 +86,7 @@ def equilibrium(
         hold: names of joints that must stay as they are in ``q0``.
 
     Returns:
-        An ``Equilibrium``: the acceleration at ``q``, at rest and with ``tau``, is zero. If there
+        An ``Equilibrium`` whose acceleration at ``q``, at rest and with ``tau``, is zero. If there
         are more motors than degrees of freedom, these are the smallest forces that hold it.
 
     Raises:

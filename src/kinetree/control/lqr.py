@@ -145,7 +145,7 @@ def lqr_gain(
         discrete: the sum over samples of ``x' = A x + B u`` instead of the integral.
 
     Returns:
-        An ``LQRGain``.
+        The gain ``K`` and the matrix ``P`` of the cost.
 
     Raises:
         SingularError: no feedback stabilises the system, or that of least cost does not.

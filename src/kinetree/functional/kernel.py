@@ -48,7 +48,7 @@ def kernel(function: Callable[..., Any]) -> "UserKernel":
             array, or a tuple or dict of such.
 
     Returns:
-        A ``UserKernel``: call it like the function, with any leading batch axes.
+        A kernel that is called like the function, with any leading batch axes.
     """
     return UserKernel(function)
 

@@ -44,7 +44,7 @@ def jvp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
         wrt: with respect to what, a name or a tuple of names, as for ``kinetree.differentiate``.
 
     Returns:
-        A function of the same arguments and ``tangents``: one array for a name, a tuple of arrays
+        A function of the same arguments and ``tangents``, one array for a name or a tuple of arrays
         for a tuple of names, each shaped like the last axes of the derivative, (nv,) for ``q``.
         It returns what the function returns, with any batch axes.
     """

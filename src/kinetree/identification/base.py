@@ -77,7 +77,7 @@ def base_parameters(
             combinations do not depend on it.
 
     Returns:
-        ``BaseParameters``.
+        The combinations, their names, and the columns of the regressor that represent them.
     """
     if independent is not None and not isinstance(independent, str):
         independent = tuple(independent)

@@ -156,7 +156,7 @@ def identify(
             coordinates of ``regressor``; ``kinetree.loops.independent(model)`` if left out.
 
     Returns:
-        ``Identification``.
+        Estimates of the base parameters, their covariance, the residuals, the condition number.
 
     Raises:
         ExcitationError: the motion does not excite all base parameters; the message names them.

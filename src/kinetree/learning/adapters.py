@@ -36,7 +36,7 @@ def _boxes(env, spaces):
 
 
 def gymnasium_env(env: Environment, autoreset: str = "same_step") -> Any:
-    """The environment as a ``gymnasium.vector.VectorEnv``; arrays stay of their kind.
+    """The environment as a ``gymnasium.vector.VectorEnv``; arrays keep their type.
 
     Args:
         env: the environment.
@@ -146,7 +146,7 @@ def sb3_env(env: Environment) -> Any:
 
 
 def rsl_rl_env(env: Environment) -> Any:
-    """The environment as a ``VecEnv`` of rsl-rl (3 and later): tensors, of one group of them.
+    """The environment as a ``VecEnv`` of rsl-rl (3 and later), with one group of observations.
 
     It takes an environment with ``arrays="torch"``.
     """

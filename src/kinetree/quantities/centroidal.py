@@ -138,8 +138,8 @@ def support_margin(
         up: direction that the ground is perpendicular to, such as ``-model.gravity``.
 
     Returns:
-        Distance to the nearest edge: positive inside, negative outside. With one or two contacts,
-        or contacts in line, there is no inside: zero on them, negative elsewhere.
+        Distance to the nearest edge, positive inside and negative outside. One or two contacts, or
+        contacts in line, have no inside: the distance is zero on them and negative elsewhere.
     """
     contacts, point = _points(contacts, "contacts"), _points(point, "point")
     if contacts.ndim != 2 or not len(contacts):

@@ -117,7 +117,7 @@ def simulate(
             reached [s].
 
     Returns:
-        A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, with controls also
+        A ``Trajectory`` with arrays ``t, q, qd, tau, energy, work, loop_error``, with controls also
         ``controls`` and ``activation``; ``events``, ``contact``, and ``report``, checks of the
         result.
 

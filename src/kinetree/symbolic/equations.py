@@ -50,7 +50,7 @@ def equations_of_motion(
         coordinates: names of the joint positions: ``"q"`` for ``q1``, ``q2``, ...
 
     Returns:
-        ``EquationsOfMotion``.
+        Inertia matrix, Coriolis and gravity forces as SymPy formulas, with their symbols.
     """
     sp = sympy()
     closed, values = with_symbols(exact_model(as_model(model)), symbols)

@@ -112,7 +112,7 @@ def linearize_in_coordinates(
             moving the independent coordinates, to check the others.
 
     Returns:
-        A ``LinearModel``.
+        Matrices ``A`` and ``B``, the rate at the state, and the names of the coordinates.
     """
     return linear_model(model, q, qd, tau, f_ext, independent, method)
 

@@ -98,7 +98,7 @@ def rollout(
             kernel like a controller that returns them, (n,). Servos act all the time.
 
     Returns:
-        A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
+        A ``Rollout`` with arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with their arrays, which can be differentiated.
     """
     controller, give = _renamed(controller, policy), None
