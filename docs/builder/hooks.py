@@ -19,6 +19,7 @@ _SHORT = re.compile(r"<code>(?=[^<\n]{1,24}</code>)")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
 _SHORT_CELL = re.compile(r"<td>(?=[^<]{0,14}</td>)")  # narrow on phones
 _HEADING = re.compile(r"(?<=doc-symbol-heading )[^>]*></code>\s*(?:<span[^>]*>)?[\w.]+")
+_GUIDE = re.compile(r"\bdocs/(\w+)\.md\b")
 _PICTURE = re.compile(r'(?<!">)<img (?:[^>]* )?src="([^"]+)"[^>]*>')
 
 
@@ -98,6 +99,7 @@ def _written(file):
 def on_page_content(html, page, config, files):
     """Draw equations, and link names of the API to its reference."""
     if page.file.src_uri.startswith("reference/"):
+        html = _GUIDE.sub(r'<a href="../\1.html">\g<0></a>', html)
         return equations.render(_HEADING.sub(_breakable, html))
     html = _SHORT_CELL.sub('<td class="short">', html)
     html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)  # opens in full size
@@ -116,7 +118,7 @@ def on_page_content(html, page, config, files):
 def _breakable(heading):
     """A heading of the reference whose name breaks after a dot or an underscore, not in a word."""
     rest, mark, name = heading.group(0).rpartition(">")
-    return rest + mark + re.sub(r"[._]", r"\g<0><wbr>", name)
+    return rest + mark + re.sub(r"[._]|[a-z](?=[A-Z])", r"\g<0><wbr>", name)
 
 
 @cache

@@ -85,7 +85,7 @@ ABOUT = {
     "viewer": "Look at models and motions in a browser, plot them, and film them. "
     "Guides: [viewer](../viewer.md), [plots](../plots.md).",
     "contact": "Contacts, impacts, friction, distances and rays. Guide: [contact](../contact.md).",
-    "special": "Floating bases with a mass matrix of their own, gears with rotors, mechanisms with "
+    "special": "Floating bases without a free joint, gears with rotors, mechanisms with "
     "the same dynamics. Guides: [floating bases](../floating.md), [gears](../gears.md), "
     "[equivalence](../equivalence.md).",
     "control": "Equilibria, LQR, whole-body control, trajectory optimization. "

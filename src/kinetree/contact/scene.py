@@ -194,7 +194,7 @@ class Scene:
 
     @cached_property
     def choice(self) -> Choice:
-        """Between the step that serves all scenes and the one unrolled for this, see docs/tiers."""
+        """Of the step that serves all scenes or the one unrolled for this: docs/tiers.md."""
         return Choice()
 
     @cached_property

@@ -49,7 +49,8 @@ class OptimizedMotion:
     Attributes:
         model: the mechanism.
         t: times [s], (steps + 1,).
-        q, qd: states, (steps + 1, ..., nq) and (..., nv): exactly the rollout of ``tau``.
+        q: positions, (steps + 1, ..., nq), exactly those of a rollout of ``tau``.
+        qd: velocities, (steps + 1, ..., nv).
         tau: joint forces [N, N·m] held during each step, (steps, ..., nv); None with ``controls``.
         controls: of the model's actuators, (steps, ..., n); None with joint forces.
         cost: of every motion, (...).
@@ -349,8 +350,7 @@ def optimize(
             cost, with second derivatives by Gauss–Newton.
         terminal: cost of the final state, likewise, without ``tau``.
         goal: the final state to reach exactly: ``q``, at rest, or a pair ``(q, qd)``.
-        path_constraint: kernels like ``running`` whose values must not be positive in any
-            step.
+        path_constraint: kernels like ``running`` whose values must never be positive.
         final_constraint: kernels like ``terminal`` whose values must be zero at the end.
         actuated: names of the driven joints; all by default.
         use: ``"tau"``, joint forces; ``"controls"``, those of the model's actuators.

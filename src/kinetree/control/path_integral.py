@@ -32,7 +32,8 @@ class PathIntegral:
         noise: standard deviation of the perturbations of the plan, a number or (size,).
         temperature: costs that differ by this much differ by a factor of e in weight, where costs
             are counted from the best and divided by their spread.
-        lower, upper: bounds of a step, numbers or (size,).
+        lower: lower bounds of a step, a number or (size,).
+        upper: upper bounds, likewise.
         others: arrays that follow the plans, such as parameters of every sample (samples, ...).
         arrays: ``"numpy"`` or ``"cupy"``: where the samples are.
         dtype: precision of the samples.

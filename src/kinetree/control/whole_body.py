@@ -78,8 +78,7 @@ class WholeBody:
         tasks: ``FrameTask``, ``PostureTask``, ``CenterOfMassTask``, ``MomentumTask`` and
             ``ForceTask``.
         contacts: names of frames that touch the ground with their origin, or ``Contact`` objects.
-        stance: function of time that returns the names of the contacts that are closed; all if
-            left out.
+        stance: function of time that returns the names of the closed contacts; all by default.
         actuated: names of the driven joints. By default those with actuators; of a model without
             any, all but free joints.
         torque_limits: True for those of the model and its motors, False for none, or (nv,).

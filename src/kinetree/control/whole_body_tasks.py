@@ -42,12 +42,12 @@ class Contact:
     Args:
         frame: name of the frame or body.
         points: where it touches, in coordinates of the frame [m], (k, 3); by default its origin.
-            One point may turn, two may turn about the line between them, the corners of a sole may
-            not turn.
+            One point may turn, two turn about the line between them, corners of a sole do not.
         friction: coefficient of friction.
         normal: direction in which the ground pushes, along the axes of the base.
         sides: of the pyramid inside the friction cone, which replaces it.
-        least, most: bounds of the normal force at each point [N].
+        least: smallest normal force at each point [N].
+        most: largest normal force at each point [N].
         damping: rate at which a remaining velocity of the frame decays [1/s].
     """
 

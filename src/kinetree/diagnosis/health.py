@@ -72,8 +72,7 @@ def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None
 
     Args:
         model: the mechanism.
-        q: joint positions, (nq,); neutral by default, or a configuration near that closes the
-            loops.
+        q: joint positions, (nq,); by default neutral, or a closed configuration near that.
         qd: joint velocities, (nv,); at rest by default.
     """
     if q is None:

@@ -135,8 +135,7 @@ def inverse_kinematics(
         target: where the frame should be: poses (..., 4, 4), or positions (..., 3) [m]. None when
             tasks are given, which have their own targets.
         q0: initial guess, (..., nq); neutral by default. It is moved into the limits.
-        joints: names of the joints and groups that may move, the others stay as in ``q0``; all by
-            default.
+        joints: names of joints and groups that may move, the others stay at ``q0``; default all.
         limits: True, to stay within the limits of the joints; False, to ignore them; or
             ``(lower, upper)``, each (nq,).
         tolerance: norm of the errors, radians and metres in one, at which a target is reached.

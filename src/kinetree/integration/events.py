@@ -63,8 +63,10 @@ class EventRecord:
     Attributes:
         t: when [s].
         name: of the event.
-        q, qd: state just before.
-        q_after, qd_after: state just after.
+        q: positions just before.
+        qd: velocities just before.
+        q_after: positions just after.
+        qd_after: velocities just after.
         energy: change of kinetic and potential energy at that instant [J].
         sample: index in the batch; empty for a single simulation.
     """

@@ -29,7 +29,8 @@ class Stepped(NamedTuple):
     """The end of a step.
 
     Attributes:
-        q, qd: state at the end.
+        q: positions at the end.
+        qd: velocities at the end.
         work: of all joint forces during the step [J].
         error: estimated errors of local coordinates and velocities, where the method has them.
         stages: rates, where the method has its own interpolant.

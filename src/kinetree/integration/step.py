@@ -102,9 +102,9 @@ class Step:
     """A step that was taken. Hooks may shorten it (``cut``), or change where it ends.
 
     Attributes:
-        t0, q0, qd0: time and state at its start.
+        t0: time at its start; ``q0`` and ``qd0`` are the state there.
         tau: what is held during the step: joint forces of the controller, or ``Field.inputs``.
-        t1, q1, qd1: time and state at its end.
+        t1: time at its end; ``q1`` and ``qd1`` are the state there.
         work: of all joint forces [J].
         stepper: that took it.
         events: records of events in it.

@@ -208,8 +208,7 @@ class Attachments:
             q: position variables by joint name, a number or (nq,), or by group, one after the
                 other; the rest are neutral.
             qd: velocity variables in the same way; the rest are zero.
-            controls: of actuators by their names, such as those that hold the posture; the rest
-                are zero.
+            controls: of actuators by name, such as those that hold the posture; the rest zero.
             activation: of actuators that have one, by their names; the rest are zero.
         """
         given = {"q": q, "qd": qd, "controls": controls, "activation": activation}

@@ -206,7 +206,8 @@ class Tendon:
         joints: numbers of the joints, each of one variable; they may follow others.
         coefficients: ``c``, the change of the length with each joint's position.
         offset: ``L0``, the length where all positions are zero.
-        lower, upper: smallest and largest length.
+        lower: smallest length.
+        upper: largest length.
         stiffness: of the spring, force per length.
         damping: force against the rate of the length.
         friction: largest force of dry friction.

@@ -67,8 +67,7 @@ class JointDynamics:
             numbers for each velocity variable, in coordinates of the joint's predecessor frame,
             where the drive is mounted; of any size. It affects the load of the bearing, not the
             motion. By default the drive is a pure force along the degrees of freedom — RBDA §3.5.
-        active_successor: the same in coordinates of the successor frame, for a drive that moves
-            with it.
+        active_successor: the same in successor coordinates, for a drive that moves with it.
     """
 
     armature: Any = ()
@@ -199,7 +198,8 @@ class Loop(Jointed):
 
     Attributes:
         name: unique name, among the joints.
-        predecessor, successor: numbers of the bodies it connects; either may be the base, 0.
+        predecessor: number of the first body that it connects; 0 is the base.
+        successor: number of the second.
         joint: any joint; its variables are not part of ``q``.
         predecessor_placement: ``X_P``, from predecessor body to predecessor frame coordinates.
         successor_placement: ``X_S``, from successor body to successor frame coordinates.

@@ -307,8 +307,7 @@ def eigenvalues(
     The stable region is white, the unstable one grey.
 
     Args:
-        *systems: matrices (n, n), or linear models with a matrix ``A``, such as ``kt.linearize``
-            returns.
+        *systems: matrices (n, n), or linear models with a matrix ``A``, as of ``kt.linearize``.
         names: of the systems, for the legend.
         discrete: eigenvalues of steps, stable within the unit circle; else of rates [1/s], stable
             on the left.

@@ -210,8 +210,7 @@ def add_rotor(
         ratio: rotor angle per joint variable; negative for gears that turn against each other.
         inertia: ``Inertia`` of the rotor in its own frame, which turns about ``axis``.
         on: name of the body with the stator; by default the parent of the joint.
-        at: where the rotor is on it: position (3,), pose (4, 4) or ``Plucker``; by default at the
-            joint.
+        at: where the rotor is on it: position (3,), pose (4, 4), ``Plucker``; default: the joint.
         axis: of the rotor; by default that of a revolute joint.
         name: of the rotor; by default that of the joint followed by ``_rotor``.
         leads: ``"joint"``, whose variable stays; or ``"rotor"``, whose angle takes its place.

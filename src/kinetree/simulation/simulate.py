@@ -68,8 +68,7 @@ def simulate(
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
         duration: how long [s].
-        dt: length of a step, and of the interval at which a controller is called [s]; 1 ms by
-            default.
+        dt: length of a step, and interval of calls of a controller [s]; 1 ms by default.
         controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); called at
             the start of every interval, held until its end. Also ``kt.Sampled``, which is called
             at its own rate, and ``kt.Recorded``.

@@ -260,7 +260,8 @@ def compare_forms(
         **options: for ``integrate_system``.
 
     Raises:
-        SingularError, SimulationError: no form arrives at the end.
+        SingularError: no form arrives at the end, because of a singular point.
+        SimulationError: no form arrives at the end.
     """
     motions, failures, last = {}, {}, None
     for form in forms:
