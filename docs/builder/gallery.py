@@ -39,10 +39,10 @@ def pages(results: dict[str, list[Shown]]) -> dict[str, str]:
             name = show.script.path.stem
             origin = show.script.path.relative_to(ROOT).as_posix()
             up = "../" * (1 + section.count("/"))
-            footer = f"\nSource: [the whole script]({up}source/{origin}.html).\n"
+            footer = f"\n[The whole script]({up}source/{origin}.html)\n"
             if section == "tutorials":
                 footer = (
-                    f"\nDownload: [a notebook]({notebook_name(show.script)}) for Jupyter; or see "
+                    f"\n[Download a notebook]({notebook_name(show.script)}) for Jupyter, or see "
                     f"[the whole script]({up}source/{origin}.html).\n"
                 )
             found[f"{section}/{name}.md"] = show.markdown(f"{name}/") + footer

@@ -93,7 +93,7 @@ def _written(file):
     folder, _, name = file.src_uri.rpartition("/")
     if folder == "theory" and name.removesuffix(".md") in theory.PAGES:
         return theory.completed(name.removesuffix(".md"), file.content_string)
-    return file.content_string
+    return file.content_string.replace("  # fmt: skip", "")
 
 
 def on_page_content(html, page, config, files):

@@ -97,7 +97,7 @@ class Shown:
             self.script.cells, self.printed, self.files, strict=True
         ):
             lines += [words, ""] if words else []
-            lines += ["```python", code, "```", ""]
+            lines += ["```python", code.replace("  # fmt: skip", ""), "```", ""]
             lines += ["```text", printed.rstrip("\n"), "```", ""] if printed.strip() else []
             for file in files:
                 alt = f"{self.script.title}: {Path(file).stem}"

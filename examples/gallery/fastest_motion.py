@@ -15,7 +15,7 @@ most = np.array([limits.effort[0] for limits in m.travel[1:]])
 top = np.array([limits.velocity[0] for limits in m.travel[1:]])
 print("motors:", most, "N m,", top.round(2), "rad/s")
 
-# A smooth path from rest to rest: s goes from 0 to 1 as 10 s³ - 15 s⁴ + 6 s⁵.
+# A smooth path from rest to rest, from 0 to 1: 10 u³ - 15 u⁴ + 6 u⁵.
 home = m.posture("home").q
 way = np.array([1.5, 0.6, -0.9, 0.8, -0.7, 1.0])
 u = np.linspace(0, 1, 101)

@@ -30,9 +30,9 @@ for side in (0.0, 35.0, 70.0):
     strike = np.array([side, -40.0, 0.0, 1.6, 0.0, 0.0])
     motion = kt.simulate(ball, start, strike, duration=1.0, dt=0.01, contact=contact)
     rolls = motion.events[0].t
-    # Sliding at the lowest point ends after 2/7 of it over mu g.
+    # In theory sliding ends after 2/7 of the first slip velocity over mu g.
     slip = strike[3:] + np.cross(strike[:3], [0, 0, -RADIUS])
-    print(f"rolls after {rolls:.3f} s; by hand {2 / 7 * np.linalg.norm(slip) / (MU * G):.3f} s")
+    print(f"rolls after {rolls:.3f} s; in theory {2 / 7 * np.linalg.norm(slip) / (MU * G):.3f} s")
     (line,) = ax.plot(motion.q[:, 0], motion.q[:, 1], label=f"{side:.0f} rad/s")
     k = np.searchsorted(motion.t, rolls)
     ax.plot(*motion.q[k, :2], "o", ms=5, color=line.get_color())

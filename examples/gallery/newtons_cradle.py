@@ -39,7 +39,7 @@ print("collisions:", len(motion.events), f"  energy error {motion.report.energy_
 
 fig, ax = plt.subplots(figsize=(6, 3.2))
 ax.plot(motion.t, -np.degrees(motion.q) + 3 * np.arange(BALLS), label=cradle.body_names[1:])
-ax.set(xlabel="time [s]", ylabel="angle, apart by 3° [°]")
+ax.set(xlabel="time [s]", ylabel="angle, shifted by 3° a ball [°]")
 ax.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
 
 # %%

@@ -36,8 +36,8 @@ for n in counts:
     spread.append(noise * np.sqrt(np.diag(np.linalg.pinv(A.T @ A))))
 found, spread = np.array(found), np.array(spread)
 center = found[-1, 1:4] / found[-1, 0]
-print(f"mass {found[-1, 0]:.3f} ± {spread[-1, 0]:.3f} kg, it is 1.7 kg")
-print("mass centre [m]:", center.round(3), "it is [0.02, -0.03, 0.15]")
+print(f"mass {found[-1, 0]:.3f} ± {spread[-1, 0]:.3f} kg, true value 1.7 kg")
+print("mass centre [m]:", center.round(3), "true value: [0.02, -0.03, 0.15]")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2), sharex=True)
 for ax, k, name in ((left, 0, "mass [kg]"), (right, 3, "first moment along z [kg m]")):

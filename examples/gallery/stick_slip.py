@@ -31,7 +31,7 @@ motion = kt.simulate(block, [0.0], duration=5.0, dt=0.01, forces=spring, frictio
 for event in motion.events[:4]:
     print(f"{event.t:.6f} s  {event.name}")
 first = 1.8 * 2.0 / (STIFFNESS * SPEED)
-print(f"first slip: {first:.6f} s by hand")
+print(f"first slip in theory: {first:.6f} s")
 
 fig, (above, below) = plt.subplots(2, 1, figsize=(6, 4), sharex=True)
 above.plot(motion.t, motion.q[:, 0], label="block")

@@ -32,7 +32,7 @@ spin = np.array([9.0, 0.009, 0.0, 0.0, 0.0, 0.0])
 motion = kt.simulate(racket, racket.neutral(), spin, duration=8.0, integrator="variational")
 momentum = kt.momentum(racket, motion.q, motion.qd)[:, :3]
 change = np.abs(momentum - momentum[0]).max() / np.abs(momentum).max()
-print(f"momentum changed by {change:.0e} of itself, energy by {motion.report.energy_error:.0e}")
+print(f"relative change of momentum {change:.0e}, of energy {motion.report.energy_error:.0e}")
 
 fig, ax = plt.subplots(figsize=(5.6, 3.2))
 ax.plot(motion.t, motion.qd[:, :3], label=["about x, the middle axis", "about y", "about z"])
