@@ -6,11 +6,15 @@ thing, say what was expected and what came, and what to do about it.
 """
 
 import importlib
+import sys
+import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import wraps
 from pickle import PicklingError
 from typing import Any, TypeVar
+
+from kinetree.spelling import call_error
 
 __all__ = [
     "ArrayKindError", "AssemblyError", "BackendError", "CacheWarning", "ContactError",
@@ -22,6 +26,7 @@ __all__ = [
     "ShapeError", "SimulationError", "SimulationWarning", "SingularError", "SingularityWarning",
     "SpatialTypeError", "SweepError", "SweepWarning", "TraceError", "UnknownNameError",
     "UnreachableError", "ViewError", "calling", "names_itself", "refuse_formulas",
+    "warn",
 ]  # fmt: skip
 
 
@@ -59,6 +64,22 @@ def refuse_formulas(function, args, cause=None):
             ) from cause
 
 
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's program, however deep inside kinetree this is."""
+    frame, count = sys._getframe(1), 2
+    while frame.f_back is not None and _is_ours(frame):
+        frame, count = frame.f_back, count + 1
+    warnings.warn(message, category, stacklevel=count)
+
+
+def _is_ours(frame):
+    module = str(frame.f_globals.get("__name__"))
+    return (
+        module.partition(".")[0] in ("kinetree", "functools", "contextlib")
+        or frame.f_code.co_filename.startswith("<kinetree")  # written out for a signature
+    )
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -74,6 +95,8 @@ def names_itself(function: F) -> F:
             raise
         except (TypeError, AttributeError) as error:
             refuse_formulas(function.__name__, args, error)
+            if isinstance(error, TypeError):
+                raise call_error(function, error) from error.__cause__
             raise
 
     return wrapped  # pyright: ignore[reportReturnType]

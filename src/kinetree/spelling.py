@@ -1,8 +1,15 @@
 """Suggestions for names that are not known."""
 
 import difflib
+import inspect
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 _SHOWN = 8
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 
 def did_you_mean(name, known, otherwise=None, *, most=1, cutoff=0.6) -> str:
@@ -42,6 +49,73 @@ def suggesting(module, known):
     return missing
 
 
+# --- Calls with arguments that a function does not have ----------------------------------------
+
+
+def explains(function: F) -> F:
+    """Let a public function, or method, say what may have been meant by a wrong argument."""
+
+    @wraps(function)
+    def explained(*args, **named):
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            raise call_error(function, error) from error.__cause__
+
+    return explained  # pyright: ignore[reportReturnType]
+
+
+def explains_itself(kind: C) -> C:
+    """Let the constructor of a class say what may have been meant by a wrong argument."""
+    setattr(kind, "__init__", explains(kind.__init__))  # noqa: B010, of a class that is not known
+    return kind
+
+
+def explains_methods(kind: C) -> C:
+    """The same for the constructor of a class and all of its public methods."""
+    for name, method in list(vars(kind).items()):
+        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, explains(method))
+    return kind
+
+
+def call_error(function, error: TypeError) -> TypeError:
+    """The error with a hint, if it is about the arguments of this call of a function.
+
+    Python raises such errors in the frame of the caller; all others come from deeper inside.
+    """
+    if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+        return error
+    owner, _, name = function.__qualname__.rpartition(".")
+    name = owner if name == "__init__" else name
+    parameters = list(inspect.signature(function).parameters.values())
+    if owner and parameters and parameters[0].name in ("self", "cls"):
+        del parameters[0]
+    unknown = re.search(r"unexpected keyword argument '(.*)'", str(error))
+    if unknown is None:
+        return TypeError(f"{error}; it is called as {name}({_written(parameters)})")
+    return TypeError(no_argument(name, unknown[1], [p.name for p in parameters]))
+
+
+def _written(parameters):
+    """Parameters as in a signature, without options by name where there are many."""
+    shown = [
+        p.replace(annotation=p.empty)
+        for p in parameters
+        if len(parameters) < 8 or p.kind is p.POSITIONAL_OR_KEYWORD or p.default is p.empty
+    ]
+    more = ", ..." if len(shown) < len(parameters) else ""
+    return str(inspect.Signature(shown))[1:-1] + more
+
+
+def no_argument(function: str, name: str, known) -> str:
+    """Message for an argument that a function does not have."""
+    known = [k for k in known if not k.startswith("_")]
+    meant = [n for n in ARGUMENTS.get(name.replace("_", "").lower(), ()) if n in known]
+    hint = f"did you mean {meant[0]!r}?" if meant else did_you_mean(name, known)
+    return f"{function} has no argument {name!r}; {hint}"
+
+
 # --- What things are called elsewhere, in papers and in other libraries, and what they are here --
 
 FUNCTIONS = {
@@ -49,6 +123,7 @@ FUNCTIONS = {
     "actuatorforce": "actuator_forces",
     "ccrba": "centroidal_momentum_matrix",
     "com": "center_of_mass",
+    "cost": "control.QuadraticCost",
     "computedtorque": "control.ComputedTorque",
     "coriolis": "coriolis_matrix",
     "crba": "mass_matrix",
@@ -70,18 +145,27 @@ FUNCTIONS = {
     "loadsdf": "load",
     "loadurdf": "load",
     "loadxml": "load",
+    "log": "spatial.rotation.rotation_log",
+    "logmap": "spatial.rotation.rotation_log",
     "lqr": "control.LQR",
     "massmatrixinverse": "inverse_mass_matrix",
     "minverse": "inverse_mass_matrix",
+    "mpc": "control.MPC",
     "mppi": "control.PathIntegral",
     "nle": "bias_force",
     "nonlineareffects": "bias_force",
+    "optimize": "control.optimize",
+    "orientationerror": "spatial.rotation.rotation_log",
+    "poseerror": "spatial.lie.log_pose",
     "qfrcactuator": "driving_force",
     "pathintegral": "control.PathIntegral",
     "pd": "control.PDWithFeedforward",
     "read": "load",
     "readurdf": "load",
     "rnea": "inverse_dynamics",
+    "rotationerror": "spatial.rotation.rotation_log",
+    "rotationlog": "spatial.rotation.rotation_log",
+    "rotationvector": "spatial.rotation.rotation_log",
     "scene": "contact.Scene",
     "sim": "simulate",
     "step": "simulate",
@@ -91,6 +175,63 @@ FUNCTIONS = {
     "write": "save",
 }
 """Names of ``kinetree``, by what they are called elsewhere, in lower case without underlines."""
+
+ARGUMENTS = {
+    "base": ("floating_base", "fixed"),
+    "body": ("name", "on"),
+    "collisions": ("contact",),
+    "count": ("worlds", "steps"),
+    "dt": ("dt", "timestep"),
+    "endtime": ("duration",),
+    "envs": ("worlds",),
+    "floating": ("floating_base", "fixed"),
+    "forces": ("f_ext", "tau"),
+    "frame": ("name", "frame"),
+    "friction": ("contacts",),
+    "gain": ("kp",),
+    "goal": ("reference", "target"),
+    "guess": ("q0",),
+    "horizon": ("steps",),
+    "initialguess": ("q0", "guess"),
+    "length": ("z", "x"),
+    "link": ("name", "on"),
+    "m": ("mass",),
+    "mass": ("inertia",),
+    "maxiter": ("iterations",),
+    "maxiterations": ("iterations",),
+    "method": ("integrator",),
+    "mu": ("friction",),
+    "n": ("steps", "worlds"),
+    "njobs": ("threads",),
+    "nsteps": ("steps",),
+    "numenvs": ("worlds",),
+    "numsteps": ("steps",),
+    "origin": ("at",),
+    "parent": ("on",),
+    "pos": ("at",),
+    "pose": ("at",),
+    "position": ("at",),
+    "processes": ("threads",),
+    "qgoal": ("goal", "reference"),
+    "qinit": ("q0",),
+    "reference": ("frame",),
+    "referenceframe": ("frame", "relative_to"),
+    "solver": ("integrator",),
+    "t": ("duration", "steps"),
+    "target": ("goal", "reference", "targets"),
+    "tau": ("effort", "controller"),
+    "tf": ("duration",),
+    "tfinal": ("duration",),
+    "time": ("duration",),
+    "timestep": ("timestep", "dt"),
+    "tol": ("tolerance",),
+    "torque": ("tau", "effort"),
+    "weight": ("mass",),
+    "workers": ("threads",),
+    "xyz": ("at",),
+}
+"""Arguments by what they are called elsewhere, in lower case without underlines; the first that a
+function has is meant."""
 
 OF_MODELS = {
     "effortlimit": "model.effort_limits",

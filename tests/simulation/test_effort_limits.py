@@ -15,7 +15,7 @@ for name, on, effort in (("upper", None, 50.0), ("lower", "upper", 5.0)):
     )  # fmt: skip
 ARM = ARM.build()
 MESSAGE = (
-    r"joint 'lower_joint' is driven with -6 N or N·m at t = 0.02 s.*, beyond its effort limit of 5,"
+    r"joint 'lower_joint' is driven with -6 N·m at t = 0.02 s.*, beyond its effort limit of 5:"
     r".*np.clip\(tau, -model.effort_limits, model.effort_limits\).*simulate\(controls=...\)"
 )
 
@@ -28,6 +28,7 @@ def test_a_controller_beyond_the_limits_gets_a_warning_that_names_the_joint():
     with pytest.warns(kt.SimulationWarning, match=MESSAGE) as caught:
         motion = kt.simulate(ARM, np.zeros(2), duration=0.05, dt=1e-2, controller=too_strong)
     assert len(caught) == 1
+    assert caught[0].filename == __file__
     assert motion.report.warnings
 
 

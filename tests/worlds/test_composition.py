@@ -255,7 +255,7 @@ def test_many_boxes_are_put_together_at_once():
         (lambda w: w.add(BOX, mass=1.0, density=1.0), r"give mass or density, not both"),
         (lambda w: w.add(shapes.Plane(), mass=1.0), r"a Plane has no end and no mass"),
         (lambda w: w.add(BOX, name="a.b"), r"a string without '\.' and '/', got 'a\.b'"),
-        (lambda w: w.add(BOX, frction=1.0), r"a surface has no 'frction'; did you mean 'friction'"),
+        (lambda w: w.add(BOX, frction=1.0), r"no argument 'frction'; did you mean 'friction'"),
         (lambda w: w.add("panda", mass=1.0), r"mass= is for objects; 'panda' is a model"),
         (lambda w: w.add(kt.samples.panda(), fixed=False), r"stands on a fixed base, whose mass"),
         (lambda w: w.add("panda", q=[0.0]), r"q of 'panda.*' must be 9 finite numbers"),

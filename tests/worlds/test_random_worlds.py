@@ -221,7 +221,7 @@ def _meanwhile(act):
     [
         (lambda: kt.World(timstep=1e-3), "no 'timstep'; did you mean 'timestep'"),
         (lambda: kt.World(tolerance=-1), "tolerance of world 'world' must be between 0 and 1"),
-        (lambda: boxed().add(BOX, mas=1.0), "a surface has no 'mas'; did you mean 'mass'"),
+        (lambda: boxed().add(BOX, mas=1.0), "World.add has no argument 'mas'; did you mean 'mass'"),
         (lambda: boxed().add(BOX, mass="heavy"), "mass of 'box_2' must be a positive number"),
         (lambda: boxed().add(geometry.Box((0, 1, 1)), mass=1), "'box_2' has no volume"),
         (lambda: boxed().add(BOX, q=[0.0]), "'box_2' is fixed to the world and has no q and qd"),

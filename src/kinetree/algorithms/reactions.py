@@ -14,7 +14,6 @@ like external ones. They satisfy ``Kᵀ lam = tau_ID - tau``; where constraints 
 do, and ``multipliers`` returns the smallest, in units of the mechanism.
 """
 
-import warnings
 from operator import add
 from typing import Any
 
@@ -29,7 +28,7 @@ from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.passive import own_force
 from kinetree.algorithms.rnea import newton_euler
-from kinetree.errors import IndeterminateWarning, ShapeError, SingularError
+from kinetree.errors import IndeterminateWarning, ShapeError, SingularError, warn
 from kinetree.model.define import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
@@ -198,12 +197,11 @@ def _smallest(model, K, b, size, agreement):
             f"{missing:.3g} N·m of difference. Leave out qdd, or tau"
         )
     if r < (len(K) if generic is None else generic):  # the others are known to be redundant
-        warnings.warn(
+        warn(
             f"the reactions of model {model.name!r} are not unique in this configuration, in which "
             f"{r} of its {len(K)} constraints are independent: the smallest constraint forces are "
             f"returned; kinetree.unique_reactions(model, q) says which components count",
             IndeterminateWarning,
-            stacklevel=2,
         )
     return lam
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import common, is_foreign, kind_of, module_of
 from kinetree.errors import ArrayKindError, KinetreeError, refuse_formulas
+from kinetree.spelling import call_error
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,6 +36,8 @@ def on_host(function: F) -> F:
             raise
         except (TypeError, AttributeError) as error:
             refuse_formulas(name.lstrip("_"), args, error)
+            if isinstance(error, TypeError):
+                raise call_error(function, error) from error.__cause__
             raise
 
     @functools.wraps(function)
@@ -45,7 +48,10 @@ def on_host(function: F) -> F:
                 _collect(x, found)
         if not found:
             return answered(args, options)
-        bound = signature.bind(*args, **options)
+        try:
+            bound = signature.bind(*args, **options)
+        except TypeError:
+            return answered(args, options)  # which says what is wrong
         kind = _kind(function.__name__.lstrip("_"), bound.arguments)
         for name, x in bound.arguments.items():
             bound.arguments[name] = _mapped(x, is_foreign, kind.to_numpy)

@@ -13,13 +13,12 @@ import stat
 import struct
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from kinetree.errors import CacheWarning
+from kinetree.errors import CacheWarning, warn
 
 _ENTRY, _PARTIAL = ".entry", ".partial"
 _ABANDONED = 3600  # [s] a partial file of this age belongs to a process that was killed
@@ -210,12 +209,11 @@ def _complain(place, error):
     if _complaints:
         return
     _complaints.add(str(error))
-    warnings.warn(
+    warn(
         f"compiled code cannot be kept in {place}: {error}. Everything works, but each new process "
         f"compiles again. Set the environment variable KINETREE_CACHE to a folder that you own, "
         f"or to 'off' to do without",
         CacheWarning,
-        stacklevel=2,
     )
 
 

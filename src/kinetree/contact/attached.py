@@ -10,7 +10,6 @@ Soft contact is a force like others. Time stepping and event-driven contact have
 steppers.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, singledispatch
@@ -22,7 +21,7 @@ from kinetree.contact.scene import Scene
 from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.stepper import step_of_rollout, time_stepper
-from kinetree.errors import ModelError, SimulationWarning
+from kinetree.errors import ModelError, SimulationWarning, warn
 from kinetree.model.geometry import HeightField, Plane
 
 
@@ -99,11 +98,10 @@ def warn_of_ground(model, contact, forces):
     if not ground or not all_pairs(model, with_base_only=True):
         return
     names = ", ".join(repr(g.name) if g.name else type(g.shape).__name__ for g in ground)
-    warnings.warn(
+    warn(
         f"model {model.name!r} has a ground, {names}, and bodies pass through it: no contact= says "
         f"what happens where they touch. Give one, such as "
         f"contact=kinetree.contact.TimeStepping(kinetree.contact.Scene(model)), or simulate the "
         f"model without the ground",
         SimulationWarning,
-        stacklevel=3,
     )

@@ -1,6 +1,5 @@
 """A scene: the pairs of shapes that may touch, with coefficients of friction and restitution."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -22,7 +21,7 @@ from kinetree.contact.finding.pairs import (
     pair_names,
     pairs_of,
 )
-from kinetree.errors import ModelError, ModelWarning, SingularError
+from kinetree.errors import ModelError, ModelWarning, SingularError, warn
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.geometry import Geometry, Plane, Surface
@@ -30,6 +29,7 @@ from kinetree.model.model import Model
 from kinetree.model.parts import Posture
 from kinetree.quantities import kinematics
 from kinetree.spatial import Plucker
+from kinetree.spelling import explains, explains_itself
 
 MANY = 300
 """Shapes from which on a scene does not list all their pairs before something asks for the list."""
@@ -69,6 +69,7 @@ def as_scene(scene, what):
     return scene
 
 
+@explains_itself
 class Scene:
     """The shapes of a model that may touch.
 
@@ -106,11 +107,10 @@ class Scene:
     ):  # fmt: skip
         self.model = as_model(model)
         if distance is not None:
-            warnings.warn(
+            warn(
                 "Scene(distance=...) has no effect: all pairs of shapes are compared in compiled "
                 "code; leave it out",
                 DeprecationWarning,
-                stacklevel=2,
             )
         self.rule = pairs if pairs is None or isinstance(pairs, str) else tuple(pairs)
         self.ignore, self.posture = tuple(ignore), posture
@@ -348,12 +348,11 @@ def require_plain_friction(scene, what):
             f"prescribed="
         )
     if scene.resisting_pairs:
-        warnings.warn(
+        warn(
             f"{what} has sliding friction alone: torsion and rolling of "
             f"{scene.pair_names[scene.resisting_pairs[0]]!r} (condim > 3) do not act; "
             f"kinetree.contact.TimeStepping and kinetree.World have them",
             ModelWarning,
-            stacklevel=4,
         )
 
 
@@ -369,19 +368,19 @@ def _warn_of_nothing(model):
             f"no two of its {len(solid)} solid shapes are a pair: all are of neighbours, ignored, "
             f"or left out by masks and contact_pairs"
         )
-    warnings.warn(
+    warn(
         f"nothing can touch in the scene of {model.name!r}: {what}. Robot files have <collision> "
         f"elements for it, builders geometry(..., collision=True), and "
         f"kinetree.contact.with_ground(model) adds a ground; Scene(model, pairs=[]) says that "
         f"nothing is meant to",
         ModelWarning,
-        stacklevel=3,
     )
 
 
 # --- A ground plane ------------------------------------------------------------------------------
 
 
+@explains
 def with_ground(
     model: Model, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0),
     name: str = "ground", surface: Surface | None = None,

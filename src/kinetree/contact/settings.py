@@ -1,6 +1,5 @@
 """Settings of rigid contact: ``TimeStepping`` and ``EventDriven``."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,7 +7,8 @@ import numpy as np
 
 from kinetree.contact.impacts.single import require_law
 from kinetree.contact.scene import Scene, as_scene, require_plain_friction
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, warn
+from kinetree.spelling import explains_itself
 
 DEEP = 1e-13
 """Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
@@ -53,6 +53,7 @@ DOUBLE = Accuracy(DEEP, CLOSED, GROWN / 2, SAME, SETTLED, 0.0, 0, 1e-6)
 SINGLE = Accuracy(1e-6, 1e-5, 1e-6, 1e-7, 1e-4, 2.5e-5, 32, 1e-3)
 
 
+@explains_itself
 @dataclass(frozen=True)
 class TimeStepping:
     """Rigid contact by time stepping, for ``kinetree.simulate(..., contact=TimeStepping(scene))``.
@@ -110,11 +111,10 @@ class TimeStepping:
     def __post_init__(self):
         as_scene(self.scene, "TimeStepping")
         if self.reach is not None:
-            warnings.warn(
+            warn(
                 "TimeStepping(reach=...) has no effect any more: contacts are looked for as far as "
                 "bodies move in a step. Leave it out",
                 DeprecationWarning,
-                stacklevel=3,
             )
         for name in ("tolerance", "rounds", "correction_speed"):
             if not getattr(self, name) > 0:
@@ -139,6 +139,7 @@ class TimeStepping:
 # --- Event-driven contact ------------------------------------------------------------------------
 
 
+@explains_itself
 @dataclass(frozen=True)
 class EventDriven:
     """Event-driven rigid contact, for ``kinetree.simulate(..., contact=EventDriven(scene))``.

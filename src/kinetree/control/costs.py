@@ -10,8 +10,10 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.model import Model
 from kinetree.quantities.kinematics import pose
+from kinetree.spelling import explains_itself
 
 
+@explains_itself
 @dataclass(frozen=True)
 class QuadraticCost:
     """Half the weighted squares of deviations from a goal: a running or a terminal cost.

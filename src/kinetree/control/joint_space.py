@@ -21,6 +21,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import gravity_force, passive_force
 from kinetree.quantities.loops import require_no_choice
+from kinetree.spelling import explains_itself
 
 # --- References and gains ------------------------------------------------------------------------
 
@@ -141,6 +142,7 @@ def damping_for(kp, kd, name="kd"):
     return 2 * np.sqrt(kp)
 
 
+@explains_itself
 class ComputedTorque:
     """Inverse dynamics of the reference acceleration plus feedback.
 
@@ -181,6 +183,7 @@ class ComputedTorque:
         return motor_forces(self.model, q, qd, self.freedoms.allowed(q, qd, wanted))
 
 
+@explains_itself
 class GravityCompensation:
     """Gravity compensation with damping: ``tau = g(q) - damping qd``.
 
@@ -211,6 +214,7 @@ class GravityCompensation:
         return tau
 
 
+@explains_itself
 class PDWithFeedforward:
     """PD control of the joints with feedforward forces from the model.
 

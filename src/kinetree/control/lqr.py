@@ -16,6 +16,7 @@ from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.spelling import explains_itself
 
 # --- Algebraic Riccati and Lyapunov equations by doubling; numbers only, over any batch axes -----
 # The structure-preserving doubling algorithm squares a system again and again until its initial
@@ -201,6 +202,7 @@ def _out_of_reach(A, B, discrete):
     return ""
 
 
+@explains_itself
 class LQR:
     """Linear-quadratic regulator at an equilibrium: ``tau = tau_0 - K (q - q_0, qd)``.
 

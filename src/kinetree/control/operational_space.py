@@ -26,7 +26,7 @@ from kinetree.model.arrays import as_model, as_numbers, check_finite
 from kinetree.quantities.dynamics import inverse_mass_matrix
 from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
 from kinetree.spatial.rotation import rotation_log
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains_itself
 
 _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, inertia is capped
 
@@ -43,6 +43,7 @@ def _pose_error(T, target):
     return np.concatenate([turn, target[..., :3, 3] - T[..., :3, 3]], axis=-1)
 
 
+@explains_itself
 class OperationalSpaceControl:
     """Operational-space control: a frame follows a pose or point like a unit mass on a spring.
 

@@ -33,7 +33,7 @@ from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.inputs import require_kernel
 from kinetree.simulation.rollouts.rollout import rollout, run_of
 from kinetree.simulation.rollouts.run import whole_number
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import explains_itself, no_argument
 
 SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
 WRONG = 1e-2  # violation of limits that makes MPC go on with the plan that it has
@@ -161,9 +161,8 @@ class Problem:
             raise ShapeError(f"tolerance must be positive, got {tolerance!r}")
         for name in options:
             if name not in OPTIONS:
-                known = (*signature(optimize).parameters, *OPTIONS)
-                hint = did_you_mean(name, known, f"those of rollouts are {', '.join(OPTIONS)}")
-                raise TypeError(f"optimize has no argument {name!r}; {hint}")
+                known = [n for n in signature(optimize).parameters if n != "problem"]
+                raise TypeError(no_argument("optimize", name, [*known, *OPTIONS]))
         if use not in ("tau", "controls"):
             raise UnknownNameError(f"use must be 'tau' or 'controls', got {use!r}")
         n = self.model.nv if use == "tau" else len(self.model.actuators)
@@ -386,6 +385,7 @@ def optimize(
     return problem.solve(q0, qd0, guess=guess, barrier=barrier)
 
 
+@explains_itself
 class MPC:
     """Model-predictive control: replans from the current state at regular intervals.
 

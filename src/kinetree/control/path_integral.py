@@ -8,8 +8,10 @@ import numpy as np
 from kinetree.arrays.device import require_cupy
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
+from kinetree.spelling import explains_itself
 
 
+@explains_itself
 class PathIntegral:
     """Model-predictive path integral control.
 

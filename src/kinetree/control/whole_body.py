@@ -34,7 +34,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import kept, require_tree
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains_itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,7 @@ class WholeBodySolution:
         return {r.name: A[s] @ x - b[s] for r, s, on in rows if on}
 
 
+@explains_itself
 class WholeBody:
     """Whole-body control: several tasks at once, with contact forces, by a quadratic program.
 

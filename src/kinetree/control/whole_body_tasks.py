@@ -29,12 +29,13 @@ from kinetree.quantities.centroidal import (
 )
 from kinetree.quantities.kinematics import bias_acceleration, jacobian, pose, velocity
 from kinetree.spatial.rotation import rotation_log
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains_itself
 
 Points: TypeAlias = dict[str, slice]
 """Columns of the contact forces, by name of the contact."""
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class Contact:
     """A frame in contact: it does not move, and forces act there within friction cones.
@@ -199,6 +200,7 @@ class Task(ABC):
         )  # fmt: skip
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class FrameTask(Task):
     """A task: a frame should follow a pose, a position or an orientation.
@@ -254,6 +256,7 @@ class FrameTask(Task):
         )  # fmt: skip
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class PostureTask(Task):
     """A task: joints should stay close to a configuration, or follow a motion.
@@ -291,6 +294,7 @@ class PostureTask(Task):
         )  # fmt: skip
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class CenterOfMassTask(Task):
     """A task: the centre of mass of the robot should follow a point.
@@ -321,6 +325,7 @@ class CenterOfMassTask(Task):
         )  # fmt: skip
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class MomentumTask(Task):
     """A task: the momentum of the robot about its centre of mass should follow a reference.
@@ -367,6 +372,7 @@ class MomentumTask(Task):
         )  # fmt: skip
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class ForceTask(Task):
     """A task: the sum of the forces on a contact should have this value.

@@ -24,7 +24,7 @@ from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import pictures_in_one, short
 from kinetree.loaders.xml import LIMIT_BYTES, parse, root_tag
 from kinetree.model import Model
-from kinetree.spelling import close_names
+from kinetree.spelling import close_names, explains
 
 _MOST = 8
 
@@ -216,6 +216,7 @@ def actuators(model):
             yield found("actuator-effort", part, text if joint else "it has no largest force")
 
 
+@explains
 def check(
     robot: Model | str | os.PathLike,
     *,

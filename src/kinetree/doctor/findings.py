@@ -1,8 +1,8 @@
 """Findings of the doctor, and the catalogue of their kinds."""
 
-import warnings
 from dataclasses import dataclass
 
+from kinetree.errors import warn
 from kinetree.loaders.report import EFFECTS, Effect, short
 from kinetree.notebook import block, table
 
@@ -11,7 +11,7 @@ from kinetree.notebook import block, table
 
 def _mend(self) -> str:
     name = type(self).__name__
-    warnings.warn(f"{name}.mend is called {name}.fix", DeprecationWarning, stacklevel=2)
+    warn(f"{name}.mend is called {name}.fix", DeprecationWarning)
     return self.fix
 
 

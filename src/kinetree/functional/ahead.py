@@ -24,7 +24,7 @@ from kinetree.functional.transformed import Transformed
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.model.define import DEFINITIONS, kept
-from kinetree.spelling import close_names
+from kinetree.spelling import close_names, explains
 
 
 def compile(
@@ -201,6 +201,7 @@ def _derivative(model, function):
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 
+@explains
 def warm_up(
     model: Model, functions: Any = None, *, batch: bool = True, single: bool = True,
     dtype: Any = "float64", progress: Any = None,

@@ -38,8 +38,10 @@ from kinetree.model.define import ARRAYS, FUNCTIONS, is_public
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
 from kinetree.spatial import Force
+from kinetree.spelling import explains
 
 
+@explains
 def differentiate(function: Callable[..., Any], wrt: Any, *, order: int = 1) -> Callable[..., Any]:
     """The derivative of a function, as a function of the same arguments.
 

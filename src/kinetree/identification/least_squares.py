@@ -1,6 +1,5 @@
 """``identify``: base parameters from measured motion, by weighted least squares."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,13 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import ExcitationError, ExcitationWarning, IdentifiabilityError, ShapeError
+from kinetree.errors import (
+    ExcitationError,
+    ExcitationWarning,
+    IdentifiabilityError,
+    ShapeError,
+    warn,
+)
 from kinetree.identification.base import BaseParameters, base_parameters, require_freedoms
 from kinetree.identification.consistent import possible_parameters
 from kinetree.model import Model
@@ -253,12 +258,11 @@ def _condition(base, A):
     condition = float(s[0] / s[-1]) if len(s) else 1.0
     if condition > _FAINT:
         worst = np.argsort(-np.abs(Vt[-1]))[:3]
-        warnings.warn(
+        warn(
             f"the motion shows some parameters of model {base.model.name!r} only faintly: "
             f"condition number {condition:.3g}, above {_FAINT:g}; the least certain are "
             f"{_list(base, worst)}. Move more joints at once, faster and further",
             ExcitationWarning,
-            stacklevel=3,
         )
     return condition
 

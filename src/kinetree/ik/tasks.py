@@ -22,6 +22,7 @@ from kinetree.spatial.rotation import (
     rotation_from_quaternion,
     rotation_log,
 )
+from kinetree.spelling import explains_itself
 
 _NOT_A_ROTATION = 1e-4  # how far from orthonormal a rotation matrix may be: float32, or typed in
 
@@ -44,6 +45,7 @@ class _FrameTask:
         return (type(self).__name__, self.frame, _weight(self))
 
 
+@explains_itself
 class PoseTask(_FrameTask):
     """A frame at a pose: position and orientation.
 
@@ -72,6 +74,7 @@ class PoseTask(_FrameTask):
         return np.concatenate([turn, numbers[9:] - pose[:3, 3]]), J
 
 
+@explains_itself
 class PositionTask(_FrameTask):
     """The origin of a frame at a point, with any orientation; target (..., 3) [m]."""
 
@@ -89,6 +92,7 @@ class PositionTask(_FrameTask):
         return numbers - frame_pose(model, q, frame)[:3, 3], J
 
 
+@explains_itself
 class OrientationTask(_FrameTask):
     """A frame with a given orientation, at any position; rotation matrices (..., 3, 3)."""
 
@@ -107,6 +111,7 @@ class OrientationTask(_FrameTask):
         return _rotation_error(frame_pose(model, q, frame)[:3, :3], numbers), J
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class CenterOfMassTask:
     """The mass centre of the whole mechanism at a point; target (..., 3) [m]."""
@@ -136,6 +141,7 @@ class CenterOfMassTask:
         return numbers - center_of_mass(model, q), center_of_mass_jacobian(model, q)
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class PostureTask:
     """Of all configurations that fulfil the other tasks, one close to this, (..., nq).

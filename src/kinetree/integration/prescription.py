@@ -5,14 +5,13 @@ integrator made of them; only the others are integrated. Written for numbers of 
 ``RecordedMotion``, or a planned one, is interpolated from positions at times.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import JointError, ShapeError, SimulationError, SimulationWarning
+from kinetree.errors import JointError, ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.functional.kernel import UserKernel
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.integrator import Integrator
@@ -290,12 +289,11 @@ def check_rates(prescription, model, start, end, dt):
             off = np.abs(found - stated) - 10 * np.abs(fine - coarse) - noise
             if np.max(off) > 0:
                 at = np.unravel_index(int(np.argmax(off)), off.shape)
-                warnings.warn(
+                warn(
                     f"the motion of joint {name!r} contradicts itself: at t = {times[at[0]]:.6g} s "
                     f"its {what} is {stated[at]:.6g}, and the rate of its {of} is {found[at]:.6g}; "
                     f"forces and energies will mean little",
                     SimulationWarning,
-                    stacklevel=4,
                 )
 
 

@@ -23,7 +23,7 @@ from kinetree.model.define import kernel_for
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.rollouts.run import whole_number
 from kinetree.simulation.rollouts.transition import BY_ROUTINES
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains_itself
 from kinetree.worlds.world import World
 
 OUTPUTS = (
@@ -31,6 +31,7 @@ OUTPUTS = (
 )  # fmt: skip
 
 
+@explains_itself
 class Environment:
     """Many worlds with one task; a control step of all of them is one compiled call.
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.errors import KinetreeError, LoadError, ModelWarning
+from kinetree.errors import KinetreeError, LoadError, ModelWarning, warn
 from kinetree.joints import Free
 from kinetree.loaders.paths import Folders, content
 from kinetree.loaders.report import Notice, Report, in_lines, short
 from kinetree.loaders.xml import root_tag
 from kinetree.model import Model, lump_fixed
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ FORMATS = {
 """The formats that ``load`` reads, by name."""
 
 
+@explains
 def load(
     path: str | os.PathLike, *, floating_base: bool | None = None,
     srdf: str | os.PathLike | None = None, strict: bool = False,
@@ -176,6 +177,7 @@ def load(
     return announced(loaded)
 
 
+@explains
 def loads(
     text: str | bytes, format: str | None = None, *, floating_base: bool | None = None,
     srdf: str | os.PathLike | None = None, strict: bool = False,
@@ -313,11 +315,11 @@ def _suffixes():
     return [suffix for format in FORMATS.values() for suffix in format.suffixes]
 
 
-def announced(loaded: Loaded, stacklevel: int = 3) -> Model:
+def announced(loaded: Loaded) -> Model:
     """The model, after a warning with the notices, if there are any."""
     if loaded.notices:
         what = f"{loaded.path}: {_counted(loaded.notices)}"
-        warnings.warn(_listed(loaded.notices, what), ModelWarning, stacklevel=stacklevel)
+        warn(_listed(loaded.notices, what), ModelWarning)
     return loaded.model
 
 

@@ -8,10 +8,10 @@
 by themselves; here is what else there is for them.
 """
 
-import warnings
 from typing import Any
 
 from kinetree.algorithms.closed.rank import rank_policy, scaling
+from kinetree.errors import warn
 from kinetree.loops.dynamics import closed_forms
 from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
 from kinetree.loops.dynamics.clusters import Cluster, block_null_space, clusters, renumber
@@ -133,5 +133,5 @@ def __getattr__(name: str) -> Any:
     if name not in _DEPRECATED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     new = _DEPRECATED[name]
-    warnings.warn(f"kt.loops.{name} is deprecated: use kt.loops.{new}", DeprecationWarning, 2)
+    warn(f"kt.loops.{name} is deprecated: use kt.loops.{new}", DeprecationWarning)
     return globals()[new]

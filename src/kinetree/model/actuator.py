@@ -8,11 +8,13 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.model.coupling import as_floats
+from kinetree.spelling import explains_itself
 
 ACTIVATIONS = ("", "integrator", "filter")
 UNBOUNDED = (-math.inf, math.inf)
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Actuator:
     """A motor or servo that drives a joint, a loop joint, a tendon or a frame.

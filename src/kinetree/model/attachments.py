@@ -26,8 +26,10 @@ from kinetree.model.names import Group, number_of
 from kinetree.model.parts import OF_JOINTS, Coupling, Posture, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.transfer import loop_state
+from kinetree.spelling import explains_methods
 
 
+@explains_methods
 class Attachments:
     """The calls that add couplings, geometry, actuators and so on. Each returns the caller."""
 

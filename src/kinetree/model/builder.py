@@ -15,11 +15,13 @@ from kinetree.model.names import number_of, numbered
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.tree import check_parents, regular_order
 from kinetree.spatial import Inertia
+from kinetree.spelling import explains, explains_methods
 
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
 
+@explains_methods
 class ModelBuilder(Attachments):
     """Collects the parts, then builds the model. Every call returns the builder.
 
@@ -184,6 +186,7 @@ def _number(given, name, child):
     return 0 if name is None else number_of(name, list(given), role, "builder")
 
 
+@explains
 def from_arrays(
     parent: Sequence[int], X_T: "Sequence[Plucker]", pitch: Sequence[float],
     inertia: Sequence[Inertia], *, name: str = "mechanism", gravity: ArrayLike = STANDARD_GRAVITY,

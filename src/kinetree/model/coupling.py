@@ -4,7 +4,6 @@ A coupling makes a joint follow others: gears, mimic joints, cams, differentials
 """
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, warn
 from kinetree.joints.jet import Jet
 from kinetree.spatial import Plucker
 
@@ -93,7 +92,7 @@ class Coupling:
     def slopes(self, leaders: ArrayLike) -> Any:
         """Deprecated name of ``derivatives``."""
         message = "Coupling.slopes is deprecated: use Coupling.derivatives"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn(message, DeprecationWarning)
         return self.derivatives(leaders)
 
     def derivatives(self, leaders: ArrayLike) -> Any:

@@ -17,9 +17,6 @@ libraries, derivatives, exported code, the reference and the tests find all func
 import functools
 import inspect
 import linecache
-import os
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,6 +45,7 @@ from kinetree.model.arrays import (
 from kinetree.model.fingerprint import is_plain
 from kinetree.model.views import code_key
 from kinetree.spatial import Force
+from kinetree.spelling import explains, no_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -356,7 +354,7 @@ def quantity(
         rest = otherwise if serve is None else serve(defined)
         door: Any = _door(defined, function, rest or defined)
         door.definition = defined
-        return composed(door) if public else door
+        return _listed(door) if public else door
 
     return decorate
 
@@ -373,7 +371,8 @@ def _door(defined, function, otherwise):
     read = {n: f"_read[{n!r}]({model}, {n})" if n in defined.read else n for n in defined.known}
     arrays = ", ".join(read[n] for n in defined.required)
     left_out = [*defined.optional, *defined.selects]
-    lines = [f"def {defined.name}({_parameter_list(parameters)}):"]
+    lines = [f"def {defined.name}({_parameter_list(parameters)}, **_unknown):"]
+    lines += ["    if _unknown:", "        raise TypeError(_no_argument(next(iter(_unknown))))"]
 
     def branch(condition, key, arrays):
         lines.extend(
@@ -397,7 +396,10 @@ def _door(defined, function, otherwise):
     lines.append(f"    return _otherwise({', '.join(passed)})")
     source, file = "\n".join(lines) + "\n", f"<{function.__module__}.{defined.name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    space: dict[str, Any] = {"_otherwise": otherwise, "_read": defined.read}
+    space: dict[str, Any] = {
+        "_otherwise": otherwise, "_read": defined.read,
+        "_no_argument": lambda name: no_argument(defined.name, name, defined.signature.parameters),
+    }  # fmt: skip
     exec(compile(source, file, "exec"), space)
     door: Any = functools.wraps(function)(space[defined.name])
     door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
@@ -448,8 +450,12 @@ def is_by_the_book() -> bool:
 def composed(function: F) -> F:
     """Make a public function of a model and arrays one of ``FUNCTIONS``.
 
-    The function stays unchanged: it consists of others, or decides about ranks on the CPU.
+    It consists of others, or decides about ranks on the CPU, and does what it did before.
     """
+    return _listed(explains(function))
+
+
+def _listed(function):
     FUNCTIONS[function.__name__] = function
     return function
 
@@ -541,22 +547,7 @@ def _warn(model, warning):
     if warning not in given:
         given.add(warning)
         name, message = warning
-        warnings.warn(message, getattr(errors, name), stacklevel=_frames_of_ours())
-
-
-def _frames_of_ours():
-    """How many frames to go back for the line outside of kinetree that called it."""
-    frame, count = sys._getframe(1), 1
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame, count = frame.f_back, count + 1
-    return count if frame is not None else 2
-
-
-_OURS = (
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-    functools.__file__,
-    "<kinetree",
-)
+        errors.warn(message, getattr(errors, name))
 
 
 def require_tree(model, function):

@@ -20,6 +20,7 @@ from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.parts import Limits, as_placement
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.axial_screw import dh_step, scrx, scrz
+from kinetree.spelling import explains
 
 if TYPE_CHECKING:
     from kinetree.joints.base import AbstractJoint
@@ -105,6 +106,7 @@ class DHTable:
         return from_dh(self.rows, base=self.base, tool=self.tool, name=name, **options)
 
 
+@explains
 def from_dh(
     rows: Sequence, *, convention: str = "modified", base: ArrayLike | Plucker = (0, 0),
     tool: ArrayLike | Plucker = (0, 0, 0, 0), name: str = "arm",

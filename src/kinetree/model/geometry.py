@@ -9,6 +9,7 @@ from typing import Any
 
 from kinetree.model.parts import Part
 from kinetree.spatial import Plucker
+from kinetree.spelling import explains_itself
 
 __all__ = [
     "Box", "Capsule", "ContactPair", "Cylinder", "Ellipsoid", "Geometry", "HeightField", "Mesh",
@@ -16,6 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Box:
     """Cuboid with edges of length ``size`` = (x, y, z)."""
@@ -23,6 +25,7 @@ class Box:
     size: tuple[float, float, float]
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Sphere:
     """Ball."""
@@ -30,6 +33,7 @@ class Sphere:
     radius: float
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Cylinder:
     """Cylinder along z."""
@@ -38,6 +42,7 @@ class Cylinder:
     length: float
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Capsule:
     """Cylinder along z with a half-ball on either end; ``length`` is without them."""
@@ -46,6 +51,7 @@ class Capsule:
     length: float
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Ellipsoid:
     """Ellipsoid with semi-axes ``radii`` = (x, y, z)."""
@@ -53,6 +59,7 @@ class Ellipsoid:
     radii: tuple[float, float, float]
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Plane:
     """The x-y plane, solid below; ``size`` = (x, y) is what a viewer draws of it."""
@@ -60,6 +67,7 @@ class Plane:
     size: tuple[float, float] = (10.0, 10.0)
 
 
+@explains_itself
 @dataclass(frozen=True)
 class HeightField:
     """Uneven ground given by heights on a grid, solid below.
@@ -78,6 +86,7 @@ class HeightField:
             object.__setattr__(self, "heights", tuple(map(tuple, rows.tolist())))
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Mesh:
     """A triangle mesh in a file, ``path`` as resolved, scaled by ``scale``.
@@ -93,6 +102,7 @@ class Mesh:
 Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Mesh
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Surface:
     """Contact properties of a shape: what it touches, and how, as in MuJoCo (from 3.9 on).
@@ -158,6 +168,7 @@ def _largest(values):
     return max((x for x in values if x is not None), default=None)
 
 
+@explains_itself
 @dataclass(frozen=True)
 class ContactPair:
     """Two shapes, or all shapes of two links or bodies, that may or must not touch.
@@ -177,6 +188,7 @@ class ContactPair:
     name: str = ""
 
 
+@explains_itself
 @dataclass(frozen=True, eq=False)
 class Geometry(Part):
     """A shape fixed to a body.

@@ -22,6 +22,7 @@ from kinetree.model.names import number_of
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement, is_identity
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
+from kinetree.spelling import explains_methods
 
 
 class _Joint(NamedTuple):
@@ -35,6 +36,7 @@ class _Joint(NamedTuple):
     dynamics: JointDynamics | None
 
 
+@explains_methods
 class MechanismGraph(Attachments):
     """Collects bodies and joints in any order and direction. Every call returns the graph.
 

@@ -15,6 +15,7 @@ from kinetree.joints import AbstractJoint, Fixed, active_subspace_from_wrench
 from kinetree.model.actuator import Actuator
 from kinetree.model.coupling import Coupling, as_floats, as_numbers
 from kinetree.spatial import Force, Inertia, Plucker, xlt
+from kinetree.spelling import explains_itself
 
 __all__ = [
     "OF_BODIES", "OF_JOINTS", "Actuator", "Body", "Coupling", "Frame", "JointDynamics", "Limits",
@@ -26,6 +27,7 @@ OF_JOINTS = ("joint", "source", "sources", "joints")
 """Fields of parts that hold numbers of bodies and of joints."""
 
 
+@explains_itself
 @dataclass(frozen=True)
 class Limits:
     """Bounds of a joint, one entry per variable; infinite where there is none.
@@ -47,6 +49,7 @@ class Limits:
             object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
 
 
+@explains_itself
 @dataclass(frozen=True)
 class JointDynamics:
     """Passive dynamics of a joint, one entry per velocity variable, zero by default.

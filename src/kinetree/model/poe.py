@@ -18,11 +18,13 @@ from kinetree.model.builder import ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.parts import as_placement
 from kinetree.spatial import Motion, Plucker, exp
+from kinetree.spelling import explains
 
 if TYPE_CHECKING:
     from kinetree.spatial import Inertia
 
 
+@explains
 def from_poe(
     screws: Sequence, home: Sequence, inertias: "Sequence[Inertia]", *,
     tool: ArrayLike | Plucker | None = None, name: str = "arm",

@@ -15,6 +15,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.model.parts import as_placement
 from kinetree.spatial import Inertia
+from kinetree.spelling import explains
 
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
@@ -25,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@explains
 def box(
     x: float, y: float, z: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
@@ -34,6 +36,7 @@ def box(
     return _placed(m, (m / 12) * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), at)
 
 
+@explains
 def ellipsoid(
     a: float, b: float, c: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
@@ -43,6 +46,7 @@ def ellipsoid(
     return _placed(m, (m / 5) * np.array([b * b + c * c, a * a + c * c, a * a + b * b]), at)
 
 
+@explains
 def sphere(
     radius: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
@@ -52,6 +56,7 @@ def sphere(
     return _placed(m, np.full(3, 2 / 5 * m * radius**2), at)
 
 
+@explains
 def sphere_shell(
     radius: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
@@ -61,6 +66,7 @@ def sphere_shell(
     return _placed(m, np.full(3, 2 / 3 * m * radius**2), at)
 
 
+@explains
 def cylinder(
     radius: float, length: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None, axis: str = "z",
@@ -71,6 +77,7 @@ def cylinder(
     return _placed(m, _about(axis, across, m * radius**2 / 2), at)
 
 
+@explains
 def cylinder_shell(
     radius: float, length: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None, axis: str = "z",
@@ -80,6 +87,7 @@ def cylinder_shell(
     return _placed(m, _about(axis, m * (radius**2 / 2 + length**2 / 12), m * radius**2), at)
 
 
+@explains
 def disc(
     radius: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None, axis: str = "z",
@@ -89,6 +97,7 @@ def disc(
     return _placed(m, _about(axis, m * radius**2 / 4, m * radius**2 / 2), at)
 
 
+@explains
 def rod(
     length: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None, axis: str = "z",
@@ -98,6 +107,7 @@ def rod(
     return _placed(m, _about(axis, m * length**2 / 12, 0.0), at)
 
 
+@explains
 def capsule(
     radius: float, length: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None, axis: str = "z",
@@ -112,6 +122,7 @@ def capsule(
     return _placed(m, _about(axis, across, m_tube * r**2 / 2 + m_balls * 2 / 5 * r**2), at)
 
 
+@explains
 def cone(
     radius: float, height: float, *, mass: float | None = None, density: float | None = None,
     at: "ArrayLike | Plucker | None" = None, axis: str = "z",
@@ -122,6 +133,7 @@ def cone(
     return _placed(m, _about(axis, across, 3 / 10 * m * radius**2), at)
 
 
+@explains
 def point(*, mass: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
     """Point mass."""
     return _placed(_mass("point", 1, mass, None), np.zeros(3), at)

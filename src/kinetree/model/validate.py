@@ -3,11 +3,9 @@
 Numbers that are not floats or complex (fractions, formulas) are taken on trust.
 """
 
-import warnings
-
 import numpy as np
 
-from kinetree.errors import ModelError, ModelWarning
+from kinetree.errors import ModelError, ModelWarning, warn
 from kinetree.joints import AbstractJoint
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation, Tendon
@@ -209,7 +207,7 @@ def _check_inertia(inertia, what, strict):
         message = f"{what} is physically impossible: {defect}"
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=5)
+        warn(message, ModelWarning)
 
 
 def check_limits(limits, joint, joint_name):

@@ -1,7 +1,6 @@
 """Checks of joint dynamics, couplings, geometry, actuators, postures, tendons and loops."""
 
 import math
-import warnings
 from contextlib import suppress
 from dataclasses import fields
 from typing import Any, NamedTuple
@@ -9,7 +8,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from kinetree.errors import JointError, ModelError, ModelWarning, SingularError, UnknownNameError
+from kinetree.errors import (
+    JointError,
+    ModelError,
+    ModelWarning,
+    SingularError,
+    UnknownNameError,
+    warn,
+)
 from kinetree.joints import AbstractJoint
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 from kinetree.model.geometry import HeightField, Mesh, Plane, Shape, Surface
@@ -43,7 +49,7 @@ def check_dynamics(d, joint, joint_name, strict):
             message = f"{what}: {name} must not be negative, got {min(numbers):.6g}"
             if strict:
                 raise ModelError(message)
-            warnings.warn(message, ModelWarning, stacklevel=5)
+            warn(message, ModelWarning)
     if d.rest and all(isinstance(x, float) for x in d.rest):
         defect = joint.defect(np.array(d.rest))
         if defect:
@@ -224,7 +230,7 @@ def check_tendon(model, tendon, strict):
             message = f"{name} of {what} must not be negative, got {x:.6g}"
             if strict:
                 raise ModelError(message)
-            warnings.warn(message, ModelWarning, stacklevel=5)
+            warn(message, ModelWarning)
 
 
 def _check_one_variable(model, i, what, purpose):

@@ -7,7 +7,6 @@ A result has a row for each joint of the tree, in the order of ``model.joint_nam
 for each joint that closes a loop (``model.loop_names``). Moments come first, forces last.
 """
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from kinetree.algorithms.closed.rank import counted, rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import IndeterminateWarning, LoopError, ShapeError, UnknownNameError
+from kinetree.errors import IndeterminateWarning, LoopError, ShapeError, UnknownNameError, warn
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_given, as_model
 from kinetree.model.define import Array as Argument
@@ -284,13 +283,12 @@ def _warn(model):
             return "unique"
         unique = unique_reactions(model.numeric, policy.manifold.q[0])
         open_ones = [n for n, u in zip(_names(model), unique, strict=True) if not u.all()]
-        warnings.warn(
+        warn(
             f"model {model.name!r} has {rows - rank} redundant constraints in its loops: the "
             f"reactions of {', '.join(map(repr, open_ones))} are not unique, and the smallest "
             f"constraint forces are returned; kinetree.unique_reactions(model, q) says which "
             f"components are the same for all",
             IndeterminateWarning,
-            stacklevel=6,
         )
         return "warned"
 

@@ -15,6 +15,7 @@ from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
 from kinetree.model.parts import Posture
 from kinetree.simulation.forces.actuators import servos_of
+from kinetree.spelling import explains_itself
 
 _CLOSE = 1e-9  # of a sampling period: what counts as the same instant
 
@@ -48,6 +49,7 @@ class Constant:
         return self.values
 
 
+@explains_itself
 class Sampled:
     """A controller that is called at its own rate, its forces held in between.
 
@@ -89,6 +91,7 @@ class Sampled:
         return self.start + (count + 1) / self.rate
 
 
+@explains_itself
 class Recorded:
     """Recorded or planned inputs: values at given times.
 

@@ -32,8 +32,10 @@ from kinetree.simulation.contact_sensors import (
 )
 from kinetree.simulation.results.observables import accelerations
 from kinetree.simulation.results.trajectory import Trajectory
+from kinetree.spelling import explains
 
 
+@explains
 def sensors(model: Model, only: Sequence[Sensor | str] | None = None) -> "Sensors":
     """The sensors of a model, as a table that reads them.
 

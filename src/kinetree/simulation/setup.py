@@ -11,14 +11,13 @@ Each is a separate value. ``compatibility`` has the table of those that do not g
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from kinetree.contact.attached import Attached, attach
-from kinetree.errors import KinetreeError, SimulationWarning, refuse_formulas
+from kinetree.errors import KinetreeError, SimulationWarning, refuse_formulas, warn
 from kinetree.integration.events import UserEvents
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.integrator import Integrator
@@ -198,10 +197,9 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
                 return other
         advice = f"take a dt below {seconds(SAFE * found.step)}. {refused[0]}"
     if dt > found.step and not setup.adaptive:
-        warnings.warn(
+        warn(
             f"{setup.function} of {model.name!r}: {why}, while dt is {seconds(dt)}: {advice}",
             SimulationWarning,
-            stacklevel=3,
         )
     return setup
 

@@ -36,8 +36,10 @@ from kinetree.simulation.runs import (
     run_equal_steps,
 )
 from kinetree.simulation.setup import composed, suited
+from kinetree.spelling import explains
 
 
+@explains
 def simulate(
     model: Model | Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None, *,
     duration: float, dt: float | None = None, controller: Callable | None = None,

@@ -5,8 +5,7 @@ modules: ``planar`` vectors, ``axial_screw`` transforms, ``dense`` matrices, ``l
 notation of Lynch & Park, ``dense.swap_vector_order`` for those who put the linear part first.
 """
 
-import warnings
-
+from kinetree.errors import warn
 from kinetree.spatial import axial_screw, dense, lie, planar
 from kinetree.spatial.articulated_inertia import ArticulatedInertia, InverseInertia, dyadic
 from kinetree.spatial.dense import swap_matrix_order, swap_vector_order
@@ -46,5 +45,5 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     new = _DEPRECATED[name]
     message = f"kinetree.spatial.{name} is deprecated: use kinetree.spatial.{new}"
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    warn(message, DeprecationWarning)
     return globals()[new]

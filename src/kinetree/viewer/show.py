@@ -2,7 +2,6 @@
 
 import html
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.progress import clock_reporter
-from kinetree.errors import ModelWarning
+from kinetree.errors import ModelWarning, warn
 from kinetree.quantities.reactions import Part
+from kinetree.spelling import explains
 from kinetree.viewer import painting
 from kinetree.viewer.motions import Viewable, motion_of, scene_of
 from kinetree.viewer.page import page
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kinetree.viewer.browser.app import Viewer
 
 
+@explains
 def view(
     what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
     forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
@@ -71,7 +72,7 @@ def view(
         trace=trace, collision=collision, shadows=shadows, port=port, host=host, origins=origins,
     )  # fmt: skip
     for notice in viewer.notices:
-        warnings.warn(notice, ModelWarning, stacklevel=2)
+        warn(notice, ModelWarning)
     if open:
         viewer.open()
     return viewer
@@ -100,6 +101,7 @@ class Page:
         return f'<iframe srcdoc="{inside}" style="{style}"></iframe>'
 
 
+@explains
 def save_html(
     what: Viewable | Scene, path: str | os.PathLike, q: ArrayLike | None = None, *,
     show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
@@ -204,5 +206,5 @@ def _scene(what, q, options) -> Scene:
         return what
     scene = scene_of(what, q, **options)
     for notice in scene.notices:
-        warnings.warn(notice, ModelWarning, stacklevel=4)
+        warn(notice, ModelWarning)
     return scene

@@ -1,6 +1,5 @@
 """Many copies of a world at once, each with its own numbers, state and memory of the solver."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +10,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.history import Residuals
-from kinetree.errors import ModelError, ShapeError, SimulationWarning
+from kinetree.errors import ModelError, ShapeError, SimulationWarning, warn
 from kinetree.model import Model
 from kinetree.model.arrays import check_finite
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Geometry, Sphere, Surface
@@ -176,13 +175,12 @@ class Worlds:
             left -= many
         new = np.flatnonzero(self.failed & ~before)
         if new.size:
-            warnings.warn(
+            warn(
                 f"{new.size} of {len(self)} worlds {self.world.name!r} failed and stand still: "
                 f"world {new[0]}: {self._batch.why(new[0])}; forces or velocities are too large "
                 f"for steps of {self.world.timestep:g} s. worlds.failed has them, "
                 f"worlds.reset(worlds.failed) restarts them",
                 SimulationWarning,
-                stacklevel=2,
             )
 
     def _take(self, n, u, tau):

@@ -257,7 +257,7 @@ def model_named(name: str | os.PathLike, fixed: bool | None = None) -> Model:
     """The model in a file, on a free joint where ``fixed`` is False, or the sample of that name."""
     path = Path(name)
     if path.exists():
-        model = announced(read(path), stacklevel=4)
+        model = announced(read(path))
         if fixed is not False or _is_free(model):
             return model
         return read(path, floating_base=True).model  # with the same notices

@@ -1,6 +1,5 @@
 """Steps of a world: the forces of its actuators, and the engine with its memory."""
 
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from math import isfinite
@@ -12,7 +11,7 @@ from kinetree.contact.engine.drives import Laws, drive, has_constant_arms, laws_
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
-from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning
+from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.integration.breakdown import NamingTime
 from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
@@ -202,25 +201,23 @@ class Steps:
         ]
         if joints:
             listed = ", ".join(joints[:3]) + (", ..." if len(joints) > 3 else "")
-            warnings.warn(
+            warn(
                 f"world {self.model.name!r} starts with joints beyond their limits: {listed}; they "
                 f"are pushed back slowly. Start elsewhere: world.add(..., q=...); or leave limits "
                 f"out: kinetree.World(limits=None)",
                 SimulationWarning,
-                stacklevel=4,
             )
         self.checked, found = True, self.engine.contacts(q)
         deep = np.flatnonzero(np.asarray(found.gap) < -_DEEP * self.engine.size)
         pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
         if pairs:
             listed = ", ".join(map(repr, list(pairs)[:3])) + (", ..." if len(pairs) > 3 else "")
-            warnings.warn(
+            warn(
                 f"world {self.model.name!r} starts with bodies inside each other: {listed}, up to "
                 f"{-np.min(found.gap[deep]):.3g} m; they are pushed apart slowly. To start apart: "
                 f"world.add(..., on='ground'), or at=; to let links of a robot pass through each "
                 f"other: world.exclude_overlaps(), or world.exclude(a, b)",
                 SimulationWarning,
-                stacklevel=4,
             )
 
     def _touching(self, whole):

@@ -224,7 +224,7 @@ def from_file(cls, path, options):
     posture = options.pop("posture", None)
     loaded = read(path, **of_file)
     notices = tuple(n for n in loaded.notices if n.effect not in ("setting", "picture"))
-    model = announced(loaded._replace(notices=notices), stacklevel=4)
+    model = announced(loaded._replace(notices=notices))
     timestep = loaded.settings.get("timestep", own["timestep"].default)
     given = {"name": model.name, "gravity": model.gravity, "timestep": timestep} | options
     world = cls(given.pop("name"), **given)

@@ -30,7 +30,7 @@ from kinetree.model.parts import Posture, as_placement
 from kinetree.notebook import block, shown
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains_methods, no_argument
 from kinetree.worlds import pieces
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
@@ -45,6 +45,7 @@ _SURFACE = tuple(f.name for f in fields(Surface))
 _SETTINGS = tuple(f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance"))
 
 
+@explains_methods
 class World:
     """Robots, objects and terrain in rigid contact, as one mechanism that is stepped.
 
@@ -87,7 +88,7 @@ class World:
         unknown = [key for key in options if key not in _SETTINGS]
         if unknown:
             known = [*_named_parameters(World.__init__), *_SETTINGS]
-            raise TypeError(f"a world has no {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
+            raise TypeError(no_argument("World", unknown[0], known))
         if not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
             raise ModelError(
                 f"tolerance of world {name!r} must be between 0 and 1, got {tolerance!r}"
@@ -147,7 +148,7 @@ class World:
         options = {
             "name": name, "q": q, "qd": qd, "mass": mass, "density": density, "inertia": inertia,
             "joint": joint, "velocity": velocity, "spin": spin, "fixed": fixed, "prefix": prefix,
-            "color": color, "surface": _surface(surface, coefficients),
+            "color": color, "surface": _surface(surface, coefficients, World.add),
             "coefficients": coefficients,
         }  # fmt: skip
         if isinstance(what, (str, os.PathLike)):
@@ -242,7 +243,7 @@ class World:
         """
         point = (0.0, 0.0, height) if point is None else point
         plane = with_ground(self._base, normal, point).geometry[-1]
-        surface = _surface(surface, coefficients)
+        surface = _surface(surface, coefficients, World.add_ground)
         return self.add(Plane(), name=name, at=plane.placement, surface=surface, color=color)
 
     def exclude(self, first: str, second: str) -> None:
@@ -285,7 +286,9 @@ class World:
             surface: coefficients of the pair.
             **coefficients: in place of it, as in ``add``.
         """
-        self._pair(first, second, touch=True, surface=_surface(surface, coefficients))
+        self._pair(
+            first, second, touch=True, surface=_surface(surface, coefficients, World.contact_pair)
+        )
 
     def _pair(self, first, second, *, touch, surface):
         ends = [self._touching(first), self._touching(second)]
@@ -662,11 +665,11 @@ class World:
         return kinetree.view(self, **options)
 
 
-def _surface(surface, coefficients) -> Surface | None:
+def _surface(surface, coefficients, method) -> Surface | None:
     unknown = [key for key in coefficients if key not in _SURFACE]
     if unknown:
-        hint = did_you_mean(unknown[0], [*_named_parameters(World.add), *_SURFACE])
-        raise TypeError(f"a surface has no {unknown[0]!r}; {hint}")
+        known = [*_named_parameters(method), *_SURFACE]
+        raise TypeError(no_argument(method.__qualname__, unknown[0], known))
     if surface is not None and coefficients:
         raise ModelError(f"give surface= or {next(iter(coefficients))}=, not both")
     return Surface(**_acting(coefficients)) if coefficients else surface

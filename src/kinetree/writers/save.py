@@ -2,16 +2,16 @@
 
 import json
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
-from kinetree.errors import ModelError, ModelWarning, calling
+from kinetree.errors import ModelError, ModelWarning, calling, warn
 from kinetree.joints import Free, Planar, Spherical
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
+from kinetree.spelling import explains
 from kinetree.writers.urdf import add
 
 # --- ``to_srdf``: what a URDF file has no words for, as the SRDF file beside it ------------------
@@ -69,11 +69,10 @@ def _add_pairs(robot, model):
         element = add(robot, tag, link1=p.first, link2=p.second)
         element.set("reason", p.name or "User")
     if lost:
-        warnings.warn(
+        warn(
             f"model {model.name!r}: {lost} contact pairs of single shapes are not written, since "
             f"SRDF has pairs of links",
             ModelWarning,
-            stacklevel=5,
         )
 
 
@@ -123,6 +122,7 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
+@explains
 def save(model: Model, path: str | os.PathLike, *, format: str | None = None) -> Path:
     """Write a model to a file, and return its path; a file is never left half-written.
 

@@ -1,7 +1,6 @@
 """``to_sdf``: a model as the text of an SDF file."""
 
 import math
-import warnings
 from os.path import isabs
 from urllib.parse import quote
 
@@ -9,7 +8,7 @@ import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.errors import InteropError, ModelWarning
+from kinetree.errors import InteropError, ModelWarning, warn
 from kinetree.joints import (
     Fixed,
     Free,
@@ -352,11 +351,10 @@ class _Writer:
         if others:
             self.lost.append(f"postures {', '.join(others)}")
         if self.lost:
-            warnings.warn(
+            warn(
                 f"model {self.model.name!r}: not written, since SDF cannot hold it: "
                 f"{'; '.join(dict.fromkeys(self.lost))}",
                 ModelWarning,
-                stacklevel=4,
             )
 
 

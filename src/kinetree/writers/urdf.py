@@ -2,7 +2,6 @@
 
 import math
 import sys
-import warnings
 from dataclasses import fields, replace
 from os.path import isabs
 from urllib.parse import quote
@@ -10,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
-from kinetree.errors import InteropError, ModelWarning
+from kinetree.errors import InteropError, ModelWarning, warn
 from kinetree.joints import Fixed, Free, Planar, Prismatic, Reversed, Revolute
 from kinetree.model.actuator import commands_of
 from kinetree.model.arrays import as_model
@@ -44,17 +43,15 @@ def to_urdf(model) -> str:
     _add_actuators(robot, model)
     _add_rest(robot, model)
     if model.gravity_compensation:
-        warnings.warn(
+        warn(
             f"model {model.name!r}: gravity compensation not written, since URDF has none",
             ModelWarning,
-            stacklevel=3,
         )
     if model.groups or model.contact_pairs:
-        warnings.warn(
+        warn(
             f"model {model.name!r}: groups and contact pairs are not written, since URDF has none; "
             f"kinetree.save(model, 'robot.srdf') writes them beside it",
             ModelWarning,
-            stacklevel=3,
         )
     etree.cleanup_namespaces(robot)
     etree.indent(robot)
@@ -80,10 +77,9 @@ def _add_links(robot, model):
             add_look(links[g.body], g)
     if lost:
         kinds = ", ".join(sorted({type(g.shape).__name__ for g in lost}))
-        warnings.warn(
+        warn(
             f"model {model.name!r}: {len(lost)} shapes are not written, since URDF has no {kinds}",
             ModelWarning,
-            stacklevel=4,
         )
 
 
@@ -106,11 +102,10 @@ def _add_friction(robot, model):
                 etree.SubElement(element, tag).text = repr(float(*values))
     if lost:
         shown = ", ".join(map(repr, dict.fromkeys(lost[:4])))
-        warnings.warn(
+        warn(
             f"model {model.name!r}: surfaces of {shown} are written with their friction at most, "
             f"since URDF does not have masks, margins, priorities and restitution of shapes",
             ModelWarning,
-            stacklevel=4,
         )
 
 

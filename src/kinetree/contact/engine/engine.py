@@ -1,6 +1,5 @@
 """The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
-from kinetree.errors import SimulationWarning, SingularError
+from kinetree.errors import SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_passive_forces
@@ -312,14 +311,13 @@ class Engine:
         sheets = TRIANGLES in self.tables.shapes.kind
         advised = s.h * (_TURN_BY_MESH if sheets else _TURN / 2) / 2 / angle
         self.parts.most_turn = np.inf
-        warnings.warn(
+        warn(
             f"body {self.tree.body_names[s.turner]!r} turns by {angle:.2g} rad in one step of "
             f"{s.h:g} s. Contacts are found once a step: what turns by more than {_TURN:g} rad "
             f"({_TURN_BY_MESH:g} rad beside triangle meshes, which are thin sheets) may be inside "
             f"others, or beyond a sheet, before it is seen. Take steps of "
             f"{advised:.1g} s, or thick shapes in place of sheets",
             SimulationWarning,
-            stacklevel=4,
         )
 
     @property

@@ -1,7 +1,6 @@
 """Pairs of shapes that may touch, and their coefficients of friction and restitution."""
 
 import re
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from kinetree.contact.collision.shapes import masks, placed_table
 from kinetree.contact.collision.support import round_of, support
 from kinetree.contact.finding.shapes import as_hull, place_shapes
-from kinetree.errors import LoadError, ModelError, ModelWarning, ShapeError, UnknownNameError
+from kinetree.errors import LoadError, ModelError, ModelWarning, ShapeError, UnknownNameError, warn
 from kinetree.joints import Fixed
 from kinetree.model.arrays import as_configuration
 from kinetree.model.define import kept
@@ -386,11 +385,10 @@ def _lowest(model, q, shapes):
     if len(unread) == len(shapes):
         raise unread[0]
     if unread:
-        warnings.warn(
+        warn(
             f"model {model.name!r}: {len(unread)} of its shapes are not looked at for feet, since "
             f"their meshes cannot be read, the first is {unread[0]}",
             ModelWarning,
-            stacklevel=5,
         )
     return np.array(heights)
 

@@ -9,7 +9,6 @@ steps, batched, and differentiable where the laws are. Points and normals are th
 undeformed shapes, and follow the contact as it moves.
 """
 
-import warnings
 from functools import cached_property
 
 import numpy as np
@@ -28,15 +27,16 @@ from kinetree.contact.soft.laws import (
     root,
 )
 from kinetree.contact.soft.patch import Patch
-from kinetree.errors import ModelError, TraceError, UnknownNameError, calling
+from kinetree.errors import ModelError, TraceError, UnknownNameError, calling, warn
 from kinetree.functional.kernel import kernel
 from kinetree.model.model import Model
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains_itself
 
 LAWS = ("hunt_crossley", "linear", "patch")
 """Names of normal laws."""
 
 
+@explains_itself
 class SoftContact:
     """Forces at the contacts of a scene, as long as shapes overlap.
 
@@ -172,7 +172,7 @@ class SoftContact:
     ) -> tuple[Array, Array]:
         """Deprecated name of ``force_and_rate``."""
         message = "SoftContact.acting is deprecated: use SoftContact.force_and_rate"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn(message, DeprecationWarning)
         return self.force_and_rate(model, t, q, qd, state, elapsed)
 
     def force_and_rate(

@@ -1,6 +1,5 @@
 """Time steps with contact: unrolled for one small scene, or by the engine, which serves all."""
 
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +17,7 @@ from kinetree.contact.settings import CLOSED, DOUBLE, SINGLE
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
 from kinetree.contact.stepping.slots import SlotStep
 from kinetree.contact.stepping.step import ContactStep
-from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError
+from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError, warn
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.events import UserEvents
@@ -66,14 +65,13 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         _warn_of_python(model, field)
     stepper.inside = _starts_inside(found, q)
     if stepper.inside:
-        warnings.warn(
+        warn(
             f"the simulation of {model.name!r} starts with {stepper.inside}, which rigid bodies "
             f"cannot be: they are pushed apart at no more than {settings.correction_speed:g} rad "
             f"or lengths of the mechanism per second (TimeStepping.correction_speed), and the "
             f"energy of that is not that of any force. Start where they touch or are apart, or "
             f"leave out pairs that are meant to overlap: Scene(..., ignore=...)",
             SimulationWarning,
-            stacklevel=4,
         )
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
@@ -158,12 +156,11 @@ def _warn_of_python(model, field):
         parts.append(
             f"motion of prescribed joints {', '.join(map(repr, field.prescription.names))}"
         )
-    warnings.warn(
+    warn(
         f"steps of contact of {model.name!r} leave compiled code: {'; '.join(parts)} is Python "
         f"code that every step calls, which takes longer than the step. Put it under "
         f"@kinetree.kernel, and it is compiled into the step",
         SimulationWarning,
-        stacklevel=5,
     )
 
 

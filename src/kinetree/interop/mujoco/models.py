@@ -5,7 +5,6 @@ leading axes are a batch. What goes into ``to_*`` is kinetree's, the configurati
 into ``from_*`` is MuJoCo's.
 """
 
-import warnings
 from functools import partial
 from typing import Any, Literal
 
@@ -14,7 +13,14 @@ import numpy as np
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.batch import over_batch
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import InteropError, LoadError, ModelWarning, ShapeError, UnknownNameError
+from kinetree.errors import (
+    InteropError,
+    LoadError,
+    ModelWarning,
+    ShapeError,
+    UnknownNameError,
+    warn,
+)
 from kinetree.interop.states import Pair, States
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
@@ -74,10 +80,9 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
     if notes:
         notes = list(dict.fromkeys(text for _, text in sorted(notes, key=lambda note: note[0])))
         more = f"; and {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
-        warnings.warn(
+        warn(
             f"model {model.name!r}: not converted: {'; '.join(notes[:_SHOWN])}{more}",
             ModelWarning,
-            stacklevel=2,
         )
     return model
 

@@ -1,11 +1,10 @@
 """A kinetree model from a Pinocchio model, and back."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import InteropError, ModelWarning
+from kinetree.errors import InteropError, ModelWarning, warn
 from kinetree.interop.pinocchio.kinds import as_kinetree, as_pinocchio
 from kinetree.interop.pinocchio.leaves import (
     add_mimic_joints,
@@ -145,10 +144,9 @@ def _warn_of(pin_model, values, consequence):
     found = {what: _joints_with(pin_model, array) for what, array in values.items()}
     named = [f"{what} of joints {_list(names)}" for what, names in found.items() if names]
     if named:
-        warnings.warn(
+        warn(
             f"model {pin_model.name!r}: {' and '.join(named)} {consequence}",
             ModelWarning,
-            stacklevel=4,
         )
 
 
@@ -206,11 +204,10 @@ def frames(pin_model, body_names, number_of):
         taken.add(name)
         chosen[_kind(frame), frame.name] = name
     if renamed:
-        warnings.warn(
+        warn(
             f"model {pin_model.name!r}: frames renamed, since another body or frame has the same "
             f"name: {', '.join(renamed)}",
             ModelWarning,
-            stacklevel=3,
         )
     return tuple(
         Frame(chosen[_kind(f), f.name], number_of[f.parentJoint], from_se3(f.placement))
@@ -282,19 +279,17 @@ def to_model(model: Model) -> Any:
     ):
         joints = [b.joint_name for b in model.bodies if any(has_dynamics(b, n) for n in names)]
         if joints:
-            warnings.warn(
+            warn(
                 f"model {model.name!r}: {what} of joints {', '.join(map(repr, joints))} not "
                 f"converted, since Pinocchio has none",
                 ModelWarning,
-                stacklevel=2,
             )
     for what in ("tendons", "gravity_compensation"):
         if getattr(model, what):
-            warnings.warn(
+            warn(
                 f"model {model.name!r}: {what.replace('_', ' ')} not converted, since Pinocchio "
                 f"has none",
                 ModelWarning,
-                stacklevel=2,
             )
     return add_mimic_joints(pin, result, model) if model.couplings else result
 
@@ -379,10 +374,9 @@ def _warn_of_lost_limits(body, joint_map, lower, upper):
     for limit, unlimited in ((lower, -_UNLIMITED), (upper, _UNLIMITED)):
         lost |= limit != joint_map.from_limit(joint_map.to_limit(limit, unlimited), unlimited)
     if np.any(lost):
-        warnings.warn(
+        warn(
             f"joint {body.joint_name!r}: limits of position variables "
             f"{np.flatnonzero(lost).tolist()} not converted, since Pinocchio has a "
             f"quaternion, or a cosine and a sine, in their place",
             ModelWarning,
-            stacklevel=6,
         )

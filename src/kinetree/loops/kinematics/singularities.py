@@ -5,12 +5,12 @@ motion that they forbade is free for an instant — Spencer §3.1, RBDA §8.10. 
 shows whether some joints determine all others.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree import errors
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.host import on_host
@@ -79,7 +79,7 @@ def singularity(
     """
     found = singularities(model, as_configuration(as_model(model), q)[None], hold=hold, rank=rank)
     if warn and found[0].kappa > _WARN:
-        warnings.warn(f"model {model.name!r} is near singular: {found[0]}", SingularityWarning, 2)
+        errors.warn(f"model {model.name!r} is near singular: {found[0]}", SingularityWarning)
     return found[0]
 
 

@@ -9,11 +9,11 @@ null space, so that the branch on which the motion goes on is decided by roundin
 with a ``SingularityWarning``.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
+from kinetree import errors
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError, SingularityWarning
 from kinetree.loops.kinematics.constraint import rank as rank_of
@@ -159,7 +159,7 @@ class SVDForm:
         count = int(np.sum(sigma > self.threshold * sigma[0])) if r else 0
         found = SVDEvaluation(V2 @ z + c, sigma, float(kappa), indicator, V2, c, count)
         if warn and found.is_arbitrary:
-            warnings.warn(arbitrary(t, found), SingularityWarning, stacklevel=2)
+            errors.warn(arbitrary(t, found), SingularityWarning)
         return found
 
     def pseudo_inverse(self, q: ArrayLike) -> np.ndarray:

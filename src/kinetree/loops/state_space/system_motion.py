@@ -8,7 +8,6 @@ for comparisons.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from kinetree.errors import (
     SingularityWarning,
     UnknownNameError,
     names_itself,
+    warn,
 )
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.invariants import (
@@ -129,7 +129,7 @@ def integrate_system(
                 )
             q, v = settle(q, v)
     if said:
-        warnings.warn(said, SingularityWarning, stacklevel=3)
+        warn(said, SingularityWarning)
     q, v = (np.array(part) for part in zip(*states, strict=True))
     kappa, indicator, lam, kinetic = (np.array(part) for part in zip(*logged, strict=True))
     total, held = (

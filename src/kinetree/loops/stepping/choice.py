@@ -6,7 +6,6 @@ overconstrained mechanism are independent, and contradict each other; there a ch
 still serves.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from kinetree.algorithms.closed.joint_space import ClosureErrors, closure_limit
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import has_full_inertia
-from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
+from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError, warn
 from kinetree.loops.kinematics.constraint import (
     constraint,
     independent_rows,
@@ -192,10 +191,9 @@ def _worst(sizes):
 
 def warn_of_singular_start(model):
     """Say that the motion from a start is not unique."""
-    warnings.warn(
+    warn(
         f"the simulation of {model.name!r} starts in a singular configuration, where it "
         f"has more degrees of freedom than nearby: several branches of the motion begin here, and "
         f"rounding errors may decide which one is followed. Start slightly away from it to choose",
         SimulationWarning,
-        stacklevel=5,
     )

@@ -6,14 +6,13 @@ and a joint that arrives too slowly to bounce is held until something pulls it a
 ``kinetree.simulation.forces.modes``.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kinetree.algorithms.passive import tendon_variables
-from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
+from kinetree.errors import ModelError, SimulationWarning, UnknownNameError, warn
 from kinetree.functional.kernel import select
 from kinetree.model import Model
 from kinetree.model.limits import position_bounds, position_index
@@ -137,12 +136,11 @@ def warn_outside(model, q):
         travel = t.upper - t.lower if np.isfinite(t.upper - t.lower) else 1.0
         if np.any(np.maximum(t.lower - L, L - t.upper) > FAR_OUTSIDE * travel):
             worst = np.ravel(L)[np.argmax(np.maximum(t.lower - L, L - t.upper))]
-            warnings.warn(
+            warn(
                 f"tendon {t.name!r} starts with a length of {worst:.4g}, far outside its limits "
                 f"{t.lower:.4g} to {t.upper:.4g}, and its stop pushes it back; limits=None leaves "
                 f"the stops out",
                 SimulationWarning,
-                stacklevel=3,
             )
     lower, upper = model.position_limits
     travel = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
@@ -153,12 +151,11 @@ def warn_outside(model, q):
     x, i = q[(*sample, k)], next(i for i, at in enumerate(model.q_slice) if at.stop > k)
     where = f" of sample {tuple(sample)}" if sample else ""
     turns = " Angles are in radians: np.radians converts degrees." if abs(x) > 2 * np.pi else ""
-    warnings.warn(
+    warn(
         f"joint {model.joint_names[i - 1]!r}{where} starts at {x:.4g}, far outside its limits "
         f"{lower[k]:.4g} to {upper[k]:.4g}, and its stop pushes it back.{turns} limits=None leaves "
         f"the stops out",
         SimulationWarning,
-        stacklevel=3,
     )
 
 
@@ -182,11 +179,13 @@ def beyond_effort(model, tau, t) -> str | None:
     n, *sample = map(int, np.unravel_index(np.argmax(sizes), sizes.shape))
     i = next(i for i, at in enumerate(model.v_slice) if at.stop > k)
     where = f" in sample {tuple(sample)}" if sample else ""
+    turns = model.joint[i].velocity_units()[k - model.v_slice[i].start] == "rad/s"
     return (
-        f"joint {model.joint_names[i - 1]!r} is driven with {tau[(n, *sample, k)]:.4g} N or N·m at "
-        f"t = {t[n]:.4g} s{where}, beyond its effort limit of {limit[k]:.4g}, and nothing cuts it: "
-        f"return np.clip(tau, -model.effort_limits, model.effort_limits), or drive the model's "
-        f"actuators (simulate(controls=...)), which are cut to their effort"
+        f"joint {model.joint_names[i - 1]!r} is driven with {tau[(n, *sample, k)]:.4g} "
+        f"{'N·m' if turns else 'N'} at t = {t[n]:.4g} s{where}, beyond its effort limit of "
+        f"{limit[k]:.4g}: let the controller return "
+        f"np.clip(tau, -model.effort_limits, model.effort_limits), or drive the model's actuators "
+        f"(simulate(controls=...)), whose forces are limited"
     )
 
 

@@ -1,6 +1,5 @@
 """The report of a simulation: checks of its result."""
 
-import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from kinetree.algorithms import crba
 from kinetree.algorithms.closed.rank import scaling
-from kinetree.errors import SimulationWarning
+from kinetree.errors import SimulationWarning, warn
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import joint_of, remedy
 from kinetree.joints import Free
@@ -191,7 +190,7 @@ def check_result(
     found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside, slip, too_deep))
     found += tuple(_warnings_of_inertia(model, report, arrays["t"], distances))
     for message in found:
-        warnings.warn(message, SimulationWarning, stacklevel=4)
+        warn(message, SimulationWarning)
     object.__setattr__(report, "warnings", found)
     return report
 

@@ -5,7 +5,6 @@ that meets positions and velocities at both ends: it stays on the manifold, and 
 fourth order in the distance of the stored times for positions, and of third for velocities.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ShapeError
+from kinetree.errors import ShapeError, warn
 from kinetree.expr.repeat import repeat
 from kinetree.functional import layout
 from kinetree.functional.kernel import kernel, select
@@ -27,6 +26,7 @@ from kinetree.quantities.reactions import Part
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.results import plotting, storage
 from kinetree.simulation.results.observables import observe, reactions
+from kinetree.spelling import explains_methods
 
 # Annotations of kernels are shapes:
 # ruff: noqa: F821
@@ -175,6 +175,7 @@ def _events_of(trajectory, index):
     return tuple(replace(e, sample=tuple(e.sample[len(place) :])) for e in found)
 
 
+@explains_methods
 @dataclass(frozen=True, repr=False)
 class Trajectory:
     """A motion, as arrays with time first; batch axes, if any, come second.
@@ -322,5 +323,5 @@ class Trajectory:
         import kinetree  # the viewer is a higher layer, reached through the public interface
 
         message = "trajectory.view() is deprecated: use kinetree.view(trajectory)"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn(message, DeprecationWarning)
         return kinetree.view(self, **options)

@@ -8,7 +8,6 @@ without coming back to Python until a state is to be stored. ``kinetree.simulate
 events, hooks, and steps that adapt, also to singular configurations.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, SimulationWarning, TraceError
+from kinetree.errors import ModelError, SimulationWarning, TraceError, warn
 from kinetree.integration.integrator import Integrator
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.model.parts import Posture
@@ -37,8 +36,10 @@ from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arra
 from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays, whole_number
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import composed, suited
+from kinetree.spelling import explains
 
 
+@explains
 def rollout(
     model: Any, q0: ArrayLike | None = None, qd0: ArrayLike | None = None,
     tau: ArrayLike | None = None, *,
@@ -226,20 +227,19 @@ def _renamed(controller, policy):
     if policy is None:
         return controller
     message = "policy= of rollouts is deprecated: use controller="
-    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    warn(message, DeprecationWarning)
     return policy
 
 
 def warn_of_failures(run, failed):
     """Warn of motions with rigid contact that stopped being finite."""
     if failed is not None and failed.any():
-        warnings.warn(
+        warn(
             f"{np.sum(failed)} of {failed.size} motions of {run.model.name!r} did not stay finite "
             f"and stand still from then on (see `failed`), the first is "
             f"{np.argwhere(failed)[0].tolist()}: forces or velocities are too large for steps of "
             f"{run.dt:g} s",
             SimulationWarning,
-            stacklevel=4,
         )
 
 
@@ -247,4 +247,4 @@ def _warn_of_effort(model, given, run):
     tau = given.array if given.timed else given.array[None]
     message = beyond_effort(model, tau, run.t0 + run.dt * np.arange(len(tau)))
     if message:
-        warnings.warn(f"the rollout of {model.name!r}: {message}", SimulationWarning, stacklevel=4)
+        warn(f"the rollout of {model.name!r}: {message}", SimulationWarning)

@@ -1,7 +1,6 @@
 """A rollout: its result, and its steps in chunks of the batch, with what goes wrong."""
 
 import operator
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +18,7 @@ from kinetree.errors import (
     SimulationError,
     SimulationWarning,
     SingularError,
+    warn,
 )
 from kinetree.functional.parameters import with_parameters
 from kinetree.integration.breakdown import NamingTime, check_finite_state
@@ -119,12 +119,11 @@ class Rollout:
         """
         own = [g.name for g in self._run.arrays.given if g.kind == "parameters"]
         if own:
-            warnings.warn(
+            warn(
                 f"the samples of this rollout differ in {', '.join(own)}, and a trajectory of all "
                 f"of them has one model, {self.model.name!r} as it was given; "
                 f"rollout.motion(index) has the parameters of its sample",
                 ModelWarning,
-                stacklevel=2,
             )
         names = ("t", "q", "qd", "tau", "energy", "work")
         arrays: dict[str, Any] = {
@@ -329,13 +328,12 @@ class Run:
         count = int(np.sum(~(np.asarray(doubt) <= DOUBTFUL)))
         if count and not self.warned:
             self.warned.append(step)
-            warnings.warn(
+            warn(
                 f"{count} of {self.arrays.total} motions of {self.model.name!r} came so close to a "
                 f"singular configuration, after t = {self.time(step):.6g} s, that steps of "
                 f"{self.dt:.3g} s do not hold their loops or velocities; kinetree.simulate takes "
                 f"such steps in parts",
                 SimulationWarning,
-                stacklevel=2,
             )
 
 

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import uuid
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.errors import SweepError, SweepWarning, UnknownNameError, need
+from kinetree.errors import SweepError, SweepWarning, UnknownNameError, need, warn
 from kinetree.simulation.results.archives import Archive, regular_size
 from kinetree.simulation.sweep.work import Chunk
 from kinetree.spelling import did_you_mean, printable
@@ -95,8 +94,9 @@ class Folder:
         except Exception as error:  # archives raise whatever they run into
             problem = _why(error)
         if problem:
-            warnings.warn(
-                f"{path} is damaged ({problem}) and is computed again", SweepWarning, stacklevel=5
+            warn(
+                f"{path} is damaged ({problem}) and is computed again",
+                SweepWarning,
             )
         return not problem
 

@@ -13,7 +13,7 @@ import numpy as np
 import kinetree
 from kinetree.codegen.progress import reporter
 from kinetree.codegen.runtime.threads import threads as kernel_threads
-from kinetree.errors import SimulationWarning, SweepError, SweepWarning
+from kinetree.errors import SimulationWarning, SweepError, SweepWarning, warn
 from kinetree.model import Model
 from kinetree.simulation.simulate import simulate
 from kinetree.simulation.sweep.plan import digest, from_grid, from_samples, on_cluster, on_threads
@@ -27,9 +27,10 @@ from kinetree.simulation.sweep.result import (
     write_whole,
 )
 from kinetree.simulation.sweep.work import Work, model_parameters, work_of
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, explains
 
 
+@explains
 def sweep(
     model: Model | Any, run: Callable | Mapping[str, Any], grid: Mapping[str, Any] | None = None, *,
     samples: Any = None, count: int | None = None, seed: int = 0, batched: bool | None = None,
@@ -116,22 +117,20 @@ def _warn(result, *, is_simulation):
     """Say how many runs failed, or should not be trusted."""
     if result.failed:
         first = min(result.failed)
-        warnings.warn(
+        warn(
             f"{len(result.failed)} of {len(result)} runs failed; run {first}: "
             f"{result.failed[first]}. See .failed for all",
             SweepWarning,
-            stacklevel=3,
         )
     suspect = {}
     if is_simulation and "warning" in result.names:
         suspect = {i: str(w) for i, w in enumerate(result["warning"]) if w is not None and str(w)}
     if suspect:
         first = min(suspect)
-        warnings.warn(
+        warn(
             f"{len(suspect)} of {len(result)} simulations should not be trusted; run {first}: "
             f"{suspect[first]}. See ['warning'] for all",
             SweepWarning,
-            stacklevel=3,
         )
 
 

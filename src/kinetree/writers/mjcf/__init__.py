@@ -1,11 +1,9 @@
 """A model as MJCF."""
 
-import warnings
-
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
-from kinetree.errors import InteropError, ModelWarning
+from kinetree.errors import InteropError, ModelWarning, warn
 from kinetree.joints import Free
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
@@ -80,7 +78,7 @@ def to_mjcf(model) -> str:
         left_out.append(f"groups {', '.join(repr(g.name) for g in model.groups[:4])}")
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
-        warnings.warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning, stacklevel=3)
+        warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning)
     return etree.tostring(root, pretty_print=True, encoding="unicode")
 
 
