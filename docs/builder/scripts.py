@@ -10,6 +10,7 @@ import ast
 import contextlib
 import io
 import os
+import re
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -97,7 +98,7 @@ class Shown:
             self.script.cells, self.printed, self.files, strict=True
         ):
             lines += [words, ""] if words else []
-            lines += ["```python", code.replace("  # fmt: skip", ""), "```", ""]
+            lines += ["```python", re.sub(r"  # (fmt: skip|noqa.*)", "", code), "```", ""]
             lines += ["```text", printed.rstrip("\n"), "```", ""] if printed.strip() else []
             for file in files:
                 alt = f"{self.script.title}: {Path(file).stem}"

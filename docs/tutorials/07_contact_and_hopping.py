@@ -40,7 +40,7 @@ for event in drop.events[:4]:
     print(f"{event.t:.6f} s  {event.name}")
 print(f"lost in impacts: {drop.contact.worst.loss:.2f} J")
 print(f"largest force on the foot: {drop.contact.force[:, 0, 0].max():.0f} N")
-print("first landing by hand:", np.sqrt(2 * 0.25 / 9.81).round(6), "s")
+print("first landing in theory:", np.sqrt(2 * 0.25 / 9.81).round(6), "s")
 
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.plot(drop.t, drop.q[:, 1], label="height of the hip [m]")
@@ -58,8 +58,8 @@ ax.set_ylim(-0.1, 1.6)
 #    a little farther if it is too fast.
 #
 # A controller is any function of time and state. It may compute from the model where the foot is.
-# Since it switches, we let contact go in equal steps this time: `TimeStepping` finds velocities and
-# impulses of each step together, however often contacts change.
+# Since it switches, we use equal time steps this time: `TimeStepping` finds the velocities and
+# impulses of a step together, however often contacts change.
 
 STANCE, SPEED = 0.35, 0.8  # duration of a stance [s], wanted speed [m/s]
 

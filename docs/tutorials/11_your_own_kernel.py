@@ -9,6 +9,7 @@ NumPy, works on batches, can be differentiated, and takes parameters of the mode
 # *effective mass*, $1 / (n^T J H^{-1} J^T n)$. All parts exist already. Combined under
 # `@kt.kernel`, they are traced once, simplified together and compiled.
 
+import textwrap
 import time
 
 import matplotlib.pyplot as plt
@@ -122,4 +123,4 @@ def forbidden(m, q):
 try:
     forbidden(pendulum, [0.5])
 except kt.errors.TraceError as error:
-    print(str(error).splitlines()[-1])
+    print(textwrap.fill(str(error).splitlines()[-1], 88))

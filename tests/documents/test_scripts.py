@@ -126,4 +126,4 @@ def test_pages_of_tutorials_link_to_their_notebooks(tmp_path):
     shown = scripts.Shown(script, ("",) * count, ((),) * count, tmp_path)
     pages = gallery.pages({"tutorials": [shown], "gallery": []})
     name = script.path.stem
-    assert f"[a notebook]({name}/{name}.ipynb)" in pages[f"tutorials/{name}.md"]
+    assert f"[Download a notebook]({name}/{name}.ipynb)" in pages[f"tutorials/{name}.md"]
