@@ -19,6 +19,10 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,8 +41,12 @@ def main():
     if not pythons:
         sys.exit("no Python from 3.10 on is installed: none on PATH, none of pyenv")
     failed = []
-    for version, python, lowest in chosen(pythons, options.only):
-        failed += look(python, version, lowest, options.keep)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for names, report in pool.map(
+            partial(reported, options.keep), chosen(pythons, options.only)
+        ):
+            print(report, flush=True)
+            failed += names
     if failed:
         sys.exit(f"failed: {'; '.join(failed)}")
     print("all passed")
@@ -95,6 +103,13 @@ def chosen(pythons, only):
 
 
 # --- one Python ------------------------------------------------------------------------------
+
+
+def reported(keep, run):
+    """What ``look`` returns for a run of ``chosen``, and what it prints: several are under way."""
+    version, python, lowest = run
+    with redirect_stdout(StringIO()) as report:
+        return look(python, version, lowest, keep), report.getvalue()
 
 
 def look(python, version, lowest, keep):
@@ -163,8 +178,8 @@ class Declared(NamedTuple):
 
 
 READ = """
-import json, subprocess, sys
-from concurrent.futures import ThreadPoolExecutor
+import io, json, runpy, sys
+from contextlib import redirect_stdout, suppress
 from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.version import Version
 try:
@@ -182,17 +197,17 @@ found = {
 tests = {r.name: r.specifier for r in found["test"]}
 
 def lowest(requirement):
-    command = [sys.executable, "-m", "pip", "index", "versions", requirement.name, "--json"]
-    done = subprocess.run([*command, "--only-binary=:all:"], capture_output=True, text=True)
-    versions = json.loads(done.stdout)["versions"] if done.returncode == 0 else []
+    sys.argv = ["pip", "index", "versions", requirement.name, "--json", "--only-binary=:all:"]
+    with redirect_stdout(io.StringIO()) as said, suppress(SystemExit):  # in one process: a quarter
+        runpy.run_module("pip", run_name="__main__", alter_sys=True)    # of the time
+    versions = json.loads(said.getvalue())["versions"] if said.getvalue() else []
     return min(bounds(requirement).filter(versions), key=Version, default=None)
 
 def bounds(requirement):
     return requirement.specifier & tests.get(requirement.name, requirement.specifier)
 
 needed = {(r.name, str(bounds(r))): r for s in found if s not in ("docs", "test") for r in found[s]}
-with ThreadPoolExecutor(4) as pool:
-    low = dict(zip(needed, pool.map(lowest, needed.values())))
+low = {key: lowest(requirement) for key, requirement in needed.items()}
 declared = {
     s: {r.name: (str(bounds(r)), low.get((r.name, str(bounds(r))))) for r in found[s]}
     for s in found
@@ -269,7 +284,10 @@ def smoke(folder, extras):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     environment["KINETREE_CACHE"] = str(folder / "cache")
     command = [in_environment(folder), ROOT / "tests" / "smoke.py", *extras]
-    return subprocess.run(command, cwd=folder, env=environment).returncode == 0
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, cwd=folder, env=environment, **both)
+    print(done.stdout, end="", flush=True)
+    return done.returncode == 0
 
 
 if __name__ == "__main__":
