@@ -26,9 +26,14 @@ def as_vector3(x, what="vector"):
 
 def cross(a: ArrayLike, b: ArrayLike) -> Array:
     """``a × b``. Either argument may also be a 3×n array of columns."""
-    return np.array(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
+    # Python's own numbers, with the same bits, are three times as fast as elements of arrays.
+    x, y, z = a.tolist() if _is_plain(a) else a
+    u, v, w = b.tolist() if _is_plain(b) else b
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
+def _is_plain(a):
+    return type(a) is np.ndarray and a.ndim == 1 and a.dtype.char in "dlO"
 
 
 def skew(a: ArrayLike) -> Array:

@@ -321,7 +321,7 @@ def _one_at_once(model, q, qd, weights, energy, tolerance):
     return q, qd
 
 
-def _invariants(model, q, qd, energy):
+def _invariants(model, q, qd, energy) -> tuple[Any, Any]:
     """Errors of positions, velocities and energy, and their Jacobian for ``(dq, dqd)``."""
     h, (by_q, by_qd) = np.array(_values(model, q, qd)), _gradients(model, q, qd)
     A = np.hstack([by_q, by_qd])

@@ -22,13 +22,13 @@ def acceleration_residual(system, q, v, vdot):
     return G @ vdot + Gdot_v
 
 
-def invariants(system, q, v):
+def invariants(system, q, v) -> Any:
     """``h = (g, G v)``, (2m,) — Spencer (2.7)."""
     g, G, _ = system.constraint(q, v)
     return np.concatenate([g, G @ v])
 
 
-def invariant_gradient(system, q, v):
+def invariant_gradient(system, q, v) -> Any:
     """``H = [[G, 0], [d(G v)/dq, G]]``, (2m, 2n) — Spencer (2.10)."""
     G = system.G(q)
     return np.block([[G, np.zeros_like(G)], [rate_gradient(system, q, v), G]])
@@ -294,7 +294,7 @@ def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=
     return q, v
 
 
-def energy_gradient(system, q, v):
+def energy_gradient(system, q, v) -> Any:
     """Derivative of the energy with respect to ``q`` and ``v``, (2n,).
 
     By central differences, good to about ten digits, where the system does not know it.
