@@ -89,7 +89,7 @@ def project_velocity(
     A = (np.asarray(c.K) * units.rows[:, None]) @ B
     P = counting_part(units.apply(c.K), units) if tolerance is None else None
     smallest = RANK_TOLERANCE if tolerance is None else tolerance
-    inverse = _inverse(A if P is None else P @ A, smallest)
+    inverse = np.linalg.pinv(A if P is None else P @ A, rcond=smallest)
     for _ in range(2):  # the second removes what rounding left of the first
         rate = rate * units.rows
         rate = rate if P is None else _apply(P, rate)
@@ -125,7 +125,7 @@ def _nearest(model, start, q, B):
         D = np.linalg.inv(space.difference_gradient(start, q))
         P = counting_part(units.apply(J), units)
         P = np.diag(units.rows) if P is None else P * units.rows
-        y = _inverse(P @ J @ D @ B, RANK_TOLERANCE) @ (P @ (J @ D @ away - e))
+        y = np.linalg.pinv(P @ J @ D @ B, rcond=RANK_TOLERANCE) @ (P @ (J @ D @ away - e))
         dq = D @ (B @ y - away)
         q = space.move(q, dq)
         if np.linalg.norm(dq) <= _AT_REST * (1 + np.linalg.norm(away)):
@@ -134,11 +134,6 @@ def _nearest(model, start, q, B):
         f"no nearest configuration of {model.name!r} was found: the given one is as far from "
         f"closed as the constraints are curved; it is {np.linalg.norm(away):.3g} away"
     )
-
-
-def _inverse(A, tolerance):
-    """Pseudoinverse of matrices (..., m, n)."""
-    return np.linalg.pinv(A, rcond=tolerance)
 
 
 def _apply(A, x):
