@@ -24,6 +24,17 @@ TITLES = {
 }
 """Of features whose names are too short for readers."""
 
+GROUPS = {
+    "functions of floating bases": (
+        "edit.reroot", "floating.base_state", "floating.equation_of_motion",
+        "floating.forward_dynamics", "floating.generalized_jacobian",
+        "floating.inverse_dynamics", "floating.momentum", "floating.of",
+        "floating.reduced_equation",
+    ),
+    "coordinates of loops": ("loops.independent", "loops.null_space", "loops.null_space_rate"),
+}  # fmt: skip
+"""Functions that need a feature, which most mechanisms do not have: the page names them once."""
+
 HEAD = """\
 # What is supported
 
@@ -36,6 +47,10 @@ definitions (`tests/feature_matrix/reference.py`); in {refused} the function rai
 There are no other exceptions and no NaN. A new public function fails the test until it says which
 result is right. `python docs/make_honours.py` writes this page, and the test checks that it is
 current.
+
+Two groups are named once, here, and by their title below:
+
+{groups}
 """
 
 OPTIONS = """\
@@ -81,13 +96,20 @@ def section(feature, outcomes) -> str:
     refused = {}
     for name, outcome in sorted(outcomes.items()):
         if outcome.error:
-            refused.setdefault(outcome.error, []).append(f"`{name}`")
+            refused.setdefault(outcome.error, []).append(name)
     right = sum(not o.error for o in outcomes.values())
     feature = TITLES.get(feature, feature)
     lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"Supported by {right} functions."]
     for error, names in sorted(refused.items()):
-        lines += ["", f"- `{error}`: {', '.join(names)}"]
+        lines += ["", f"- `{error}`: {', '.join(_grouped(names))}"]
     return "\n".join(lines) + "\n"
+
+
+def _grouped(names):
+    """Names for the page, those of a whole group by the title of the group."""
+    groups = [title for title, group in GROUPS.items() if set(group) <= set(names)]
+    inside = {name for title in groups for name in GROUPS[title]}
+    return [f"*{title}*" for title in groups] + [f"`{n}`" for n in names if n not in inside]
 
 
 def whole(found, options) -> str:
@@ -97,6 +119,10 @@ def whole(found, options) -> str:
     head = HEAD.format(
         functions=len(CHECKS), features=len(found), cells=len(outcomes),
         right=len(outcomes) - refused, refused=refused,
+        groups="\n".join(
+            f"- *{title}*: {', '.join(f'`{name}`' for name in group)}"
+            for title, group in GROUPS.items()
+        ),
     )  # fmt: skip
     left_out = {}
     for name, why in sorted(NOT_OF_A_MODEL.items()):
