@@ -17,7 +17,7 @@ from builder.check_site import problems
 _log = logging.getLogger("mkdocs.hooks.builder")
 _SHORT = re.compile(r"<code>(?=[^<\n]{1,24}</code>)")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
-_SHORT_CELL = re.compile(r"<td>(?=[^<]{0,14}</td>)")  # narrow on phones
+_CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r"(?<=doc-symbol-heading )[^>]*></code>\s*(?:<span[^>]*>)?[\w.]+")
 _GUIDE = re.compile(r"\bdocs/(\w+)\.md\b")
 _PICTURE = re.compile(r'(?<!">)<img (?:[^>]* )?src="([^"]+)"[^>]*>')
@@ -101,7 +101,7 @@ def on_page_content(html, page, config, files):
     if page.file.src_uri.startswith("reference/"):
         html = _GUIDE.sub(r'<a href="../\1.html">\g<0></a>', html)
         return equations.render(_HEADING.sub(_breakable, html))
-    html = _SHORT_CELL.sub('<td class="short">', html)
+    html = _CELL.sub(_sized, html)
     html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)  # opens in full size
     here = posixpath.dirname(page.file.dest_uri) or "."
 
@@ -113,6 +113,13 @@ def on_page_content(html, page, config, files):
 
     html = _SHORT.sub('<code class="short">', _API.sub(linked, html))
     return equations.render(html)
+
+
+def _sized(cell):
+    """A cell of a table, narrow or wide on phones; other cells have the width of two words."""
+    size = len(re.sub(r"<[^>]*>", "", cell.group(1)))
+    kind = "short" if "<" not in cell.group(1) and size <= 14 else "long" if size > 70 else ""
+    return f'<td class="{kind}">{cell.group(1)}</td>' if kind else cell.group(0)
 
 
 def _breakable(heading):
