@@ -214,6 +214,41 @@ def test_limits_of_positions_and_velocities_hold(cart):
     assert np.abs(found.qd[:, 1]).max() <= 0.9 * fast + 1e-6
 
 
+def test_soft_limits_that_can_hold_are_as_hard_ones(cart):
+    wide = np.array([0.5, np.inf])
+    hard = optimize(cart, [0.1, 0.2], **SWING, position_limits=(-wide, wide))
+    soft = optimize(cart, [0.1, 0.2], **SWING, position_limits=(-wide, wide), limit_penalty=1e3)
+    assert hard.converged
+    assert soft.converged
+    assert soft.violation < 1e-5
+    np.testing.assert_allclose(soft.q, hard.q, atol=1e-4)
+
+
+def test_soft_limits_that_cannot_hold_are_violated_at_least_cost(sliders, rng):
+    penalty, limits = 5.0, (-np.array([0.5, np.inf]), np.array([0.5, np.inf]))
+    problem = {
+        "steps": 20, "dt": 0.1, "running": QuadraticCost(q=[0.0, 0.0], position=1.0, effort=0.1),
+        "effort_limits": (-2.0, 2.0), "position_limits": limits, "limit_penalty": penalty,
+    }  # fmt: skip
+    start = [0.8, 0.0], [0.5, 0.0]
+    found = optimize(sliders, *start, **problem)
+    assert found.converged
+    assert found.violation > 0.3
+    tried = found.tau[:, None] + np.concatenate(
+        [scale * rng.standard_normal((20, 100, 2)) for scale in (1e-3, 1e-1)], axis=1
+    )
+    tried = np.clip(tried, -2.0, 2.0)
+    others = optimize(sliders, *start, **problem, guess={"tau": tried}, iterations=0)
+
+    def total(motion):
+        beyond = np.maximum(np.abs(motion.q[1:, ..., 0]) - 0.5, 0.0)
+        return motion.cost + penalty * beyond.sum(axis=0)
+
+    assert np.abs(others.tau - tried).max() < 0.03  # which is moved off its limits
+    assert total(others).min() > total(found) - 1e-4  # that of the barrier
+    assert np.median(total(others)) > total(found) + 1e-3
+
+
 def test_a_batch_equals_its_parts(cart, rng):
     starts = np.array([0.1, 0.2]) + rng.uniform(-0.1, 0.1, (2, 3, 2))
     many = optimize(cart, starts, **SWING, tolerance=1e-9)
@@ -412,6 +447,38 @@ def test_predictive_control_swings_up_and_holds(cart):
     motion = kt.simulate(cart, [0.0, 0.0], duration=6.0, dt=0.005, controller=control, limits=None)
     assert np.abs(motion.q[motion.t > 4.5] - UP).max() < 0.02
     assert np.abs(motion.tau).max() <= 20.0
+
+
+@pytest.mark.parametrize("x", [0.55, 0.7, 0.9])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_predictive_control_returns_from_beyond_the_limits(cart, x):
+    wide = np.array([0.5, np.inf])
+    control = kt.control.MPC(
+        cart, steps=40, dt=0.04, actuated=["rail"], position_limits=(-wide, wide),
+        running=QuadraticCost(q=UP, position=[1.0, 5.0], velocity=0.1, effort=0.01),
+        terminal=QuadraticCost(q=UP, position=[10.0, 50.0], velocity=5.0),
+    )  # fmt: skip
+    motion = kt.simulate(cart, [x, np.pi - 0.2], duration=3.0, dt=0.01, controller=control)
+    assert np.abs(motion.q[-1] - UP).max() < 0.1
+    assert np.abs(motion.q[:, 0]).max() < x + 0.1
+
+
+def test_an_infeasible_problem_gives_no_numerical_warnings(cart):
+    with np.errstate(all="raise"):  # errors of samples that are given up are handled inside
+        found = optimize(
+            cart, [0.9, np.pi - 0.2], steps=20, dt=0.04, actuated=["rail"], iterations=50,
+            position_limits=([-0.5, -10.0], [0.5, 10.0]), running=QuadraticCost(effort=0.01),
+        )  # fmt: skip
+    assert not found.converged
+
+
+def test_the_end_of_a_motion_is_held(cart):
+    found = optimize(cart, [0.1, 0.2], **SWING, integrator="rk4")
+    motion = kt.simulate(
+        cart, [0.12, 0.18], duration=6.0, dt=3e-3, controller=found.controller(), limits=None
+    )
+    assert np.abs(motion.q[-1] - UP).max() < 1e-3
+    assert np.abs(motion.tau).max() <= 20.0 + 1e-12
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,9 @@
-"""Newton's method with a barrier on problems of multiple shooting, all samples at once."""
+"""Newton's method with a barrier on problems of multiple shooting, all samples at once.
+
+Inequalities ``c <= 0`` have slacks and multipliers, ``c + s - e = 0`` and ``s z = mu``. Those of
+states may be soft: ``e > 0`` is their violation, at a cost of ``rho e``, with ``e (rho - z) = mu``;
+for all others ``e = 0`` and ``rho`` is infinite.
+"""
 
 from typing import Any
 
@@ -70,7 +75,13 @@ class Iterations:
         size = np.clip(np.abs(self.values.cost) / T, 0.1, 1e3)
         self.mu[:] = barrier if barrier is not None else (1e-3 if warm else 0.1) * size
         self.s = np.where(self.mask, np.maximum(-c, 1e-4 if warm else 1e-2), 1.0)
-        self.z = np.where(self.mask, self.mu[:, None, None] / self.s, 0.0)
+        of_states = np.concatenate([p.index >= m, np.ones(c.shape[-1] - len(p.index), bool)])
+        penalty = np.inf if p.limit_penalty is None else p.limit_penalty
+        self.rho = np.where(of_states, penalty, np.inf)
+        self.soft = self.mask & np.isfinite(self.rho)
+        mu = self.mu[:, None, None]
+        self.e = np.where(self.soft, np.maximum(c + self.s, mu / self.rho), 0.0)
+        self.z = np.where(self.mask, np.minimum(mu / self.s, 0.5 * self.rho), 0.0)
         self.y = np.zeros((S, self.values.final.shape[-1]))
         if warm:
             z, y = guess["multipliers"]
@@ -80,8 +91,10 @@ class Iterations:
                     "its q, qd and tau as a dict"
                 )
             z = self._spread(z, "multipliers", T + 1, z.shape[-1])
-            self.z = np.where(self.mask, np.maximum(z, 1e-2 * self.z), 0.0)
+            z = np.minimum(np.maximum(z, 1e-2 * self.z), 0.99 * self.rho)
+            self.z = np.where(self.mask, z, 0.0)
             self.y = self._spread(y[None], "multipliers", 1, y.shape[-1])[:, 0]
+        self.w = np.where(self.soft, self.rho - self.z, np.inf)  # kept: it may be tiny beside rho
         self.damping, self.penalty = np.zeros(S), np.zeros(S)
         self.K = np.zeros((S, T, m, self.n))
         self.count, self.done = np.zeros(S, int), np.zeros(S, bool)
@@ -141,11 +154,13 @@ class Iterations:
         path[:, :-1] = values.path
         return np.concatenate([bounds, path], axis=-1)
 
-    def _merit(self, values, c, s, mu, penalty):
+    def _merit(self, values, c, s, e, mu, penalty):
         theta = np.abs(values.gap).sum(axis=(1, 2)) + np.abs(values.final).sum(axis=1)
-        theta += (np.abs(c + s) * self.mask).sum(axis=(1, 2))
+        theta += (np.abs(c + s - e) * self.mask).sum(axis=(1, 2))
         barrier = (np.log(s) * self.mask).sum(axis=(1, 2))
-        return values.cost - mu * barrier + penalty * theta, theta
+        barrier += np.log(np.where(self.soft, e, 1.0)).sum(axis=(1, 2))
+        paid = np.where(self.soft, self.rho * e, 0.0).sum(axis=(1, 2))
+        return values.cost + paid - mu * barrier + penalty * theta, theta
 
     # --- iterations --------------------------------------------------------------------------
 
@@ -157,7 +172,8 @@ class Iterations:
                 break
             last = self.count[a[0]] >= iterations
             for part in np.array_split(a, -(-len(a) // TOGETHER)):
-                self._iterate(part, last)
+                with np.errstate(all="ignore"):  # samples that fail are given up below
+                    self._iterate(part, last)
             if last or self.done.all():
                 break
             self.history.append(self.values.cost.copy())
@@ -166,6 +182,7 @@ class Iterations:
         """One iteration of samples ``a``; only their errors if it is the last."""
         p, v, mask = self.p, _part(self.values, a), self.mask
         q, qd, u, s, z, y = (x[a] for x in (self.q, self.qd, self.u, self.s, self.z, self.y))
+        e, w = self.e[a], self.w[a]
         memories = None if self.memory is None else (self.memory[a], v.memory)
         F, g, H, by_path, by_final = self.f.derivatives(a, q, qd, u[:, :-1], v.q, memories)
         c, nb = self._inequalities(q, qd, u, v), len(p.index)
@@ -186,16 +203,16 @@ class Iterations:
         primal = np.abs(v.gap).max(axis=(1, 2))
         self.gap[a] = primal
         if c.shape[-1]:
-            primal = np.maximum(primal, (np.abs(c + s) * mask).max(axis=(1, 2)))
+            primal = np.maximum(primal, (np.abs(c + s - e) * mask).max(axis=(1, 2)))
         if v.final.shape[-1]:
             primal = np.maximum(primal, np.abs(v.final).max(axis=1))
-        product = np.where(mask, s * z, np.nan)
 
         def distance(mu):
             """Of complementarity from ``mu``."""
-            if not c.shape[-1]:
-                return np.zeros(len(a))
-            return np.nanmax(np.abs(product - mu[:, None, None]), axis=(1, 2))
+            mu = mu[:, None, None]
+            off = np.where(mask, np.abs(s * z - mu), 0.0)
+            off = np.maximum(off, np.where(self.soft, np.abs(e * w - mu), 0.0))
+            return off.max(axis=(1, 2), initial=0.0)
 
         self.optimality[a] = dual
         error = np.maximum(dual, primal)
@@ -215,8 +232,9 @@ class Iterations:
             self.penalty[a[lower]] = 0.0
 
         # the linear-quadratic problem, with second derivatives where they leave it convex
-        mu, ratio = self.mu[a][:, None, None], np.where(mask, z / s, 0.0)
-        force = np.where(mask, mu / s + ratio * (c + s), 0.0)
+        mu, give = self.mu[a][:, None, None], np.where(self.soft, e / w, 0.0)
+        ratio = np.where(mask, z / (s + z * give), 0.0)
+        force = np.where(mask, ratio * ((c + s) + (mu / z + give * z - mu / w)), 0.0)
         gradient = g + through(force)
         gradient[:, -1] += np.einsum("se,sez->sz", y + v.final / PROXIMAL, by_final)
 
@@ -262,20 +280,23 @@ class Iterations:
             inner = np.zeros((*along.shape[:2], by_path.shape[-2]))
             inner[:, :-1] = np.einsum("stcz,stz->stc", by_path, dz[:, :-1])
             along = np.concatenate([along, inner], axis=-1)
-        ds = np.where(mask, -(c + s) - along, 0.0)
-        dmul = np.where(mask, mu / s - z - ratio * ds, 0.0)
+        dmul = np.where(mask, force - z + ratio * along, 0.0)
+        de = np.where(self.soft, mu / w - e + give * dmul, 0.0)
+        ds = np.where(mask, -(c + s - e) - along + de, 0.0)
         dy = (v.final + np.einsum("sez,sz->se", by_final, dz[:, -1])) / PROXIMAL
         stay = np.maximum(0.99, 1 - self.mu[a])
-        alpha, reach = _farthest(s, ds, stay), _farthest(z, dmul, stay)
+        alpha = np.minimum(_farthest(s, ds, stay), _farthest(e, de, stay))
+        reach = np.minimum(_farthest(z, dmul, stay), _farthest(w, -dmul, stay))
         allowed = alpha.copy()
 
         # the merit function and how it falls at first
-        merit, theta = self._merit(v, c, s, self.mu[a], 0.0)
+        merit, theta = self._merit(v, c, s, e, self.mu[a], 0.0)
         slope = (g * dz).sum(axis=(1, 2)) - self.mu[a] * (ds / s * mask).sum(axis=(1, 2))
-        curve = np.einsum("stz,stzw,stw->s", dz, H, dz) + (ratio * ds**2).sum(axis=(1, 2))
+        slope += np.where(self.soft, (self.rho - mu / e) * de, 0.0).sum(axis=(1, 2))
+        curve = np.einsum("stz,stzw,stw->s", dz, H, dz) + (z / s * ds**2 * mask).sum(axis=(1, 2))
+        curve += np.where(self.soft, w / e * de**2, 0.0).sum(axis=(1, 2))
         curve = np.maximum(curve, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.where(theta > 1e-12, (slope + 0.5 * curve) / (0.9 * theta), 0.0)
+        needed = np.where(theta > 1e-12, (slope + 0.5 * curve) / (0.9 * theta), 0.0)
         self.penalty[a] = np.maximum(self.penalty[a], needed)
         penalty = self.penalty[a]
         merit, fall = merit + penalty * theta, penalty * theta - slope
@@ -285,31 +306,35 @@ class Iterations:
         for _ in range(TRIALS):
             if not len(waiting):
                 break
-            w, some = waiting, a[waiting]
-            here, memory = (q[w], qd[w], u[w]), None if self.memory is None else v.memory[w]
+            i, some = waiting, a[waiting]
+            here, memory = (q[i], qd[i], u[i]), None if self.memory is None else v.memory[i]
             if p.touching:
-                trial = self._rolled(some, *here, dz[w], K[w], alpha[w], v.gap[w], memory, stay[w])
+                trial = self._rolled(some, *here, dz[i], K[i], alpha[i], v.gap[i], memory, stay[i])
             else:
-                trial = self._moved(*here, alpha[w, None, None] * dz[w])
-            s_new = s[w] + alpha[w, None, None] * ds[w]
+                trial = self._moved(*here, alpha[i, None, None] * dz[i])
+            slacks = s[i] + alpha[i, None, None] * ds[i], e[i] + alpha[i, None, None] * de[i]
             values = self._evaluated(some, *trial, memory)
             c_new = self._inequalities(*trial, values)
             if p.touching:
-                s_new = np.where(mask, np.maximum(-c_new, (1 - stay[w])[:, None, None] * s[w]), 1.0)
-            with np.errstate(all="ignore"):
-                new, _ = self._merit(values, c_new, s_new, self.mu[some], penalty[w])
-                limit = merit[w] - 1e-4 * alpha[w] * fall[w] + 1e-12 * (1 + np.abs(merit[w]))
-                good = new <= limit
-            self._keep(some, good, trial, s_new, values)
-            accepted[w[good]] = True
-            alpha[w[~good]] *= 0.5
-            waiting = w[~good]
+                least_part = (1 - stay[i])[:, None, None]
+                s_new = np.where(mask, np.maximum(-c_new, least_part * s[i]), 1.0)
+                e_new = np.maximum(c_new + s_new, least_part * e[i])
+                slacks = s_new, np.where(self.soft, e_new, 0.0)
+            new, _ = self._merit(values, c_new, *slacks, self.mu[some], penalty[i])
+            good = new <= merit[i] - 1e-4 * alpha[i] * fall[i] + 1e-12 * (1 + np.abs(merit[i]))
+            self._keep(some, good, trial, slacks, values)
+            accepted[i[good]] = True
+            alpha[i[~good]] *= 0.5
+            waiting = i[~good]
         taken = a[accepted]
-        self.z[taken] = z[accepted] + reach[accepted, None, None] * dmul[accepted]
+        change = reach[accepted, None, None] * dmul[accepted]
+        self.z[taken], self.w[taken] = z[accepted] + change, w[accepted] - change
         self.y[taken] = y[accepted] + alpha[accepted, None] * dy[accepted]
         if c.shape[-1]:  # multipliers stay near mu / s
             middle = np.where(mask, self.mu[taken, None, None] / self.s[taken], 0.0)
-            self.z[taken] = np.clip(self.z[taken], 1e-10 * middle, 1e10 * middle)
+            moved = np.clip(self.z[taken], 1e-10 * middle, np.minimum(1e10 * middle, self.rho))
+            self.w[taken] -= moved - self.z[taken]
+            self.z[taken] = moved
         first, most = DAMPING
         less = np.where(damping > first, damping / 10, 0.0)
         more = np.maximum(10 * damping, first)
@@ -358,15 +383,15 @@ class Iterations:
             found[1][:, k + 1] = np.where(good[:, None], after[1] + away[:, nv:], np.inf)
         return found
 
-    def _keep(self, which, good, trial, s, values):
+    def _keep(self, which, good, trial, slacks, values):
         if good.all() and len(which) == self.S:
             self.q, self.qd, self.u = trial
-            self.s, self.memory, self.values = s, self.values.memory, values
+            (self.s, self.e), self.memory, self.values = slacks, self.values.memory, values
             return
         taken = which[good]
         for own, new in zip((self.q, self.qd, self.u), trial, strict=True):
             own[taken] = new[good]
-        self.s[taken] = s[good]
+        self.s[taken], self.e[taken] = (x[good] for x in slacks)
         if self.memory is not None:
             self.memory[taken] = self.values.memory[taken]
         for name in ("q", "qd", "memory", "cost", "path", "final", "gap"):
@@ -403,9 +428,11 @@ class Iterations:
         values = self._evaluated(self.which, q, qd, u, self.memory)
         c = np.where(self.mask, self._inequalities(q, qd, u, values), 0.0)
         violation = np.maximum(c.reshape(self.S, -1).max(axis=1, initial=0.0), 0.0)
-        violation = np.maximum(violation, np.abs(values.final).max(axis=1, initial=0.0))
+        final = np.abs(values.final).max(axis=1, initial=0.0)
+        violation = np.maximum(violation, final)
         closed = np.abs(values.gap).max(axis=(1, 2)) < p.tolerance
-        converged = self.converged & closed & (violation < NEAR * p.tolerance)
+        hard = np.where(self.soft, 0.0, c).reshape(self.S, -1).max(axis=1, initial=0.0)
+        converged = self.converged & closed & (np.maximum(hard, final) < NEAR * p.tolerance)
 
         def timed(x):
             x = np.moveaxis(x, 0, 1)

@@ -22,13 +22,23 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
+from kinetree.control.equilibria import equilibrium
+from kinetree.control.lqr import LQR
 from kinetree.control.newton import Iterations
 from kinetree.control.shooting import Shooting, Texts
-from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.errors import (
+    EquilibriumError,
+    LoopError,
+    ModelError,
+    ShapeError,
+    SingularError,
+    UnknownNameError,
+)
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.limits import position_bounds, position_index
+from kinetree.quantities import mass_matrix
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.inputs import require_kernel
 from kinetree.simulation.rollouts.rollout import rollout, run_of
@@ -36,7 +46,9 @@ from kinetree.simulation.rollouts.run import whole_number
 from kinetree.spelling import explains_itself, no_argument
 
 SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
-WRONG = 1e-2  # violation of limits that makes MPC go on with the plan that it has
+NEAR = 1e-2  # how far from rest the end of a motion may be that is held by a regulator
+HOLDING = 10.0  # how fast it returns [1/s]
+WRONG = 1e-2  # gap or violation of a plan that is not solved, which MPC then does not follow
 OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0")  # of rollouts
 
 Limits = Literal["model"] | tuple[ArrayLike, ArrayLike] | None
@@ -122,19 +134,44 @@ class OptimizedMotion:
         """Joint forces that follow one motion, by default the best: a function of ``t, q, qd``.
 
         They are those of the motion with the feedback of its ``gains``, within the limits. After
-        its end, they are those of the last step, which hold the final state.
+        its end, a linear-quadratic regulator holds the final state, if the mechanism can rest
+        there without contact and other forces; otherwise they are those of the last step.
         """
         if self.tau is None:
             raise ModelError("controllers return joint forces: leave out use='controls'")
         index = self.best if index is None else index if isinstance(index, tuple) else (index,)
         at = (slice(None), *index)
         arrays = self.q[at], self.qd[at], self.tau[at], self.gains[at]
+        hold = self._holding(arrays[0][-1], arrays[1][-1])
 
         def follow(t, q, qd):
             passed = (t - self.t[0]) / self.dt + 1e-9
+            if hold is not None and passed >= len(self.t) - 1:
+                limits = np.full((2, self.model.nv), [[-np.inf], [np.inf]])
+                limits[:, list(self.columns)] = self.bounds
+                return np.clip(hold(t, q, qd), *limits)
             return _followed(self.model, *arrays, self.columns, self.bounds, passed, q, qd)
 
         return follow
+
+    def _holding(self, q, qd):
+        """A regulator at the end of a motion, or None if that is not an equilibrium.
+
+        Deviations return at ``HOLDING`` times per second, whatever the inertia.
+        """
+        model, driven = self.model, list(self.columns)
+        spans = zip(model.joint_names, model.v_slice[1:], strict=True)
+        names = [n for n, at in spans if {*driven}.issuperset(range(at.start, at.stop))]
+        if self.options.get("contact") or self.options.get("forces") or np.abs(qd).max() > NEAR:
+            return None
+        try:
+            rest = equilibrium(model, q, actuated=names)
+            if np.abs(model.difference(q, rest.q)).max() > NEAR:
+                return None
+            H = np.linalg.inv(mass_matrix(model.spanning_tree, rest.q)[np.ix_(driven, driven)])
+            return LQR(model, rest.q, Q=1.0, R=H.T @ H / HOLDING**4, actuated=names)
+        except (EquilibriumError, LoopError, SingularError, ModelError):
+            return None
 
     @property
     def dt(self) -> float:
@@ -151,9 +188,13 @@ class Problem:
         actuated: Sequence[str] | None = None, use: Literal["tau", "controls"] = "tau",
         effort_limits: Limits = "model", position_limits: Limits = "model",
         velocity_limits: Limits = "model", arguments: Mapping[str, ArrayLike] | None = None,
-        tolerance: float = 1e-6, iterations: int = 200, second_order: bool | None = None,
-        integrator: Any = "semi_implicit_euler", limits: Any = None, **options: Any,
+        limit_penalty: float | None = None, tolerance: float = 1e-6, iterations: int = 200,
+        second_order: bool | None = None, integrator: Any = "semi_implicit_euler",
+        limits: Any = None, **options: Any,
     ):  # fmt: skip
+        if limit_penalty is not None and not limit_penalty > 0:
+            raise ShapeError(f"limit_penalty must be positive or None, got {limit_penalty!r}")
+        self.limit_penalty = limit_penalty
         self.model, self.held = as_model(model), use
         self.steps, self.dt = whole_number(steps, "steps", 1), float(dt)
         self.tolerance, self.iterations = tolerance, whole_number(iterations, "iterations")
@@ -322,7 +363,7 @@ def optimize(
     final_constraint: Callable | Sequence[Callable] | None = None,
     actuated: Sequence[str] | None = None, use: Literal["tau", "controls"] = "tau",
     effort_limits: Limits = "model", position_limits: Limits = "model",
-    velocity_limits: Limits = "model", guess: Any = None,
+    velocity_limits: Limits = "model", limit_penalty: float | None = None, guess: Any = None,
     arguments: Mapping[str, ArrayLike] | None = None, tolerance: float = 1e-6,
     iterations: int = 200, barrier: float | None = None, second_order: bool | None = None,
     integrator: Any = "semi_implicit_euler", **options: Any,
@@ -358,6 +399,9 @@ def optimize(
         position_limits: likewise, (nv,) each, for joints whose velocities are the rates of their
             positions.
         velocity_limits: likewise, (nv,).
+        limit_penalty: makes limits of positions and velocities and ``path_constraint`` soft: the
+            cost of violating one by one unit in one step. Where it exceeds their multipliers, the
+            limits hold if they can. None: they must hold, and no motion may be feasible.
         guess: where to start from: a dict of ``q`` and ``qd`` (steps + 1, ...), ``tau`` or
             ``controls`` (steps, ...), time first, of which any can be left out; or an earlier
             result, whose multipliers are used as well. By default a straight line to ``goal``, or
@@ -379,8 +423,9 @@ def optimize(
         model, steps=steps, dt=dt, running=running, terminal=terminal, goal=goal,
         path_constraint=path_constraint, final_constraint=final_constraint, actuated=actuated,
         use=use, effort_limits=effort_limits, position_limits=position_limits,
-        velocity_limits=velocity_limits, arguments=arguments, tolerance=tolerance,
-        iterations=iterations, second_order=second_order, integrator=integrator, **options,
+        velocity_limits=velocity_limits, limit_penalty=limit_penalty, arguments=arguments,
+        tolerance=tolerance, iterations=iterations, second_order=second_order,
+        integrator=integrator, **options,
     )  # fmt: skip
     return problem.solve(q0, qd0, guess=guess, barrier=barrier)
 
@@ -394,7 +439,7 @@ class MPC:
 
     Every ``replan`` steps of the plan, the problem of ``optimize`` is solved from the current
     state, starting from the last plan. In between, the joint forces are those of the plan, with
-    its optimal feedback.
+    its optimal feedback. Limits of states are soft: a mechanism that is pushed beyond them returns.
 
     Args:
         model: the mechanism.
@@ -402,8 +447,11 @@ class MPC:
         dt: length of a step of the plan [s].
         replan: steps after which there is a new plan.
         iterations: of every plan but the first.
-        first_iterations: of the first plan.
+        first_iterations: of the first plan, and of those that are far from solved after
+            ``iterations``.
         tolerance: of plans.
+        limit_penalty: as for ``optimize``: well above what it is worth to the cost to violate
+            a limit of states; None makes them hard.
         guess: for the first plan.
         **problem: as for ``optimize``.
 
@@ -417,11 +465,14 @@ class MPC:
 
     def __init__(
         self, model: Model, *, steps: int, dt: float, replan: int = 1, iterations: int = 10,
-        first_iterations: int = 200, tolerance: float = 1e-4, guess: Any = None, **problem: Any,
+        first_iterations: int = 200, tolerance: float = 1e-4, limit_penalty: float | None = 1e3,
+        guess: Any = None, **problem: Any,
     ):  # fmt: skip
         if replan < 1 or replan >= steps:
             raise ShapeError(f"replan must be from 1 to steps - 1 = {steps - 1}, got {replan}")
-        self.problem = Problem(model, steps=steps, dt=dt, tolerance=tolerance, **problem)
+        self.problem = Problem(
+            model, steps=steps, dt=dt, tolerance=tolerance, limit_penalty=limit_penalty, **problem
+        )
         if self.problem.held != "tau":
             raise ModelError("MPC returns joint forces: leave out use='controls'")
         self.replan, self.guess = replan, guess
@@ -433,15 +484,22 @@ class MPC:
         plan = self.plan
         if plan is None or passed < 0 or int(passed) >= self.replan:
             started = plan is not None and 0 <= passed < p.steps
-            found = p.solve(
-                q, qd, guess=_later(plan, int(passed)) if started else self.guess,
-                iterations=self.iterations if started else self.first_iterations,
-            )  # fmt: skip
-            if plan is None or not started or not found.violation > max(plan.violation, WRONG):
+            guess = _later(plan, int(passed)) if started else self.guess
+            found = None
+            if started:
+                found = p.solve(q, qd, guess=guess, iterations=self.iterations)
+            if found is None or (p.limit_penalty is not None and _is_wrong(found)):
+                found = p.solve(q, qd, guess=guess, iterations=self.first_iterations)
+            if plan is None or not started or not _is_wrong(found):
                 plan = self.plan = found
                 self.planned_at, passed = t, 0.0
         arrays = plan.q, plan.qd, plan.tau, plan.gains
         return _followed(p.model, *arrays, plan.columns, plan.bounds, passed, q, qd)
+
+
+def _is_wrong(plan):
+    """Whether a plan is so far from solved that it is better to follow another."""
+    return not plan.converged and max(plan.gap, plan.violation) > WRONG
 
 
 def _followed(model, q_plan, qd_plan, tau_plan, gains, columns, bounds, passed, q, qd):
