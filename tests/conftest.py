@@ -12,6 +12,7 @@ from pathlib import Path
 
 # Small matrices on several workers: threads of the linear algebra would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch
 
 import numpy as np
 import pytest
@@ -26,8 +27,8 @@ settings.register_profile(
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
 
-# Level 0 takes LLVM a quarter of the time and computes the same bits, as tests/codegen shows, where
-# everything is compiled as it is for users.
+# Level 0, with one register to a vector, takes LLVM a fifth of the time and computes the same bits,
+# as tests/codegen shows, where everything is compiled as it is for users.
 os.environ.setdefault("KINETREE_OPTIMIZATION", "0")
 
 # Compiled code is shared by all tests and workers, and kept for the next run: its keys hold digests

@@ -315,17 +315,16 @@ def provide(symbol, data) -> None:
 _provided, _kept = set(), []
 
 
-@cache
 def default_lanes(dtype, small=False):
     """Samples per vector of batch code: as many as one register of this CPU holds.
 
     Small programs take two registers' worth: there is room for them, and more independent work
     keeps the processor busy. For large ones that compiles twice as long and is no faster: see
-    benchmarks/results.md.
+    benchmarks/results.md. Where everything is of level 0, time to compile is all that counts.
     """
     features = _features()
     bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
-    registers = 2 if small and bits < 512 else 1
+    registers = 2 if small and bits < 512 and optimization() else 1
     return registers * bits // {"float64": 64, "float32": 32}[dtype]
 
 
