@@ -210,13 +210,15 @@ def build(kernel, dtype, wide, level=1) -> Any:
     """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
-    small = small or kernel.calls_general_code  # which is compiled for so many lanes
-    return _variant(kernel, dtype, default_lanes(dtype, small) if wide else 1, level)
+    general = kernel.calls_general_code  # which is compiled for so many lanes
+    levels = general, small or general  # level 0 spills so much that one register is faster
+    lanes = [default_lanes(dtype, each) if wide else 1 for each in levels]
+    return _variant(kernel, dtype, lanes, level)
 
 
 def build_entry(kernel, dtype, lanes, level=1) -> Entry:
     """Machine code of a kernel for other code to call."""
-    code = _variant(kernel, dtype, lanes, level, called=True)
+    code = _variant(kernel, dtype, (lanes, lanes), level, called=True)
     sizes = tuple(a.size for a in (*kernel.inputs, *kernel.outputs))
     entry = Entry.of(code, sizes)
     if not entry.is_bound:
@@ -226,8 +228,8 @@ def build_entry(kernel, dtype, lanes, level=1) -> Entry:
 
 def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
     level, code, request = optimization(level), None, None
-    variant = f"{lanes}, called" if called else lanes
     for better in (1, 0)[: 2 - level]:
+        variant = f"{lanes[better]}, called" if called else lanes[better]
         request = request_key(kernel, dtype, variant, llvm.host(better))
         code = _requested(request, better) if request else None
         if code is not None:
@@ -235,7 +237,7 @@ def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
                 kernel.warn(warning)
             break
     if code is None:
-        code = _compiled(kernel, dtype, lanes, called, request, level)
+        code = _compiled(kernel, dtype, lanes[level], called, request, level)
     if request:
         _loaded[request] = code
     _recent.append(code)

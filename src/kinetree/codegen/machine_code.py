@@ -135,8 +135,7 @@ def _pieces(ir):
     for part in ir.split("\n\n"):
         if part.startswith(_BLOCK):
             if size >= _PIECE:
-                groups.append([])
-                size = 0
+                groups, size = [*groups, []], 0
             groups[-1].append(part.replace("define internal", "define", 1))
             size += len(part)
             head = part[: part.index(")")].removeprefix("define internal ")
