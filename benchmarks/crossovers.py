@@ -67,7 +67,8 @@ def draw(rows, path):
     left.set(yscale="log", xlabel="joints n", ylabel="operations", title="RBDA Fig. 10.4")
     left.legend()
     sizes, *ratios = map(np.array, zip(*rows, strict=True))
-    for ratio, label in zip(ratios, ("published", "our texts", "our code, timed"), strict=True):
+    labels = "published operations", "operations counted in our code", "time of our code"
+    for ratio, label in zip(ratios, labels, strict=True):
         right.plot(sizes, ratio, "o-", label=label)
     right.axhline(1, color="grey", lw=0.8)
     right.set(xlabel="joints n", ylabel="inertia matrix / articulated bodies", title="Which wins")

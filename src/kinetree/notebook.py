@@ -43,22 +43,27 @@ def text_table(
         if widths[k] <= _LEAST:
             break
         widths[k] -= 1
+    columns = [_cut_column(c, w) for c, w in zip(zip(*rows, strict=True), widths, strict=True)]
     lines = []
-    for row in rows:
-        cells = enumerate(
-            zip((cut(x, w) for x, w in zip(row, widths, strict=True)), widths, strict=True)
-        )
+    for row in zip(*columns, strict=True):
+        cells = enumerate(zip(row, widths, strict=True))
         lines.append(
             "  ".join(x.rjust(w) if k in right else x.ljust(w) for k, (x, w) in cells).rstrip()
         )
     return "\n".join(lines)
 
 
-def cut(text: str, width: int) -> str:
-    """The text, or its beginning and end with an ellipsis between: names differ at either."""
+def _cut_column(texts, width):
+    """Cells of a column, cut where those that differ still do, if there is such a place."""
+    cuts = [[cut(x, width, end) for x in texts] for end in (2 / 3, 1 / 2, 5 / 6, 1, 1 / 3, 0)]
+    return max(cuts, key=lambda cells: len({*cells}))
+
+
+def cut(text: str, width: int, part: float = 2 / 3) -> str:
+    """The text, or its beginning and end with an ellipsis between; the end takes this ``part``."""
     if len(text) <= width:
         return text
-    end = (width - 1) * 2 // 3
+    end = int((width - 1) * part + 1e-9)
     return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
 
 

@@ -234,6 +234,15 @@ ARGUMENTS = {
 function has is meant."""
 
 OF_MODELS = {
+    "damping": "model.bodies[i].dynamics, of joint i + 1",
+    "dof": "model.nv",
+    "dynamics": "model.bodies[i].dynamics, of joint i + 1",
+    "friction": "model.bodies[i].dynamics, of joint i + 1",
+    "masses": "[I.mass for I in model.inertia[1:]]",
+    "ndof": "model.nv",
+    "placement": "model.bodies[i].placement, of joint i + 1",
+    "q0": "model.neutral(), or model.posture(name).q",
+    "stiffness": "model.bodies[i].dynamics, of joint i + 1",
     "effortlimit": "model.effort_limits",
     "home": "model.posture('home').q",
     "joints": "model.joint, or model.joint_names",

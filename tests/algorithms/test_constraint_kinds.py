@@ -44,7 +44,7 @@ def test_a_rolling_sphere_has_three_freedoms_of_velocity_and_five_of_position(rn
     assert freedoms(model.replace(constraints=[PLANE]), q) == Freedoms(position=5, velocity=5)
     assert freedoms(model, q) == Freedoms(position=5, velocity=3)
     found = kt.loops.mobility(model, q)
-    assert (found.position_freedoms, found.mobility) == (5, 3)
+    assert (found.position_dof, found.mobility) == (5, 3)
     assert "nonholonomic: positions have 5 degrees of freedom" in str(found)
 
 

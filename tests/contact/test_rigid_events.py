@@ -31,7 +31,7 @@ def test_bouncing_ball_has_exact_event_times_and_comes_to_rest():
     assert abs(t[9] - exact[9]) < 1e-11  # the tenth
     assert len(t) > 40
     assert names(found)[:-1] == ["bounces"] * (len(t) - 1)
-    assert names(found)[-1] == "ends its ever faster bounces"
+    assert names(found)[-1] == "stops bouncing"
     assert 0 < exact[-1] - t[-1] < 1e-3  # all bounces that were left out
     assert found.contact.modes[-1].tolist() == ["touches"]
     assert abs(found.contact.force[-1, 0, 0] - G) < 1e-12

@@ -104,7 +104,7 @@ def _(f, c):
 @check("loops.mobility")
 def _(f, c):
     found = f(c.model, c.q)
-    f.same((found.freedoms, found.rank), (c.ref.nv, c.ref.rank))
+    f.same((found.tree_dof, found.rank), (c.ref.nv, c.ref.rank))
     f.same(found.constraints - len(found.redundant), found.rank)
     f.holds(c.ref.nv - c.ref.rank in found.nearby, "it moves on")
 

@@ -1,5 +1,8 @@
 """Nothing is dropped in silence."""
 
+import pytest
+
+import kinetree as kt
 from kinetree.loaders.report import Notice, Report, in_lines
 from kinetree.loaders.xml import Node, parse
 
@@ -122,3 +125,28 @@ def test_errors_with_and_without_a_place():
     report = Report("a.toml")
     assert str(report.error(None, "bad")) == "a.toml: bad"
     assert str(report.error(3, "bad")) == "a.toml:3: bad"
+
+
+def test_notices_of_one_kind_are_one_line():
+    report = Report("r.urdf")
+    for k, name in enumerate(("FL", "FR", "RL")):
+        report.ignored(k, f"attribute 'keep' of <joint name='{name}'>")
+        report.ignored(k, f"geometry {k + 9}: mesh", "it is missing")
+    assert in_lines(report.in_order()) == [
+        "r.urdf:0: attribute 'keep' of <joint name='FL'>: kinetree does not use it "
+        "(and 2 more of this kind)",
+        "r.urdf:0: geometry 9: mesh: it is missing (and 2 more of this kind)",
+    ]
+
+
+def test_a_typing_error_is_answered_by_what_was_meant():
+    text = (
+        "<robot name='r'><link name='a'/><link name='b'><inertal><mass value='1'/></inertal></link>"
+        "<joint name='j' type='revolute'><parent link='a'/><child link='b'/>"
+        "<limit lowr='-1' upper='1' effort='1' velocity='1'/></joint></robot>"
+    )
+    with pytest.warns(kt.ModelWarning) as warned:
+        kt.loads(text)
+    said = str(warned[0].message)
+    assert "attribute 'lowr' of <limit>: kinetree does not use it; did you mean 'lower'?" in said
+    assert "<inertal>: kinetree does not use it; did you mean 'inertial'?" in said

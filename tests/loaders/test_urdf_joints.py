@@ -84,7 +84,7 @@ def test_right_angles_are_exact():
         ("<axis xyz='0 0 0'/>", r"r.urdf:4: <axis>: the axis must not be zero"),
         ("<axis/>", "<axis>: attribute 'xyz' is missing"),
         ("<axis xyz='1 0'/>", "must be 3 numbers, got '1 0'"),
-        ("<axis xyz='1,0,0'/>", "must be 3 numbers, got '1,0,0'; put blanks between them"),
+        ("<axis xyz='1,0,0'/>", "must be 3 numbers, got '1,0,0'; separate them by spaces"),
         ("<origin rpy='inf 0 0'/>", "'rpy' must be finite, got 'inf'"),
         ("<origin rpy='0 0 0' quat_xyzw='0 0 0 1'/>", "both 'rpy' and 'quat_xyzw'"),
         ("<origin quat_xyzw='0 0 0 2'/>", "must have unit length, got length 2"),

@@ -56,7 +56,7 @@ TOOL = robot(
         ),
         (
             robot(link("a"), link("b"), joint("i", "a", "b"), joint("j", "b", "a")),
-            "every link is the child of a joint: there is no root, only circles",
+            "every link is the child of a joint: there is no root link, the joints form a circle",
         ),
         (
             robot(link("o"), link("a"), link("b"), joint("i", "a", "b"), joint("j", "b", "a")),

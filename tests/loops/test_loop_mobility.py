@@ -31,7 +31,11 @@ def sample(name):
 def test_the_counts_of_the_planar_four_bar():
     """n - r = 3 - 2; 4 - 6 = -2; 4 - 3 = 1; 4 - 6 + (5 - 2) = 1."""
     found = mobility(sample("four_bar"))
-    assert (found.freedoms, found.constraints, found.rank) == (3, 5, 2)
+    assert (found.tree_dof, found.constraints, found.rank) == (3, 5, 2)
+    with pytest.warns(
+        DeprecationWarning, match=r"Mobility\.joint_freedoms is called Mobility\.joint_dof"
+    ):
+        assert found.joint_freedoms == found.joint_dof
     assert (found.mobility, found.spatial_count) == (1, -2)
     assert (found.planar_count, found.corrected_count) == (1, 1)
     assert (found.redundancy, found.nearby, found.is_variable) == (3, (1,), False)
@@ -89,7 +93,7 @@ def test_the_kite_pair_has_one_two_or_three_freedoms():
 )
 def test_samples(name, counts):
     m = mobility(sample(name))
-    assert (m.freedoms, m.constraints, m.rank, m.mobility, m.spatial_count) == counts
+    assert (m.tree_dof, m.constraints, m.rank, m.mobility, m.spatial_count) == counts
     assert m.corrected_count == m.mobility
     assert len(m.redundant) == m.redundancy
 

@@ -33,6 +33,10 @@ WORDS = {
     "model.nbodies": (lambda: ARM.nbodies, "write model.body_count"),
     "model.simulate": (lambda: ARM.simulate, r"write kinetree.simulate\(model, ...\)"),
     "model.body_name": (lambda: ARM.body_name, "did you mean 'body_names'"),
+    "model.mass_matrix": (lambda: ARM.mass_matrix, r"write kinetree.mass_matrix\(model, ...\)"),
+    "model.com": (lambda: ARM.com, r"write kinetree.center_of_mass\(model, ...\)"),
+    "model.dynamics": (lambda: ARM.dynamics, r"write model.bodies\[i\].dynamics"),
+    "kt.rotation_vector": (lambda: kt.rotation_vector, "is kinetree.spatial.rotation.rotation_log"),
     "model.banana": (lambda: ARM.banana, "what is computed is a function"),
 }
 

@@ -184,6 +184,33 @@ def test_text_tables_fit_a_hundred_columns(rng):
         assert max(map(len, lines)) <= notebook.WIDTH
 
 
+def test_names_that_are_cut_still_differ():
+    names = [f"ground/dog.{end}_{side}_shank[1]:0" for end in ("front", "rear") for side in "ab"]
+    rows = [("contact", "x"), *((name, "y" * 80) for name in names)]
+    cells = {line.split()[0] for line in notebook.text_table(rows).splitlines()[1:]}
+    assert len(cells) == 4
+
+
+def test_results_are_shown_in_few_lines(rng):
+    m = kt.samples.double_pendulum()
+    cart = kt.samples.cart_pole()
+    shown = [
+        kt.identification.exciting_trajectory(m, samples=50, candidates=1, rng=rng),
+        kt.loops.mobility(kt.samples.four_bar(), kt.samples.four_bar().neutral()),
+        kt.simulate(m, [0.1, 0.2], duration=0.01).report,
+        kt.control.LQR(cart, [0.0, np.pi], Q=1.0, R=0.1, actuated=["rail"]),
+        kt.control.LQR(cart, [0.0, np.pi], Q=1.0, R=0.1, actuated=["rail"], dt=0.01),
+        kt.control.WholeBody(m, [kt.control.PostureTask([0.0, 0.0])]),
+        kt.ModelBuilder("arm"),
+        kt.World().report(),
+    ]
+    for each in shown:
+        text = repr(each)
+        assert " at 0x" not in text
+        assert len(text) < 700
+        assert "array(" not in text
+
+
 def test_a_figure_is_shown_once(monkeypatch):
     """As the result of a cell it is closed, so that the end of the cell does not show it again."""
     pyplot = pytest.importorskip("matplotlib.pyplot")

@@ -256,7 +256,7 @@ def test_a_stack_sleeps_until_it_is_hit(tmp_path):
     world.step(120)
     assert np.array_equal(world.q[:21], rests)
     assert world.contacts().of("box").force_on("box")[2] == pytest.approx(9.81, rel=1e-6)
-    saved = kt.World.load(world.save(tmp_path / "asleep"))
+    saved = kt.World.load(world.save(tmp_path / "asleep.npz"))
     assert saved.sleeping
     for each in (world, saved, world.copy()):
         each.step(90)

@@ -69,6 +69,34 @@ def test_copies_pickles_and_files_go_on_with_the_same_bits(tmp_path):
         np.testing.assert_array_equal(other.q, falling().q)
 
 
+def test_a_world_is_driven_by_part_in_simulations_as_in_steps():
+    world = kt.World(timestep=1e-3)
+    for name in ("left", "right"):
+        world.add("panda", name=name, at=(0, name == "right", 0))
+    tau = np.arange(9.0)
+    drives = {"controller": lambda t, q, qd: {"right": tau}, "controls": {"right": tau}}
+    ends = []
+    for how, given in drives.items():
+        motion = kt.simulate(world, duration=5e-3, **{how: given}, integrator="rk4")
+        ends.append(motion.q[-1])
+        assert np.all(motion.tau[:, :9] == 0)
+        np.testing.assert_allclose(motion.tau[0, 9:], tau)
+    np.testing.assert_allclose(*ends, atol=1e-12)
+    world.step(5, tau=lambda t, q, qd: {"right": tau})
+    np.testing.assert_allclose(world.q, ends[0], atol=1e-5)
+    with pytest.raises(kt.UnknownNameError, match="no part or body 'rigth'; did you mean 'right'"):
+        kt.simulate(world, duration=5e-3, controller=lambda t, q, qd: {"rigth": tau})
+    with pytest.raises(TypeError, match="the controller returned a dict; joint forces of model"):
+        kt.simulate(world.model, world.q, duration=5e-3, controller=lambda t, q, qd: {"left": tau})
+
+
+def test_a_world_is_not_written_under_the_suffix_of_another_format(tmp_path):
+    with pytest.raises(
+        kt.LoadError, match=r"world\.xml: worlds are kept in files that end in \.npz"
+    ):
+        falling().save(tmp_path / "world.xml")
+
+
 def test_a_file_that_is_no_world_is_named(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(kt.LoadError, match=r"this is not a file of World\.save"):

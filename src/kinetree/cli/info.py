@@ -147,7 +147,7 @@ def _motion(model):
     found = mobility_of(model)
     if found is None:
         return [("mobility", "unknown: its loops do not close")]
-    text = f"{found.mobility}: {found.freedoms} degrees of freedom of the tree"
+    text = f"{found.mobility}: {found.tree_dof} degrees of freedom of the tree"
     text += f", {found.rank} independent of {found.constraints} constraints"
     rows = [("mobility", text)]
     if found.is_variable:

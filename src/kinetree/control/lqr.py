@@ -256,6 +256,16 @@ class LQR:
         self.K, self.P = lqr_gain(self.A, self.B, Q, R, discrete=dt is not None)
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
 
+    def __repr__(self):
+        driven, states = self.K.shape
+        return (
+            f"<LQR of {self.model.name!r}: {driven} driven of {self.model.nv} velocity variables, "
+            f"{states} states, slowest pole {np.max(self.poles.real):.3g} 1/s>"
+            if self.dt is None
+            else f"<LQR of {self.model.name!r}: {driven} driven of {self.model.nv} velocity "
+            f"variables, {states} states, called every {self.dt:g} s>"
+        )
+
     @property
     def full_gain(self) -> np.ndarray:
         """``K`` with a row for every velocity variable, zero where none is driven, (nv, n)."""

@@ -38,6 +38,7 @@ from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.limits import position_bounds, position_index
+from kinetree.notebook import block, shown
 from kinetree.quantities import mass_matrix
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.inputs import require_kernel
@@ -111,6 +112,9 @@ class OptimizedMotion:
             f"{self.cost[b]:.6g}, optimality {self.optimality[b]:.1e}, violation "
             f"{self.violation[b]:.1e}>"
         )
+
+    def _repr_html_(self):
+        return block(repr(self)[1:-1], shown(self.motion()))
 
     @property
     def best(self) -> tuple[int, ...]:

@@ -130,6 +130,12 @@ class WholeBody:
         self._kernel = self._compiled()
         self._stances: dict[tuple[str, ...], _Stance] = {}
 
+    def __repr__(self):
+        return (
+            f"<WholeBody control of {self.model.name!r}: {len(self.tasks)} tasks, "
+            f"{len(self.contacts)} contacts>"
+        )
+
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         q, qd = np.asarray(q), np.asarray(qd)

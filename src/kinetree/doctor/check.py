@@ -63,7 +63,7 @@ def connections(facts):
         around = [*reversed(cycle), cycle[-1]]
         if len(around) > _MOST:
             around = [*around[: _MOST - 2], f"... ({len(cycle)} in all)", around[-1]]
-        text = f"each of these hangs on another: {' > '.join(map(_cut, around))}"
+        text = f"these links form a circle: {' > '.join(map(_cut, around))}"
         yield found("cycle", joint.part, text, joint.place)
     yield from _several_roots(facts, links, parent)
 

@@ -202,7 +202,7 @@ def loops(model, seed=0):
         text = f"the neutral position leaves a gap of {gap:.3g} m or rad in its loops, and no "
         yield found("loop-neutral", part, f"{text}posture closes them")
     left = report.generic_mobility  # a mechanism may be singular where it is closed at first
-    count, rank = report.constraints, report.freedoms - left
+    count, rank = report.constraints, report.tree_dof - left
     if policy.explanation():
         text = f"{policy.explanation()}; they are left out, and {_freedoms(left)}"
         yield found("loop-misaligned", part, text)

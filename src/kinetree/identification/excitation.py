@@ -39,6 +39,12 @@ class Excitation(NamedTuple):
     qdd: np.ndarray
     """Accelerations, (n, nv)."""
 
+    def __repr__(self):
+        return (
+            f"<Excitation: {len(self.t)} states of {self.q.shape[-1]} positions, "
+            f"t = {self.t[0]:g} to {self.t[-1]:g} s>"
+        )
+
 
 def fourier_trajectory(
     t: ArrayLike, middle: ArrayLike, sines: ArrayLike, cosines: ArrayLike, period: float

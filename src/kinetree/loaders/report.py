@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from kinetree.errors import LoadError
+from kinetree.spelling import did_you_mean
 
 LIMIT_BODIES = 3_000
 """Bodies that a file may have; reading one takes about a millisecond."""
@@ -60,6 +61,7 @@ class Report:
         self.notices: list[Notice] = []
         self.settings: dict[str, Any] = {}  # of a simulation, such as the time step
         self._used: dict = {}  # the names of the used attributes, by element
+        self._wanted: dict = {}  # tags of the children that were looked for, by element
 
     def ignored(
         self, where: Any, what: str | None = None, why: str = "kinetree does not use it",
@@ -105,6 +107,10 @@ class Report:
         """Mark an element, and some of its attributes, as read."""
         self._used.setdefault(element, set()).update(attributes)
 
+    def look_for(self, element: Any, tags: Iterable[str]) -> None:
+        """Note which children of an element the model has a use for."""
+        self._wanted.setdefault(element, set()).update(tags)
+
     def use_all(self, element: Any) -> None:
         """Mark an element with all attributes and everything inside as settled."""
         for inner in element.iter("*"):
@@ -117,13 +123,16 @@ class Report:
             element = waiting.pop()
             if element not in self._used:
                 if (element.text or "").strip() not in _USUAL.get(tag_of(element), ()):
-                    self.ignored(element)
+                    parent = element.getparent()
+                    wanted = self._wanted.get(parent, ()) if parent is not None else ()
+                    self.ignored(element, why=_unused(tag_of(element), wanted))
                 continue
             for name in element.attrib:
                 if name not in self._used[element]:
                     what = f"attribute {name!r} of {label(element)}"
                     effect = self.effects.get(f"@{name}") or self.effect_of(element)
-                    self.ignored(element.sourceline, what, effect=effect)
+                    why = _unused(name, self._used[element] - {*element.attrib})
+                    self.ignored(element.sourceline, what, why, effect)
             waiting.extend(reversed(element.findall("*")))
 
     def check_bodies(self, count: int) -> None:
@@ -138,6 +147,12 @@ class Report:
         if isinstance(where, int):
             return LoadError(f"{self.path}:{where}: {message}")
         return LoadError(f"{self.path}:{where.sourceline}: {label(where)}: {message}")
+
+
+def _unused(name, wanted):
+    """Why a name is not used, and what may have been meant by it."""
+    hint = did_you_mean(name, sorted(wanted), "", cutoff=0.75)
+    return f"kinetree does not use it{hint and '; '}{hint}"
 
 
 def in_lines(notices: Iterable[Notice]) -> list[str]:
@@ -164,8 +179,9 @@ def in_lines(notices: Iterable[Notice]) -> list[str]:
 
 def kind_of(what: str, why: str) -> tuple[str, str]:
     """What notices of one kind have in common: all but names and numbers."""
-    named = r"'[^']*'(?! of <|, '.*' of <)| \(\d+ times\)"  # names of things, not of attributes
-    what, why = (re.sub(named, "", text) for text in (what, why))
+    # names of things, not those of attributes, and numbers of things without a name
+    named = r"'[^']*'(?=((?:, '[^']*')* of <)?)| \(\d+ times\)|(?<= )\d+\b"
+    what, why = (re.sub(named, lambda m: m[0] if m[1] else "", text) for text in (what, why))
     return what, re.sub(r"[\d.]+", "", why)
 
 

@@ -109,7 +109,7 @@ def numbers_in(text: str, count: int | None = None, *, finite: bool = True) -> t
     words = text.split()
     if count is not None and len(words) != count:
         expected = "a number" if count == 1 else f"{count} numbers"
-        hint = "; put blanks between them, no commas" if "," in text else ""
+        hint = "; separate them by spaces, without commas" if "," in text else ""
         raise ValueError(f"must be {expected}, got {short(text)}{hint}")
     for word in words:
         if not _NUMBER.fullmatch(word):
@@ -206,6 +206,7 @@ class Node:
     def all(self, *tags: str) -> list["Node"]:
         """The children with one of these tags, in order; every child without tags."""
         found = self.element.findall("*")
+        self.report.look_for(self.element, tags)
         return [Node(e, self.report) for e in found if not tags or tag_of(e) in tags]
 
     def one(self, tag: str) -> "Node | None":

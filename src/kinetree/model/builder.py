@@ -47,6 +47,10 @@ class ModelBuilder(Attachments):
         self._loops: list[tuple] = []
         self._constraints: list[ConstraintFunction] = []
 
+    def __repr__(self):
+        many = f"{len(self._bodies)} {'body' if len(self._bodies) == 1 else 'bodies'}"
+        return f"<ModelBuilder of {self._name!r}: {many}, {len(self._loops)} loops; build() it>"
+
     def body(
         self, name: str, *, joint: AbstractJoint, on: str | None = None,
         at: "ArrayLike | Plucker | None" = None, inertia: Inertia | None = None,

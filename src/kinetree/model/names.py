@@ -1,6 +1,7 @@
 """Looking things up by name, with a suggestion where it is not known; groups of joints."""
 
 import re
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.parts import Frame
-from kinetree.spelling import OF_MODELS, did_you_mean, name_here
+from kinetree.spelling import FUNCTIONS, OF_MODELS, did_you_mean, name_here
 
 
 def numbered(names, kind) -> dict[str, int]:
@@ -79,6 +80,10 @@ def no_attribute(model, name) -> str:
     here = name_here(name, OF_MODELS)
     if here is not None:
         return f"a Model has no attribute {name!r}; write {here}"
+    function = name_here(name, FUNCTIONS) or name
+    public = sys.modules["kinetree"].__all__  # all layers above: known once kinetree is imported
+    if function in public:
+        return f"a Model has no attribute {name!r}; write kinetree.{function}(model, ...)"
     known = [k for k in dir(model) if not k.startswith("_")]
     hint = did_you_mean(name, known, "what is computed is a function, kinetree.pose(model, ...)")
     return f"a Model has no attribute {name!r}; {hint}"

@@ -1,9 +1,9 @@
 """Controllers: functions of time and state to joint forces, recorded inputs, sampled ones."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +36,31 @@ def call_with_model(function, model):
     raise TypeError(
         f"a controller is called with (t, q, qd), or (model, t, q, qd); {name!r} takes {signature}"
     )
+
+
+def read_by_part(given, read, model) -> Any:
+    """What a world is driven by, of which parts may be named: numbers, or a function of them.
+
+    Args:
+        given: numbers, a dict of them by the name of a part, or a function that returns either.
+        read: returns the numbers of the whole world for a dict.
+        model: the whole world.
+    """
+    if isinstance(given, Mapping):
+        return read(given)
+    if not callable(given) or hasattr(given, "next_instant") or isinstance(given, Posture):
+        return given
+    function = call_with_model(given, model)
+
+    @wraps(given, updated=())
+    def called(t, q, qd):
+        found = function(t, q, qd)
+        return read(found) if isinstance(found, Mapping) else found
+
+    for name in ("reset", "last"):
+        if hasattr(given, name):
+            setattr(called, name, getattr(given, name))
+    return called
 
 
 @dataclass(frozen=True)
@@ -297,6 +322,12 @@ class _Checked:
         if given is None:
             raise SimulationError(
                 f"the controller returned None at t = {t:.6g} s: it must return joint forces"
+            )
+        if isinstance(given, Mapping):
+            raise TypeError(
+                f"the controller returned a dict; joint forces of model {self.model.name!r} are an "
+                f"array of {self.model.nv} numbers, and by part only in a plain function that "
+                f"drives a World"
             )
         tau = np.asarray(given, dtype=float)
         if tau.shape != qd.shape:

@@ -21,7 +21,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.model.parts import Posture
 from kinetree.simulation.compatibility import refuse_conflicts
-from kinetree.simulation.controllers import as_controller, at_instants
+from kinetree.simulation.controllers import as_controller, at_instants, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
@@ -73,11 +73,12 @@ def simulate(
         dt: length of a step, and interval of calls of a controller [s]; 1 ms by default.
         controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); called at
             the start of every interval, held until its end. Also ``kt.Sampled``, which is called
-            at its own rate, and ``kt.Recorded``.
+            at its own rate, and ``kt.Recorded``. Of a world also by part, ``{"dog": tau}``.
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
             the model's actuators, (..., n), called as a controller is; n numbers; or a ``Posture``
             of the model or its name, whose controls and activations are taken. Servos act on the
-            state at every moment, see ``Actuator``. Without controls actuators exert nothing.
+            state at every moment, see ``Actuator``. Without controls actuators exert nothing. Of a
+            world also by part.
         integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``;
             ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops; and
             ``"rosenbrock_w"`` where springs, dampers or servos are too stiff for these, as the
@@ -139,6 +140,8 @@ def simulate(
         dt, contact = own.timestep if dt is None else dt, contact or own.contact
         friction = own.joints[0] if friction == "smooth" else friction
         limits = own.joints[1] if limits == "stiff" else limits
+        controller = read_by_part(controller, own.read[0], model)
+        controls = read_by_part(controls, own.read[1], model)
     elif q0 is None:
         raise TypeError("simulate needs the positions at the start, q0, such as model.neutral()")
     dt = 1e-3 if dt is None else dt

@@ -181,7 +181,7 @@ class Report(NamedTuple):
         """Deepest [m or rad]."""
         return float(self.residuals.penetration)
 
-    def __str__(self):
+    def __repr__(self):
         r, asleep = self.residuals, f", {self.asleep} asleep" if self.asleep else ""
         return (
             f"{_count(self.steps, 'step')}, {_count(self.contacts, 'contact')} in "

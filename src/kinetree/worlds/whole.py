@@ -61,6 +61,8 @@ class Simulated(NamedTuple):
     """How dry friction and limits of joints are taken."""
     give: Any = None
     """Gives the numbers of each world to an ``EngineBatch``, of a batch that has some."""
+    read: tuple = ()
+    """Functions from joint forces and from controls by part to those of the whole world."""
 
 
 class Whole:
@@ -173,6 +175,11 @@ class Whole:
 def save(world, path) -> Path:
     """Write a world with its state; numbers keep all their digits."""
     path, state, model = Path(path), world.state, world.model
+    if path.suffix.lower() != ".npz":
+        raise LoadError(
+            f"{path}: worlds are kept in files that end in .npz; for other programs, "
+            f"kinetree.save(world.model, 'scene.xml') writes the model"
+        )
     start_q, start_qd = world.start
     about = {
         "format": FORMAT,

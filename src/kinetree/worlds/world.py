@@ -574,8 +574,12 @@ class World:
         """What ``kinetree.simulate(world, ...)`` starts from."""
         whole, joints = self._whole, (self.joints["friction"], self.joints["limits"])
         return Simulated(
-            whole.model, whole.q.copy(), whole.qd.copy(), self.timestep, whole.contact, joints
-        )
+            whole.model, whole.q.copy(), whole.qd.copy(), self.timestep, whole.contact, joints,
+            read=(
+                lambda tau: by_part(tau, self),
+                lambda u: whole.steps.drives.rows(u, self._actuators)[0],
+            ),
+        )  # fmt: skip
 
     def with_model(self, model: Model) -> "World":
         """A copy of the world with other parameters of its model: masses, sizes, gravity.

@@ -193,7 +193,7 @@ class Transitions:
         if k not in stay:
             return q, qd, f"{name} bounces"
         accumulated = self.of.restitution[k] > 0
-        return q, qd, f"{name} {'ends its ever faster bounces' if accumulated else 'lands'}"
+        return q, qd, f"{name} {'stops bouncing' if accumulated else 'lands'}"
 
     def give_way(self, k, t, q, qd):
         """State after contact ``k`` opens or slips, with a new mode, and the name of the event."""

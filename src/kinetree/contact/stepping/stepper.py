@@ -137,15 +137,20 @@ def _require_unrolled(model, scene, constraints, most):
     )
     reason = next((f"it has {name}" for name, has in special if has), "")
     if scene.open_pairs:
-        reason = "pairs of its shapes have no closed form"
+        names = [repr(scene.pair_names[k]) for k in scene.open_pairs[:3]]
+        more = ", ..." if len(scene.open_pairs) > 3 else ""
+        reason = (
+            f"the distances of {', '.join(names)}{more} ({len(scene.open_pairs)} of "
+            f"{len(scene.pairs)} pairs) have no closed form"
+        )
     elif scene.is_large or not is_short(constraints, most):
         reason = f"it has more than {most} rows, or as much code (TimeStepping.compiled_rows)"
     if reason:
         raise ModelError(
             f"the scene of {model.name!r} cannot be unrolled into a rollout: {reason}. Leave out "
-            f"pairs that cannot touch, Scene(model, pairs), use simple shapes such as spheres on "
-            f"planes, or, without derivatives and relaxation, kinetree.simulate with NumPy arrays, "
-            f"whose engine takes any scene"
+            f"pairs that need not touch: Scene(model, pairs='feet') or pairs='base', in a world "
+            f"world.exclude(a, b), or use simple shapes such as spheres on planes. Without "
+            f"derivatives and relaxation, kinetree.simulate and world.batch(n) take any scene"
         )
 
 

@@ -212,7 +212,9 @@ class Tree:
 def _root(robot, links, above):
     roots = [link for link in links.values() if link.name not in above]
     if not roots:
-        raise robot.error("every link is the child of a joint: there is no root, only circles")
+        raise robot.error(
+            "every link is the child of a joint: there is no root link, the joints form a circle"
+        )
     if len(roots) > 1:
         names = ", ".join(f"{r.name!r} (line {r.node.line})" for r in roots[:5])
         more = f" and {len(roots) - 5} more" if len(roots) > 5 else ""

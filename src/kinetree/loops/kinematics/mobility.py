@@ -16,6 +16,7 @@ from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
+from kinetree.errors import warn
 from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint
 from kinetree.loops.kinematics.assembly import assemble, assemblies_nearby, ranks
@@ -49,48 +50,48 @@ class Replacement:
         return f"close loop {self.loop!r} by a {kind}{about}: {self.saved} constraints fewer"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mobility:
     """Mobility of a mechanism with loops and couplings in one configuration.
 
     Attributes:
         name: of the model.
-        freedoms: number of velocity variables of the spanning tree, ``n``.
+        tree_dof: number of velocity variables of the spanning tree, ``n``.
         constraints: number of constraints that loops and couplings impose, ``nc``.
         rank: number of independent ones, ``r``.
         redundant: constraints that can be left out, one choice of ``nc - r`` of them.
         involved: all constraints that depend on others: the choice was among these.
         nearby: mobilities of assemblies close by, in ascending order; the mobility itself is among
             them unless it holds for an instant only.
-        joint_freedoms: degrees of freedom of all joints, loop joints included.
+        joint_dof: degrees of freedom of all joints, loop joints included.
         loops: number of loops.
         couplings: number of couplings.
         is_planar: whether all bodies move in parallel planes, by joints for such motion.
         replacements: loop joints that impose fewer constraints and allow the same motion.
         own: number of user-defined constraints, rows of ``ConstraintFunction``.
-        position_freedoms: dimension of the set of configurations that are reached from here: the
+        position_dof: dimension of the set of configurations that are reached from here: the
             mobility, and one for each independent nonholonomic constraint — RBDA §3.4.
     """
 
     name: str
-    freedoms: int
+    tree_dof: int
     constraints: int
     rank: int
     redundant: tuple[str, ...]
     involved: tuple[str, ...]
     nearby: tuple[int, ...]
-    joint_freedoms: int
+    joint_dof: int
     loops: int
     couplings: int
     is_planar: bool
     replacements: tuple[Replacement, ...]
     own: int
-    position_freedoms: int
+    position_dof: int
 
     @property
     def mobility(self) -> int:
         """Instantaneous mobility, ``n - r`` — RBDA (8.52)."""
-        return self.freedoms - self.rank
+        return self.tree_dof - self.rank
 
     @property
     def redundancy(self) -> int:
@@ -110,31 +111,38 @@ class Mobility:
     @property
     def spatial_count(self) -> int:
         """Degrees of freedom of all joints less six for each loop — RBDA (8.53)."""
-        return self.joint_freedoms - 6 * self.loops - self.couplings - self.own
+        return self.joint_dof - 6 * self.loops - self.couplings - self.own
 
     @property
     def planar_count(self) -> int | None:
         """The same with three for each loop — RBDA (8.54); None if not planar."""
         own = self.couplings + self.own
-        return self.joint_freedoms - 3 * self.loops - own if self.is_planar else None
+        return self.joint_dof - 3 * self.loops - own if self.is_planar else None
+
+    def __getattr__(self, name: str):
+        new = "tree_dof" if name == "freedoms" else name.replace("_freedoms", "_dof")
+        if new == name:
+            raise AttributeError(f"a Mobility has no attribute {name!r}")
+        warn(f"Mobility.{name} is called Mobility.{new}", DeprecationWarning)
+        return getattr(self, new)
 
     @property
     def corrected_count(self) -> int:
         """The spatial count plus the redundant constraints — RBDA (8.55); always the mobility."""
         return self.spatial_count + self.redundancy
 
-    def __str__(self):
+    def __repr__(self):
         lines = [
             f"{self.name}: mobility {self.mobility}",
-            f"  {self.freedoms} degrees of freedom of the tree - {self.rank} independent of "
+            f"  {self.tree_dof} degrees of freedom of the tree - {self.rank} independent of "
             f"{self.constraints} constraints",
-            f"  counting joints and loops: {self.joint_freedoms} - 6 * {self.loops}"
+            f"  counting joints and loops: {self.joint_dof} - 6 * {self.loops}"
             f"{f' - {own}' if (own := self.couplings + self.own) else ''} = {self.spatial_count}"
             + (f", and {self.redundancy} redundant: {self.corrected_count}" * bool(self.redundancy))
             + (f"; in the plane {self.planar_count}" if self.is_planar else ""),
         ]
-        if self.position_freedoms > self.mobility:
-            count = self.position_freedoms
+        if self.position_dof > self.mobility:
+            count = self.position_dof
             lines.append(f"  nonholonomic: positions have {count} degrees of freedom")
         if self.is_variable:
             others = " or ".join(str(m) for m in self.nearby)
@@ -177,19 +185,19 @@ def mobility(
     places = [q, *near[np.unique(near_ranks, return_index=True)[1]]]
     return Mobility(
         name=model.name,
-        freedoms=model.nv,
+        tree_dof=model.nv,
         constraints=len(rows),
         rank=len(chosen),
         redundant=tuple(str(row) for k, row in enumerate(rows) if k not in chosen),
         involved=tuple(str(row) for k, row in enumerate(rows) if touched[k] > 1e-6),
         nearby=tuple(sorted({model.nv - int(r) for r in near_ranks})),
-        joint_freedoms=model.uncoupled.nv + sum(loop.joint.nv for loop in model.loops),
+        joint_dof=model.uncoupled.nv + sum(loop.joint.nv for loop in model.loops),
         loops=len(model.loops),
         couplings=len(model.couplings),
         is_planar=_is_planar(model, q),
         replacements=fewer_constraints(model, places) if len(chosen) < len(rows) else (),
         own=sum(c.rows for c in model.constraints),
-        position_freedoms=model.nv - rank(of_positions, scale, tolerance=tolerance),
+        position_dof=model.nv - rank(of_positions, scale, tolerance=tolerance),
     )
 
 

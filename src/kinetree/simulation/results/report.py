@@ -24,7 +24,7 @@ _WHERE_ANY = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Checks of a simulation; of a batch, the worst.
 
@@ -94,6 +94,8 @@ class Report:
             idle = f.name in _WHERE_ANY and not value
             if f.name in ("warnings", "contact", "integrator_reason") or value is None or idle:
                 continue
+            if f.name == "integrator" and hasattr(self.contact, "touching"):
+                value = f"{value} in flight"
             if f.name == "integrator" and self.integrator_reason:
                 value = f"{value}: {self.integrator_reason}"
             shown = f"{value:.3g}" if isinstance(value, float) else value
@@ -103,7 +105,7 @@ class Report:
             rows.append((f"contact: {name}", f"{value:.3g}"))
         return rows + ([("result", "can be trusted")] if self.trusted else [])
 
-    def __str__(self):
+    def __repr__(self):
         rows = self._rows()
         wide = max(len(name) for name, _ in rows)
         lines = [f"{name:{wide}s}  {value}" for name, value in rows]
