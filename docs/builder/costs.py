@@ -135,4 +135,4 @@ def _row(cells):
 def _count(program):
     found = count_operations(program.graph, program.roots)
     products = found.multiplications + found.divisions + found.square_roots
-    return f"{products:,} m + {found.additions:,} a"
+    return f"{products:,}m + {found.additions:,}a"

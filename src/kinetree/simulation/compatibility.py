@@ -84,9 +84,9 @@ def refuse_conflicts(setup: Setup) -> None:
 
 def conflict_table() -> str:
     """The table in Markdown, for the documentation."""
-    rows = ["| this | cannot be combined with | because | use instead |", "|---|---|---|---|"]
+    rows = ["| this | cannot be combined with | because, and instead |", "|---|---|---|"]
     for c in CONFLICTS:
-        rows.append(f"| {c.first.title} | {c.second.title} | {c.reason} | {c.instead} |")
+        rows.append(f"| {c.first.title} | {c.second.title} | {c.reason}; {c.instead} |")
     return "\n".join(rows)
 
 
