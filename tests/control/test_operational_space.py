@@ -122,3 +122,21 @@ def test_errors_name_what_is_wrong(m):
         OperationalSpaceControl(m, "tool", lambda t: T, kp=1.0)(0.0, START, np.zeros(6))
     with pytest.raises(kt.ShapeError, match=r"reference velocity must have shape \(\.\.\., 6\)"):
         OperationalSpaceControl(m, "tool", lambda t: (T, 0.0, 0.0), kp=1.0)(0.0, START, np.zeros(6))
+
+
+def test_the_error_of_a_pose_is_the_motion_that_removes_it(rng):
+    m = kt.samples.panda()
+    q = np.array([m.random_configuration(rng) for _ in range(5)])
+    T = kt.pose(m, q, "tool")
+    step = 0.3 * rng.standard_normal((5, 6))
+    target = T.copy()
+    for k in range(5):  # by another way: Rodrigues' formula
+        w = step[k, :3]
+        W = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+        angle = np.linalg.norm(w)
+        R = np.eye(3) + np.sin(angle) / angle * W + (1 - np.cos(angle)) / angle**2 * W @ W
+        target[k, :3, :3] = R @ T[k, :3, :3]
+    target[:, :3, 3] += step[:, 3:]
+    np.testing.assert_allclose(kt.control.pose_error(T, target), step, atol=1e-13)
+    with pytest.raises(kt.ShapeError, match=r"target must have shape \(\.\.\., 4, 4\), got \(3,\)"):
+        kt.control.pose_error(T, target[0, :3, 3])

@@ -36,7 +36,7 @@ WORDS = {
     "model.mass_matrix": (lambda: ARM.mass_matrix, r"write kinetree.mass_matrix\(model, ...\)"),
     "model.com": (lambda: ARM.com, r"write kinetree.center_of_mass\(model, ...\)"),
     "model.dynamics": (lambda: ARM.dynamics, r"write model.bodies\[i\].dynamics"),
-    "kt.rotation_vector": (lambda: kt.rotation_vector, "is kinetree.spatial.rotation.rotation_log"),
+    "kt.rotation_vector": (lambda: kt.rotation_vector, "it is kinetree.control.pose_error"),
     "model.banana": (lambda: ARM.banana, "what is computed is a function"),
 }
 

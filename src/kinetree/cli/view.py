@@ -309,9 +309,10 @@ class _Steps:
 
 def _three_questions(kt, arm, q, say):
     tau, at_rest = kt.gravity_force(arm, q), np.zeros(arm.nv)
+    qdd = kt.forward_dynamics(arm, q, at_rest, tau)
     with np.printoptions(precision=3, suppress=True):
-        say(f"joint forces that hold it still: {tau}")
-        say(f"acceleration under those forces: {kt.forward_dynamics(arm, q, at_rest, tau)}")
+        say(f"joint forces that hold it still: {tau.round(3) + 0.0}")  # no negative zeros
+        say(f"acceleration under those forces: {qdd.round(3) + 0.0}")
         say(f"position of the tool [m]:        {kt.pose(arm, q, 'tool')[:3, 3]}")
 
 

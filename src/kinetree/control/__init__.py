@@ -30,7 +30,7 @@ from kinetree.control.lqr import (
     discrete_riccati,
     lqr_gain,
 )
-from kinetree.control.operational_space import OperationalSpaceControl
+from kinetree.control.operational_space import OperationalSpaceControl, pose_error
 from kinetree.control.optimization import MPC, OptimizedMotion, optimize
 from kinetree.control.path_integral import PathIntegral
 from kinetree.control.whole_body import WholeBody, WholeBodySolution
@@ -50,7 +50,7 @@ __all__ = [
     "OperationalSpaceControl", "OptimizedMotion", "PDWithFeedforward", "PathIntegral",
     "PostureTask", "QuadraticCost", "WholeBody", "WholeBodySolution", "continuous_lyapunov",
     "continuous_riccati", "discrete_lyapunov", "discrete_riccati", "equilibrium", "linearize",
-    "lqr_gain", "optimize",
+    "lqr_gain", "optimize", "pose_error",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -26,7 +26,7 @@ from kinetree.model.arrays import as_model, as_numbers, check_finite
 from kinetree.quantities.dynamics import inverse_mass_matrix
 from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
 from kinetree.spatial.rotation import rotation_log
-from kinetree.spelling import did_you_mean, explains_itself
+from kinetree.spelling import did_you_mean, explains, explains_itself
 
 _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, inertia is capped
 
@@ -36,8 +36,28 @@ def _rotation_vector(E):
     return rotation_log(E.reshape(3, 3))
 
 
+@explains
+def pose_error(pose: ArrayLike, target: ArrayLike) -> Array:
+    """Rotation vector and displacement that take one pose to another, along the axes of the base.
+
+        error = kt.control.pose_error(kt.pose(m, q, "tool"), goal)
+        tau = kt.bias_force(m, q, qd) + J.T @ (K @ error - D @ (J @ qd))
+
+    With ``J = kt.jacobian(m, q, "tool", frame="aligned")`` this is an impedance: ``J @ qd`` is the
+    velocity of the tool in the same coordinates, and ``K @ error`` a moment and a force.
+
+    Args:
+        pose: where a frame is, (..., 4, 4), as from ``kinetree.pose``.
+        target: where it should be, (..., 4, 4).
+
+    Returns:
+        Rotation vector [rad], of length at most π, then displacement [m], (..., 6).
+    """
+    T, target = (checked_vector(x, (4, 4), n) for x, n in ((pose, "pose"), (target, "target")))
+    return _pose_error(T, target)
+
+
 def _pose_error(T, target):
-    """Rotation vector and shift from one pose to another, along the axes of the base."""
     E = T[..., :3, :3] @ np.swapaxes(target[..., :3, :3], -1, -2)
     turn = _rotation_vector(E.reshape(*E.shape[:-2], 9))
     return np.concatenate([turn, target[..., :3, 3] - T[..., :3, 3]], axis=-1)

@@ -35,7 +35,11 @@ def rotation_exp(phi):
 
 
 def rotation_log(E):
-    """Rotation vector of ``E``, of length at most π; accurate up to and at 180°."""
+    """Rotation vector of ``E``, of length at most π; accurate up to and at 180°.
+
+    ``E`` transforms coordinates, as everywhere here: for the rotation matrix ``R`` of a pose, which
+    turns vectors, write ``rotation_log(R.T)``.
+    """
     return quaternion_log(quaternion_from_rotation(E))
 
 

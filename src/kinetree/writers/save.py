@@ -2,15 +2,19 @@
 
 import json
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
-from kinetree.errors import ModelError, ModelWarning, calling, warn
+from kinetree.errors import ModelError, ModelWarning, UnknownNameError, calling, warn
 from kinetree.joints import Free, Planar, Spherical
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
+from kinetree.model.geometry import Mesh
 from kinetree.spelling import explains
 from kinetree.writers.urdf import add
 
@@ -123,7 +127,10 @@ _SUFFIXES = {
 
 
 @explains
-def save(model: Model, path: str | os.PathLike, *, format: str | None = None) -> Path:
+def save(
+    model: Model, path: str | os.PathLike, *, format: str | None = None,
+    meshes: Literal["refer", "copy"] = "refer",
+) -> Path:  # fmt: skip
     """Write a model to a file, and return its path; a file is never left half-written.
 
     Args:
@@ -133,17 +140,71 @@ def save(model: Model, path: str | os.PathLike, *, format: str | None = None) ->
             links that go beside a URDF file.
         format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"toml"``, ``"json"`` or ``"srdf"``, if the
             suffix does not say.
+        meshes: ``"refer"`` to mesh files where they are, or ``"copy"`` them into a folder beside
+            the file, ``robot_meshes``, so that both can be moved together. ``kinetree.load`` does
+            not open files outside the folder of the robot file, unless ``folders=`` allows it.
     """
     as_model(model)
     path = Path(os.fspath(path))
+    if meshes not in ("refer", "copy"):
+        raise UnknownNameError(f"meshes must be 'refer' or 'copy', got {meshes!r}")
     format = format or _SUFFIXES.get(path.suffix.lower())
     if format not in WRITERS:
         raise ModelError(
             f"cannot write {str(path)!r}: the format must be one of {', '.join(WRITERS)}, by "
             f"format= or by the suffix {', '.join(_SUFFIXES)}; got {format or path.suffix!r}"
         )
+    if meshes == "copy":
+        if format == "json":
+            raise ModelError("JSON holds a model as it is: meshes='copy' is for the other formats")
+        model = _with_copies(model, path)
+    elif format != "json":
+        _warn_of_meshes(model, path)
     with calling("save"):
         text = WRITERS[format](model)
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8", newline="\n")
     return part.replace(path)
+
+
+def _meshes(model):
+    return [g.shape.path for g in model.geometry if isinstance(g.shape, Mesh)]
+
+
+def _with_copies(model, path):
+    """The model with copies of its meshes, in a folder beside the file."""
+    folder, places = path.with_name(f"{path.stem}_meshes"), {}
+    for source in dict.fromkeys(_meshes(model)):
+        name = Path(source).name
+        while name in places.values():  # of another folder
+            name = f"_{name}"
+        places[source] = name
+    try:
+        folder.mkdir(exist_ok=True)
+        for source, name in places.items():
+            if not (folder / name).exists() or not os.path.samefile(source, folder / name):
+                shutil.copyfile(source, folder / name)
+    except OSError as error:
+        raise ModelError(f"save cannot copy the meshes of model {model.name!r}: {error}") from None
+    return model.replace(
+        geometry=[
+            replace(g, shape=replace(g.shape, path=f"{folder.name}/{places[g.shape.path]}"))
+            if isinstance(g.shape, Mesh)
+            else g
+            for g in model.geometry
+        ]
+    )
+
+
+def _warn_of_meshes(model, path):
+    """Say which meshes ``load`` will not open, where it reads the file again."""
+    own = Path(os.path.realpath(path.parent))
+    far = [m for m in _meshes(model) if os.path.isabs(m) and own not in Path(m).parents]
+    if far:
+        folder = os.path.commonpath([os.path.dirname(m) for m in far])
+        warn(
+            f"model {model.name!r}: {len(far)} shapes refer to meshes outside the folder of "
+            f"{path.name}, which kinetree.load opens with folders=[{folder!r}]; "
+            f"save(..., meshes='copy') puts copies beside the file",
+            ModelWarning,
+        )
