@@ -20,7 +20,7 @@ class Actuator:
     """A motor or servo that drives a joint, a loop joint, a tendon or a frame.
 
     Its length ``l`` is ``gear`` times the position of what it drives, its velocity ``ld`` the rate
-    of that. The force before the gear is ::
+    of that. The force before the gear is
 
         f = clip(gain(l, ld) u + bias(l, ld), effort)      u = clip(control value, control)
 

@@ -78,8 +78,8 @@ def integrate_system(
 
     Args:
         system: the constrained system.
-        q: configuration, and
-        v: velocity at the start, consistent with the constraints.
+        q: configuration at the start, consistent with the constraints.
+        v: velocity at the start, likewise.
         duration: how long [s].
         step: of the integration [s]; the last one is shorter where it must be.
         form: of the equation of motion: ``"svd"``, which passes singularities; ``"multipliers"``,
@@ -251,8 +251,8 @@ def compare_forms(
 
     Args:
         system: the constrained system.
-        q: configuration, and
-        v: velocity at the start, consistent with the constraints.
+        q: configuration at the start, consistent with the constraints.
+        v: velocity at the start, likewise.
         duration: how long [s].
         step: of the integration [s].
         forms: as for ``integrate_system``.

@@ -78,8 +78,8 @@ class Atlas:
 
         Args:
             t: time [s].
-            q: configuration, and
-            v: velocity, at which the step begins.
+            q: configuration at which the step begins.
+            v: velocity at which it begins.
             advance: function of ``chart, t, y`` that returns ``y`` at the end of the step, where
                 ``chart.rate(t, y)`` is the derivative.
 
@@ -150,8 +150,8 @@ def integrate_on_charts(
 
     Args:
         system: the constrained system.
-        q: configuration, and
-        v: velocity at the start, consistent with the constraints.
+        q: configuration at the start, consistent with the constraints.
+        v: velocity at the start, likewise.
         duration: how long [s].
         step: of the integration [s]; the last one is shorter where it must be.
         method: ``"runge-kutta"``, the classical one, and ``"adams-bashforth"``, four steps, both

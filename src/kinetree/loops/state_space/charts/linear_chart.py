@@ -41,8 +41,8 @@ class LinearChart(AbstractPositionChart):
         R: (p, n).
         S: (m, n); rows that make ``R`` a square matrix, orthonormal and at right angles to it
             unless given.
-        R_bar: (n, p), and
-        S_bar: (n, m): the inverse of ``[R; S]``.
+        R_bar: first columns of the inverse of ``[R; S]``, (n, p).
+        S_bar: its other columns, (n, m).
         offset: ``q_bar``, (nq,).
     """
 
@@ -83,7 +83,7 @@ class LinearChart(AbstractPositionChart):
         return self.R
 
     def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> None:
-        """None, for minus one."""
+        """None, which stands for minus the identity."""
         return None
 
     def cross_terms(
@@ -285,8 +285,8 @@ def nonlinear(
         y: guess of the coordinates of ``q``, (p,).
         v: velocity there; zero by default.
         first: derivative of ``R`` with respect to ``q``, for an ``R`` that cannot be traced;
-            then also
-        second: with respect to ``y``, and
+            ``second`` and ``bias`` are then needed as well.
+        second: derivative of ``R`` with respect to ``y``.
         bias: function of ``q, y, v, y_v``: second derivative of ``R`` along ``(v, y_v)``.
         model: what ``R`` takes first, if anything.
         rank: number of independent constraints elsewhere, as for ``tangent``.

@@ -143,8 +143,8 @@ class LinearStateChart(StateChart):
     Attributes:
         R: (P, 2n).
         S: rows of dependent coordinates, (2m, 2n).
-        R_bar: (2n, P), and
-        S_bar: (2n, 2m): the inverse of ``[R; S]``.
+        R_bar: first columns of the inverse of ``[R; S]``, (2n, P).
+        S_bar: its other columns, (2n, 2m).
         offset: ``x_bar``, (2n,).
     """
 
@@ -199,8 +199,8 @@ def state(
 
     Args:
         system: the constrained system; redundant constraints are left out.
-        q: configuration, and
-        v: velocity of a state that satisfies the constraints, where the chart begins.
+        q: configuration of a state that satisfies the constraints, where the chart begins.
+        v: velocity of that state.
         R: function of ``x, y`` written as for ``@kt.kernel``, (P,).
         y: guess of the coordinates there, (P,).
         first: derivative of ``R`` with respect to ``x``, for an ``R`` that cannot be traced; then
