@@ -219,7 +219,7 @@ def _meanwhile(act):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kt.World(timstep=1e-3), "no 'timstep'; did you mean 'timestep'"),
+        (lambda: kt.World(timstep=1e-3), "no argument 'timstep'; did you mean 'timestep'"),
         (lambda: kt.World(tolerance=-1), "tolerance of world 'world' must be between 0 and 1"),
         (lambda: boxed().add(BOX, mas=1.0), "World.add has no argument 'mas'; did you mean 'mass'"),
         (lambda: boxed().add(BOX, mass="heavy"), "mass of 'box_2' must be a positive number"),
