@@ -538,3 +538,9 @@ def test_loops_over_lanes_are_loops_on_a_cpu():
 def test_what_lanes_cannot_share_is_refused(wrong, message):
     with pytest.raises(TraceError, match=message):
         wrong(3, np.zeros(3))
+
+
+def test_people_are_told_which_part_of_kinetree_is_compiled():
+    from kinetree.control.riccati import _solve
+
+    assert _solve.title == "solve of kinetree.control, once on this machine"

@@ -132,8 +132,8 @@ class WholeBody:
 
     def __repr__(self):
         return (
-            f"<WholeBody control of {self.model.name!r}: {len(self.tasks)} tasks, "
-            f"{len(self.contacts)} contacts>"
+            f"<WholeBody control of {self.model.name!r}; tasks: {len(self.tasks)}, "
+            f"contacts: {len(self.contacts)}>"
         )
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:

@@ -79,7 +79,11 @@ class Identification:
 
     @property
     def model(self) -> Model:
-        """The model with physically possible inertias that fit the data; of ``consistent=True``."""
+        """The model with physically possible inertias that fit the data; of ``consistent=True``.
+
+        Friction and rotor inertia of its joints are those of the given model:
+        ``joint_parameter`` has the identified ones.
+        """
         if self.identified_model is None:
             raise IdentifiabilityError(
                 f"only {len(self.base)} combinations of the {len(self.base.names)} parameters are "

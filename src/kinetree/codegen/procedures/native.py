@@ -264,10 +264,16 @@ class Procedure:
 
         return module_text(self)
 
+    @property
+    def title(self) -> str:
+        """What a progress line calls it."""
+        package = ".".join(self.function.__module__.split(".")[:2])
+        return f"{self.name.strip('_').replace('_', ' ')} of {package}, once on this machine"
+
     @cached_property
     def code(self) -> Any:
         """Machine code, from disk or compiled."""
-        with _lock, building(self.name, 1):
+        with _lock, building(self.title, 1):
             parts = {p.request: p for p in self.reached if p.is_large or p is self}
             found = {name: kept_procedures(name) for name in parts}
             new = {name: parts[name].ir() for name, data in found.items() if data is None}
