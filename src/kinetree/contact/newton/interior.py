@@ -35,11 +35,14 @@ AHEAD = 0.9
 OFF = 0.3
 """Distance from the path, in units of ``sigma``, above which the arc is not looked for."""
 
-TURNING = 0.5
+TURNING = 0.2
 """Part of a predictor's step below which the path is followed by its arc."""
 
 WINDING = 40
 """Steps without progress along the arc after which it is given up."""
+
+TO_AND_FRO = 6
+"""Changes of direction along the arc, one a step, after which it is given up: it was lost."""
 
 EQUAL = 1e5
 """Stiffness of rows without bounds, in units of 1 / d."""
@@ -527,6 +530,8 @@ def follow(
     best = 1e300
     since = 0  # steps without progress
     stuck = 0  # steps of no length, in a row
+    turns = 0  # changes of direction, in a row
+    last = 1.0
     while True:
         error = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
@@ -546,6 +551,10 @@ def follow(
         mean = product(problem, work, island, 0.0)
         first = min(longest(problem, work, island, True), 1.0)
         sign = orientation(problem, work, island) if arcs else 1.0
+        turns = turns + 1 if sign != last else 0
+        last = sign
+        if turns > TO_AND_FRO:
+            return steps, error
         blocked = False
         t = 0.0
         if arcs and (sign < 0.0 or first < TURNING):

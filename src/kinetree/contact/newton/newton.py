@@ -83,9 +83,6 @@ SWEEPS = 11
 PATIENCE = 12
 """Steps before the interior-point method takes over, unless errors fall fast."""
 
-PATIENCE_LARGE = 4
-"""The same in large islands."""
-
 ENDING = 4
 """The same when it hands back."""
 
@@ -98,7 +95,7 @@ ALTERNATING = 100.0
 AT_FIRST = 16
 """Iterations of it, at first; half as many more every time, up to 500."""
 
-LARGE = 800
+LARGE = 250
 """Velocities of an island above which the interior-point method follows the arc of its path."""
 
 LONG = 30
@@ -107,8 +104,14 @@ LONG = 30
 INSIDE = 0.03
 """Relative error from which on it starts, at least."""
 
+AFAR = 1.0
+"""The same in large islands: where the path is straight, and there is one alone."""
+
+CLOSE_BY = 3e-3
+"""The same in large islands that were solved with slightly different forces."""
+
 ELSEWHERE = 0.3
-"""Part of it from which it starts the next times, from the best so far; below 3e-3 from afar."""
+"""Part of it from which it starts the next times, from the best so far; from the least from afar."""
 
 HANDS = 1e-5
 """Relative error at which it hands back; a tenth of it the next time."""
@@ -525,10 +528,12 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     short = 0  # steps in a row that had to be cut
     changes = 0  # steps that were cut where a state changes
     since = 0  # steps since the interior-point method
-    patience = PATIENCE_LARGE if large else PATIENCE
+    patience = PATIENCE
     level = HANDS
     stalled = 0
     inside = INSIDE
+    if large:
+        inside = AFAR if problem.again == 0 else CLOSE_BY
     inner = 0  # its steps that are not counted
     length = AT_FIRST
     anew = True  # whether it starts anew
@@ -610,7 +615,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             elif anew and (large or stalled > 1):
                 restore(problem, work, island, BEST)
                 evaluate(problem, work, island)
-                inside = inside * ELSEWHERE if inside > 0.003 else 1.0
+                inside = inside * ELSEWHERE if inside > CLOSE_BY else AFAR
                 begin(problem, work, island, inside * size)
             elif anew:
                 prepare(problem, work, island)
