@@ -35,8 +35,11 @@ AHEAD = 0.9
 OFF = 0.3
 """Distance from the path, in units of ``sigma``, above which the arc is not looked for."""
 
-TURNING = 0.2
+TURNING = 0.5
 """Part of a predictor's step below which the path is followed by its arc."""
+
+TURNING_FIRST = 0.2
+"""The same at the first try: fewer steps, and lost more often."""
 
 WINDING = 40
 """Steps without progress along the arc after which it is given up."""
@@ -520,12 +523,13 @@ def turn(problem: Problem, work: Work, island: int, mean: float, sign: float) ->
 
 @procedure
 def follow(
-    problem: Problem, work: Work, island: int, forces: float, enough: float, most: int, arcs: bool
+    problem: Problem, work: Work, island: int, forces: float, enough: float, most: int, arcs: int
 ) -> "(int, float)":
     """Steps until the relative error is ``enough``, at most so many: how many, and the error.
 
-    With ``arcs``, where steps are short the path is followed also where it turns back.
+    With ``arcs`` the path is followed also where it turns back; 2: wherever steps are short.
     """
+    turning = TURNING if arcs > 1 else TURNING_FIRST
     steps = 0
     best = 1e300
     since = 0  # steps without progress
@@ -542,7 +546,7 @@ def follow(
             since = 0
         if error <= enough or steps >= most or not isfinite(error):
             return steps, error
-        if since > (WINDING if arcs else 5):
+        if since > (WINDING if arcs > 0 else 5):
             return steps, error
         if matrices(problem, work, island) != 0:
             return steps, error
@@ -550,27 +554,27 @@ def follow(
         direction(problem, work, island, 0.0, 0.0)
         mean = product(problem, work, island, 0.0)
         first = min(longest(problem, work, island, True), 1.0)
-        sign = orientation(problem, work, island) if arcs else 1.0
+        sign = orientation(problem, work, island) if arcs > 0 else 1.0
         turns = turns + 1 if sign != last else 0
         last = sign
         if turns > TO_AND_FRO:
             return steps, error
         blocked = False
         t = 0.0
-        if arcs and (sign < 0.0 or first < TURNING):
+        if arcs > 0 and (sign < 0.0 or first < turning):
             t, sigma = turn(problem, work, island, mean, sign)
             if t == 0.0:
                 mix_step(problem, work, island, 1.0, -1.0, 0.0)  # the predictor again
         if t == 0.0:
             part = product(problem, work, island, first) / mean
             sigma = min(max(part * part * part, LEAST), 1.0) * mean
-            direction(problem, work, island, sigma, first if arcs else 1.0)
+            direction(problem, work, island, sigma, first if arcs > 0 else 1.0)
             t = min(SHORT_OF * longest(problem, work, island, True), 1.0)
             blocked = t < 0.4
             if blocked:
                 t = min(SHORT_OF * longest(problem, work, island, False), 1.0)
         stuck = stuck + 1 if t < 0.01 else 0
-        if arcs and stuck > 4:
+        if arcs > 0 and stuck > 4:
             return steps, error
         total = t
         for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):

@@ -98,6 +98,9 @@ AT_FIRST = 16
 LARGE = 250
 """Velocities of an island above which the interior-point method follows the arc of its path."""
 
+WIDE = 800
+"""The same above which it does so with care at once: what it loses there takes long to find."""
+
 LONG = 30
 """The same after it has failed."""
 
@@ -111,7 +114,7 @@ CLOSE_BY = 3e-3
 """The same in large islands that were solved with slightly different forces."""
 
 ELSEWHERE = 0.3
-"""Part of it from which it starts the next times, from the best so far; from the least from afar."""
+"""Part of it from which it starts the next times, from the best so far; in the end from afar."""
 
 HANDS = 1e-5
 """Relative error at which it hands back; a tenth of it the next time."""
@@ -166,9 +169,7 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
                 for c in range(count):
                     d += J[c] * J[c] * inverse[c]
             most = max(most, d)
-        if not most > 0.0:
-            most = 1.0
-        work.delassus[g] = most
+        work.delassus[g] = most if most > 0.0 else 1.0
         first = problem.row_first[g]
         for r in range(first, first + dim):
             work.lam[r] = problem.impulse[r]
@@ -482,20 +483,26 @@ def at_rest(work: Work, island: int, forces: float) -> bool:
 
 
 @procedure
+def errors(problem: Problem, work: Work, island: int, forces: float) -> "(float, float)":
+    """Largest error, and what it is relative to."""
+    gradient = evaluate(problem, work, island)
+    worst, size = laws(problem, work, island)
+    return max(gradient, worst), max(size, forces)
+
+
+@procedure
 def solve_island(problem: Problem, work: Work, island: int) -> int:
     """Solve one island: 0, or 1 when the tolerance is not reached."""
     forces = prepare(problem, work, island)
-    steps = 0
-    rounds = 0
-    large = work.island_dofs_first[island + 1] - work.island_dofs_first[island] > LARGE
+    steps = rounds = 0
+    dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
+    large = dofs > LARGE
     stress = 0.5 * STRESS if large else STRESS
     work.stress = stress
     work.soft = SOFT
-    gradient = evaluate(problem, work, island)
-    worst, size = laws(problem, work, island)
+    error, size = errors(problem, work, island, 0.0)
     forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
     size = max(size, forces)
-    error = max(gradient, worst)
     most = GROWTH * max(size, error)
     if error > AIM * problem.tolerance * size and problem.most_newton > 0:  # states as they were
         merit, sliding = states(problem, work, island)
@@ -504,24 +511,15 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             steps += 1
             if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
                 move(problem, work, island, 1.0)
-            gradient = evaluate(problem, work, island)
             before = error
-            worst, size = laws(problem, work, island)
-            size = max(size, forces)
-            error = max(gradient, worst)
+            error, size = errors(problem, work, island, forces)
             if not error <= before:
                 prepare(problem, work, island)
-                gradient = evaluate(problem, work, island)
-                worst, size = laws(problem, work, island)
-                size = max(size, forces)
-                error = max(gradient, worst)
+                error, size = errors(problem, work, island, forces)
         near = FAR if at_rest(work, island, forces) else NEAR
         if error > near * size and responses(problem, work, island):
             swept(problem, work, island, (3 if large else 1) * SWEEPS, 0.3 * near * size)
-            gradient = evaluate(problem, work, island)
-            worst, size = laws(problem, work, island)
-            size = max(size, forces)
-            error = max(gradient, worst)
+            error, size = errors(problem, work, island, forces)
     factored = -1  # kind of the last matrix
     fast = False  # whether the last step was one of quick convergence
     slow = 0  # steps in a row that were not
@@ -587,10 +585,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
             factored = -1
             fast = False
             continue
-        gradient = evaluate(problem, work, island)
-        worst, size = laws(problem, work, island)
-        size = max(size, forces)
-        error = max(gradient, worst)
+        error, size = errors(problem, work, island, forces)
         fast = error < 0.1 * before
         slow = 0 if fast else slow + 1
         if error <= problem.tolerance * size and (slow >= 2 or stuck != 0):
@@ -622,10 +617,11 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                 begin(problem, work, island, size)
             else:
                 restore(problem, work, island, INNER)
-            arcs, long = (True, MOST_LARGE) if large or stalled > 0 else (False, MOST)
+            arcs = 2 if stalled > 0 or dofs > WIDE else (1 if large else 0)
+            long = MOST_LARGE if arcs > 0 else MOST
             more, reached = follow(problem, work, island, forces, level, long, arcs)
             store(problem, work, island, INNER)
-            if arcs:
+            if arcs > 0:
                 inner += more
             else:
                 steps += more
@@ -654,28 +650,19 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
                 length = min(length + length // 2, 500)
         factored = -1
         fast = False
-        short = 0
-        slow = 0
-        since = 0
-        gradient = evaluate(problem, work, island)
-        worst, size = laws(problem, work, island)
+        short = slow = since = 0
+        error, size = errors(problem, work, island, forces)
         if stalled < TRIES and size > most:
             prepare(problem, work, island)
             store(problem, work, island, INNER)
             stalled = TRIES
-            gradient = evaluate(problem, work, island)
-            worst, size = laws(problem, work, island)
-        size = max(size, forces)
-        error = max(gradient, worst)
+            error, size = errors(problem, work, island, forces)
         if error < best * min(size, most):
             best = error / min(size, most)
             store(problem, work, island, BEST)
     if best < 1e300 and not error <= max(problem.tolerance, best) * min(size, most):
         restore(problem, work, island, BEST)
-        gradient = evaluate(problem, work, island)
-        worst, size = laws(problem, work, island)
-        size = max(size, forces)
-        error = max(gradient, worst)
+        error, size = errors(problem, work, island, forces)
     return finish(problem, work, island, error, min(size, most), steps + inner, rounds)
 
 
@@ -722,14 +709,9 @@ def finish(
             problem.velocity_error = max(problem.velocity_error, bad)
     problem.rounds = max(problem.rounds, rounds)
     problem.newton += steps
-    relative = error
-    if size > 0.0:
-        relative = error / size
+    relative = error / size if size > 0.0 else error
     problem.error = max(problem.error, relative)
-    status = 0
-    if not relative <= max(problem.tolerance, problem.coarse):
-        status = 1
-    return status
+    return 0 if relative <= max(problem.tolerance, problem.coarse) else 1
 
 
 @procedure
