@@ -543,4 +543,4 @@ def test_what_lanes_cannot_share_is_refused(wrong, message):
 def test_people_are_told_which_part_of_kinetree_is_compiled():
     from kinetree.control.riccati import _solve
 
-    assert _solve.title == "solve of kinetree.control, once on this machine"
+    assert _solve.title == "code of kinetree.control (solve), once on this machine"

@@ -268,7 +268,8 @@ class Procedure:
     def title(self) -> str:
         """What a progress line calls it."""
         package = ".".join(self.function.__module__.split(".")[:2])
-        return f"{self.name.strip('_').replace('_', ' ')} of {package}, once on this machine"
+        name = self.name.strip("_").replace("_", " ")
+        return f"code of {package} ({name}), once on this machine"
 
     @cached_property
     def code(self) -> Any:
