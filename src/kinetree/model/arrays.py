@@ -1,6 +1,7 @@
 """Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
 from contextlib import suppress
+from inspect import signature
 from os import PathLike
 from typing import Any
 
@@ -40,7 +41,9 @@ def _remedy(given) -> str:
     if isinstance(given, (str, PathLike)):
         return f"; kinetree.load({str(given)!r}) makes one of a file, kinetree.samples has others"
     if callable(given):
-        return f"; call it first: {getattr(given, '__name__', '')}()"
+        name = getattr(given, "__name__", "")
+        takes_model = next(iter(signature(given).parameters), "") == "model"
+        return f": the model comes before {name}" if takes_model else f"; call it first: {name}()"
     return ": the model comes before the arrays"
 
 
