@@ -77,9 +77,7 @@ CALLS = {
     "a sample not called": (
         lambda: kt.mass_matrix(kt.samples.panda, Q), kt.ModelError, r"call it first: panda\(\)",
     ),
-    "a function first": (
-        lambda: kt.tier_of(kt.pose, ARM), kt.ModelError, "the model comes before pose",
-    ),
+    "a function first": (lambda: kt.tier_of(kt.pose, ARM), kt.ModelError, "comes before pose"),
     "a name for numbers": (
         lambda: kt.mass_matrix(ARM, "home"), kt.ShapeError, r"got 'home'; see model.posture\(",
     ),

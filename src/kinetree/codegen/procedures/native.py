@@ -268,8 +268,7 @@ class Procedure:
     def title(self) -> str:
         """What a progress line calls it."""
         package = ".".join(self.function.__module__.split(".")[:2])
-        name = self.name.strip("_").replace("_", " ")
-        return f"code of {package} ({name}), once on this machine"
+        return f"code of {package} ({self.name.strip('_').replace('_', ' ')}), once on this machine"
 
     @cached_property
     def code(self) -> Any:
