@@ -140,7 +140,7 @@ def test_kernels_of_users_take_parameters(m, state, rng):
 
 
 def test_errors_name_what_is_wrong(m):
-    with pytest.raises(UnknownNameError, match="target 'cuda' is not available; only 'cpu' is"):
+    with pytest.raises(UnknownNameError, match="target 'cuda' is not 'cpu'; on a GPU call"):
         compile(kt.pose, m, target="cuda")
     with pytest.raises(UnknownNameError, match="no parameter 'weight'"):
         compile(kt.pose, m, parameters=("weight",))

@@ -28,7 +28,7 @@ from kinetree.spelling import close_names, explains
 
 
 def compile(
-    function: Callable[..., Any], model: Model, *, target: Literal["cpu", "cuda"] = "cpu",
+    function: Callable[..., Any], model: Model, *, target: Literal["cpu"] = "cpu",
     dtype: Any = None, parameters: Sequence[str] = (), **options: Any,
 ) -> "CompiledFunction":  # fmt: skip
     """A function for one model, with chosen parameters of the model as additional inputs.
@@ -42,7 +42,7 @@ def compile(
         function: a function of kinetree, one of your own under ``@kinetree.kernel``, or a
             derivative of either.
         model: the mechanism; its own numbers are compiled in, except for the parameters.
-        target: ``"cpu"``.
+        target: ``"cpu"``; on a GPU call the function itself, with arrays of the GPU.
         dtype: precision to compute in, float64 or float32; by default that of the inputs.
         parameters: names of parameters, see ``functional.parameters``. Their arrays follow the
             others in a call, each with any leading batch axes.
@@ -54,7 +54,7 @@ def compile(
     """
     require_traceable(function, "kinetree.compile")
     if not isinstance(target, str) or target != "cpu":
-        raise UnknownNameError(f"target {target!r} is not available; only 'cpu' is")
+        raise UnknownNameError(f"target {target!r} is not 'cpu'; on a GPU call the function itself")
     names = (parameters,) if isinstance(parameters, str) else parameters
     if not isinstance(names, (tuple, list)) or not all(isinstance(n, str) for n in names):
         raise UnknownNameError(

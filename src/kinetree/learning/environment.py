@@ -40,13 +40,13 @@ class Environment:
 
         q, qd            state of the mechanism
         t, steps         time [s] and control steps since the episode began
-        action           of the agent, within ``action_limits``; ``previous_action``: the last one
-        tau              joint forces that ``act`` returned last, or the controls
+        action           of the agent, within action_limits; previous_action: the last one
+        tau              joint forces that act returned last, or the controls
         contact_force    of rigid contacts [N], (contacts, 3): normal, and two tangents
         terminated       1 or 0, for the reward
         uniform: (n,)    random numbers between 0 and 1, drawn anew in every step
         normal: (n,)     the same with mean 0 and variance 1
-        and ``arguments`` and values of the episode, by their names
+        ...              arguments and values of the episode, by their names
 
     Args:
         model: the mechanism, or a ``World``: then its contact is the default.

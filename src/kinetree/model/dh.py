@@ -182,7 +182,7 @@ def dh_from_axes(
 
     Args:
         axes: a point (3,) and a direction (3,) for each joint, in base coordinates.
-        tool: place of the end-effector frame in the base, pose (4, 4) or ``Plucker``; by$
+        tool: place of the end-effector frame in the base, pose (4, 4) or ``Plucker``; by
             default that of the last link.
         kinds: ``"revolute"`` and so on for each joint; all revolute by default.
         pitches: pitch of each joint [m/rad], for helical ones.
