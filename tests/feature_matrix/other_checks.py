@@ -231,7 +231,7 @@ def _(f, c):
 
 
 not_of_a_model(
-    "of matrices", "control.continuous_lyapunov", "control.continuous_riccati",
+    "of matrices", "control.continuous_lyapunov", "control.continuous_riccati", "control.pose_error",
     "control.discrete_lyapunov", "control.discrete_riccati", "control.lqr_gain",
 )  # fmt: skip
 
