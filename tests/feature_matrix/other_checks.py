@@ -231,8 +231,9 @@ def _(f, c):
 
 
 not_of_a_model(
-    "of matrices", "control.continuous_lyapunov", "control.continuous_riccati", "control.pose_error",
+    "of matrices", "control.continuous_lyapunov", "control.continuous_riccati",
     "control.discrete_lyapunov", "control.discrete_riccati", "control.lqr_gain",
+    "control.pose_error",
 )  # fmt: skip
 
 
