@@ -14,7 +14,7 @@ from functools import wraps
 from pickle import PicklingError
 from typing import Any, TypeVar
 
-from kinetree.spelling import call_error
+from kinetree.spelling import explain_call
 
 __all__ = [
     "ArrayKindError", "AssemblyError", "BackendError", "CacheWarning", "ContactError",
@@ -96,7 +96,7 @@ def names_itself(function: F) -> F:
         except (TypeError, AttributeError) as error:
             refuse_formulas(function.__name__, args, error)
             if isinstance(error, TypeError):
-                raise call_error(function, error) from error.__cause__
+                explain_call(function, error)
             raise
 
     return wrapped  # pyright: ignore[reportReturnType]

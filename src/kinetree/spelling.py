@@ -60,7 +60,8 @@ def explains(function: F) -> F:
         try:
             return function(*args, **named)
         except TypeError as error:
-            raise call_error(function, error) from error.__cause__
+            explain_call(function, error)
+            raise
 
     return explained  # pyright: ignore[reportReturnType]
 
@@ -79,13 +80,13 @@ def explains_methods(kind: C) -> C:
     return kind
 
 
-def call_error(function, error: TypeError) -> TypeError:
-    """The error with a hint, if it is about the arguments of this call of a function.
+def explain_call(function, error: TypeError) -> None:
+    """Raise the error with a hint, if it is about the arguments of this call of a function.
 
     Python raises such errors in the frame of the caller; all others come from deeper inside.
     """
     if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-        return error
+        return
     owner, _, name = function.__qualname__.rpartition(".")
     name = owner if name == "__init__" else name
     parameters = list(inspect.signature(function).parameters.values())
@@ -93,8 +94,8 @@ def call_error(function, error: TypeError) -> TypeError:
         del parameters[0]
     unknown = re.search(r"unexpected keyword argument '(.*)'", str(error))
     if unknown is None:
-        return TypeError(f"{error}; it is called as {name}({_written(parameters)})")
-    return TypeError(no_argument(name, unknown[1], [p.name for p in parameters]))
+        raise TypeError(f"{error}; it is called as {name}({_written(parameters)})") from None
+    raise TypeError(no_argument(name, unknown[1], [p.name for p in parameters])) from None
 
 
 def _written(parameters):
@@ -177,59 +178,23 @@ FUNCTIONS = {
 """Names of ``kinetree``, by what they are called elsewhere, in lower case without underlines."""
 
 ARGUMENTS = {
-    "base": ("floating_base", "fixed"),
-    "body": ("name", "on"),
-    "collisions": ("contact",),
-    "count": ("worlds", "steps"),
-    "dt": ("dt", "timestep"),
-    "endtime": ("duration",),
-    "envs": ("worlds",),
-    "floating": ("floating_base", "fixed"),
-    "forces": ("f_ext", "tau"),
-    "frame": ("name", "frame"),
-    "friction": ("contacts",),
-    "gain": ("kp",),
-    "goal": ("reference", "target"),
-    "guess": ("q0",),
-    "horizon": ("steps",),
-    "initialguess": ("q0", "guess"),
-    "length": ("z", "x"),
-    "link": ("name", "on"),
-    "m": ("mass",),
-    "mass": ("inertia",),
-    "maxiter": ("iterations",),
-    "maxiterations": ("iterations",),
-    "method": ("integrator",),
-    "mu": ("friction",),
-    "n": ("steps", "worlds"),
-    "njobs": ("threads",),
-    "nsteps": ("steps",),
-    "numenvs": ("worlds",),
-    "numsteps": ("steps",),
-    "origin": ("at",),
-    "parent": ("on",),
-    "pos": ("at",),
-    "pose": ("at",),
-    "position": ("at",),
-    "processes": ("threads",),
-    "qgoal": ("goal", "reference"),
-    "qinit": ("q0",),
-    "reference": ("frame",),
-    "referenceframe": ("frame", "relative_to"),
-    "solver": ("integrator",),
-    "t": ("duration", "steps"),
-    "target": ("goal", "reference", "targets"),
-    "tau": ("effort", "controller"),
-    "tf": ("duration",),
-    "tfinal": ("duration",),
-    "time": ("duration",),
-    "timestep": ("timestep", "dt"),
-    "tol": ("tolerance",),
-    "torque": ("tau", "effort"),
-    "weight": ("mass",),
-    "workers": ("threads",),
-    "xyz": ("at",),
-}
+    "base": ("floating_base", "fixed"), "body": ("name", "on"), "collisions": ("contact",),
+    "count": ("worlds", "steps"), "dt": ("dt", "timestep"), "endtime": ("duration",),
+    "envs": ("worlds",), "floating": ("floating_base", "fixed"), "forces": ("f_ext", "tau"),
+    "frame": ("name", "frame"), "friction": ("contacts",), "gain": ("kp",),
+    "goal": ("reference", "target"), "guess": ("q0",), "horizon": ("steps",),
+    "initialguess": ("q0", "guess"), "length": ("z", "x"), "link": ("name", "on"), "m": ("mass",),
+    "mass": ("inertia",), "maxiter": ("iterations",), "maxiterations": ("iterations",),
+    "method": ("integrator",), "mu": ("friction",), "n": ("steps", "worlds"), "njobs": ("threads",),
+    "nsteps": ("steps",), "numenvs": ("worlds",), "numsteps": ("steps",), "origin": ("at",),
+    "parent": ("on",), "pos": ("at",), "pose": ("at",), "position": ("at",),
+    "processes": ("threads",), "qgoal": ("goal", "reference"), "qinit": ("q0",),
+    "reference": ("frame",), "referenceframe": ("frame", "relative_to"), "solver": ("integrator",),
+    "t": ("duration", "steps"), "target": ("goal", "reference", "targets"),
+    "tau": ("effort", "controller"), "tf": ("duration",), "tfinal": ("duration",),
+    "time": ("duration",), "timestep": ("timestep", "dt"), "tol": ("tolerance",),
+    "torque": ("tau", "effort"), "weight": ("mass",), "workers": ("threads",), "xyz": ("at",),
+}  # fmt: skip
 """Arguments by what they are called elsewhere, in lower case without underlines; the first that a
 function has is meant."""
 

@@ -1,5 +1,7 @@
 """Trajectory optimization against Riccati equations, dense systems, gradients and simulations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
@@ -199,6 +201,15 @@ def test_at_limits_gradients_point_outwards(cart):
     assert np.abs(slope[~low & ~high]).max() < 1e-3
     assert slope[low].min() > -1e-6
     assert slope[high].max() < 1e-6
+
+
+def test_a_regulator_at_the_end_does_not_ignore_parameters(swing):
+    """The equilibrium of the model is not that of a heavier one: forces of the last step go on."""
+    options = {**swing.options, "parameters": {"gravity": np.array([0.0, 0.0, -5.0])}}
+    other = replace(swing, options=options)
+    held = other.controller()(swing.t[-1] + 1, swing.q[-1], swing.qd[-1])
+    np.testing.assert_allclose(held, swing.tau[-1], atol=1e-9)
+    assert np.abs(swing.controller()(swing.t[-1] + 1, UP, [0, 0])).max() < 1e-6
 
 
 def test_limits_of_positions_and_velocities_hold(cart):

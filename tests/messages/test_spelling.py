@@ -87,12 +87,17 @@ def test_a_wrong_argument_is_answered_by_the_right_one(message):
 
 def test_a_type_error_from_inside_stays_as_it_is():
     def controller(t, q, qd):
-        return controller(t, q, qd, kp=1.0)
+        try:
+            return {}["kp"]
+        except KeyError:
+            return controller(t, q, qd, kp=1.0)
 
     with pytest.raises(
         TypeError, match=r"^.*controller\(\) got an unexpected keyword argument 'kp'$"
-    ):
+    ) as found:
         kt.simulate(PENDULUM, [0, 0], duration=1e-3, controller=controller)
+    assert isinstance(found.value.__context__, KeyError)
+    assert not found.value.__suppress_context__
 
 
 PUBLIC = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import common, is_foreign, kind_of, module_of
 from kinetree.errors import ArrayKindError, KinetreeError, refuse_formulas
-from kinetree.spelling import call_error
+from kinetree.spelling import explain_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ def on_host(function: F) -> F:
         except (TypeError, AttributeError) as error:
             refuse_formulas(name.lstrip("_"), args, error)
             if isinstance(error, TypeError):
-                raise call_error(function, error) from error.__cause__
+                explain_call(function, error)
             raise
 
     @functools.wraps(function)

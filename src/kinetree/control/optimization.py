@@ -138,8 +138,8 @@ class OptimizedMotion:
         """Joint forces that follow one motion, by default the best: a function of ``t, q, qd``.
 
         They are those of the motion with the feedback of its ``gains``, within the limits. After
-        its end, a linear-quadratic regulator holds the final state, if the mechanism can rest
-        there without contact and other forces; otherwise they are those of the last step.
+        its end, a linear-quadratic regulator holds the final state, if the mechanism can rest there
+        without contact, other forces and parameters; otherwise they are those of the last step.
         """
         if self.tau is None:
             raise ModelError("controllers return joint forces: leave out use='controls'")
@@ -166,7 +166,8 @@ class OptimizedMotion:
         model, driven = self.model, list(self.columns)
         spans = zip(model.joint_names, model.v_slice[1:], strict=True)
         names = [n for n, at in spans if {*driven}.issuperset(range(at.start, at.stop))]
-        if self.options.get("contact") or self.options.get("forces") or np.abs(qd).max() > NEAR:
+        others = ("contact", "forces", "parameters")  # which ``equilibrium`` does not know
+        if any(map(self.options.get, others)) or np.abs(qd).max() > NEAR:
             return None
         try:
             rest = equilibrium(model, q, actuated=names)
