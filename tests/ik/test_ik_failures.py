@@ -56,6 +56,20 @@ def test_poses_beyond_the_reach_of_robots_are_out_of_reach():
         assert set(result.reason) == {"out of reach"}
 
 
+def test_a_valley_of_redundant_joints_is_followed_to_its_end():
+    """An xArm7, whose file says 1.5708 for a right angle: stretched out, it moves on and on."""
+    turns = np.array([0, -1.5708, 1.5708, 1.5708, 1.5708, 1.5708, -1.5708])
+    x, y = [0, 0, 0, 0.0525, 0.0775, 0, 0.076], [0, 0, -0.293, 0, -0.3425, 0, 0.097]
+    b, on, bar = kt.ModelBuilder("seven joints"), "base", kt.shapes.rod(0.3, mass=1.0)
+    for k in range(7):
+        at = kt.rotx(turns[k]) @ kt.xlt(x[k], y[k], 0)
+        b = b.body(f"l{k}", on=on, joint=kt.Revolute("z"), at=at, inertia=bar)
+        on = f"l{k}"
+    away = np.random.default_rng(1).normal(size=(20, 3))
+    away *= 3 / np.linalg.norm(away, axis=1)[:, None]
+    assert set(kt.inverse_kinematics(b.build(), on, away).reason) == {"out of reach"}
+
+
 def test_the_edge_of_the_workspace_is_reached():
     """There the Jacobian is singular at the solution itself, and Newton's method merely creeps."""
     result = kt.inverse_kinematics(two_links(), "tip", [[0.0, 2.0, 0.0], [-2.0, 0.0, 0.0]])

@@ -53,9 +53,7 @@ KINDS = {
         "error", "the motion of the joint is undefined", "use one of the joint types of the format"
     ),
     "duplicate-name": Kind(
-        "error",
-        "references to this name are ambiguous",
-        "give every part its own name",
+        "error", "references to this name are ambiguous", "give every part its own name"
     ),
     "unknown-name": Kind(
         "error",

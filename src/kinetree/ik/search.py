@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.codegen.progress import reporter
 from kinetree.ik.problem import FIRST_DAMPING, STEPS
 from kinetree.ik.tasks import limits_of
 from kinetree.loops.kinematics import descent
@@ -20,6 +21,7 @@ from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 
 _REST = 0.9  # at rest: the error after some iterations, relative to before
 _ACROSS = 0.5  # of the way to the opposite limit, from the middle
+_MANY = 200  # targets whose search may take so long that a bar shows how far it is
 _BEND = 2.0  # size of a bend: radians, or typical lengths
 CLOSED = 1e-10
 """Closure error [rad, or parts of the size of a loop] with which loops count as closed."""
@@ -75,16 +77,19 @@ def search(problem, q, target, limits, restarts, seed, *, iterations, tolerance,
     """
     found, rng = Found.nothing(q, wide), np.random.default_rng(seed)
     rows = np.arange(len(q))
-    for number in range(restarts + 1):
-        if not len(rows):
-            break
-        start = q[rows]
-        if number:
-            drawn = problem.model.random_configuration(rng)
-            start[:, problem.q_moving] = drawn[problem.q_moving]
-        attempt(problem, found, rows, start, target, limits, iterations, tolerance, number)
-        _discard(problem, found, rows[found.error[rows] < tolerance], limits)
-        rows = rows[found.error[rows] >= tolerance]
+    progress = None if len(q) > _MANY else False
+    with reporter(progress, restarts + 1, 0, f"attempts at {len(q)} targets") as advance:
+        for number in range(restarts + 1):
+            if not len(rows):
+                break
+            start = q[rows]
+            if number:
+                drawn = problem.model.random_configuration(rng)
+                start[:, problem.q_moving] = drawn[problem.q_moving]
+            attempt(problem, found, rows, start, target, limits, iterations, tolerance, number)
+            _discard(problem, found, rows[found.error[rows] < tolerance], limits)
+            rows = rows[found.error[rows] >= tolerance]
+            advance(1)
     return found
 
 
@@ -202,9 +207,12 @@ _NEWTON_STEPS = 60
 _STARTS = 20  # configurations from which loops are closed, before they are called open
 _SMALL = 1e-8  # radius below which steps are negligible
 _AT_REST = 1e-6  # gradient of the error, relative to the error, at which a search is at rest
+_GAIN = 1e-4  # part of the error by which a step of 1 rad must reduce it, else it is at rest, too
 _LOST = 1e-6  # singular value, relative to the largest, at which a direction is lost
 _DOWNWARD = -1e-4  # curvature below which an error gets smaller both ways
 _SLACK = 1e-6  # how close to a limit a joint is at it [rad or m]
+_FLAT = 1e-6  # curvature, relative to the largest, that steps assume at least
+_STEEP = 1e-4  # curvature, relative to the largest, across a valley rather than along it
 _SHIFT = 1e-4  # of a joint, for differences of the gradient
 
 
@@ -216,7 +224,7 @@ def reasons(problem, found, rows, target, limits, *, iterations, tolerance, wide
     _descend_fully(problem, found, rows[inside], target[inside], limits)
     q = found.q[rows]
     state, _, free = _state(problem, limits, q, target, wide)
-    resting = _is_resting(problem, state, free)
+    resting = _is_resting(problem, state, free) | _is_resting(problem, state, free, _GAIN)
     curvature = np.linalg.eigvalsh(_curvature(problem, q, target, state, free, wide))[:, 0]
     downward = curvature < _DOWNWARD * np.linalg.norm(state.J, axis=(1, 2)) ** 2
     singular = np.where(resting, downward, _rank_lost(problem, state.J * free[:, None]))
@@ -266,7 +274,7 @@ def _closed(problem, q, limits):
 
 def _descend_fully(problem, found, rows, target, limits):
     """Improve what was found, within the same local minimum; saddles are not left."""
-    wide, radius = found.wide, np.ones(len(rows))
+    wide, radius, floor = found.wide, np.ones(len(rows)), np.full(len(rows), _FLAT)
     for _ in range(_NEWTON_STEPS):
         if not len(rows):
             return
@@ -275,13 +283,17 @@ def _descend_fully(problem, found, rows, target, limits):
         going = ~_is_resting(problem, state, free) & (radius > _SMALL)
         if not np.any(going):
             return
-        rows, target, radius, q = rows[going], target[going], radius[going], q[going]
+        rows, target, radius, floor = rows[going], target[going], radius[going], floor[going]
+        q = q[going]
         state, held, free = _State(*(x[going] for x in state)), held[going], free[going]
-        H = _curvature(problem, q, target, state, free, wide)
-        step = _newton_step(H, state.gradient * free)
+        axes = np.linalg.eigh(_curvature(problem, q, target, state, free, wide))
+        step = _newton_step(axes, state.gradient * free, radius, floor)
         size = np.linalg.norm(step, axis=1)
-        step *= np.minimum(1, radius / (size + 1e-300))[:, None]
         trial = limits.clip(moved(problem, q, step, wide))
+        if not problem.closing_rows:  # a long step along a valley leaves its bottom: back to it
+            e, J, _ = problem.run("equations", trial, target, wide=wide)
+            back = _newton_step(axes, np.einsum("nij,ni->nj", J, e) * free, radius, floor, _STEEP)
+            trial = limits.clip(moved(problem, trial, back, wide))
         trial = np.where(held, limits.nearest(q), trial)
         closed = np.ones(len(rows), dtype=bool)
         if problem.closing_rows:
@@ -291,6 +303,7 @@ def _descend_fully(problem, found, rows, target, limits):
         cost = np.where(closed, cost, np.inf)
         better = cost < np.sum(state.e[:, : problem.task_rows] ** 2, axis=1)
         radius = np.where(better, np.minimum(2 * radius, 1), np.minimum(size, radius) / 4)
+        floor = np.where(better, floor / 4, _FLAT)
         found.improve(rows, trial, cost, np.sqrt(squares[:, 0]))
         found.iterations[rows] += 1
 
@@ -306,19 +319,29 @@ class _State(NamedTuple):
     """``Jᵀ e``: down the error; with multipliers, along closed loops."""
 
 
-def _is_resting(problem, state, free):
-    """Whether the error does not change, to first order, whatever may move."""
+def _is_resting(problem, state, free, gain=None):
+    """Whether the error does not change, to first order, whatever may move.
+
+    With ``gain``, whether a step of 1 rad or length reduces the error by less than this part.
+    """
     m = problem.task_rows
-    size = np.linalg.norm(state.J[:, :m], axis=(1, 2)) * np.linalg.norm(state.e[:, :m], axis=1)
-    return np.linalg.norm(state.gradient * free, axis=1) <= _AT_REST * size
+    error = np.linalg.norm(state.e[:, :m], axis=1)
+    least = _AT_REST * np.linalg.norm(state.J[:, :m], axis=(1, 2)) if gain is None else gain * error
+    return np.linalg.norm(state.gradient * free, axis=1) <= least * error
 
 
-def _newton_step(H, gradient):
-    """Down the gradient, by the size of the curvature in every direction."""
-    values, vectors = np.linalg.eigh(H)
-    size = np.abs(values)
-    size = np.maximum(size, 1e-6 * size.max(axis=1, keepdims=True) + 1e-12)
-    along = np.einsum("nij,ni->nj", vectors, gradient) / size
+def _newton_step(axes, gradient, radius, floor, least=0.0):
+    """Down the gradient, by the size of the curvature, no more than a radius along each axis.
+
+    ``floor`` is the least curvature that is assumed, relative to the largest; axes
+    with less than ``least`` of the largest are left out.
+    """
+    values, vectors = axes
+    size, radius = np.abs(values), radius[:, None]
+    largest = size.max(axis=1, keepdims=True)
+    along = np.einsum("nij,ni->nj", vectors, gradient)
+    along /= np.maximum(size, floor[:, None] * largest + 1e-14)
+    along = np.clip(along, -radius, radius) * (size >= least * largest)
     return np.einsum("nij,nj->ni", vectors, along)
 
 

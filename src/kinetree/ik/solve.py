@@ -90,7 +90,7 @@ class InverseKinematics:
         error, count = as_numpy(self.error)[sample], int(np.sum(~success))
         many = f"{count} of {success.size} targets were not reached; the first, target {sample}"
         raise UnreachableError(
-            f"{many if sample else 'the target was not reached'}: {reason}. {REASONS[reason]}. "
+            f"{many if sample else 'the target was not reached'}: {reason} ({REASONS[reason]}). "
             f"Its error is {error:.3g}, the tolerance {self.tolerance:.3g}"
         )
 

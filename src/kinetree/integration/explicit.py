@@ -147,12 +147,7 @@ def combined(weights, terms):
 EULER = Tableau("euler", 1, c=(0.0,), a=((),), b=(1.0,), dense=((1.0,),))
 
 MIDPOINT = Tableau(
-    "midpoint",
-    2,
-    c=(0.0, 1 / 2),
-    a=((), (1 / 2,)),
-    b=(0.0, 1.0),
-    dense=((1.0, -1.0), (0.0, 1.0)),
+    "midpoint", 2, c=(0.0, 1 / 2), a=((), (1 / 2,)), b=(0.0, 1.0), dense=((1.0, -1.0), (0.0, 1.0))
 )
 
 HEUN = Tableau(  # Heun's method with the second stage at 2/3 — RBDA (11.46)

@@ -57,11 +57,7 @@ class Interpolant:
         rate = local_rate(model, step.q0, u, step.qd1, order=_GOOD_ENOUGH)
         qdd0, power0 = rates(step.t0, step.q0, step.qd0, step.tau)
         qdd1, power1 = rates(step.t1, step.q1, step.qd1, step.tau)
-        return (
-            (u, step.qd0, rate),
-            (step.qd1 - step.qd0, qdd0, qdd1),
-            (step.work, power0, power1),
-        )
+        return ((u, step.qd0, rate), (step.qd1 - step.qd0, qdd0, qdd1), (step.work, power0, power1))
 
 
 @kernel

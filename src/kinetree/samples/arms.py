@@ -236,10 +236,7 @@ def _hull():
         "link2": [capsule(0.06, 0.1, at=(0, -0.1, 0), axis="y")],
         "link3": [capsule(0.055, 0.06, at=(0, 0, -0.07)), sphere(0.055, at=(0.07, 0, 0))],
         "link4": [capsule(0.055, 0.05), sphere(0.055, at=(-0.0825, 0.04, 0))],
-        "link5": [
-            capsule(0.052, 0.1, at=(0, 0, -0.22)),
-            capsule(0.03, 0.08, at=(0, 0.07, -0.12)),
-        ],
+        "link5": [capsule(0.052, 0.1, at=(0, 0, -0.22)), capsule(0.03, 0.08, at=(0, 0.07, -0.12))],
         "link6": [capsule(0.048, 0.05), sphere(0.048, at=(0.07, 0, 0))],
         "link7": [capsule(0.042, 0.05, at=(0, 0, 0.04))],
         "palm": [box(0.05, 0.2, 0.06, at=(0, 0, 0.03))],
@@ -298,9 +295,7 @@ def ur5() -> Model:
 def _ur5_looks():
     """Round housings about each joint axis, and the tubes between them, in the frames dh1 … dh6."""
     return {
-        "base": [
-            cylinder(0.075, 0.04, at=(0, 0, 0.02), color=STEEL),
-        ],
+        "base": [cylinder(0.075, 0.04, at=(0, 0, 0.02), color=STEEL)],
         "dh1": [
             cylinder(0.06, 0.11, at=(0, -0.02, 0), axis="y", color=STEEL),
             cylinder(0.06, 0.13, at=(0, 0, 0.03), color=STEEL),

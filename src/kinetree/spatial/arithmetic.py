@@ -77,11 +77,7 @@ def _split(A):
     """``A = L + a33·1 + v×`` with a zero last column in ``L`` (dropped) and ``v_z = 0``."""
     a33 = A[2, 2]
     L = np.array(
-        [
-            [A[0, 0] - a33, A[0, 1]],
-            [A[1, 0], A[1, 1] - a33],
-            [A[2, 0] + A[0, 2], A[2, 1] + A[1, 2]],
-        ]
+        [[A[0, 0] - a33, A[0, 1]], [A[1, 0], A[1, 1] - a33], [A[2, 0] + A[0, 2], A[2, 1] + A[1, 2]]]
     )
     return L, a33, np.array([-A[1, 2], A[0, 2]])
 

@@ -218,9 +218,7 @@ class InverseInertia:
         if not isinstance(other, InverseInertia):
             raise SpatialTypeError(f"cannot add {type(other).__name__} to an inverse inertia")
         return InverseInertia(
-            self.angular + other.angular,
-            self.coupling + other.coupling,
-            self.linear + other.linear,
+            self.angular + other.angular, self.coupling + other.coupling, self.linear + other.linear
         )
 
     def __sub__(self, other):

@@ -189,9 +189,7 @@ class PlanarTransform(CoordinateTransform):
             raise self.refusal(other)
         c, s = self.c, self.s
         return PlanarTransform(
-            c * other.c - s * other.s,
-            s * other.c + c * other.s,
-            other.r + other.E.T @ self.r,
+            c * other.c - s * other.s, s * other.c + c * other.s, other.r + other.E.T @ self.r
         )
 
     def apply(self, x: Any) -> Any:

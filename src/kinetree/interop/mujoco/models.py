@@ -81,8 +81,7 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
         notes = list(dict.fromkeys(text for _, text in sorted(notes, key=lambda note: note[0])))
         more = f"; and {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
         warn(
-            f"model {model.name!r}: not converted: {'; '.join(notes[:_SHOWN])}{more}",
-            ModelWarning,
+            f"model {model.name!r}: not converted: {'; '.join(notes[:_SHOWN])}{more}", ModelWarning
         )
     return model
 

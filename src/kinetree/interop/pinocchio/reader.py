@@ -144,10 +144,7 @@ def _warn_of(pin_model, values, consequence):
     found = {what: _joints_with(pin_model, array) for what, array in values.items()}
     named = [f"{what} of joints {_list(names)}" for what, names in found.items() if names]
     if named:
-        warn(
-            f"model {pin_model.name!r}: {' and '.join(named)} {consequence}",
-            ModelWarning,
-        )
+        warn(f"model {pin_model.name!r}: {' and '.join(named)} {consequence}", ModelWarning)
 
 
 def _joints_with(pin_model, values):

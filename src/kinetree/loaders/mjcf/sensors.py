@@ -11,14 +11,7 @@ import numpy as np
 
 from kinetree.loaders.mjcf.geoms import shape_of
 from kinetree.loaders.mjcf.joints import BALL, variables
-from kinetree.loaders.mjcf.values import (
-    AllBut,
-    inertia_of,
-    mujoco,
-    names_of,
-    placement,
-    unused,
-)
+from kinetree.loaders.mjcf.values import AllBut, inertia_of, mujoco, names_of, placement, unused
 from kinetree.model import Model, Sensor
 from kinetree.model.sensors import KINDS, PARTIAL, known_names
 from kinetree.spatial import Inertia, Plucker
