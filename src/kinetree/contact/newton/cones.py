@@ -6,10 +6,11 @@ normal part allows (Alart and Curnier 1991). With the cone in place of that disc
 ``mu |w_t|`` added to the normal velocity, the same solutions are fixed points of a projection.
 """
 
-from kinetree.codegen.procedures import procedure, sqrt
-from kinetree.contact.newton.problem import BOUNDS, Problem
+from kinetree.codegen.procedures import dot, procedure, sqrt, vector
+from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
-__all__ = ["OPEN", "SLIDING", "STICKING", "law", "linear", "project", "tangential"]
+__all__ = ["OPEN", "SLIDING", "STICKING", "law", "linear", "off_law", "project",
+           "tangential", "touches"]  # fmt: skip
 
 OPEN = 0
 STICKING = 1
@@ -25,6 +26,12 @@ def tangential(x: "float[:]", dim: int) -> float:
     for r in range(1, dim):
         s += x[r] * x[r]
     return sqrt(s)
+
+
+@procedure(inline=True)
+def touches(problem: Problem, g: int) -> bool:
+    """Whether a group is a contact with three rows, as most are."""
+    return problem.kind[g] == CONE and problem.dim[g] == 3
 
 
 @procedure
@@ -47,6 +54,13 @@ def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
         return OPEN
     p[0] = n
     most = problem.mu[g] * n
+    if dim == 3:
+        square = y[1] * y[1] + y[2] * y[2]
+        inside = square <= most * most
+        part = 1.0 if inside else most / sqrt(square)
+        p[1] = part * y[1]
+        p[2] = part * y[2]
+        return STICKING if inside else SLIDING
     t = tangential(y, dim)
     if t <= most:
         for r in range(1, dim):
@@ -55,6 +69,19 @@ def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
     for r in range(1, dim):
         p[r] = most / t * y[r]
     return SLIDING
+
+
+@procedure(inline=True)
+def off_law(mu: float, lam: "float[3]", y: "float[3]") -> float:
+    """``|lam - P(y)|`` of a contact with three rows, squared."""
+    n = max(y[0], 0.0)
+    most = mu * n
+    square = y[1] * y[1] + y[2] * y[2]
+    part = 1.0
+    if square > most * most:
+        part = most / sqrt(square)
+    rest = vector(lam[0] - n, lam[1] - part * y[1], lam[2] - part * y[2])
+    return dot(rest, rest)
 
 
 @procedure
@@ -85,19 +112,19 @@ def linear(
     dim: int, mu: float, state: int, r: float, soft: float, lam: "float[:]", w: "float[:]",
     y: "float[:]", p: "float[:]", A: "float[:]", c: "float[:]",
 ) -> None:  # fmt: skip
-    """Write Newton's ``dlam = c - A dw`` of a group to ``c`` and ``A``.
+    """Write Newton's ``dlam = c - A dw`` of a group to ``c`` and ``A``; open ones have no ``A``.
 
     It is the solution of ``dlam - (1 - soft) P' dlam = P(y) - lam - P' r dw``.
     Rows that stick get the penalty ``r / soft``: none is singular where contacts are redundant.
     A sliding group with direction ``t`` and ``e = mu p_n / |y_t|`` resists across it by the
     curvature ``r e / (1 - e)``, which is that of Coulomb's friction, ``mu p_n / |w_t|``.
     """
-    for k in range(dim * dim):
-        A[k] = 0.0
     for k in range(dim):
         c[k] = p[k] - lam[k]
     if state == OPEN:
         return
+    for k in range(dim * dim):
+        A[k] = 0.0
     rho = r / soft
     A[0] = rho
     c[0] = -rho * w[0]

@@ -5,9 +5,9 @@ momentum ``|M (v - free) - J' lam| / sqrt(M_ii)``, of the laws ``|lam - P(lam - 
 with ``d`` a diagonal of ``J M^-1 J'``. Most groups are contacts of free bodies: blocks of 3 by 6.
 """
 
-from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.codegen.procedures import dot, isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import take
-from kinetree.contact.newton.cones import SLIDING, STICKING, law
+from kinetree.contact.newton.cones import SLIDING, STICKING, law, off_law, touches
 from kinetree.contact.newton.pattern import same_nodes
 from kinetree.contact.newton.problem import Problem, Work, give, row_velocity, times_six
 
@@ -93,6 +93,14 @@ def laws(problem: Problem, work: Work, island: int) -> "(float, float)":
         dim = problem.dim[g]
         first = problem.row_first[g]
         d = work.delassus[g]
+        if touches(problem, g):
+            lam = view(work.lam, first, 3)
+            off = off_law(problem.mu[g], lam, lam - view(work.w, first, 3) / d)
+            own = dot(lam, lam)
+            most = max(most, d * off)
+            size = max(size, d * own)
+            total += off + own
+            continue
         length = 0.0
         for r in range(dim):
             x = work.lam[first + r]

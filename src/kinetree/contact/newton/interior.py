@@ -15,7 +15,7 @@ the lower and ``w-`` at the upper bound (``w = w+ - w-``), or ``w+`` and ``h_0``
 their changes, then two steps that are kept.
 """
 
-from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
 from kinetree.contact.newton.equations import assemble, evaluate, laws
@@ -179,6 +179,68 @@ def stiffness(problem: Problem, work: Work, g: int) -> float:
 
 
 @procedure
+def asked_of_three(
+    mu: float, lam: "float[:]", w: "float[:]", dlam: "float[:]", dw: "float[:]", y: "float[:]",
+    z: "float[8]", A0: float, kept: "float[:, 4]", sigma: float, correct: float,
+) -> float:  # fmt: skip
+    """The right side of a step for a contact with three rows, in ``dlam`` and ``y``.
+
+    Returns the velocity that the normal impulse asks for; ``kept`` has ``q`` and ``theta``.
+    """
+    q0 = kept[0, 0]
+    q1 = kept[1, 0]
+    q2 = kept[2, 0]
+    theta = kept[0, 1]
+    x0 = mu * lam[0]
+    x1 = lam[1]
+    x2 = lam[2]
+    own = sigma
+    y0 = y1 = y2 = 0.0
+    if correct > 0.0:
+        own -= correct * dlam[0] * z[2]
+        less = 1.0 / (q0 + 1.0)
+        root = sqrt(theta)
+        part = x0 + (q1 * x1 + q2 * x2) * less  # the point itself, scaled
+        e0 = (q0 + 1.0) * part - x0
+        e1 = q1 * part + x1
+        e2 = q2 * part + x2
+        d0 = mu * dlam[0]
+        part = d0 + (q1 * dlam[1] + q2 * dlam[2]) * less  # the change of impulses
+        b0 = (q0 + 1.0) * part - d0
+        b1 = q1 * part + dlam[1]
+        b2 = q2 * part + dlam[2]
+        part = z[3] - (q1 * dw[1] + q2 * dw[2]) * less  # the change of velocities
+        s0 = (q0 + 1.0) * part - z[3]
+        s1 = dw[1] - q1 * part
+        s2 = dw[2] - q2 * part
+        p0 = -(b0 * s0 + b1 * s1 + b2 * s2)
+        p1 = -(b0 * s1 + s0 * b1)
+        p2 = -(b0 * s2 + s0 * b2)
+        length = sqrt(e1 * e1 + e2 * e2)
+        p0 = (e0 * p0 - e1 * p1 - e2 * p2) / max((e0 - length) * (e0 + length), 1e-300)
+        part = 1.0 / e0
+        p1 = (p1 - e1 * p0) * part
+        p2 = (p2 - e2 * p0) * part
+        part = p0 + (q1 * p1 + q2 * p2) * less
+        y0 = correct * ((q0 + 1.0) * part - p0)
+        y1 = correct * (q1 * part + p1)
+        y2 = correct * (q2 * part + p2)
+    own /= lam[0]
+    force = sqrt(x1 * x1 + x2 * x2)
+    part = sigma / max((x0 - force) * (x0 + force), 1e-300)
+    y0 += part * x0 - z[1]
+    y1 -= part * x1 + w[1]
+    y2 -= part * x2 + w[2]
+    y[:3] = vector(y0, y1, y2)
+    less = 2.0 / (1.0 + 2.0 * (q1 * q1 + q2 * q2))
+    c0 = (own - w[0]) * A0
+    across = 1.0 / theta
+    part = less * ((q1 * y1 + q2 * y2) * across + q0 * mu * c0)
+    dlam[:3] = vector(c0, y1 * across - q1 * part, y2 * across - q2 * part)
+    return own
+
+
+@procedure
 def direction(problem: Problem, work: Work, island: int, sigma: float, correct: float) -> None:
     """Step towards products ``sigma``, less ``correct`` times those of the changes of the last."""
     q = local("float", 6)
@@ -199,6 +261,12 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
         dw = view(work.dw, first)
         y = view(work.y, first)
         z = work.inner[g]
+        if dim == 3 and rubs(problem, g):
+            kept = view(work.changes, first)
+            work.p[first] = asked_of_three(problem.mu[g], lam, w, dlam, dw, y, z,
+                                           work.A[6 * first], kept, sigma, correct)  # fmt: skip
+            give(problem, problem.J, g, dlam, work.dv)
+            continue
         low, high = bounds(problem, g)
         work.p[first] = 0.0
         y[0] = 0.0
@@ -268,6 +336,15 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
         A = view(work.A, 6 * first)
         z = work.inner[g]
         row_velocity(problem, g, work.dv, dw)
+        if dim == 3 and rubs(problem, g):
+            dlam[:3] -= vector(
+                A[0] * dw[0],
+                A[3] * dw[0] + A[4] * dw[1] + A[5] * dw[2],
+                A[6] * dw[0] + A[7] * dw[1] + A[8] * dw[2],
+            )
+            z[2] = work.p[first] - z[0] - z[0] / lam[0] * dlam[0]
+            z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
+            continue
         for r in range(dim):
             s = 0.0
             for m in range(dim):
@@ -281,14 +358,19 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
         if high < 1e299:
             z[3] = work.y[first] - z[1] + z[1] / (high - lam[0]) * dlam[0]
         if rubs(problem, g):
-            mu = problem.mu[g]
-            q0 = work.changes[first, 0]
-            both = 2.0 * q0 * q0 - 1.0
-            s = 0.0
-            for r in range(1, dim):  # with dw, lest h leave its cone by rounding
-                s += work.changes[first + r, 0] * (work.y[first + r] - dw[r])
-            s = (2.0 * q0 * s + work.changes[first, 1] * mu * dlam[0]) / both
-            z[3] = work.y[first] - s
+            z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
+
+
+@procedure
+def change_of_speed(problem: Problem, work: Work, first: int, dim: int, mu: float) -> float:
+    """The change of ``h_0`` of a contact with a step."""
+    q0 = work.changes[first, 0]
+    both = 2.0 * q0 * q0 - 1.0
+    s = 0.0
+    for r in range(1, dim):  # with dw, lest h leave its cone by rounding
+        s += work.changes[first + r, 0] * (work.y[first + r] - work.dw[first + r])
+    s = (2.0 * q0 * s + work.changes[first, 1] * mu * work.dlam[first]) / both
+    return work.y[first] - s
 
 
 @procedure
@@ -319,12 +401,19 @@ def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
 @procedure
 def until(t: float, x: float, dx: float) -> float:
     """The part of a step at which a positive number becomes zero, ``t`` at most."""
-    return min(t, -x / dx) if dx < 0.0 else t
+    return min(t, -x / dx) if x + t * dx < 0.0 else t
 
 
 @procedure
 def until_cone(t: float, x0: float, x: "float[:]", dx0: float, dx: "float[:]", dim: int) -> float:
     """The part of a step at which ``(x0, x)`` leaves the cone, ``t`` at most."""
+    end = x0 + t * dx0
+    rest = end * end
+    for r in range(1, dim):
+        y = x[r] + t * dx[r]
+        rest -= y * y
+    if end > 0.0 and rest > 0.0:  # as most do: the cone is convex
+        return t
     length = tangential(x, dim)
     a = dx0 * dx0
     b = x0 * dx0

@@ -26,7 +26,17 @@ where nothing presses.
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
-from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, law, linear, project, tangential
+from kinetree.contact.newton.cones import (
+    OPEN,
+    SLIDING,
+    STICKING,
+    law,
+    linear,
+    off_law,
+    project,
+    tangential,
+    touches,
+)
 from kinetree.contact.newton.equations import assemble, evaluate, laws, momentum
 from kinetree.contact.newton.interior import begin, follow
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
@@ -211,6 +221,11 @@ def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
         dim = problem.dim[g]
         first = problem.row_first[g]
         d = work.delassus[g]
+        if touches(problem, g):
+            lam = view(work.lam, first, 3) + t * view(work.dlam, first, 3)
+            w = view(work.w, first, 3) + t * view(work.dw, first, 3)
+            total += d * off_law(problem.mu[g], lam, lam - work.stress / d * w)
+            continue
         for r in range(dim):
             i = first + r
             y[r] = work.lam[i] + t * work.dlam[i] - work.stress * (work.w[i] + t * work.dw[i]) / d
@@ -280,7 +295,6 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
 
     Its matrix is made and factored, or taken as it was if ``again``.
     """
-    c = local("float", 6)
     B = local("float", 36)
     first_group = work.island_groups_first[island]
     last_group = work.island_groups_first[island + 1]
@@ -289,17 +303,14 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
     for k in range(first_group, last_group):
         g = work.island_group[k]
         first = problem.row_first[g]
-        linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
-               work.stress * work.soft, view(work.lam, first), view(work.w, first),
-               view(work.y, first), view(work.p, first), B, c)  # fmt: skip
-        for r in range(problem.dim[g]):
-            work.dlam[first + r] = c[r]
-        give(problem, problem.J, g, c, work.dv)
+        c = view(work.dlam, first)
         if again == 0:
             work.was[g] = work.state[g]
-            A = view(work.A, 6 * first)
-            for r in range(problem.dim[g] * problem.dim[g]):
-                A[r] = B[r]
+        linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
+               work.stress * work.soft, view(work.lam, first), view(work.w, first),
+               view(work.y, first), view(work.p, first),
+               view(work.A, 6 * first) if again == 0 else view(B, 0), c)  # fmt: skip
+        give(problem, problem.J, g, c, work.dv)
     if again == 0:
         assemble(problem, work, island, both)
         problem.factored += 1
@@ -320,6 +331,11 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         dw = view(work.dw, first)
         A = view(work.A, 6 * first)
         row_velocity(problem, g, work.dv, dw)
+        if work.state[g] == OPEN:
+            continue
+        if dim == 3:
+            view(work.dlam, first, 3)[:3] -= view(A, 0, 3, 3) @ view(dw, 0, 3)
+            continue
         for r in range(dim):
             s = 0.0
             for m in range(dim):

@@ -352,6 +352,19 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
                 w1 += J[count + c] * x[c]
                 w2 += J[2 * count + c] * x[c]
         w[:3] = vector(w0, w1, w2)
+    elif dim == 1:
+        w0 = 0.0
+        for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+            node = problem.entry_node[e]
+            count = problem.node_count[node]
+            J = view(problem.J, problem.entry_at[e])
+            x = view(v, problem.node_first[node])
+            if count == 6:
+                w0 += times_six(view(J, 0, 6), view(x, 0, 6))
+                continue
+            for c in range(count):
+                w0 += J[c] * x[c]
+        w[0] = w0
     else:
         for r in range(dim):
             w[r] = 0.0
@@ -367,7 +380,7 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
                 w[r] += s
 
 
-@procedure
+@procedure(inline=True)
 def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]") -> None:
     """``out -= T' p`` of a group, with blocks ``T`` where ``J`` has them."""
     dim = problem.dim[g]
@@ -382,6 +395,9 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
         elif dim == 3:
             for c in range(count):
                 x[c] -= J[c] * p[0] + J[count + c] * p[1] + J[2 * count + c] * p[2]
+        elif dim == 1 and count == 6:
+            six = view(x, 0, 6)
+            six -= view(J, 0, 6) * p[0]
         else:
             for r in range(dim):
                 for c in range(count):

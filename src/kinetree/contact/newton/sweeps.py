@@ -38,6 +38,7 @@ def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
 def responses(problem: Problem, work: Work, island: int) -> bool:
     """Velocities that unit impulses give, in ``AJ``, and blocks of ``J M^-1 J'`` in ``A``.
 
+    After blocks of three rows come the inverses of the normal and of the largest other diagonal.
     False where trees have several nodes. The velocities ``v`` become those of the impulses.
     """
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
@@ -85,16 +86,19 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
                     for c in range(n):
                         s += T[r * n + c] * J[q * n + c]
                     D[r * dim + q] += s
+        if dim == 3:
+            across = max(D[4], D[8])
+            D[9] = 1.0 / D[0] if D[0] > 0.0 else 0.0
+            D[10] = 1.0 / across if across > 0.0 else 0.0  # what cannot slide
     return True
 
 
 @procedure(inline=True)
 def held(lam: "float[:]", w: "float[:]", D: "float[:]", mu: float, change: "float[:]") -> None:
     """New impulse of a contact with three rows; ``change`` is that before less it."""
-    n = max(lam[0] - w[0] / D[0], 0.0)
+    n = max(lam[0] - w[0] * D[9], 0.0)
     change[0] = lam[0] - n
-    d = max(D[4], D[8])
-    d = 1.0 / d if d > 0.0 else 0.0  # what cannot slide
+    d = D[10]
     x = lam[1] - (w[1] - D[3] * change[0]) * d
     y = lam[2] - (w[2] - D[6] * change[0]) * d
     length = x * x + y * y
@@ -118,16 +122,17 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
         first = problem.row_first[g]
         lam = view(work.lam, first)
         D = view(work.A, 6 * first)
-        row_velocity(problem, g, work.v, w)
-        for r in range(dim):
-            w[r] += problem.target[first + r]
-            change[r] = 0.0
         if not D[0] > 0.0:
             continue
+        row_velocity(problem, g, work.v, w)
         if dim == 3:
+            w[:3] += view(problem.target, first, 3)
             held(lam, w, D, problem.mu[g], change)
             give(problem, work.AJ, g, change, work.v)
             continue
+        for r in range(dim):
+            w[r] += problem.target[first + r]
+            change[r] = 0.0
         new = lam[0] - w[0] / D[0]
         if problem.kind[g] == BOUNDS:
             new = min(max(new, problem.low[g]), problem.high[g])
