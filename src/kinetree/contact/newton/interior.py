@@ -199,7 +199,6 @@ def asked_of_three(
     if correct > 0.0:
         own -= correct * dlam[0] * z[2]
         less = 1.0 / (q0 + 1.0)
-        root = sqrt(theta)
         part = x0 + (q1 * x1 + q2 * x2) * less  # the point itself, scaled
         e0 = (q0 + 1.0) * part - x0
         e1 = q1 * part + x1
