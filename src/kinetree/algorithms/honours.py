@@ -88,16 +88,10 @@ def _timed(model):
 
 
 _FOUND = {
-    "loops": _loops,
-    "constraints": _constraints,
-    "couplings": _couplings,
-    "armature": _armature,
+    "loops": _loops, "constraints": _constraints, "couplings": _couplings, "armature": _armature,
     "prescribed": _timed,
-}
+}  # fmt: skip
 _ERROR = {
-    "loops": LoopError,
-    "constraints": LoopError,
-    "couplings": ModelError,
-    "armature": ModelError,
+    "loops": LoopError, "constraints": LoopError, "couplings": ModelError, "armature": ModelError,
     "prescribed": JointError,
-}
+}  # fmt: skip

@@ -66,11 +66,9 @@ def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64
     folder = Path(folder)
     project = _Project(prefix, functions, f"{_MARK} {origin}", notes, dtype)
     files = {
-        f"{prefix}.h": project.header(),
-        f"{prefix}.c": project.source(),
-        f"{prefix}_test.c": project.test(),
-        "Makefile": project.makefile(),
-    }
+        f"{prefix}.h": project.header(), f"{prefix}.c": project.source(),
+        f"{prefix}_test.c": project.test(), "Makefile": project.makefile(),
+    }  # fmt: skip
     _refuse_foreign(folder, files)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -95,14 +93,12 @@ def _cost(function):
     checks = [node for node, *_ in program.checks]
     count = count_operations(program.graph, [*program.roots, *checks])
     kinds = (
-        (count.multiplications, "multiplications"),
-        (count.additions, "additions"),
-        (count.divisions, "divisions"),
-        (count.square_roots, "square roots"),
+        (count.multiplications, "multiplications"), (count.additions, "additions"),
+        (count.divisions, "divisions"), (count.square_roots, "square roots"),
         (count.trigonometric, "trigonometric functions"),
         (count.exponentials, "exponentials and logarithms"),
         (count.comparisons, "comparisons and choices"),
-    )
+    )  # fmt: skip
     return ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "no operations"
 
 

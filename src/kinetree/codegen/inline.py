@@ -23,11 +23,9 @@ def compact(program):
     found = substitute(program.graph, [*roots, *checks], {}, graph)
     kept = zip(found[len(roots) :], program.checks, strict=True)
     return replace(
-        program,
-        graph=graph,
-        roots=tuple(found[: len(roots)]),
+        program, graph=graph, roots=tuple(found[: len(roots)]),
         checks=tuple((i, *check[1:]) for i, check in kept),
-    )
+    )  # fmt: skip
 
 
 def evaluated(program, arrays):

@@ -95,11 +95,8 @@ def _target_machine(level=0):
     llvm = _binding()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        opt=level,
-        cpu=llvm.get_host_cpu_name(),
-        features=_features().flatten(),
-        jit=True,
-    )
+        opt=level, cpu=llvm.get_host_cpu_name(), features=_features().flatten(), jit=True,
+    )  # fmt: skip
 
 
 def object_code(ir, level=None) -> bytes:
@@ -273,10 +270,8 @@ def _before_fork():
 
 if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
     os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_compiling.release,
-        after_in_child=_compiling.release,
-    )
+        before=_before_fork, after_in_parent=_compiling.release, after_in_child=_compiling.release,
+    )  # fmt: skip
 
 
 def load(data, level=1) -> MachineCode:

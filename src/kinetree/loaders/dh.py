@@ -241,15 +241,11 @@ def read_sheet(text: str, report, options) -> Model:
             f"say which convention the table follows; {found}"
         )
     return to_model(
-        sheet.entries(),
-        report.path,
-        convention=CONVENTIONS[convention],
-        strict=options.strict,
+        sheet.entries(), report.path, convention=CONVENTIONS[convention], strict=options.strict,
         name=sheet.settings.get("name", "arm"),
         gravity=sheet.setting("gravity", 3, STANDARD_GRAVITY),
-        base=sheet.setting("base", 2, (0, 0)),
-        tool=sheet.setting("tool", 4, (0, 0, 0, 0)),
-    )
+        base=sheet.setting("base", 2, (0, 0)), tool=sheet.setting("tool", 4, (0, 0, 0, 0)),
+    )  # fmt: skip
 
 
 class _Sheet:

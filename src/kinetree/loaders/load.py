@@ -165,15 +165,9 @@ def load(
         parameters: new values by name for the ``[parameters]`` of a TOML file.
     """
     loaded = read(
-        path,
-        floating_base=floating_base,
-        srdf=srdf,
-        strict=strict,
-        folders=folders,
-        format=format,
-        lump=lump,
-        parameters=parameters,
-    )
+        path, floating_base=floating_base, srdf=srdf, strict=strict, folders=folders, format=format,
+        lump=lump, parameters=parameters,
+    )  # fmt: skip
     return announced(loaded)
 
 

@@ -87,21 +87,13 @@ def arm() -> Model:
         ],
     }
     parameters = [
-        (0, 0, 0.4, 0),
-        (0.15, -pi / 2, 0, -pi / 2),
-        (0.44, 0, 0, 0),
-        (0.13, -pi / 2, 0.42, 0),
-        (0, pi / 2, 0, 0),
-        (0, -pi / 2, 0, 0),
-    ]
+        (0, 0, 0.4, 0), (0.15, -pi / 2, 0, -pi / 2), (0.44, 0, 0, 0), (0.13, -pi / 2, 0.42, 0),
+        (0, pi / 2, 0, 0), (0, -pi / 2, 0, 0),
+    ]  # fmt: skip
     bounds = [
-        (-2.96, 2.96, 3.4, 400),
-        (-1.6, 2.3, 3.4, 400),
-        (-2.6, 1.2, 3.4, 250),
-        (-3.3, 3.3, 5.2, 60),
-        (-2.1, 2.1, 5.2, 60),
-        (-6.2, 6.2, 7.8, 30),
-    ]
+        (-2.96, 2.96, 3.4, 400), (-1.6, 2.3, 3.4, 400), (-2.6, 1.2, 3.4, 250), (-3.3, 3.3, 5.2, 60),
+        (-2.1, 2.1, 5.2, 60), (-6.2, 6.2, 7.8, 30),
+    ]  # fmt: skip
     rows = [
         DHRow(*row, inertia=inertia_of(solids), name=name, limits=Limits(*limits))
         for row, (name, solids), limits in zip(parameters, links.items(), bounds, strict=True)
@@ -136,23 +128,14 @@ def panda() -> Model:
         shapes.cylinder(0.045, 0.1, mass=0.74, at=(0.01, 0, 0.07)),
     ]
     parameters = [
-        (0, 0, 0.333, 0),
-        (0, -pi / 2, 0, 0),
-        (0, pi / 2, 0.316, 0),
-        (0.0825, pi / 2, 0, 0),
-        (-0.0825, -pi / 2, 0.384, 0),
-        (0, pi / 2, 0, 0),
-        (0.088, pi / 2, 0, 0),
-    ]
+        (0, 0, 0.333, 0), (0, -pi / 2, 0, 0), (0, pi / 2, 0.316, 0), (0.0825, pi / 2, 0, 0),
+        (-0.0825, -pi / 2, 0.384, 0), (0, pi / 2, 0, 0), (0.088, pi / 2, 0, 0),
+    ]  # fmt: skip
     bounds = [
-        (-2.8973, 2.8973, 2.175, 87),
-        (-1.7628, 1.7628, 2.175, 87),
-        (-2.8973, 2.8973, 2.175, 87),
-        (-3.0718, -0.0698, 2.175, 87),
+        (-2.8973, 2.8973, 2.175, 87), (-1.7628, 1.7628, 2.175, 87), (-2.8973, 2.8973, 2.175, 87),
+        (-3.0718, -0.0698, 2.175, 87), (-2.8973, 2.8973, 2.61, 12), (-0.0175, 3.7525, 2.61, 12),
         (-2.8973, 2.8973, 2.61, 12),
-        (-0.0175, 3.7525, 2.61, 12),
-        (-2.8973, 2.8973, 2.61, 12),
-    ]
+    ]  # fmt: skip
     rows = [
         DHRow(*row, inertia=inertia, limits=Limits(*limits))
         for row, inertia, limits in zip(parameters, links, bounds, strict=True)
@@ -175,13 +158,9 @@ def _gripper():
     )
     for side, turn in (("left", 0), ("right", pi)):
         gripper.body(
-            f"{side}_finger",
-            on="palm",
-            joint=Prismatic("y"),
-            at=rotz(turn) @ xlt(0, 0, 0.0584),
-            inertia=finger,
-            limits=Limits(0, 0.04, 0.2, 20),
-        )
+            f"{side}_finger", on="palm", joint=Prismatic("y"), at=rotz(turn) @ xlt(0, 0, 0.0584),
+            inertia=finger, limits=Limits(0, 0.04, 0.2, 20),
+        )  # fmt: skip
     return gripper.build()
 
 

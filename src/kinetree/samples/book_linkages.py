@@ -108,12 +108,10 @@ def clustered_linkage() -> Model:
     builder = ModelBuilder("clustered linkage")
     for i, parent in enumerate(parents, start=1):
         builder.body(
-            f"body{i}",
-            on=f"body{parent}" if parent else None,
-            joint=Spherical() if i == 19 else Revolute("z"),
-            at=(0.4, 0.1 * (-1) ** i, 0.02 * i),
+            f"body{i}", on=f"body{parent}" if parent else None,
+            joint=Spherical() if i == 19 else Revolute("z"), at=(0.4, 0.1 * (-1) ** i, 0.02 * i),
             inertia=_bar(0.4, 1.0),
-        )
+        )  # fmt: skip
     bend = {f"body{i}_joint": 0.3 + 0.5 * sin(i) for i in range(1, 21) if i != 19}
     tree = with_posture(builder.build(), "home", bend)
     X_0 = base_transforms(tree, joint_transforms(tree, np.array(tree.posture("home").q))[0])
@@ -186,11 +184,7 @@ def parallel_four_bar(L1: float = 0.5, L2: float = 0.4) -> Model:
             limits=Limits(-inf, inf, 50, 50),
         )  # fmt: skip
     robot.loop(
-        "pin",
-        predecessor="link1",
-        successor="link4",
-        joint=SphereInCylinder("y"),
-        at=(L1, 0, 0),
+        "pin", predecessor="link1", successor="link4", joint=SphereInCylinder("y"), at=(L1, 0, 0),
         successor_at=(L2, 0, 0),
-    )
+    )  # fmt: skip
     return with_motors(robot.posture("home").build(), ["link1_joint", "link2_joint"])

@@ -62,13 +62,9 @@ def four_bar() -> Model:
         limits=_ROUND,
     )  # fmt: skip
     linkage.loop(
-        "pin",
-        predecessor="coupler",
-        successor="rocker",
-        joint=Revolute("y"),
-        at=(0, 0, coupler),
+        "pin", predecessor="coupler", successor="rocker", joint=Revolute("y"), at=(0, 0, coupler),
         successor_at=(0, 0, rocker),
-    )
+    )  # fmt: skip
     return with_motors(linkage.posture("home").build(), ["crank_joint"])
 
 
@@ -161,13 +157,9 @@ def five_bar() -> Model:
         singular[f"{name}_joint"] = flat[i - 1] - (0.0 if i == 1 else flat[i - 2]) - turn
         before = directions[i - 1]
     linkage.loop(
-        "right_support",
-        predecessor="base",
-        successor="link4",
-        joint=SphereInCylinder("y"),
-        at=(1, 0, 0),
-        successor_at=(1, 0, 0),
-    )
+        "right_support", predecessor="base", successor="link4", joint=SphereInCylinder("y"),
+        at=(1, 0, 0), successor_at=(1, 0, 0),
+    )  # fmt: skip
     return linkage.posture("home").posture("singular", q=singular).build()
 
 
@@ -206,13 +198,9 @@ def ladder(rungs: int = 4) -> Model:
             limits=_ROUND,
         )  # fmt: skip
         model.loop(
-            f"pin{i}",
-            predecessor=f"rung{i}",
-            successor=f"right{i}",
-            joint=SphereInCylinder("y"),
-            at=(width, 0, 0),
-            successor_at=(0, 0, -height),
-        )
+            f"pin{i}", predecessor=f"rung{i}", successor=f"right{i}", joint=SphereInCylinder("y"),
+            at=(width, 0, 0), successor_at=(0, 0, -height),
+        )  # fmt: skip
         above = f"rung{i}"
     return model.posture("home").build()
 
@@ -265,13 +253,9 @@ def bennett() -> Model:
         on="link2", joint=Revolute("z"), at=rotz(-first) @ b_side, limits=limits,
     )  # fmt: skip
     linkage.loop(
-        "hinge4",
-        predecessor="link3",
-        successor="base",
-        joint=Revolute("z"),
-        at=rotz(-second) @ a_side,
-        successor_at=fourth,
-    )
+        "hinge4", predecessor="link3", successor="base", joint=Revolute("z"),
+        at=rotz(-second) @ a_side, successor_at=fourth,
+    )  # fmt: skip
     return with_motors(linkage.posture("home").build(), ["link1_joint"])
 
 

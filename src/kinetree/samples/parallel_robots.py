@@ -80,13 +80,9 @@ def delta() -> Model:
             free = geometry.Cylinder(0.008, _LOWER - 0.1)
             robot.geometry(free, on=name, at=(0, 0, _LOWER / 2), visual=False)
             robot.loop(
-                f"ball{i}{side}",
-                predecessor=name,
-                successor="plate",
-                joint=Spherical(),
-                at=(0, 0, _LOWER),
-                successor_at=_turned(angle, _PLATE, y),
-            )
+                f"ball{i}{side}", predecessor=name, successor="plate", joint=Spherical(),
+                at=(0, 0, _LOWER), successor_at=_turned(angle, _PLATE, y),
+            )  # fmt: skip
     robot.frame("tool", on="plate", at=(0, 0, -0.07))
     return with_motors(robot.posture("home").build())
 
@@ -149,12 +145,9 @@ def stewart() -> Model:
             dynamics=spring,
         )  # fmt: skip
         robot.loop(
-            f"leg{i}_ball",
-            predecessor=f"leg{i}_rod",
-            successor="platform",
-            joint=Spherical(),
+            f"leg{i}_ball", predecessor=f"leg{i}_rod", successor="platform", joint=Spherical(),
             successor_at=ball - np.array([0, 0, _HEIGHT]),
-        )
+        )  # fmt: skip
     return with_motors(robot.posture("home").build())
 
 

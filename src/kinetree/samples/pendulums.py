@@ -184,12 +184,8 @@ def satellite() -> Model:
     add_scenery(graph, *bus, on="bus")
     add_scenery(graph, *dish, on="dish")
     graph.joint(
-        "hinge",
-        Revolute("x"),
-        predecessor="bus",
-        successor="dish",
-        at=(0, 0, 0.8),
+        "hinge", Revolute("x"), predecessor="bus", successor="dish", at=(0, 0, 0.8),
         limits=Limits(-1.3, 1.3, 0.2, 5),
-    )
+    )  # fmt: skip
     model = graph.float_unconnected("bus").to_model()
     return with_posture(with_motors(model), "home", {"hinge": 0.4})

@@ -194,12 +194,9 @@ def _spanning_tree(rng, kind, bodies):
         on = names[rng.integers(len(names))] if rng.random() < 0.3 else names[-1]
         names.append(f"body{i}")
         builder.body(
-            names[-1],
-            on=on,
-            joint=_tree_joint(rng, kind),
-            at=_placement(rng, kind),
+            names[-1], on=on, joint=_tree_joint(rng, kind), at=_placement(rng, kind),
             inertia=random_inertia(rng),
-        )
+        )  # fmt: skip
     return builder.build()
 
 

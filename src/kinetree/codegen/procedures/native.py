@@ -49,10 +49,8 @@ class Procedure:
     def __init__(self, function, inline=None):
         self.function, self.name, self.inline = function, function.__name__, inline
         self.__name__, self.__doc__, self.__module__ = (
-            self.name,
-            function.__doc__,
-            function.__module__,
-        )
+            self.name, function.__doc__, function.__module__,
+        )  # fmt: skip
         self.__qualname__, self.__wrapped__ = function.__qualname__, function
         self.find = scope_of(function)
         self.file, self.first_line = function.__code__.co_filename, function.__code__.co_firstlineno

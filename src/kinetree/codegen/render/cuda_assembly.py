@@ -43,11 +43,9 @@ def render_assembly(parts, whole, dtype, layout) -> CudaText:
     slices = _slices(parts, whole, max(_UNIT, layout.written // (PITCH * size)))
     shared = -(-(1 + max(len(s.slots) for s in slices)) * PITCH // 4) * 4 * size
     text = [
-        f"/* {whole.name}, {dtype}, results: written by kinetree. */",
-        head(dtype, shared),
-        _tables(slices),
-        _entry(parts, whole, len(slices), C(dtype).constant(0.0)),
-    ]
+        f"/* {whole.name}, {dtype}, results: written by kinetree. */", head(dtype, shared),
+        _tables(slices), _entry(parts, whole, len(slices), C(dtype).constant(0.0)),
+    ]  # fmt: skip
     return CudaText("\n\n".join(text) + "\n", shared, ahead=False)
 
 

@@ -210,12 +210,9 @@ class _StepWriter:
         self.lines += [f"  br i1 %more{n}, label %body{n}, label %end{n}", f"body{n}:"]
         self.steps(item.steps, f"body{n}")
         self.lines += [
-            f"  br label %again{n}",
-            f"again{n}:",
-            f"  %next{n} = add i64 %run{n}, 1",
-            f"  br label %head{n}",
-            f"end{n}:",
-        ]
+            f"  br label %again{n}", f"again{n}:", f"  %next{n} = add i64 %run{n}, 1",
+            f"  br label %head{n}", f"end{n}:",
+        ]  # fmt: skip
         return f"end{n}"
 
     def _compare(self, n, times):

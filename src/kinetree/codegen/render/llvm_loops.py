@@ -314,8 +314,6 @@ def binding(dtype, lanes) -> str:
     v = Vector(dtype, lanes)
     calls = SharedCalls(v)
     parts = [
-        f"@kernel = global [{TABLE} x i64] zeroinitializer",
-        loop_entry(calls),
-        single_entry(calls),
-    ]
+        f"@kernel = global [{TABLE} x i64] zeroinitializer", loop_entry(calls), single_entry(calls),
+    ]  # fmt: skip
     return "\n\n".join([*parts, *calls.declared, declarations(v)])

@@ -98,16 +98,11 @@ def _derived(kernel, key, more, outputs, differentiate, dropped=()):
         return getattr(kernel.general_kernel, key[0])(key[1]) if kernel.has_general_code else None
 
     return type(kernel)(
-        f"{key[0]} of {kernel.name}",
-        inputs,
-        outputs,
-        changed,
-        reference=lambda arrays: evaluated(changed(), arrays),
-        validate=validate,
-        key=lambda: None if kernel.key is None else (kernel.key, *key),
-        general_code=general_code,
+        f"{key[0]} of {kernel.name}", inputs, outputs, changed,
+        reference=lambda arrays: evaluated(changed(), arrays), validate=validate,
+        key=lambda: None if kernel.key is None else (kernel.key, *key), general_code=general_code,
         warn=kernel.warn,
-    )
+    )  # fmt: skip
 
 
 def _renamed(what, argument, kernel):

@@ -26,11 +26,9 @@ _VECTORCALL_OFFSET = 56  # of the field tp_vectorcall_offset in a type object
 
 class _MethodDef(ctypes.Structure):
     _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
-    ]
+    ]  # fmt: skip
 
 
 @cache
@@ -128,20 +126,13 @@ def single_call(name, dtype, full, alone=None, wide=None, most=0):
     code: Any = alone or wide
     python, descriptor = ctypes.pythonapi, np.dtype(dtype)
     values = {
-        "array_type": _array_api()[_ARRAY_TYPE],
-        "descriptor": id(descriptor),
-        "new_array": _array_api()[_NEW_ARRAY],
-        "vectorcall": _vectorcall(full),
-        "new_tuple": _address(python.PyTuple_New),
-        "set_item": _address(python.PyTuple_SetItem),
-        "release": _address(python.Py_DecRef),
-        "as_scalar": _array_api()[_RETURN],
-        "type_number": descriptor.num,
-        "alone": None if alone is None else 1,
-        "loop": None if wide is None else wide.address("loop"),
-        "most": most,
-        "left": ANY_NUMBER,
-    }
+        "array_type": _array_api()[_ARRAY_TYPE], "descriptor": id(descriptor),
+        "new_array": _array_api()[_NEW_ARRAY], "vectorcall": _vectorcall(full),
+        "new_tuple": _address(python.PyTuple_New), "set_item": _address(python.PyTuple_SetItem),
+        "release": _address(python.Py_DecRef), "as_scalar": _array_api()[_RETURN],
+        "type_number": descriptor.num, "alone": None if alone is None else 1,
+        "loop": None if wide is None else wide.address("loop"), "most": most, "left": ANY_NUMBER,
+    }  # fmt: skip
     host = (ctypes.c_void_p * len(HOST)).from_address(code.global_address("host"))
     for k, key in enumerate(HOST):
         if key != "loop" or wide is not None:  # others may share the code, and its loop

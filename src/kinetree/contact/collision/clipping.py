@@ -141,13 +141,9 @@ def face_plane(face: "float[:, 3]", n: int, plane: "float[3]") -> float:
 
 @procedure
 def clip(
-    subject: "float[:, 3]",
-    edge: "int[:]",
-    count: int,
-    window: "float[:, 3]",
-    sides: int,
+    subject: "float[:, 3]", edge: "int[:]", count: int, window: "float[:, 3]", sides: int,
     near: float,
-) -> int:
+) -> int:  # fmt: skip
     """A polygon, segment or point, less what is outside a convex polygon: how many corners.
 
     ``edge`` receives the two edges that meet in each corner, 64 times the one before and the one

@@ -44,13 +44,9 @@ def curvatures(
 
 @procedure
 def surface_at(
-    shapes: Shapes,
-    i: int,
-    point: "float[3]",
-    normal: "float[3]",
-    turn: "float[3, 3]",
+    shapes: Shapes, i: int, point: "float[3]", normal: "float[3]", turn: "float[3, 3]",
     travel: "float[3, 3]",
-) -> bool:
+) -> bool:  # fmt: skip
     """Curvature of shape i at a point of its surface, all in the world, with the outward normal.
 
     Returns:

@@ -88,11 +88,9 @@ def distance(
     )  # fmt: skip
     shape = batch if single else (*batch, count)
     return Distance(
-        out[:, 3].reshape(shape),
-        out[:, 4:].reshape(*shape, 2, 3),
-        out[:, :3].reshape(*shape, 3),
+        out[:, 3].reshape(shape), out[:, 4:].reshape(*shape, 2, 3), out[:, :3].reshape(*shape, 3),
         numbers[which].reshape(*shape, 2),
-    )
+    )  # fmt: skip
 
 
 def placed_poses(model, q):

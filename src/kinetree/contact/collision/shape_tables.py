@@ -97,16 +97,10 @@ def _special(scene, numbers, pairs):
     margin = np.array(columns[7], dtype=float)
     rule = LISTED if pairs is not None else WITH_BASE if scene.rule == "base" else ALL
     return Special(
-        count=len(key),
-        rule=rule,
-        reach=float(np.nanmax(margin, initial=0.0)),
-        key=key,
-        allowed=allowed,
-        friction=np.ascontiguousarray(friction),
-        restitution=np.array(columns[5], dtype=float),
-        condim=condim,
-        margin=margin,
-    )
+        count=len(key), rule=rule, reach=float(np.nanmax(margin, initial=0.0)), key=key,
+        allowed=allowed, friction=np.ascontiguousarray(friction),
+        restitution=np.array(columns[5], dtype=float), condim=condim, margin=margin,
+    )  # fmt: skip
 
 
 _AS_SHAPES = (LEFT_OUT, np.nan, np.nan, np.nan, np.nan, 0, np.nan)

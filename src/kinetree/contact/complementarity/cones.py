@@ -89,10 +89,8 @@ def solve(
         )
     count = METHODS[method] if iterations is None else iterations
     run = {
-        "newton": newton_with_admm,
-        "pgs": projected_gauss_seidel,
-        "admm": alternating_directions,
-    }[method]
+        "newton": newton_with_admm, "pgs": projected_gauss_seidel, "admm": alternating_directions,
+    }[method]  # fmt: skip
     lam, done = run(problem, lam, tolerance, count)
     return _solution(problem, lam, tolerance, done, method)
 

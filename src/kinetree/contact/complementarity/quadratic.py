@@ -116,14 +116,10 @@ def in_accelerations(
 def _finished(found, M, d, low, high):
     certificate = None if found.ray is None else certificate_of(M, d, found.ray)
     return ForceSolution(
-        lam=found.lam,
-        w=M @ found.lam + d,
-        solved=found.ray is None,
-        basis=found.basis,
-        certificate=certificate,
-        pivots=found.pivots,
+        lam=found.lam, w=M @ found.lam + d, solved=found.ray is None, basis=found.basis,
+        certificate=certificate, pivots=found.pivots,
         residuals=residuals(Rows(np.zeros(0), low, high), M, d, found.lam),
-    )
+    )  # fmt: skip
 
 
 # --- Principal pivoting for positive-semidefinite problems with bounds ---------------------------

@@ -234,18 +234,15 @@ class Engine:
             "to_middle": (s.q, s.v, s.v, h, m.alone, s.q_m, s.v_m),
             "to_end": (s.q_m, s.after, s.after, h, m.alone, s.q_e, s.v_e),
             "to_shifted": (s.q_m, s.after, s.x, h, m.alone, s.q_e, s.v_e),
-            "terms": (s.q_m, one, m.S, m.F),
-            "terms_before": (s.q, w.pose[1:], w.S, w.F),
+            "terms": (s.q_m, one, m.S, m.F), "terms_before": (s.q, w.pose[1:], w.S, w.F),
             "terms_after": (s.q_e, w.pose[1:], w.S, w.F),
-            "bias": (s.q_m, s.mean, s.given, m.alone, s.bias),
-            "springs": (s.q, s.v, s.spring),
-            "forces": (*now, s.tau),
-            "resistance": (*now, s.more_K, s.more_D),
+            "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
+            "forces": (*now, s.tau), "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
             "loops": (s.q_m, rows.loop_K, rows.loop_error),
             "loops_end": (s.q_e, rows.loop_K, rows.loop_error),
-        }
+        }  # fmt: skip
         kernels: dict[str, Any] = {
             name: term_kernel(self.tree, of) for name, of in _TERMS.items() if self.tree.nv
         }
@@ -419,11 +416,9 @@ class Engine:
         found = {name: np.array(getattr(rows, name)) for name in (*_OF_CONTACTS, *_OF_ROWS)}
         state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
         more = {
-            "state": state,
-            "change": self.s.change.copy(),
-            "last": self.s.last.copy(),
+            "state": state, "change": self.s.change.copy(), "last": self.s.last.copy(),
             "energy": self.balance.energy.copy(),
-        }
+        }  # fmt: skip
         more |= {name: getattr(self.sleep, name).copy() for name in _OF_SLEEP}
         more |= {"energy_known": np.array(self.balance.known), "follows": np.array(rows.follows)}
         return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | more

@@ -254,10 +254,8 @@ def loads(transitions, now, t, qd) -> Loads:
     says whether others are.
     """
     dynamics, mode, tolerance = (
-        transitions.dynamics,
-        transitions.mode,
-        transitions.settings.acceleration_tolerance,
-    )
+        transitions.dynamics, transitions.mode, transitions.settings.acceleration_tolerance,
+    )  # fmt: skip
     motion = dynamics.motion(now, qd, mode)
     contact, axis = mode.rows
     first, second = np.flatnonzero(axis == 0), np.flatnonzero(axis == 1)

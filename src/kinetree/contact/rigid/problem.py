@@ -92,14 +92,10 @@ def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> Problem:
     """
     names = contacts.names or tuple(str(k) for k in range(contacts.size))
     return Problem(
-        jacobian(model, q, contacts),
-        mobility(model, q, given),
-        free_acceleration(model, q, qd, tau, given, qdd),
-        bias(model, q, qd, contacts),
-        velocity(model, q, qd, contacts),
-        mu,
-        names,
-    )
+        jacobian(model, q, contacts), mobility(model, q, given),
+        free_acceleration(model, q, qd, tau, given, qdd), bias(model, q, qd, contacts),
+        velocity(model, q, qd, contacts), mu, names,
+    )  # fmt: skip
 
 
 # --- The four states of a unilateral constraint — RBDA §11.4, Fig. 11.4 --------------------------
@@ -125,10 +121,8 @@ def contact_states(
         velocity_tolerance: largest speed that counts as zero [m/s].
     """
     open_, closing, opening = (
-        gap > gap_tolerance,
-        zeta < -velocity_tolerance,
-        zeta > velocity_tolerance,
-    )
+        gap > gap_tolerance, zeta < -velocity_tolerance, zeta > velocity_tolerance,
+    )  # fmt: skip
     found = np.select([open_, closing, opening], [APART, HITTING, LEAVING], TOUCHING)
     return tuple(str(s) for s in found)
 

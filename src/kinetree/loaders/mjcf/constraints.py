@@ -27,11 +27,9 @@ CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 _TAGS = {CONNECT: "connect", WELD: "weld", JOINT: "joint", TENDON: "tendon"}
 _NOTED = {kind: f"equality/{tag}" for kind, tag in _TAGS.items()}
 _WOULD_BE = {
-    CONNECT: "a spherical loop joint",
-    WELD: "a fixed loop joint",
-    JOINT: "a coupling of joints",
+    CONNECT: "a spherical loop joint", WELD: "a fixed loop joint", JOINT: "a coupling of joints",
     TENDON: "a coupling of joints",
-}
+}  # fmt: skip
 _SITE = 6  # mjtObj
 
 

@@ -153,16 +153,10 @@ class JointTable:
 # compared and pickled. It runs on numbers of any kind, like every joint.
 
 _FUNCTIONS = {
-    "sin": ops.sin,
-    "cos": ops.cos,
-    "tan": lambda x: ops.sin(x) / ops.cos(x),
-    "sqrt": ops.sqrt,
-    "exp": ops.exp,
-    "log": ops.log,
-    "tanh": ops.tanh,
-    "atan2": ops.atan2,
+    "sin": ops.sin, "cos": ops.cos, "tan": lambda x: ops.sin(x) / ops.cos(x), "sqrt": ops.sqrt,
+    "exp": ops.exp, "log": ops.log, "tanh": ops.tanh, "atan2": ops.atan2,
     "atan": lambda x: ops.atan2(x, 1),
-}
+}  # fmt: skip
 _LARGEST_POWER = 16
 
 

@@ -120,14 +120,9 @@ class _Reader:
         self._claim("joint", joint_name, table)
         self.places.setdefault(joint_name, table.path)
         self.builder.body(
-            name,
-            on=table.text("on", None),
-            joint=joint,
-            joint_name=joint_name,
-            at=placement(table),
-            inertia=read_inertia(table),
-            **_of_joint(table),
-        )
+            name, on=table.text("on", None), joint=joint, joint_name=joint_name,
+            at=placement(table), inertia=read_inertia(table), **_of_joint(table),
+        )  # fmt: skip
 
     def _frame(self, table):
         self.builder.frame(
@@ -136,15 +131,12 @@ class _Reader:
 
     def _loop(self, table):
         self.builder.loop(
-            self._named(table, "joint"),
-            predecessor=table.text("predecessor"),
-            successor=table.text("successor"),
-            joint=read_joint(table, default="fixed")[0],
+            self._named(table, "joint"), predecessor=table.text("predecessor"),
+            successor=table.text("successor"), joint=read_joint(table, default="fixed")[0],
             at=placement_of(table, "predecessor_at"),
             successor_at=placement_of(table, "successor_at"),
-            misalignment=table.number("misalignment", None),
-            **_of_joint(table),
-        )
+            misalignment=table.number("misalignment", None), **_of_joint(table),
+        )  # fmt: skip
 
     def _coupling(self, table):
         name = self._named(table, "joint")
@@ -162,15 +154,11 @@ class _Reader:
     def _geometry(self, table):
         shape = read_shape(table, self.report, self.folders)
         options = {
-            "on": table.text("on", None),
-            "at": placement(table),
-            "name": table.text("name", ""),
-            "visual": table.flag("visual", True),
-            "collision": table.flag("collision", True),
-            "color": read_color(table),
-            "surface": read_surface(table),
+            "on": table.text("on", None), "at": placement(table), "name": table.text("name", ""),
+            "visual": table.flag("visual", True), "collision": table.flag("collision", True),
+            "color": read_color(table), "surface": read_surface(table),
             "link": table.text("link", ""),
-        }
+        }  # fmt: skip
         if shape is not None:  # None: a mesh that this file may not have
             self.builder.geometry(shape, **options)
 
@@ -235,15 +223,10 @@ class _Reader:
             rest["shape"] = read_shape(shape, self.report, self.folders)
             shape.finish()
         self.builder.sensor(
-            self._named(table, "sensor"),
-            table.text("kind"),
-            of=table.text("of", ""),
-            reference=table.text("reference", ""),
-            at=placement(table),
-            inertia=read_inertia(table),
-            beyond=tuple(table.texts("beyond", ())),
-            **rest,
-        )
+            self._named(table, "sensor"), table.text("kind"), of=table.text("of", ""),
+            reference=table.text("reference", ""), at=placement(table), inertia=read_inertia(table),
+            beyond=tuple(table.texts("beyond", ())), **rest,
+        )  # fmt: skip
 
     def _group(self, table):
         name, tip = self._named(table, "group"), table.text("tip", "")

@@ -69,18 +69,10 @@ def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
     if kind == "gearbox" and reference is None:
         raise node.error("a gearbox needs <gearbox_reference_body>")
     return Joint(
-        key,
-        frame,
-        kind,
-        parent,
-        child,
-        axes,
-        _pitch(node) if kind == "screw" else 0.0,
+        key, frame, kind, parent, child, axes, _pitch(node) if kind == "screw" else 0.0,
         number_in(node, "gearbox_ratio", 1.0) if kind == "gearbox" else 1.0,
-        None if reference is None else reference.text(),
-        scope,
-        node,
-    )
+        None if reference is None else reference.text(), scope, node,
+    )  # fmt: skip
 
 
 def _end(node):

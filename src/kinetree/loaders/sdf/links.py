@@ -234,14 +234,9 @@ def _mesh(node, folders):
 
 
 _SHAPES = {
-    "box": _box,
-    "sphere": _sphere,
-    "cylinder": _round(Cylinder, 1.0, 1.0),
-    "capsule": _round(Capsule, 0.5, 1.0),
-    "ellipsoid": _ellipsoid,
-    "plane": _plane,
-    "mesh": _mesh,
-}
+    "box": _box, "sphere": _sphere, "cylinder": _round(Cylinder, 1.0, 1.0),
+    "capsule": _round(Capsule, 0.5, 1.0), "ellipsoid": _ellipsoid, "plane": _plane, "mesh": _mesh,
+}  # fmt: skip
 
 
 def _color_in(visual):

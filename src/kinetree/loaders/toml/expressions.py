@@ -29,12 +29,9 @@ _LONGEST = 1000
 # A unit may follow a number, a name or a bracket without a sign of multiplication: "30 deg".
 _UNIT = re.compile(rf"(?<=[\w.)])\s+({'|'.join(UNITS)})(?!\w)")
 _OPERATIONS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow,
-}
+}  # fmt: skip
 
 
 class ExpressionError(ValueError):

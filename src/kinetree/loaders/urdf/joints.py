@@ -15,13 +15,9 @@ from kinetree.spatial import Plucker
 from kinetree.spelling import did_you_mean
 
 JOINT_TYPES = {
-    "revolute": Revolute,
-    "continuous": Revolute,
-    "prismatic": Prismatic,
-    "planar": Planar,
-    "floating": Free,
-    "fixed": Fixed,
-}
+    "revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar,
+    "floating": Free, "fixed": Fixed,
+}  # fmt: skip
 _UNLIMITED = sys.float_info.max  # how files that cannot write infinity say it
 _NO_PLACE = "not part of a model"
 
@@ -72,16 +68,10 @@ def _joint(node, name):
         node.report.use(node.need_one("axis").element, "xyz")  # common, and says nothing
     _note_controllers(node)
     return Joint(
-        name,
-        joint,
-        node.need_one("parent").need("link"),
-        node.need_one("child").need("link"),
-        origin_in(node),
-        joint_limits(node, joint) or _limits(node, kind, joint),
-        _dynamics(node, joint),
-        _mimic(node),
-        node,
-    )
+        name, joint, node.need_one("parent").need("link"), node.need_one("child").need("link"),
+        origin_in(node), joint_limits(node, joint) or _limits(node, kind, joint),
+        _dynamics(node, joint), _mimic(node), node,
+    )  # fmt: skip
 
 
 def _limits(node, kind, joint):

@@ -159,12 +159,9 @@ def _mesh(node, folders):
 
 
 _SHAPES = {
-    "box": _box,
-    "sphere": _sphere,
-    "cylinder": _round(Cylinder),
-    "capsule": _round(Capsule),
+    "box": _box, "sphere": _sphere, "cylinder": _round(Cylinder), "capsule": _round(Capsule),
     "mesh": _mesh,
-}
+}  # fmt: skip
 
 
 class Materials:

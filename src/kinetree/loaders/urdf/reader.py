@@ -136,21 +136,13 @@ class _Assembly:
             # Said already, one by one and with the line.
             warnings.filterwarnings("ignore", ".*(physically impossible|negative)", ModelWarning)
             model = Model(
-                tuple(self.bodies),
-                frames=self._frames(),
-                loops=loops,
-                couplings=self._couplings(loops),
-                geometry=self._geometry(),
-                actuators=self._actuators(loops),
-                tendons=self._tendons(),
-                gravity=self._gravity(),
-                name=self.robot.get("name") or "robot",
-                base_name=self.base,
-                strict=self._is_possible(),
-                sensors=self._sensors(),
-                contact_pairs=self.means.pairs,
+                tuple(self.bodies), frames=self._frames(), loops=loops,
+                couplings=self._couplings(loops), geometry=self._geometry(),
+                actuators=self._actuators(loops), tendons=self._tendons(), gravity=self._gravity(),
+                name=self.robot.get("name") or "robot", base_name=self.base,
+                strict=self._is_possible(), sensors=self._sensors(), contact_pairs=self.means.pairs,
                 groups=self.means.groups,
-            )
+            )  # fmt: skip
             if self.options.lump and any(isinstance(b.joint, Fixed) for b in self.bodies):
                 model = lump_fixed(model)
             return self._with_postures(model)

@@ -44,11 +44,9 @@ class EliminationOrder(NamedTuple):
 
 
 def elimination_order(
-    body_count: int,
-    ends: Sequence[tuple[int, int]],
-    rows: Sequence[Collection[int]] = (),
+    body_count: int, ends: Sequence[tuple[int, int]], rows: Sequence[Collection[int]] = (),
     links: Sequence[tuple[int, int]] = (),
-) -> EliminationOrder:
+) -> EliminationOrder:  # fmt: skip
     """Symbolic analysis; it depends on the connectivity alone, and serves every time step.
 
     Args:

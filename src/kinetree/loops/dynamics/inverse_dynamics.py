@@ -140,12 +140,10 @@ def inverse_dynamics(
         weights=w, bounds=limits, tolerance=closure_tolerance,
     )  # fmt: skip
     return ActuatorForces(
-        u={name: found.u[..., at] for name, at in freedoms.slices.items()},
-        tau=found.tau,
-        lam=found.lam,
-        unique=found.unique,
+        u={name: found.u[..., at] for name, at in freedoms.slices.items()}, tau=found.tau,
+        lam=found.lam, unique=found.unique,
         actuation=Actuation(freedoms.names, freedoms.count, found.mobility[()], found.rank[()]),
-    )
+    )  # fmt: skip
 
 
 # --- Which degrees of freedom of a mechanism its actuators move — RBDA §8.12 ---------------------

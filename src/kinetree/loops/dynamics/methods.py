@@ -354,14 +354,9 @@ def solve_articulated(instant: Instant) -> Accelerations:
     """Joint accelerations, and the forces of the loop joints."""
     model = instant.model
     found = divide_and_conquer(
-        model,
-        instant.q,
-        instant.qd,
-        instant.tau,
-        instant.f_ext,
-        stabilization=instant.stabilization,
-        rows=instant.chosen_rows,
-    )
+        model, instant.q, instant.qd, instant.tau, instant.f_ext,
+        stabilization=instant.stabilization, rows=instant.chosen_rows,
+    )  # fmt: skip
     loops = joint_space.reduced(instant.constraint.loops, instant.chosen_rows)
     lam = [
         np.linalg.lstsq(loop.T.to_array().astype(float), f.to_array(), rcond=None)[0]

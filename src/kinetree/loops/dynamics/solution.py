@@ -129,16 +129,10 @@ def solve(
 
     K, lam = instant.K, found.lam if rows is not None else smallest(instant, found.lam)
     return ConstrainedMotion(
-        qdd=found.qdd,
-        loop_forces=loop_forces(instant, lam, _by_loop(model, loop_tau)),
-        lam=lam,
-        tau_c=K.T @ lam,
-        rank=instant.rank,
-        redundancy=len(K) - instant.rank,
-        unique=uniqueness(instant),
-        residual=K @ found.qdd - instant.k,
-        method=name,
-    )
+        qdd=found.qdd, loop_forces=loop_forces(instant, lam, _by_loop(model, loop_tau)), lam=lam,
+        tau_c=K.T @ lam, rank=instant.rank, redundancy=len(K) - instant.rank,
+        unique=uniqueness(instant), residual=K @ found.qdd - instant.k, method=name,
+    )  # fmt: skip
 
 
 def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
@@ -246,11 +240,9 @@ def _method(name, instant, independent, rank, rows, closure):
             raise LoopError("method 'closure' needs a loop-closure function: closure=...")
         return closure.solve(instant)
     return {
-        "kkt": methods.solve_kkt,
-        "range_space": methods.solve_range_space,
-        "articulated": methods.solve_articulated,
-        "sparse": sparse_maximal.solve,
-    }[name](instant)
+        "kkt": methods.solve_kkt, "range_space": methods.solve_range_space,
+        "articulated": methods.solve_articulated, "sparse": sparse_maximal.solve,
+    }[name](instant)  # fmt: skip
 
 
 def _columns(model, independent):
@@ -316,9 +308,7 @@ def loop_forces(instant: Instant, lam, loop_tau):
         within = instant.units.rows[at, None] * U[:, s > _ZERO]
         constraint = J.T @ lam[at]
         forces[loop.name] = LoopForce(
-            force=constraint + active_force(loop, X_0, loop_tau[n]),
-            constraint=constraint,
-            unique=not np.any(s > _ZERO),
-            idle=Force.from_array(J.T.to_array() @ within),
-        )
+            force=constraint + active_force(loop, X_0, loop_tau[n]), constraint=constraint,
+            unique=not np.any(s > _ZERO), idle=Force.from_array(J.T.to_array() @ within),
+        )  # fmt: skip
     return forces

@@ -127,10 +127,8 @@ class _Errors:
         counts[near], gradients[near] = np.einsum("nij,nj->ni", P, e[near]), P @ J[near]
         rest = np.max(np.abs(e - counts), axis=1, initial=0.0)
         return (
-            counts,
-            gradients,
-            np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0),
-        )
+            counts, gradients, np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0),
+        )  # fmt: skip
 
 
 def limits_of(model) -> Limits | None:

@@ -372,13 +372,10 @@ def linearize_on_manifold(
     orthogonal = projector == "orthogonal"
     back = np.linalg.pinv(tangent) if orthogonal else _coordinate_rows(state, chosen)
     return ManifoldLinearization(
-        A=rates @ back,
-        B=np.concatenate([np.zeros_like(G @ B2), G @ B2], axis=-2),
-        projector=tangent @ back,
-        tangent=tangent,
-        invariants=H,
+        A=rates @ back, B=np.concatenate([np.zeros_like(G @ B2), G @ B2], axis=-2),
+        projector=tangent @ back, tangent=tangent, invariants=H,
         rate=np.concatenate([state.qd, state.qdd], axis=-1),
-    )
+    )  # fmt: skip
 
 
 def _coordinate_rows(state, chosen):

@@ -169,14 +169,10 @@ def linearize_system(
     orthogonal = projector == "orthogonal" if projector else R is None
     back = np.linalg.pinv(found.tangent) if orthogonal else chart.inverse_derivative(q, v)
     return SystemLinearization(
-        A=found.field @ back,
-        A_hat=found.A,
-        projector=found.tangent @ back,
-        tangent=found.tangent,
+        A=found.field @ back, A_hat=found.A, projector=found.tangent @ back, tangent=found.tangent,
         invariants=invariant_gradient(chart.system, q, v),
-        rate=np.concatenate([v, _motion(chart.system, t, q, v)[0]]),
-        chart=chart,
-    )
+        rate=np.concatenate([v, _motion(chart.system, t, q, v)[0]]), chart=chart,
+    )  # fmt: skip
 
 
 def _chart(system, q, v, R):

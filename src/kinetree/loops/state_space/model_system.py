@@ -87,22 +87,15 @@ def system_of(
 
     isolated = tau is None and f_ext is None and not is_passive
     return ConstrainedSystem(
-        n=model.nv,
-        m=len(units.rows),
-        M=lambda q: dynamics.mass_matrix(tree, q),
-        F=F,
-        g=lambda q: compiled(_error, model, q),
-        G=lambda q: compiled(_matrix, model, q),
+        n=model.nv, m=len(units.rows), M=lambda q: dynamics.mass_matrix(tree, q), F=F,
+        g=lambda q: compiled(_error, model, q), G=lambda q: compiled(_matrix, model, q),
         Gdot_v=lambda q, v: compiled(_products, model, q, v),
         energy=(lambda q, v: _energy(tree, q, v)) if isolated else None,
-        energy_gradient=energy_gradient if isolated else None,
-        weights=units.rows,
+        energy_gradient=energy_gradient if isolated else None, weights=units.rows,
         terms=lambda q, v: ConstraintTerms(*compiled(_terms, model, q, v)),
-        rate_gradient=lambda q, v: _rate_gradient(model, q, v),
-        derivatives=derivatives,
-        space=space,
-        scaling=units,
-    )
+        rate_gradient=lambda q, v: _rate_gradient(model, q, v), derivatives=derivatives,
+        space=space, scaling=units,
+    )  # fmt: skip
 
 
 def _names(model):

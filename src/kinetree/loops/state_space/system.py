@@ -120,12 +120,10 @@ class ConstrainedSystem:
         energy and of ``G v``. This finds wrong signs and factors, but not small errors.
         """
         shapes = {
-            "M(q)": (self.M(q), (self.n, self.n)),
-            "F(t, q, v)": (self.F(0.0, q, v), (self.n,)),
-            "g(q)": (self.g(q), (self.m,)),
-            "G(q)": (self.G(q), (self.m, self.n)),
+            "M(q)": (self.M(q), (self.n, self.n)), "F(t, q, v)": (self.F(0.0, q, v), (self.n,)),
+            "g(q)": (self.g(q), (self.m,)), "G(q)": (self.G(q), (self.m, self.n)),
             "Gdot_v(q, v)": (self.Gdot_v(q, v), (self.m,)),
-        }
+        }  # fmt: skip
         for name, (value, expected) in shapes.items():
             if np.shape(value) != expected:
                 raise ShapeError(
@@ -179,17 +177,13 @@ class ConstrainedSystem:
             return ConstraintTerms(*(term[rows] for term in self.constraint(q, v)))
 
         return replace(
-            self,
-            m=len(rows),
-            g=lambda q: self.g(q)[rows],
-            G=lambda q: self.G(q)[rows],
+            self, m=len(rows), g=lambda q: self.g(q)[rows], G=lambda q: self.G(q)[rows],
             Gdot_v=lambda q, v: self.Gdot_v(q, v)[rows],
-            weights=None if self.weights is None else np.asarray(self.weights)[rows],
-            terms=terms,
+            weights=None if self.weights is None else np.asarray(self.weights)[rows], terms=terms,
             rate_gradient=None if gradient is None else lambda q, v: gradient(q, v)[rows],
             derivatives=None if derivatives is None else of_rows,
             scaling=scaling and scaling.part(rows),
-        )
+        )  # fmt: skip
 
 
 _STEP = 1e-4

@@ -239,15 +239,10 @@ class GeneralizedAlpha:
 
 
 CONSTRAINTS = {
-    "projection": Projection(),
-    "projection+energy": Projection(energy=True),
-    "charts": Charts(),
-    "generalized_alpha": GeneralizedAlpha(),
-    "baumgarte": Baumgarte(),
-    "ascher_chin": AscherChin(),
-    "sequential_regularization": SequentialRegularization(),
-    "none": Uncorrected(),
-}
+    "projection": Projection(), "projection+energy": Projection(energy=True), "charts": Charts(),
+    "generalized_alpha": GeneralizedAlpha(), "baumgarte": Baumgarte(), "ascher_chin": AscherChin(),
+    "sequential_regularization": SequentialRegularization(), "none": Uncorrected(),
+}  # fmt: skip
 """By name: what ``simulate(constraints=...)`` takes for an instance."""
 
 

@@ -252,13 +252,11 @@ class _BackwardDifferences(_Implicit):
 
 
 _METHODS = {
-    "runge-kutta": _RungeKutta,
-    "adams-bashforth": _AdamsBashforth,
-    "trapezoid": lambda: _OneStep(0.5),
-    "backward-euler": lambda: _OneStep(1.0),
+    "runge-kutta": _RungeKutta, "adams-bashforth": _AdamsBashforth,
+    "trapezoid": lambda: _OneStep(0.5), "backward-euler": lambda: _OneStep(1.0),
     "bdf2": lambda: _BackwardDifferences([4 / 3, -1 / 3], 2 / 3),
     "bdf3": lambda: _BackwardDifferences([18 / 11, -9 / 11, 2 / 11], 6 / 11),
-}
+}  # fmt: skip
 
 
 # --- steps of a simulation on charts: Spencer ch. 2 ----------------------------------------------

@@ -165,11 +165,9 @@ class LinearStateChart(StateChart):
         inverse = inverted(np.concatenate([R, self.S]), "R and S are not independent")
         self.R_bar, self.S_bar = inverse[:, :P], inverse[:, P:]
         relation = given_relation(
-            lambda x, y: R @ (x - offset) - y,
-            lambda x, y: R,
-            lambda x, y: -np.eye(P),
+            lambda x, y: R @ (x - offset) - y, lambda x, y: R, lambda x, y: -np.eye(P),
             lambda x, y, v, w: np.zeros(P),
-        )
+        )  # fmt: skip
         super().__init__(system, q, v, relation, y=R @ (x - offset), tolerance=tolerance)
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
