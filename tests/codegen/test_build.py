@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from collections import deque
+from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -20,7 +21,7 @@ from kinetree.codegen import build as keys
 from kinetree.codegen import cache
 from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.build import build
-from kinetree.codegen.cache import open_store
+from kinetree.codegen.cache import Store, open_store
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.render.llvm_shared import shared_symbols
@@ -91,6 +92,23 @@ def test_a_hit_on_disk_neither_traces_nor_compiles(monkeypatch, no_compiling):
     assert_right(kernel())
     forget(monkeypatch)
     no_compiling()
+    found = kernel()
+    found.make_program = never_traced
+    assert_right(found)
+
+
+def test_what_another_process_compiled_meanwhile_is_found(monkeypatch, no_compiling):
+    alone = Store.alone
+
+    @contextmanager
+    def after_another(self, key):
+        monkeypatch.setattr(Store, "alone", alone)
+        assert_right(kernel())
+        forget(monkeypatch)
+        no_compiling()
+        yield
+
+    monkeypatch.setattr(Store, "alone", after_another)
     found = kernel()
     found.make_program = never_traced
     assert_right(found)

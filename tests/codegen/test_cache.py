@@ -296,6 +296,48 @@ class TestProcesses:
         for k in range(7):
             assert store.get(f"{k}") in (None, bytes([k]) * 60_000)
 
+    def test_one_makes_what_several_want(self, store):
+        code = """
+            store = Store(sys.argv[1], 2**30)
+            with store.alone("a"):
+                if store.get("a") is None:
+                    print("made", flush=True)
+                    time.sleep(0.5)
+                    store.put("a", b"one")
+            assert store.get("a") == b"one"
+            """
+        children = [run(code, store.root) for _ in range(3)]
+        assert sorted(child.communicate()[0] for child in children) == ["", "", "made\n"]
+        assert not any(child.returncode for child in children)
+        assert [Path(entry.path).name for entry in store.entries()] == os.listdir(store.folder)
+
+    def test_nobody_waits_for_a_process_that_was_killed(self, store):
+        code = """
+            with Store(sys.argv[1], 2**30).alone("a"):
+                print("mine", flush=True)
+                time.sleep(600)
+            """
+        child = run(code, store.root)
+        assert child.stdout.readline() == "mine\n"
+        child.kill()
+        child.communicate()
+        assert len(os.listdir(store.folder)) == 1
+        with store.alone("a"):
+            assert not store.entries()
+        assert os.listdir(store.folder) == []
+
+    def test_patience_ends(self, store, monkeypatch):
+        monkeypatch.setattr(cache, "_PATIENCE", 0.05)
+        with store.alone("a"), store.alone("b"), store.alone("a"), store.alone(None):
+            assert len(os.listdir(store.folder)) == 2
+        assert os.listdir(store.folder) == []
+
+    def test_without_locks_nobody_waits(self, store, monkeypatch):
+        monkeypatch.setattr(cache, "_lock", raising(errno.ENOLCK))
+        with store.alone("a"), store.alone("a"):
+            store.put("a", b"one")
+        assert store.get("a") == b"one"
+
     def test_a_file_size_limit_of_the_system(self, store):
         child = run(
             """

@@ -1,6 +1,7 @@
 """Loops over tables as machine code: what the interpreter means, for every robot and cache."""
 
 import os
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from support.general_texts import AXES
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen import build
-from kinetree.codegen.cache import open_store
+from kinetree.codegen.cache import Store, open_store
 from kinetree.codegen.loops.meaning import interpret
 from kinetree.codegen.program import Argument
 from kinetree.codegen.runtime import loops
@@ -248,6 +249,21 @@ def test_a_warm_cache_needs_no_recording_and_gives_the_same_bits(cache, monkeypa
         assert count > 0
         assert np.array_equal(first, off)
         monkeypatch.setenv("KINETREE_CACHE", str(cache / "cache"))
+
+
+def test_what_another_process_compiled_meanwhile_is_found(cache, monkeypatch):
+    model, alone, first = random_tree(4, 3, joints=JOINTS[:2]), Store.alone, []
+
+    @contextmanager
+    def after_another(store, key):
+        monkeypatch.setattr(Store, "alone", alone)
+        first.append(answers(model, inverse_dynamics, monkeypatch))
+        yield
+
+    monkeypatch.setattr(Store, "alone", after_another)
+    count, again = answers(model, inverse_dynamics, monkeypatch)
+    assert (count, first[0][0] > 0) == (0, True)
+    assert np.array_equal(first[0][1], again)
 
 
 def test_a_new_kind_of_joint_is_compiled_alone(cache, monkeypatch):

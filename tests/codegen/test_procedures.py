@@ -4,6 +4,7 @@ import copy
 import ctypes
 import math
 import pickle
+from contextlib import contextmanager
 from fractions import Fraction
 from math import atan2, ceil, copysign, exp, floor, hypot, isfinite, isnan, sin
 
@@ -12,7 +13,7 @@ import pytest
 
 from kinetree.codegen import build
 from kinetree.codegen.build import kept_code
-from kinetree.codegen.cache import open_store
+from kinetree.codegen.cache import Store, open_store
 from kinetree.codegen.procedures import (
     Procedure,
     cross,
@@ -441,6 +442,15 @@ def test_code_is_kept_on_disk(tmp_path, monkeypatch):
     """A new process finds the code by what the procedure and those it calls depend on."""
     monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
     monkeypatch.setattr(build, "_writer", lambda: "this")
+    ir, alone = Procedure.ir, Store.alone
+
+    @contextmanager
+    def after_another(store, key):
+        monkeypatch.setattr(Store, "alone", alone)
+        procedure(_records.function)(p)
+        monkeypatch.setattr(Procedure, "ir", lambda self: pytest.fail("written again"))
+        yield
+
     again = procedure(_records.function)
     p, q = (_points(np.random.default_rng(1)) for _ in range(2))
     expected = again(p)
@@ -451,6 +461,11 @@ def test_code_is_kept_on_disk(tmp_path, monkeypatch):
     assert q.total == p.total
     with pytest.raises(pytest.fail.Exception, match="written again"):
         procedure(_records.function, inline=False)(q)
+    open_store().clear()
+    monkeypatch.setattr(Procedure, "ir", ir)
+    monkeypatch.setattr(Store, "alone", after_another)
+    assert procedure(_records.function)(q) == expected
+    assert Procedure.ir is not ir
 
 
 def test_large_procedures_are_compiled_by_themselves(monkeypatch):

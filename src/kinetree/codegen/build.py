@@ -231,28 +231,31 @@ def _variant(kernel, dtype, lanes, level, *, called=False) -> Any:
     for better in (1, 0)[: 2 - level]:
         variant = f"{lanes[better]}, called" if called else lanes[better]
         request = request_key(kernel, dtype, variant, llvm.host(better))
-        code = _requested(request, better) if request else None
+        code = _requested(kernel, request, better)
         if code is not None:
-            for warning in _warnings.get(request or "", ()):
-                kernel.warn(warning)
             break
     if code is None:
-        code = _compiled(kernel, dtype, lanes[level], called, request, level)
+        with open_store().alone(request):
+            code = _requested(kernel, request, level)  # another process may have compiled it
+            code = code or _compiled(kernel, dtype, lanes[level], called, request, level)
     if request:
         _loaded[request] = code
     _recent.append(code)
     return code
 
 
-def _requested(request, level):
+def _requested(kernel, request, level):
     """Code that was compiled for the same request, without tracing it again."""
-    code = _loaded.get(request)
-    if code is None:
+    code = _loaded.get(request) if request else None
+    if code is None and request:
         kept = open_store().get(request)
         if kept is not None:
             program, _, warnings = kept.decode().partition("\n")
             code = _found(program, level)
             _keep_warnings(request, json.loads(warnings or "[]"))
+    if code is not None:
+        for warning in _warnings.get(request, ()):
+            kernel.warn(warning)
     return code
 
 

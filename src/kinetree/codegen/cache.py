@@ -3,7 +3,8 @@
 Nothing here can make a computation fail. An entry that is damaged, incomplete, or written for
 another key or machine is removed and counts as absent; a folder that cannot be written is left
 alone, with one ``CacheWarning`` per process. Files appear under their final name in one step, so
-processes that write at once, or are killed while writing, leave whole entries only.
+processes that write at once, or are killed while writing, leave whole entries only. Processes that
+want the same new entry take turns (``Store.alone``): one makes it, the others find it.
 """
 
 import hashlib
@@ -14,15 +15,16 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import NamedTuple
 
 from kinetree.errors import CacheWarning, warn
 
-_ENTRY, _PARTIAL = ".entry", ".partial"
+_ENTRY, _PARTIAL, _LOCK = ".entry", ".partial", ".lock"
 _ABANDONED = 3600  # [s] a partial file of this age belongs to a process that was killed
 _FRESH = 600  # [s] an entry used this recently needs no new time stamp
+_PATIENCE = 120.0  # [s] others may take to make an entry before we make it ourselves
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -84,6 +86,26 @@ class Store:
         except OSError as error:
             _complain(self.root, error)
 
+    @contextmanager
+    def alone(self, key: str | None) -> Iterator[None]:
+        """While what is wanted under ``key`` is made; who comes second should look again inside.
+
+        The system takes a lock back from a process that dies. Where it has none to give, or
+        somebody keeps it for ``_PATIENCE``, several make the same: a waste, and no fault.
+        """
+        held, path = None, ""
+        if self.folder is not None and key is not None:
+            path = self._path(key)[: -len(_ENTRY)] + _LOCK
+            with suppress(OSError):
+                os.makedirs(self.folder, mode=0o700, exist_ok=True)
+                require_private(self.folder, os.stat(self.folder))
+                held = _locked(path)
+        try:
+            yield
+        finally:
+            if held is not None:
+                _unlock(held, path)
+
     def entries(self) -> list[Entry]:
         """All entries, the least recently used first."""
         return sorted(self._files(_ENTRY), key=lambda entry: entry.used)
@@ -106,7 +128,7 @@ class Store:
 
     def clear(self) -> int:
         """Remove everything; the number of bytes that frees."""
-        files = [*self._files(_ENTRY), *self._files(_PARTIAL)]
+        files = [file for kind in (_ENTRY, _PARTIAL, _LOCK) for file in self._files(kind)]
         return sum(file.size for file in files if _remove(file.path))
 
     def _path(self, key):
@@ -132,7 +154,7 @@ class Store:
         if self._unseen < self.limit / 16:
             return
         self._unseen = 0
-        for file in self._files(_PARTIAL):
+        for file in [*self._files(_PARTIAL), *self._files(_LOCK)]:
             if time.time() - file.used > _ABANDONED:
                 _remove(file.path)
         entries = self.entries()
@@ -201,6 +223,56 @@ def _remove(path):
     return True
 
 
+def _locked(path):
+    """The descriptor of a file that is locked for us, or None after ``_PATIENCE``."""
+    until, wait = time.monotonic() + _PATIENCE, 0.005
+    while True:
+        descriptor = os.open(path, _SHARED, 0o600)
+        try:
+            while not _lock(descriptor):
+                if time.monotonic() > until:
+                    os.close(descriptor)
+                    return None
+                time.sleep(wait)
+                wait = min(2 * wait, 0.1)
+            with suppress(FileNotFoundError):  # who had it removed it: it is another file by now
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _lock(descriptor):
+    """Whether a file could be locked; closing it, or the end of the process, unlocks it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except ImportError as error:
+        raise OSError(str(error)) from None
+    return True
+
+
+def _unlock(descriptor, path):
+    _remove(path)  # first, so that nobody locks what is to go
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for children that were forked meanwhile
+    os.close(descriptor)
+    if sys.platform == "win32":  # which keeps files that are open
+        _remove(path)
+
+
 _complaints = set()
 
 
@@ -225,6 +297,7 @@ FORMAT = 1
 _MAGIC = b"KINETREE"
 _HEAD = struct.Struct("<8sIIQ")  # magic, format, size of the key, size of the payload
 _DIGEST = 32
+_SHARED = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 

@@ -95,8 +95,8 @@ def _target_machine(level=0):
     llvm = _binding()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        opt=level, cpu=llvm.get_host_cpu_name(), features=_features().flatten(), jit=True,
-    )  # fmt: skip
+        opt=level, cpu=llvm.get_host_cpu_name(), features=_features().flatten(), jit=True
+    )
 
 
 def object_code(ir, level=None) -> bytes:
@@ -270,8 +270,8 @@ def _before_fork():
 
 if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
     os.register_at_fork(
-        before=_before_fork, after_in_parent=_compiling.release, after_in_child=_compiling.release,
-    )  # fmt: skip
+        before=_before_fork, after_in_parent=_compiling.release, after_in_child=_compiling.release
+    )
 
 
 def load(data, level=1) -> MachineCode:

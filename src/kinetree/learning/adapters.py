@@ -50,10 +50,7 @@ def gymnasium_env(env: Environment, autoreset: str = "same_step") -> Any:
     class GymnasiumEnv(vector.VectorEnv):
         """Many worlds of kinetree."""
 
-        metadata = {
-            "autoreset_mode": vector.AutoresetMode[autoreset.upper()],
-            "render_modes": [],
-        }
+        metadata = {"autoreset_mode": vector.AutoresetMode[autoreset.upper()], "render_modes": []}
 
         def __init__(self):
             self.env, self.num_envs, self.waiting = env, env.worlds, None

@@ -28,13 +28,7 @@ from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_out
 from kinetree.simulation.results.observables import driven_motion, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.simulation.runs import (
-    Clock,
-    Motion,
-    Tolerance,
-    run_adaptive_steps,
-    run_equal_steps,
-)
+from kinetree.simulation.runs import Clock, Motion, Tolerance, run_adaptive_steps, run_equal_steps
 from kinetree.simulation.setup import composed, suited
 from kinetree.spelling import explains
 

@@ -14,12 +14,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import (
-    ModelError,
-    ShapeError,
-    SimulationError,
-    UnknownNameError,
-)
+from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds

@@ -157,8 +157,7 @@ class _Rates(_Derived):
                 self.differentiate(case, still, moving)
         results = set(given.results)
         drop_unread(
-            self.all_cases(),
-            lambda c, p, n: True if p.table in results else self.stays(c, p, n),
+            self.all_cases(), lambda c, p, n: True if p.table in results else self.stays(c, p, n)
         )
         shared, rows = self.rows(self.all_cases())
         more = {n: d for n, d in self.twins("argument").items() if n[len(self.mark) :] in self.wrt}

@@ -23,14 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.codegen.loops.language import (
-    VARIABLES,
-    Append,
-    Chain,
-    Declaration,
-    Domain,
-    domain_of,
-)
+from kinetree.codegen.loops.language import VARIABLES, Append, Chain, Declaration, Domain, domain_of
 from kinetree.codegen.loops.stores import ANY
 from kinetree.codegen.loops.values import Array, Row, Sums, Table, Total
 from kinetree.errors import TraceError

@@ -6,13 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.procedures.language import (
-    BOOL,
-    FLOAT,
-    INT,
-    ArrayType,
-    is_record,
-)
+from kinetree.codegen.procedures.language import BOOL, FLOAT, INT, ArrayType, is_record
 from kinetree.codegen.procedures.text import (
     RANK,
     Number,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen.build import keep_procedures, kept_procedures
+from kinetree.codegen.cache import open_store
 from kinetree.codegen.machine_code import load
 from kinetree.codegen.procedures.language import (
     BOOL,
@@ -274,8 +275,11 @@ class Procedure:
         with _lock, building(self.title, 1):
             parts = {p.request: p for p in self.reached if p.is_large or p is self}
             found = {name: kept_procedures(name) for name in parts}
-            new = {name: parts[name].ir() for name, data in found.items() if data is None}
-            found |= dict(zip(new, keep_procedures(new), strict=True))
+            if None in found.values():
+                with open_store().alone("procedures"):  # which share parts: one process at a time
+                    found = {name: found[name] or kept_procedures(name) for name in parts}
+                    new = {name: parts[name].ir() for name, data in found.items() if data is None}
+                    found |= dict(zip(new, keep_procedures(new), strict=True))
             return load(list(found.values()), 1)
 
     @cached_property

@@ -13,14 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from kinetree.codegen.procedures.language import (
-    BOOL,
-    FLOAT,
-    INT,
-    SPELLED,
-    ArrayType,
-    spelled,
-)
+from kinetree.codegen.procedures.language import BOOL, FLOAT, INT, SPELLED, ArrayType, spelled
 from kinetree.errors import TraceError
 
 _FLOATS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}

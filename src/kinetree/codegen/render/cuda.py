@@ -30,10 +30,7 @@ from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_places import WARP, Tile, given_up, kept, tiles
-from kinetree.codegen.render.cuda_procedures import (
-    CudaWithRoutines,
-    procedures_text,
-)
+from kinetree.codegen.render.cuda_procedures import CudaWithRoutines, procedures_text
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 

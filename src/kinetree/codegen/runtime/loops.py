@@ -58,20 +58,23 @@ class LoopCode:
         """Have the code for a robot's kinds: from disk, else recorded and compiled."""
         name = named_in("loops", repr(self.key))
         with building(f"{name} for every robot with such joints", 1):
-            self._have(data)
+            if not self._have(data, make=False):
+                with open_store().alone(self._request("turn")):
+                    self._have(data, make=True)
 
-    def _have(self, data):
+    def _have(self, data, make):
+        """Whether all is there now; what is not on disk is made if it should be."""
         found: dict[str, Any] = {}
-        if self.plan is None:
-            self._have_plan(data, found)
-        missing = [u for u in units_of(data, self.plan) if u not in self.units]
+        whole = self.plan is not None or self._have_plan(data, found, make)
+        missing = [u for u in units_of(data, self.plan) if u not in self.units] if whole else []
         for wanted in (
             [u for u in missing if len(u[1]) < 2],
             [u for u in missing if len(u[1]) > 1],
         ):
             pairs = frozenset(kinds for _, kinds in missing if len(kinds) > 1)
-            self._have_units(data, wanted, pairs, found)
+            whole = whole and self._have_units(data, wanted, pairs, found, make)
         self.codes.update(loaded_programs(found))
+        return whole
 
     def address(self, domains, kinds, n) -> int:
         """Address of a case of the code number ``n``."""
@@ -94,7 +97,7 @@ class LoopCode:
     def _request(self, *what):
         return loop_request(self.key, self.dtype, self.lanes, *what)
 
-    def _have_plan(self, data, found):
+    def _have_plan(self, data, found, make):
         self.codes = {}
         request = self._request("step", _names(data))  # lanes as they usually are
         kept = open_store().get(request) if request else None
@@ -105,7 +108,9 @@ class LoopCode:
                 self.plan, self.step = Plan(**known["plan"]), known["program"]
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
                 self.group = known["group"]
-                return
+                return True
+        if not make:
+            return False
         from kinetree.codegen.render.llvm_body import Vector
         from kinetree.codegen.render.llvm_loops import step  # not needed when the code is found
         from kinetree.codegen.render.llvm_math import angles_at_once
@@ -119,13 +124,14 @@ class LoopCode:
         if request:
             entry = {"plan": asdict(self.plan), "program": self.step, "group": self.group}
             open_store().put(request, json.dumps(entry).encode())
+        return True
 
-    def _have_units(self, data, units, pairs, found):
+    def _have_units(self, data, units, pairs, found, make):
         """Find or write the cases of these domains and kinds; ``pairs`` will be needed as well."""
         requests = {u: self._request_of(u, data) for u in units}
         unknown = [u for u in units if not self._is_found(u, requests[u], found)]
-        if not unknown:
-            return
+        if not (unknown and make):
+            return not unknown
         kinds, alone = data.rows(BODIES).kinds, any(u[0] == (BODIES,) for u in unknown)
         known = (kinds, pairs) in self.recorded
         if not (known or (pairs and alone)):  # a kind that is unknown has unknown pairs
@@ -136,6 +142,7 @@ class LoopCode:
             request = requests[domains, kinds]
             if request:
                 open_store().put(request, json.dumps(entry).encode())
+        return True
 
     def _entry(self, program, domains, kinds, found):
         """What is kept of a unit: its program, if it has code, and where numbers of a row are."""

@@ -225,9 +225,8 @@ def _face_of_triangle(
 
 @procedure
 def _face_of_box(
-    P: "float[12]", size: "float[3]", o: "float[3]", d: "float[3]", tilt: float,
-    out: "float[16, 3]",
-) -> int:  # fmt: skip
+    P: "float[12]", size: "float[3]", o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
+) -> int:
     c = local("float", 3)
     into_shape(P, d, c)
     x = size[0] if c[0] >= 0 else -size[0]
@@ -273,9 +272,8 @@ def _face_of_box(
 
 @procedure
 def _face_of_cylinder(
-    P: "float[12]", size: "float[3]", o: "float[3]", d: "float[3]", tilt: float,
-    out: "float[16, 3]",
-) -> int:  # fmt: skip
+    P: "float[12]", size: "float[3]", o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
+) -> int:
     c = local("float", 3)
     into_shape(P, d, c)
     across = sqrt(c[0] * c[0] + c[1] * c[1])
@@ -301,8 +299,8 @@ def _face_of_cylinder(
 
 @procedure
 def _face_of_hull(
-    shapes: Shapes, i: int, o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]",
-) -> int:  # fmt: skip
+    shapes: Shapes, i: int, o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
+) -> int:
     P = shapes.pose[i]
     c = local("float", 3)
     into_shape(P, d, c)

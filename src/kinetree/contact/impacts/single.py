@@ -330,5 +330,5 @@ def _stopped(course):
     impulse = np.array([0, *rest])
     zeta = course.zeta + course.W @ impulse
     return replace(
-        course, zeta=np.array([zeta[0], 0, 0]), impulse=course.impulse + impulse, arrested=True,
-    )  # fmt: skip
+        course, zeta=np.array([zeta[0], 0, 0]), impulse=course.impulse + impulse, arrested=True
+    )

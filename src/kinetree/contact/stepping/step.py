@@ -47,12 +47,7 @@ from kinetree.contact.stepping.inertia import (
     turning,
 )
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.contact.stepping.solver import (
-    Problem,
-    implied,
-    solve_by_sweeps,
-    solve_in_kernel,
-)
+from kinetree.contact.stepping.solver import Problem, implied, solve_by_sweeps, solve_in_kernel
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.limits import joint_values

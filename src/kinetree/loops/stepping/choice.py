@@ -16,12 +16,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError, warn
-from kinetree.loops.kinematics.constraint import (
-    constraint,
-    independent_rows,
-    loop_gaps,
-    rank,
-)
+from kinetree.loops.kinematics.constraint import constraint, independent_rows, loop_gaps, rank
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.stepping.motion import Chosen, no_inertia, whitening
 

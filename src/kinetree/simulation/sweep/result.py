@@ -94,10 +94,7 @@ class Folder:
         except Exception as error:  # archives raise whatever they run into
             problem = _why(error)
         if problem:
-            warn(
-                f"{path} is damaged ({problem}) and is computed again",
-                SweepWarning,
-            )
+            warn(f"{path} is damaged ({problem}) and is computed again", SweepWarning)
         return not problem
 
 
