@@ -90,8 +90,8 @@ def test_springs_do_not_disturb_the_balance():
     )
     axes = panel(motion.plot(), "energy balance: change less work")
     error, scale = axes.get_lines()[0].get_ydata(), axes.get_ylabel()
-    assert "10^{-" in scale
-    power = int(scale.partition("{")[2].partition("}")[0])
+    assert scale.startswith("[10⁻")
+    power = int(scale[3:].split()[0].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
     assert np.max(np.abs(error)) * 10.0**power < 1e-6
 
 

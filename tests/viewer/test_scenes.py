@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import trimesh
 from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree import viewer
 from kinetree.model import geometry
 from kinetree.spatial.rotation import quaternions
+from kinetree.viewer.scenes import stage
 from kinetree.viewer.scenes.places import along, between, rotations
 from kinetree.viewer.scenes.surfaces import coarser, creased, normals, surface_of
 
@@ -47,6 +49,19 @@ def test_surfaces_that_are_too_fine_become_coarser():
     less = creased(coarser(ball, 300))
     assert 50 < len(less.faces) <= 300
     assert volume(less) == pytest.approx(volume(ball), rel=0.15)
+
+
+def test_meshes_are_read_once_and_kept_as_they_are_drawn(tmp_path, monkeypatch):
+    file, ball = tmp_path / "ball.stl", surface_of(geometry.Sphere(1.0))
+    trimesh.Trimesh(ball.vertices, ball.faces).export(file)
+    (first,) = stage.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
+    assert volume(first.surface) == pytest.approx(volume(ball) / 2, rel=0.15)
+    stage._stretched.cache_clear()  # as in the next process
+    monkeypatch.setattr(stage, "open_scene", None)
+    (again,) = stage.mesh_pieces(file, (1.0, 1.0, 0.5), most=300)
+    assert np.array_equal(again.surface.vertices, first.surface.vertices)
+    assert np.array_equal(again.surface.faces, first.surface.faces)
+    assert again.color == first.color
 
 
 def test_quaternions_are_those_of_the_rotations():

@@ -253,6 +253,10 @@ class Posture:
             values.flags.writeable = False
             object.__setattr__(self, name, values)
 
+    def __repr__(self):
+        given = [n for n in ("q", "qd", "controls", "activation") if getattr(self, n).size]
+        return f"Posture({self.name!r}{''.join(f', {n}={getattr(self, n)}' for n in given)})"
+
     @property
     def moves(self) -> bool:
         """Whether it has velocities."""

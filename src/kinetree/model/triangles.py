@@ -79,7 +79,7 @@ def open_scene(path):
     kind = _kind(path, DRAWN, path)
     if kind == ".dae":
         _package("collada", "COLLADA meshes (.dae)", "view")
-    loaded = _parsed("load_scene", path, kind, path)
+    loaded = _parsed("load_scene", path, kind, path, process=False)  # points are merged later
     found, count = [], 0
     try:
         for node in loaded.graph.nodes_geometry:

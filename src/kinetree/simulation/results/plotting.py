@@ -26,6 +26,7 @@ DASHES = ("-", (0, (6, 1.8)), (0, (1.3, 1.3)), (0, (6, 1.5, 1.3, 1.5)), (0, (3, 
 """One for each colour in turn, so that lines differ where there are no colours."""
 GREY = "#c4c4c4"
 _LONGEST = 100  # characters of a name; more would leave no room for the picture
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NOTHING = 1e-9  # rad, m, N: a rounding error of what stands still
 STYLE = {
     "axes.axisbelow": True,
@@ -119,7 +120,7 @@ class Panel:
         axes.margins(x=0.01)
         many = max((line.values.shape[1] for line in self.lines), default=1)
         scale = self._scale()
-        power = f"[$10^{{{scale}}}$ " if scale else "["
+        power = f"[10{str(scale).translate(_RAISED)} " if scale else "["  # TeX takes 0.1 s
         axes.set_ylabel(self.unit.replace("[", power))
         for line in sorted(self.lines, key=lambda line: self._color(line, colors) != GREY):
             color = self._color(line, colors)

@@ -101,8 +101,8 @@ class Report:
             shown = f"{value:.3g}" if isinstance(value, float) else value
             rows.append((f.name.replace("_", " "), str(shown)))
         for name, value in self.contact._asdict().items() if self.contact else ():
-            name = name.removeprefix("contact_").replace("_", " ")
-            rows.append((f"contact: {name}", f"{value:.3g}"))
+            name = _OF_CONTACT.get(name, name.replace("_", " "))
+            rows.append((f"contact: {name}", f"{value:.4g}"))
         return rows + ([("result", "can be trusted")] if self.trusted else [])
 
     def __repr__(self):
@@ -115,6 +115,14 @@ class Report:
     def _repr_html_(self):
         rows = [*self._rows(), *(("warning", w) for w in self.warnings)]
         return block(f"Report: {self.steps} steps by {self.integrator}", table((), rows))
+
+
+_OF_CONTACT = {  # what residuals of steps are called, with their units
+    "velocity": "velocity error [m/s]", "cone": "friction beyond its cone [N s]",
+    "complementarity": "complementarity [J]", "penetration": "penetration, predicted [m]",
+    "opening": "opening of loops [m]", "contact_work": "work [J]", "loss": "loss by impacts [J]",
+    "taken": "energy removed [J]", "gain": "energy created [J]", "touching": "steps that touch",
+}  # fmt: skip
 
 
 # --- Whether the result of a simulation can be trusted -------------------------------------------

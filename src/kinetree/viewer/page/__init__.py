@@ -43,7 +43,7 @@ def page(scene, *, show=SHOWN, camera=None) -> str:
         "TITLE": html.escape(printable(scene.title)),
         "STYLE": ours.joinpath("page.css").read_text(encoding="utf-8"),
         "SCENE": json.dumps(described, separators=(",", ":")).replace("<", "\\u003c"),
-        "DATA": base64.b64encode(zlib.compress(bytes(buffer.data), 9)).decode("ascii"),
+        "DATA": base64.b64encode(zlib.compress(bytes(buffer.data), 4)).decode("ascii"),
         "SCRIPT": "".join(ours.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS),
     }
     text = ours.joinpath("page.html").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """A mechanism on stage: bodies as coloured surfaces, once, and where they are in any states."""
 
+import hashlib
 import os
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
@@ -7,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.contact.finding.shapes import kept_arrays
 from kinetree.errors import LoadError, ShapeError
 from kinetree.model import geometry
 from kinetree.model.geometry import HeightField, Plane
-from kinetree.model.triangles import open_scene
+from kinetree.model.triangles import content_of, open_scene
 from kinetree.quantities.kinematics import pose
 from kinetree.spatial.rotation import quaternions
 from kinetree.spelling import printable
@@ -159,18 +161,26 @@ def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[Piece, ..
 
 @lru_cache(maxsize=256)
 def _stretched(path, changed, scale, most):
+    del changed  # a file that has changed is read again
+    digest = hashlib.sha256(content_of(path, path)).hexdigest()
+    key = "\n".join(["drawn 1", os.path.splitext(path)[1].lower(), digest, repr((scale, most))])
+    kept = kept_arrays(key, lambda: _coarse_pieces(path, scale, most))
+    pieces = zip(kept[::3], kept[1::3], kept[2::3], strict=True)
+    return tuple(Piece(Surface(v, f), tuple(c.tolist()) if len(c) else None) for v, f, c in pieces)
+
+
+def _coarse_pieces(path, scale, most):
+    """Vertices, faces and colour, one piece after the other."""
     found = [piece for piece in _opened(path) if len(piece.surface.faces)]
     if not found:
         raise LoadError(f"{path}: the mesh has no triangles")
     total = sum(len(piece.surface.faces) for piece in found)
-    stretched = []
     for surface, color in found:
         share = max(200, most * len(surface.faces) // total)
         surface = surface if total <= most else coarser(surface, share)
         faces = surface.faces if np.prod(scale) > 0 else surface.faces[:, ::-1]
-        surface = Surface(surface.vertices * np.array(scale), faces)
-        stretched.append(Piece(creased(surface), color))
-    return tuple(stretched)
+        surface = creased(Surface(surface.vertices * np.array(scale), faces))
+        yield from (surface.vertices, surface.faces, np.array(color or (), dtype=float))
 
 
 def _opened(path):

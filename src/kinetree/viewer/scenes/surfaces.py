@@ -33,7 +33,7 @@ def creased(surface) -> Surface:
         np.add.at(smooth, order[has][close], weighted[there[close]])
     smooth /= np.maximum(np.linalg.norm(smooth, axis=1, keepdims=True), 1e-30)
     keys = np.column_stack([corner, np.round(smooth * 50).astype(int)])
-    _, index, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    index, back = _distinct(keys)
     return Surface(vertices[corner[index]], back.reshape(-1, 3))
 
 
@@ -52,11 +52,7 @@ def coarser(surface, most) -> Surface:
     cells = np.sqrt(most)
     while len(surface.faces) > most and cells > 4:
         step = extent / cells
-        _, first, back = np.unique(
-            np.round(surface.vertices / step).astype(int), axis=0, return_index=True,
-            return_inverse=True,
-        )  # fmt: skip
-        back = back.ravel()
+        first, back = _distinct(np.round(surface.vertices / step).astype(int))
         count = np.bincount(back)[:, None]
         middle = np.zeros((len(first), 3))
         np.add.at(middle, back, surface.vertices)
@@ -71,15 +67,25 @@ def _merged(vertices, faces):
     extent = np.ptp(vertices, axis=0).max(initial=0.0) if len(vertices) else 0.0
     step = max(extent, 1e-12) * 1e-6
     keys = np.round(vertices / step).astype(np.int64)
-    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return _without_slivers(vertices[first], back.ravel()[np.asarray(faces)])
+    first, back = _distinct(keys)
+    return _without_slivers(vertices[first], back[np.asarray(faces)])
+
+
+def _distinct(rows):
+    """Where rows of integers first occur, in order of the rows, and which of these each one is."""
+    if len(rows):
+        rows = rows - rows.min(axis=0)
+        sizes = rows.max(axis=0) + 1
+        if np.prod(sizes.astype(float)) < 2.0**62:  # one number each is sorted much faster
+            rows = np.ravel_multi_index(tuple(rows.T), tuple(sizes))
+    _, first, back = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, back.ravel()
 
 
 def _without_slivers(vertices, faces):
     a, b, c = faces.T
     faces = faces[(a != b) & (b != c) & (c != a)]
-    _, once = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
-    return vertices, faces[np.sort(once)]
+    return vertices, faces[np.sort(_distinct(np.sort(faces, axis=1))[0])]
 
 
 def _face_normals(vertices, faces):
