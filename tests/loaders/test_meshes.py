@@ -5,6 +5,7 @@ import pytest
 import trimesh
 from support.closeness import assert_close
 
+import kinetree as kt
 from kinetree.errors import LoadError
 from kinetree.loaders.meshes import mesh_bounds, mesh_inertia
 from kinetree.model import shapes, triangles
@@ -70,14 +71,32 @@ def test_open_meshes_need_a_hull(tmp_path):
         ("a.obj", b"mtllib /etc/passwd\nv nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "mesh"),
         ("a.off", b"OFF\n1000000000 5 5\n", "mesh"),
         ("a.ply", b"ply\nformat ascii 1.0\nend_header\n", "mesh"),
-        ("a.dae", b"<a/>", "from .stl, .obj, .ply, .off files, not '.dae'; convert it first"),
-        ("a.exe", b"", "not '.exe'"),
+        ("a.dae", b"<a/>", "this is no DAE mesh"),
+        ("a.exe", b"", "from .stl, .obj, .ply, .off, .dae, .glb, .gltf files, not '.exe'; convert"),
     ],
 )
 def test_what_is_not_a_mesh(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(LoadError, match=message):
         mesh_inertia(tmp_path / name, mass=1.0)
+
+
+def test_a_scene_of_several_surfaces_is_one_mesh(tmp_path):
+    """As collision shapes of real robots often are: two boxes at their places, also for contact."""
+    scene, box = trimesh.Scene(), trimesh.creation.box((0.1, 0.1, 0.1))
+    aside = trimesh.transformations.translation_matrix([0.4, 0, 0])
+    scene.add_geometry(box)
+    scene.add_geometry(box.copy(), transform=aside)
+    scene.export(tmp_path / "pair.glb")
+    assert_close(mesh_inertia(tmp_path / "pair.glb", density=1000.0).mass, 2.0, ulps=1e9)
+    low, high = mesh_bounds(tmp_path / "pair.glb")
+    assert_close(high - low, [0.5, 0.1, 0.1], ulps=1e9)
+    world = kt.World()
+    world.add_ground()
+    world.add(kt.geometry.Mesh(str(tmp_path / "pair.glb")), mass=1.0, at=(0, 0, 0.05), name="pair")
+    world.step(5)
+    assert len(world.contacts()) == 4
+    assert abs(world["pair"].position[2] - 0.05) < 1e-6
 
 
 def test_missing_and_huge_files(tmp_path, monkeypatch):

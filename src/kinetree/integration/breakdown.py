@@ -104,7 +104,10 @@ class NamingTime:
         if self.model.nv:
             fastest = joint_of(self.model, self.qd)
             joint = f"; the fastest joint is {fastest!r} with {speed:.3g} m/s or rad/s"
-        otherwise = "take a smaller dt, or look at the forces, stops at limits included"
+        otherwise = (
+            "take a smaller dt, or look at the forces: gains of a controller that are too high for "
+            "its steps, stops at limits"
+        )
         what = _INSIDE.sub("", str(error))
         raise SimulationError(
             f"the simulation of {self.model.name!r} stopped in the step from t = {self.t:.6g} s: "

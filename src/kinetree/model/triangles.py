@@ -21,9 +21,9 @@ import numpy as np
 from kinetree.errors import LoadError
 
 FORMATS = (".stl", ".obj", ".ply", ".off")
-"""Files with one surface, of which inertias and contacts are computed."""
+"""Files with one surface."""
 DRAWN = (*FORMATS, ".dae", ".glb", ".gltf")
-"""Files that are drawn: those, and files with several surfaces that have places and colours."""
+"""All that are read: those, and files with several surfaces that have places and colours."""
 LIMIT_BYTES = 64 * 2**20
 MOST_TRIANGLES = 1_000_000
 _MOST_PIECES = 10_000  # surfaces in a file, and places where they are
@@ -34,14 +34,19 @@ _GREY = (0.72, 0.73, 0.75)
 
 
 def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
-    """The ``trimesh.Trimesh`` in a file, stretched by ``scale``.
+    """The ``trimesh.Trimesh`` in a file, stretched by ``scale``; all surfaces of a scene as one.
 
     ``path`` is what to call the file in messages, if not by its name.
     """
     path = name if path is None else path
-    kind = _kind(name, FORMATS, path)
+    kind = _kind(name, DRAWN, path)
     factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
-    mesh = _parsed("load_mesh", name, kind, path, skip_materials=True)
+    if kind in FORMATS:
+        mesh = _parsed("load_mesh", name, kind, path, skip_materials=True)
+    else:
+        bare = [(_bare(mesh), transform) for mesh, transform in open_scene(name)]
+        placed = [mesh.apply_transform(transform) for mesh, transform in bare]
+        mesh = _trimesh().util.concatenate(placed) if placed else None
     if not isinstance(mesh, _trimesh().Trimesh) or len(mesh.faces) == 0:
         raise LoadError(f"{path}: the mesh has no triangles")
     _check_count(len(mesh.faces), path)
@@ -50,6 +55,11 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
         raise LoadError(f"{path}: the mesh has coordinates that are not finite")
     mesh.apply_transform(np.diag([*factors, 1.0]))
     return mesh
+
+
+def _bare(mesh):
+    """A copy without colours, whose points at the same place are one."""
+    return _trimesh().Trimesh(mesh.vertices, mesh.faces)
 
 
 def convex_hull(mesh, path):
@@ -78,7 +88,7 @@ def open_scene(path):
     path = os.fspath(path)
     kind = _kind(path, DRAWN, path)
     if kind == ".dae":
-        _package("collada", "COLLADA meshes (.dae)", "view")
+        _package("collada", "COLLADA meshes (.dae)", "mesh")
     loaded = _parsed("load_scene", path, kind, path, process=False)  # points are merged later
     found, count = [], 0
     try:
