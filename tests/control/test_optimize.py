@@ -492,6 +492,21 @@ def test_the_end_of_a_motion_is_held(cart):
     assert np.abs(motion.tau).max() <= 20.0 + 1e-12
 
 
+def test_a_plan_is_followed_from_other_starts():
+    """An acrobot must be at its goal exactly: gains of that problem grow without bound."""
+    m, goal = kt.samples.double_pendulum(), np.array([np.pi, 0.0])
+    found = optimize(
+        m, [0.0, 0.0], steps=100, dt=0.03, goal=goal, actuated=["elbow"], integrator="rk4",
+        effort_limits=(-15.0, 15.0), running=QuadraticCost(effort=0.01, velocity=0.01),
+        guess={"tau": np.random.default_rng(0).normal(0.0, 3.0, (100, 8, 2))[:, 0]},
+    )  # fmt: skip
+    for angle in (0.0, -0.03, 0.1):
+        motion = kt.simulate(
+            m, [angle, 0.0], duration=5.0, dt=2e-3, controller=found.controller(), limits=None
+        )
+        assert np.abs(motion.q[-1] - goal).max() < 0.03
+
+
 @pytest.fixture(scope="module")
 def hopper():
     b = kt.ModelBuilder("hopper").body(

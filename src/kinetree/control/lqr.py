@@ -231,6 +231,7 @@ class LQR:
         B: input matrix of the driven joints, (n, k).
         K: the feedback of the driven velocity variables, (k, n).
         columns: which velocity variables are driven, (k,).
+        R: cost of the forces, (k, k).
         P: the cost ``xᵀ P x`` of returning from ``x``, (n, n).
         poles: eigenvalues of ``A - B K``, (n,).
         coordinates: names of the independent coordinates of a mechanism with loops; else None.
@@ -253,7 +254,8 @@ class LQR:
         self.coordinates = getattr(linear, "coordinates", None)
         self._chosen = getattr(linear, "chosen", None)
         self.B = B[:, self.columns]
-        self.K, self.P = lqr_gain(self.A, self.B, Q, R, discrete=dt is not None)
+        self.R = _cost(R, len(self.columns), "R")
+        self.K, self.P = lqr_gain(self.A, self.B, Q, self.R, discrete=dt is not None)
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
 
     def __repr__(self):

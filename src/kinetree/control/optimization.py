@@ -23,7 +23,8 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.costs import FINAL_STATE, QuadraticCost
 from kinetree.control.equilibria import equilibrium
-from kinetree.control.lqr import LQR
+from kinetree.control.linearization import linearize
+from kinetree.control.lqr import LQR, discrete_gain
 from kinetree.control.newton import Iterations
 from kinetree.control.shooting import Shooting, Texts
 from kinetree.errors import (
@@ -49,6 +50,7 @@ from kinetree.spelling import explains_itself, no_argument
 SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies
 NEAR = 1e-2  # how far from rest the end of a motion may be that is held by a regulator
 HOLDING = 10.0  # how fast it returns [1/s]
+FOLLOWING, PARTS = 3.0, 4  # the same for a regulator along a motion, and how many gains a step has
 WRONG = 1e-2  # gap or violation of a plan that is not solved, which MPC then does not follow
 OPTIONS = ("forces", "friction", "contact", "inputs", "parameters", "t0")  # of rollouts
 
@@ -137,16 +139,18 @@ class OptimizedMotion:
     ) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
         """Joint forces that follow one motion, by default the best: a function of ``t, q, qd``.
 
-        They are those of the motion with the feedback of its ``gains``, within the limits. After
-        its end, a linear-quadratic regulator holds the final state, if the mechanism can rest there
-        without contact, other forces and parameters; otherwise they are those of the last step.
+        If the mechanism can rest at the end, without contact, other forces and parameters, a
+        linear-quadratic regulator along the motion returns to it, and one at the end holds the
+        final state. Otherwise the feedback is that of ``gains``, and that of the last step goes on.
+        Forces stay within the limits; where these leave nothing for the feedback, plan again.
         """
         if self.tau is None:
             raise ModelError("controllers return joint forces: leave out use='controls'")
         index = self.best if index is None else index if isinstance(index, tuple) else (index,)
         at = (slice(None), *index)
         arrays = self.q[at], self.qd[at], self.tau[at], self.gains[at]
-        hold = self._holding(arrays[0][-1], arrays[1][-1])
+        hold = self._holding(arrays[0][-1], arrays[1][-1], HOLDING)
+        tight = None if hold is None or hold.coordinates else self._returning(*arrays[:3])
 
         def follow(t, q, qd):
             passed = (t - self.t[0]) / self.dt + 1e-9
@@ -154,14 +158,41 @@ class OptimizedMotion:
                 limits = np.full((2, self.model.nv), [[-np.inf], [np.inf]])
                 limits[:, list(self.columns)] = self.bounds
                 return np.clip(hold(t, q, qd), *limits)
-            return _followed(self.model, *arrays, self.columns, self.bounds, passed, q, qd)
+            if tight is None:
+                return _followed(self.model, *arrays, self.columns, self.bounds, passed, q, qd)
+            k, q_plan, qd_plan = _between(self.model, *arrays[:2], self.dt, passed)
+            off = np.concatenate([self.model.difference(q_plan, q), qd - qd_plan])
+            tau, driven = arrays[2][k].copy(), list(self.columns)
+            u = tau[driven] - tight[max(int(passed * PARTS), 0)] @ off
+            tau[driven] = np.clip(u, *self.bounds)
+            return tau
 
         return follow
 
-    def _holding(self, q, qd):
+    def _returning(self, q, qd, tau):
+        """Gains of a linear-quadratic regulator along a motion, ``PARTS`` in each of its steps.
+
+        Those of the problem lead to its goal, not back to the motion; if that must be reached
+        exactly, they grow without bound.
+        """
+        end = self._holding(q[-1], qd[-1], FOLLOWING)
+        parts = [
+            _between(self.model, q, qd, self.dt, (k + 0.5) / PARTS) for k in range(PARTS * len(tau))
+        ]
+        steps, *states = (np.array(x) for x in zip(*parts, strict=True))
+        h, P, gains = self.dt / PARTS, end.P, []
+        A, B, *_ = linearize(self.model, *states, tau[steps], dt=h)
+        for a, b in zip(A[::-1], B[::-1][..., list(self.columns)], strict=True):
+            K = discrete_gain(a, b, h * end.R, P)
+            P = h * np.eye(len(P)) + a.T @ P @ (a - b @ K)
+            P = (P + P.T) / 2
+            gains.append(K)
+        return gains[::-1]
+
+    def _holding(self, q, qd, rate):
         """A regulator at the end of a motion, or None if that is not an equilibrium.
 
-        Deviations return at ``HOLDING`` times per second, whatever the inertia.
+        Deviations return at a ``rate`` [1/s], whatever the inertia.
         """
         model, driven = self.model, list(self.columns)
         spans = zip(model.joint_names, model.v_slice[1:], strict=True)
@@ -174,7 +205,7 @@ class OptimizedMotion:
             if np.abs(model.difference(q, rest.q)).max() > NEAR:
                 return None
             H = np.linalg.inv(mass_matrix(model.spanning_tree, rest.q)[np.ix_(driven, driven)])
-            return LQR(model, rest.q, Q=1.0, R=H.T @ H / HOLDING**4, actuated=names)
+            return LQR(model, rest.q, Q=1.0, R=H.T @ H / rate**4, actuated=names)
         except (EquilibriumError, LoopError, SingularError, ModelError):
             return None
 
@@ -505,6 +536,16 @@ class MPC:
 def _is_wrong(plan):
     """Whether a plan is so far from solved that it is better to follow another."""
     return not plan.converged and max(plan.gap, plan.violation) > WRONG
+
+
+def _between(model, q, qd, dt, passed):
+    """Step and state of a plan of which some steps have ``passed``: positions are cubic in time."""
+    k = min(max(int(passed), 0), len(q) - 2)
+    s, ahead = max(passed - k, 0.0), model.difference(q[k], q[k + 1])
+    v, w, r = dt * qd[k], dt * qd[k + 1], 1 - s
+    change = s * s * (3 - 2 * s) * ahead + s * r * r * v - s * s * r * w
+    rate = 6 * s * r * ahead + r * (1 - 3 * s) * v + s * (3 * s - 2) * w
+    return k, model.integrate(q[k], change), rate / dt
 
 
 def _followed(model, q_plan, qd_plan, tau_plan, gains, columns, bounds, passed, q, qd):
