@@ -131,7 +131,7 @@ class Engine:
             self._spread(x, missing) for x, missing in ((stiffness, 0), (damping, 0), (free, 1))
         )
         self.mechanism = mechanism_of(tree, self.problem, *spread)
-        self.mechanism.units = self._units()
+        self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
         self.rows = _rows(joints, self.of_q, self.of_v)
         self._loops()
         self._make_room(64)

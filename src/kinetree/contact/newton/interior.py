@@ -18,7 +18,7 @@ their changes, then two steps that are kept.
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
-from kinetree.contact.newton.equations import assemble, evaluate, laws
+from kinetree.contact.newton.equations import CHECKED, assemble, evaluate, laws, moved
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 
 __all__ = ["begin", "follow"]
@@ -481,7 +481,7 @@ def product(problem: Problem, work: Work, island: int, t: float) -> float:
 
 
 @procedure
-def open_speed(problem: Problem, work: Work, g: int, t: float, sigma: float) -> None:
+def open_speed(problem: Problem, work: Work, g: int, sigma: float) -> None:
     """Keep ``h_0``, which nothing else depends on, above the sliding speed after a step."""
     first = problem.row_first[g]
     dim = problem.dim[g]
@@ -490,8 +490,7 @@ def open_speed(problem: Problem, work: Work, g: int, t: float, sigma: float) -> 
     own = 0.3 * sigma
     own *= own / max((most - force) * (most + force), 1e-300)
     for r in range(first + 1, first + dim):
-        speed = work.w[r] + t * work.dw[r]
-        own += speed * speed
+        own += work.w[r] * work.w[r]
     work.inner[g, 1] = max(work.inner[g, 1], sqrt(own))
 
 
@@ -624,10 +623,12 @@ def follow(
     stuck = 0  # steps of no length, in a row
     turns = 0  # changes of direction, in a row
     last = 1.0
+    error = evaluate(problem, work, island)
     while True:
-        error = evaluate(problem, work, island)
         worst, size = laws(problem, work, island)
         error = max(error, worst) / max(size, forces)
+        if steps > 0 and error <= CHECKED * enough:
+            error = max(evaluate(problem, work, island), worst) / max(size, forces)
         since += 1
         if error < 0.5 * best:
             best = error
@@ -669,14 +670,11 @@ def follow(
             total += work.dv[work.island_dof[n]]
         if not isfinite(total):  # at the limit of rounding
             return steps, error
-        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-            i = work.island_dof[n]
-            work.v[i] += t * work.dv[i]
+        error = moved(problem, work, island, t)
         for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
             g = work.island_group[k]
-            for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-                work.lam[r] += t * work.dlam[r]
-            work.inner[g, 0] += t * work.inner[g, 2]
-            work.inner[g, 1] += t * work.inner[g, 3]
+            z = work.inner[g]
+            z[0] += t * z[2]
+            z[1] += t * z[3]
             if blocked and rubs(problem, g):
-                open_speed(problem, work, g, t, sigma)
+                open_speed(problem, work, g, sigma)

@@ -37,6 +37,7 @@ class Problem:
         block_ancestor: the node itself, its parent, its grandparent, ... up to the root.
         block_at: address in ``M`` of the block (count of node, count of ancestor), row major.
         dof_node: node of a degree of freedom.
+        alone: 1 where ``free`` stays whatever the velocities: bodies that are all of their tree.
 
     In, every step:
         M: blocks of the mass matrix (plus ``h D + h^2 K`` of implicit joint forces).
@@ -58,7 +59,8 @@ class Problem:
         impulse: of rows. In, the impulses of the last step or zero; out, the solution.
         again: how often nearly the same problem was solved; then ``start`` has its velocities,
             ``impulse`` its impulses, and from 2 on islands that it solved are left as they are.
-        coarse: relative error with which islands that move are left to another call, or 0.
+        coarse: relative error with which islands that move are left to another call, or 0; those
+            in which all is ``alone`` earlier still.
 
     Out:
         islands: number of islands that have groups.
@@ -84,6 +86,7 @@ class Problem:
     block_ancestor: "int[:]"
     block_at: "int[:]"
     dof_node: "int[:]"
+    alone: "float[:]"
     M: "float[:]"
     free: "float[:]"
     velocity: "float[:]"
@@ -242,7 +245,7 @@ def problem_of(
     return Problem(
         nv=len(parent), trees=max(tree, default=-1) + 1, nodes=len(first),
         M=np.zeros(numbers), free=np.zeros(len(parent)), velocity=np.zeros(len(parent)),
-        start=np.zeros(len(parent)),
+        start=np.zeros(len(parent)), alone=np.zeros(len(parent)),
         **{k: np.array(x, dtype=np.int64) for k, x in static.items()},
         **{k: np.zeros(1, dtype=np.int64) for k in (*_OF_GROUPS_INT, *_OF_ENTRIES)},
         **{k: np.zeros(1) for k in (*_OF_GROUPS, *_OF_ROWS, "J")},

@@ -7,7 +7,8 @@ there the inverse of the mass matrix is known by its blocks.
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
-from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity
+from kinetree.contact.newton.equations import of_free_bodies
+from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity, times_six
 
 EACH = 2
 """Sweeps between mixtures: a mixture takes as long as one."""
@@ -38,8 +39,8 @@ def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
 def responses(problem: Problem, work: Work, island: int) -> bool:
     """Velocities that unit impulses give, in ``AJ``, and blocks of ``J M^-1 J'`` in ``A``.
 
-    After blocks of three rows come the inverses of the normal and of the largest other diagonal.
-    False where trees have several nodes. The velocities ``v`` become those of the impulses.
+    After those of contacts of free bodies come the inverses of the normal and of the largest other
+    diagonal. False where trees have several nodes. ``v`` becomes the velocities of the impulses.
     """
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
@@ -88,28 +89,42 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
                     D[r * dim + q] += s
         if dim == 3:
             across = max(D[4], D[8])
-            D[9] = 1.0 / D[0] if D[0] > 0.0 else 0.0
+            D[9] = 1.0 / D[0] if D[0] > 0.0 and of_free_bodies(problem, g) else 0.0
             D[10] = 1.0 / across if across > 0.0 else 0.0  # what cannot slide
     return True
 
 
 @procedure(inline=True)
-def held(lam: "float[:]", w: "float[:]", D: "float[:]", mu: float, change: "float[:]") -> None:
-    """New impulse of a contact with three rows; ``change`` is that before less it."""
-    n = max(lam[0] - w[0] * D[9], 0.0)
-    change[0] = lam[0] - n
-    d = D[10]
-    x = lam[1] - (w[1] - D[3] * change[0]) * d
-    y = lam[2] - (w[2] - D[6] * change[0]) * d
-    length = x * x + y * y
+def held(
+    work: Work, J: "float[:]", T: "float[:]", a: int, at: int, b: int, there: int, both: bool,
+    target: "float[3]", lam: "float[:]", D: "float[:]", mu: float,
+) -> None:  # fmt: skip
+    """New impulse of a contact with three rows, of one or ``both`` free bodies."""
+    x = view(work.v, a, 6)
+    y = view(work.v, b, 6)
+    w0 = times_six(view(J, at, 6), x) + target[0]
+    w1 = times_six(view(J, at + 6, 6), x) + target[1]
+    w2 = times_six(view(J, at + 12, 6), x) + target[2]
+    if both:
+        w0 += times_six(view(J, there, 6), y)
+        w1 += times_six(view(J, there + 6, 6), y)
+        w2 += times_six(view(J, there + 12, 6), y)
+    n = max(lam[0] - w0 * D[9], 0.0)
+    r = n - lam[0]
+    p = lam[1] - (w1 + D[3] * r) * D[10]
+    q = lam[2] - (w2 + D[6] * r) * D[10]
+    length = p * p + q * q
     most = mu * n
     if length > most * most:
         part = most / sqrt(length)
-        x *= part
-        y *= part
-    change[1] = lam[1] - x
-    change[2] = lam[2] - y
-    lam[:3] = vector(n, x, y)
+        p *= part
+        q *= part
+    s = p - lam[1]
+    t = q - lam[2]
+    lam[:3] = vector(n, p, q)
+    x += view(T, at, 6) * r + view(T, at + 6, 6) * s + view(T, at + 12, 6) * t
+    if both:
+        y += view(T, there, 6) * r + view(T, there + 6, 6) * s + view(T, there + 12, 6) * t
 
 
 @procedure
@@ -124,12 +139,15 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
         D = view(work.A, 6 * first)
         if not D[0] > 0.0:
             continue
-        row_velocity(problem, g, work.v, w)
-        if dim == 3:
-            w[:3] += view(problem.target, first, 3)
-            held(lam, w, D, problem.mu[g], change)
-            give(problem, work.AJ, g, change, work.v)
+        if D[9] > 0.0 and dim == 3:
+            e = problem.entry_first[g]
+            f = problem.entry_first[g + 1] - 1
+            held(work, problem.J, work.AJ, problem.node_first[problem.entry_node[e]],
+                 problem.entry_at[e], problem.node_first[problem.entry_node[f]],
+                 problem.entry_at[f], f > e, view(problem.target, first, 3), lam, D,
+                 problem.mu[g])  # fmt: skip
             continue
+        row_velocity(problem, g, work.v, w)
         for r in range(dim):
             w[r] += problem.target[first + r]
             change[r] = 0.0
