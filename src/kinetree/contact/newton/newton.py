@@ -97,6 +97,9 @@ ROUGH = 0.1
 """Relative error with which islands of bodies that are alone are left to another call, which may
 find more contacts: what sweeps find, and no more."""
 
+FEW = 30
+"""Velocities of an island up to which it is not."""
+
 PATIENCE = 12
 """Steps before the interior-point method takes over, unless errors fall fast."""
 
@@ -511,7 +514,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> int:
     dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
     large = dofs > LARGE
     single, alone = kinds(problem, work, island)
-    coarse = max(problem.coarse, ROUGH) if alone and problem.coarse > 0.0 else problem.coarse
+    coarse = problem.coarse
+    if coarse > 0.0 and alone and dofs > FEW:
+        coarse = max(coarse, ROUGH)
     stress = 0.5 * STRESS if large else STRESS
     work.stress = stress
     work.soft = SOFT
