@@ -139,6 +139,7 @@ class Engine:
         self.sleep = sleep_of(tree, self.mechanism, self.problem, sleeping)
         self.s = step_of(tree, len(self.problem.M))
         self.balance = balance_of(self.mechanism, self.problem)
+        self.rows.pile, self.rows.place = np.zeros((2, self.problem.trees + 1), dtype=np.int64)
         self.flight = flight_of(tree, self.mechanism, self.balance)
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
@@ -197,7 +198,7 @@ class Engine:
         rows.slots = 2 * capacity + 1
         rows.slot = np.zeros(rows.slots, dtype=np.int64)
         known_again(rows)
-        rows.active = np.zeros(max(self.found.capacity, 1), dtype=np.int64)
+        rows.active, rows.order = np.zeros((2, max(self.found.capacity, 1)), dtype=np.int64)
         rows.slept = np.zeros((max(self.found.capacity, 1), 6))
 
     def _spread(self, values, missing):
@@ -483,7 +484,7 @@ class Engine:
             self.pairs = self.parts.pairs = pair_tables(
                 self.tables.shapes, self.tree.body_count + 1, 2 * self.pairs.capacity
             )
-            self.rows.active = np.zeros(self.found.capacity, dtype=np.int64)
+            self.rows.active, self.rows.order = np.zeros((2, self.found.capacity), dtype=np.int64)
             self.rows.slept = np.zeros((self.found.capacity, 6))
         elif code == of_step.FULL:
             self._make_room(2 * self.rows.groups_room)

@@ -11,6 +11,7 @@ from kinetree.contact.collision.sweep import velocity_at
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.sleep import Sleep, is_asleep
+from kinetree.contact.newton.pattern import top
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
 FULL = -2
@@ -31,6 +32,7 @@ class Rows:
         contacts: number of groups that are contacts; they come first.
         fixed: like ``J``, the numbers of variables that move prescribed, which ``J`` leaves out.
         active: of the contacts found: 1 + number of the group, 0 for none.
+        order: contacts that are active, island by island;  pile, place: to find that order.
         contact: of groups: number of the contact found, or of the stop, joint or loop row.
         axes: of groups that are contacts: normal and tangents.
         scale: of groups that are contacts: by what each row was multiplied.
@@ -67,6 +69,9 @@ class Rows:
     contacts: int
     fixed: "float[:]"
     active: "int[:]"
+    order: "int[:]"
+    pile: "int[:]"
+    place: "int[:]"
     contact: "int[:]"
     axes: "float[:, 3, 3]"
     scale: "float[:, 6]"
@@ -299,16 +304,56 @@ def add_contacts(
     p.groups = rows.numbers = p.row_first[0] = p.entry_first[0] = 0
     for c in range(f.count):
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
-        rows.active[c] = 0
-        if acts and not is_asleep(z, f, c):
-            code = add_contact(m, p, rows, f, c, v)
-            if code < 0:
-                return code
-            warm_start(p, rows, f, c, p.groups - 1, h)
-            bending(m, rows, f, c, p.groups - 1, h, before)
-            rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
+        rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0
+    for k in range(by_islands(p, rows, f, z)):
+        c = rows.order[k]
+        code = add_contact(m, p, rows, f, c, v)
+        if code < 0:
+            return code
+        warm_start(p, rows, f, c, p.groups - 1, h)
+        bending(m, rows, f, c, p.groups - 1, h, before)
+        rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
     rows.contacts = p.groups
     return 0
+
+
+@procedure
+def by_islands(p: Problem, rows: Rows, f: Found, z: Sleep) -> int:
+    """List the contacts that are active, island by island: what is solved together lies together.
+
+    Returns how many.
+    """
+    up, place = rows.pile, rows.place
+    for i in range(p.trees + 1):
+        place[i] = 0
+        up[i] = i  # the last one is the ground, which joins nothing
+    for c in range(f.count):
+        a = z.tree[f.bodies[c, 0]]
+        b = z.tree[f.bodies[c, 1]]
+        if rows.active[c] != 0 and a >= 0 and b >= 0:
+            a = top(up, a)
+            b = top(up, b)
+            up[max(a, b)] = min(a, b)
+    for c in range(f.count):
+        if rows.active[c] != 0:
+            place[pile_of(p, rows, f, c, z)] += 1
+    count = 0
+    for i in range(p.trees + 1):
+        count += place[i]
+        place[i] = count - place[i]
+    for c in range(f.count):
+        if rows.active[c] != 0:
+            i = pile_of(p, rows, f, c, z)
+            rows.order[place[i]] = c
+            place[i] += 1
+    return count
+
+
+@procedure
+def pile_of(p: Problem, rows: Rows, f: Found, c: int, z: Sleep) -> int:
+    """The tree that stands for the island of a contact."""
+    t = max(z.tree[f.bodies[c, 0]], z.tree[f.bodies[c, 1]])
+    return top(rows.pile, t) if t >= 0 else p.trees
 
 
 @procedure
