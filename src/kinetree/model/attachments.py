@@ -334,16 +334,12 @@ class Attachments:
             _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
             postures.append(replace(posture, **_commands(name, commands, actuators)))
         return {
-            "couplings": tuple(couplings),
-            "geometry": tuple(geometry),
-            "actuators": tuple(actuators),
-            "postures": tuple(postures),
-            "tendons": tuple(tendons),
-            "gravity_compensation": tuple(carried),
-            "contact_pairs": tuple(self._contact_pairs),
+            "couplings": tuple(couplings), "geometry": tuple(geometry),
+            "actuators": tuple(actuators), "postures": tuple(postures), "tendons": tuple(tendons),
+            "gravity_compensation": tuple(carried), "contact_pairs": tuple(self._contact_pairs),
             "sensors": tuple(_sensor(s, bodies, body_number, joint_number) for s in self._sensors),
             "groups": tuple(self._groups),
-        }
+        }  # fmt: skip
 
     def _by_joint(self, name, given, bodies, size):
         """What a posture says, with the values of groups shared out among their joints."""

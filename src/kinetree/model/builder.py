@@ -164,23 +164,14 @@ class ModelBuilder(Attachments):
         ]
         joint_names = [b["joint_name"] for b in self._bodies]
         attachments = self._numbered(
-            bodies,
-            [loop.name for loop in loops],
-            lambda name, role: (number(name, role), None),
-            joint_names,
-            "builder",
-        )
+            bodies, [loop.name for loop in loops], lambda name, role: (number(name, role), None),
+            joint_names, "builder",
+        )  # fmt: skip
         return Model(
-            tuple(bodies),
-            frames=tuple(frames),
-            loops=tuple(loops),
-            constraints=tuple(self._constraints),
-            **attachments,
-            gravity=self._gravity,
-            name=self._name,
-            base_name=self._base_name,
-            strict=strict,
-        )
+            tuple(bodies), frames=tuple(frames), loops=tuple(loops),
+            constraints=tuple(self._constraints), **attachments, gravity=self._gravity,
+            name=self._name, base_name=self._base_name, strict=strict,
+        )  # fmt: skip
 
 
 def _number(given, name, child):

@@ -295,16 +295,11 @@ class Quantity:
 
         outputs = [Argument("out0", shape)]
         kernel = kernel_for(
-            model,
-            self.called,
-            inputs,
-            outputs,
+            model, self.called, inputs, outputs,
             lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms()]),
-            reference=reference,
-            validate=validate,
-            key=key,
+            reference=reference, validate=validate, key=key,
             general_code=general_code if self.general or self.calls else None,
-        )
+        )  # fmt: skip
         return kernel
 
     def validate(self, model, names, arrays, options):

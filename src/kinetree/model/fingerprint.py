@@ -40,18 +40,11 @@ _NAMED = {
 }  # fmt: skip
 """Of what was added later, what is described with its name: others may look alike."""
 ADDED_LATER = {
-    ("Body", "dynamics"),
-    ("Loop", "limits"),
-    ("Loop", "dynamics"),
-    ("Loop", "misalignment"),
-    ("Geometry", "surface"),
-    ("Geometry", "link"),
-    ("Actuator", "loop"),
-    ("Coupling", "sources"),
-    ("Coupling", "weights"),
-    ("Coupling", "function"),
+    ("Body", "dynamics"), ("Loop", "limits"), ("Loop", "dynamics"), ("Loop", "misalignment"),
+    ("Geometry", "surface"), ("Geometry", "link"), ("Actuator", "loop"), ("Coupling", "sources"),
+    ("Coupling", "weights"), ("Coupling", "function"),
     *((kind, name) for kind, names in _NAMED.items() for name in names),
-}
+}  # fmt: skip
 """What parts did not have when fingerprints began: where it is not there, it is not described."""
 
 

@@ -125,26 +125,17 @@ class MechanismGraph(Attachments):
         for b in model.bodies:
             if b.joint_name not in without:
                 self.joint(
-                    b.joint_name,
-                    b.joint,
-                    predecessor=names[b.parent],
-                    successor=b.name,
-                    at=b.placement,
-                    limits=b.limits,
-                    dynamics=b.dynamics,
-                )
+                    b.joint_name, b.joint, predecessor=names[b.parent], successor=b.name,
+                    at=b.placement, limits=b.limits, dynamics=b.dynamics,
+                )  # fmt: skip
         for loop in model.loops:
             if loop.name not in without:
                 self.joint(
-                    loop.name,
-                    loop.joint,
-                    predecessor=names[loop.predecessor],
-                    successor=names[loop.successor],
-                    at=loop.predecessor_placement,
-                    successor_at=loop.successor_placement,
-                    limits=loop.limits,
+                    loop.name, loop.joint, predecessor=names[loop.predecessor],
+                    successor=names[loop.successor], at=loop.predecessor_placement,
+                    successor_at=loop.successor_placement, limits=loop.limits,
                     dynamics=loop.dynamics,
-                )
+                )  # fmt: skip
         for f in model.frames:
             self.frame(f.name, on=names[f.body], at=f.placement)
         self._add_attachments(model, without)
@@ -265,15 +256,9 @@ class MechanismGraph(Attachments):
         loop_names = [loop.name for loop in loops]
         attachments = self._numbered(bodies, loop_names, number, self.joint_names, "mechanism")
         return Model(
-            tuple(bodies),
-            frames=tuple(frames),
-            loops=tuple(loops),
-            **attachments,
-            gravity=self._gravity,
-            name=self._name,
-            base_name=self.base_name,
-            strict=strict,
-        )
+            tuple(bodies), frames=tuple(frames), loops=tuple(loops), **attachments,
+            gravity=self._gravity, name=self._name, base_name=self.base_name, strict=strict,
+        )  # fmt: skip
 
     def _check_body(self, name, role):
         if not isinstance(name, str) or name not in self._bodies:

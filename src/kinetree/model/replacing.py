@@ -48,11 +48,9 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
     parts["tendons"] = tendons
     if model.contact_pairs and "contact_pairs" not in fields:
         names = names_that_touch(
-            fields.get("base_name", model.base_name),
-            bodies,
-            fields.get("frames", model.frames),
+            fields.get("base_name", model.base_name), bodies, fields.get("frames", model.frames),
             fields.get("geometry", model.geometry),
-        )
+        )  # fmt: skip
         pairs = model.contact_pairs
         parts["contact_pairs"] = tuple(
             p for p in pairs if is_known(p.first, names) and is_known(p.second, names)

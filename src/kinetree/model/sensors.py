@@ -38,17 +38,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "jointpos": Kind("joint", 0, "rad", ""),
-    "jointvel": Kind("joint", 0, "rad/s", "qd"),
-    "jointlimitpos": Kind("joint", 1, "rad", ""),
-    "jointlimitvel": Kind("joint", 1, "rad/s", "qd"),
+    "jointpos": Kind("joint", 0, "rad", ""), "jointvel": Kind("joint", 0, "rad/s", "qd"),
+    "jointlimitpos": Kind("joint", 1, "rad", ""), "jointlimitvel": Kind("joint", 1, "rad/s", "qd"),
     "jointactuatorfrc": Kind("joint", 0, "N·m", "controls"),
-    "ballquat": Kind("joint", 4, "", "", ""),
-    "ballangvel": Kind("joint", 3, "rad/s", "qd"),
-    "tendonpos": Kind("tendon", 1, "m", ""),
-    "tendonvel": Kind("tendon", 1, "m/s", "qd"),
-    "tendonlimitpos": Kind("tendon", 1, "m", ""),
-    "tendonlimitvel": Kind("tendon", 1, "m/s", "qd"),
+    "ballquat": Kind("joint", 4, "", "", ""), "ballangvel": Kind("joint", 3, "rad/s", "qd"),
+    "tendonpos": Kind("tendon", 1, "m", ""), "tendonvel": Kind("tendon", 1, "m/s", "qd"),
+    "tendonlimitpos": Kind("tendon", 1, "m", ""), "tendonlimitvel": Kind("tendon", 1, "m/s", "qd"),
     "tendonactuatorfrc": Kind("tendon", 1, "N", "controls"),
     "actuatorpos": Kind("actuator", 1, "rad", ""),
     "actuatorvel": Kind("actuator", 1, "rad/s", "qd"),
@@ -62,24 +57,18 @@ KINDS = {
     "frameangvel": Kind("frame", 3, "rad/s", "qd", relative=True),
     "framelinacc": Kind("frame", 3, "m/s²", "qdd"),
     "frameangacc": Kind("frame", 3, "rad/s²", "qdd"),
-    "accelerometer": Kind("frame", 3, "m/s²", "qdd"),
-    "gyro": Kind("frame", 3, "rad/s", "qd"),
-    "velocimeter": Kind("frame", 3, "m/s", "qd"),
-    "magnetometer": Kind("frame", 3, "T", ""),
-    "force": Kind("frame", 3, "N", "qdd"),
-    "torque": Kind("frame", 3, "N·m", "qdd"),
+    "accelerometer": Kind("frame", 3, "m/s²", "qdd"), "gyro": Kind("frame", 3, "rad/s", "qd"),
+    "velocimeter": Kind("frame", 3, "m/s", "qd"), "magnetometer": Kind("frame", 3, "T", ""),
+    "force": Kind("frame", 3, "N", "qdd"), "torque": Kind("frame", 3, "N·m", "qdd"),
     "touch": Kind("frame", 1, "N", "contact", "positive"),
     "rangefinder": Kind("frame", 1, "m", "contact"),
     "distance": Kind("shape", 1, "m", "contact", "", relative=True),
     "normal": Kind("shape", 3, "", "contact", "", relative=True),
     "fromto": Kind("shape", 6, "m", "contact", "", relative=True),
-    "subtreecom": Kind("frame", 3, "m", ""),
-    "subtreelinvel": Kind("frame", 3, "m/s", "qd"),
-    "subtreeangmom": Kind("frame", 3, "N·m·s", "qd"),
-    "e_potential": Kind("", 1, "J", ""),
-    "e_kinetic": Kind("", 1, "J", "qd"),
-    "clock": Kind("", 1, "s", "t"),
-}
+    "subtreecom": Kind("frame", 3, "m", ""), "subtreelinvel": Kind("frame", 3, "m/s", "qd"),
+    "subtreeangmom": Kind("frame", 3, "N·m·s", "qd"), "e_potential": Kind("", 1, "J", ""),
+    "e_kinetic": Kind("", 1, "J", "qd"), "clock": Kind("", 1, "s", "t"),
+}  # fmt: skip
 """Kinds of sensors by name, which are those of MJCF."""
 
 PARTIAL = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom")
@@ -144,11 +133,9 @@ def known_names(parts) -> dict:
     return {
         "joint": [b.joint_name for b in parts["bodies"] if b.joint.nq],
         "tendon": [t.name for t in parts.get("tendons", ())],
-        "actuator": [a.name for a in parts["actuators"]],
-        "frame": frames,
-        "shape": [*shapes, *(name for name in frames if name not in shapes)],
-        "body": bodies,
-    }
+        "actuator": [a.name for a in parts["actuators"]], "frame": frames,
+        "shape": [*shapes, *(name for name in frames if name not in shapes)], "body": bodies,
+    }  # fmt: skip
 
 
 def measurable(sensors, parts) -> tuple:

@@ -38,19 +38,11 @@ from kinetree.spatial import Inertia, Plucker
 
 FORMAT = "kinetree model 1"
 _PARTS = {
-    "bodies": Body,
-    "frames": Frame,
-    "loops": Loop,
-    "couplings": Coupling,
-    "geometry": Geometry,
-    "actuators": Actuator,
-    "postures": Posture,
-    "tendons": Tendon,
-    "gravity_compensation": GravityCompensation,
-    "contact_pairs": ContactPair,
-    "sensors": Sensor,
+    "bodies": Body, "frames": Frame, "loops": Loop, "couplings": Coupling, "geometry": Geometry,
+    "actuators": Actuator, "postures": Posture, "tendons": Tendon,
+    "gravity_compensation": GravityCompensation, "contact_pairs": ContactPair, "sensors": Sensor,
     "groups": Group,
-}
+}  # fmt: skip
 _NOT_ALWAYS = ("contact_pairs", "sensors", "groups")  # there only where the model has some
 _RANGES = ("control", "effort", "activation_range")
 _NULL = ("color", "limits", "dynamics")  # written as null where there is none
@@ -134,17 +126,13 @@ def _tuples(x) -> Any:
 
 
 _READ = {
-    "placement": _read_placement,
-    "predecessor_placement": _read_placement,
-    "successor_placement": _read_placement,
-    "reference_placement": _read_placement,
-    "inertia": lambda data: Inertia(**data),
-    "limits": _read_limits,
-    "dynamics": lambda data: JointDynamics(**data),
-    "shape": _read_shape,
+    "placement": _read_placement, "predecessor_placement": _read_placement,
+    "successor_placement": _read_placement, "reference_placement": _read_placement,
+    "inertia": lambda data: Inertia(**data), "limits": _read_limits,
+    "dynamics": lambda data: JointDynamics(**data), "shape": _read_shape,
     "surface": lambda data: Surface(**{name: _tuples(x) for name, x in data.items()}),
     **dict.fromkeys(_RANGES, _read_bounds),
-}
+}  # fmt: skip
 """Inverse of ``plain`` for the fields that are not numbers, texts or lists of them."""
 
 

@@ -151,20 +151,12 @@ def composed(
     _require_numbers(model, function)
     attached = attach(contact, model)
     return Setup(
-        function,
-        model,
+        function, model,
         integrator_named(integrator, adaptive=adaptive, constrained=model.is_constrained),
-        constraint_named(constraints),
-        contact,
-        attached,
-        (*attached.forces, *as_forces(forces)),
-        as_prescription(model, prescribed),
-        t0,
-        adaptive,
-        batch,
-        {"friction": friction, "limits": limits, "motors": motors},
-        servos=servos,
-    )
+        constraint_named(constraints), contact, attached, (*attached.forces, *as_forces(forces)),
+        as_prescription(model, prescribed), t0, adaptive, batch,
+        {"friction": friction, "limits": limits, "motors": motors}, servos=servos,
+    )  # fmt: skip
 
 
 def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
@@ -255,9 +247,6 @@ def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effe
     if has_passive_forces(model) or smooth or stiff or loops or tendons:
         passive = PassiveForces(smooth, stiff, loops, tendons)
     return Effects(
-        model,
-        passive,
-        law if smooth is None else None,
-        stops if stiff is None else None,
+        model, passive, law if smooth is None else None, stops if stiff is None else None,
         drive_of(model, motors),
-    )
+    )  # fmt: skip

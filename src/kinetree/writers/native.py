@@ -207,11 +207,9 @@ def _frame(model, frame):
 
 def _loop(model, loop):
     table = {
-        "name": loop.name,
-        "predecessor": model.body_names[loop.predecessor],
-        "successor": model.body_names[loop.successor],
-        "joint": joint_table(loop.joint, loop.name),
-    }
+        "name": loop.name, "predecessor": model.body_names[loop.predecessor],
+        "successor": model.body_names[loop.successor], "joint": joint_table(loop.joint, loop.name),
+    }  # fmt: skip
     for side in ("predecessor", "successor"):
         keys = placement_keys(getattr(loop, f"{side}_placement"))
         if keys:

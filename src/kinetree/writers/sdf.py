@@ -255,11 +255,8 @@ class _Writer:
     def _write_loop(self, loop):
         """A joint more; where its other end is follows from the poses of the links."""
         what, joint, p, s = (
-            f"loop joint {loop.name!r}",
-            loop.joint,
-            loop.predecessor,
-            loop.successor,
-        )
+            f"loop joint {loop.name!r}", loop.joint, loop.predecessor, loop.successor,
+        )  # fmt: skip
         X_p, X_s = loop.predecessor_placement, loop.successor_placement
         if isinstance(joint, Reversed):
             joint, p, s, X_p, X_s = joint.joint, s, p, X_s, X_p
@@ -458,11 +455,8 @@ def _mesh(parent, mesh):
 
 
 _SHAPES = {
-    Box: _solid("box", size="size"),
-    Sphere: _solid("sphere", radius="radius"),
+    Box: _solid("box", size="size"), Sphere: _solid("sphere", radius="radius"),
     Cylinder: _solid("cylinder", radius="radius", length="length"),
     Capsule: _solid("capsule", radius="radius", length="length"),
-    Ellipsoid: _solid("ellipsoid", radii="radii"),
-    Plane: _solid("plane", size="size"),
-    Mesh: _mesh,
-}
+    Ellipsoid: _solid("ellipsoid", radii="radii"), Plane: _solid("plane", size="size"), Mesh: _mesh,
+}  # fmt: skip

@@ -174,13 +174,10 @@ def _data_of(model):
     kind = np.array(joints.of_body, dtype=np.int64)
     bodies = Rows(n, columns, tuple(joints.kinds), kind)
     numbers = {
-        "placement": placements(model.tree_transform[1:]),
-        "inertia": _inertias(model.inertia[1:]),
-        "armature": _armature(model),
-        "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
-        "first": columns["v"][:, None].astype(float),
-        "dynamics": _dynamics(model, joints),
-    }
+        "placement": placements(model.tree_transform[1:]), "inertia": _inertias(model.inertia[1:]),
+        "armature": _armature(model), "joint": _filled_up(joints.parameters, NUMBERS["joint"]),
+        "first": columns["v"][:, None].astype(float), "dynamics": _dynamics(model, joints),
+    }  # fmt: skip
     world = {"gravity": np.array([model.gravity], dtype=float)}
     lengths = {"q": model.nq, "v": model.nv, "b": n, "p": 10 * n}
     variables = Rows(model.nv, {"v": np.arange(model.nv, dtype=np.int64)})

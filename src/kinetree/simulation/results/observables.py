@@ -40,12 +40,10 @@ def observe(model, q, qd) -> Observables:
 @kernel
 def _observe(model, q, qd):
     return (
-        dynamics.kinetic_energy(model, q, qd),
-        dynamics.potential_energy(model, q),
-        elastic_energy(model, q),
-        centroidal.momentum(model, q, qd),
+        dynamics.kinetic_energy(model, q, qd), dynamics.potential_energy(model, q),
+        elastic_energy(model, q), centroidal.momentum(model, q, qd),
         centroidal.center_of_mass(model, q),
-    )
+    )  # fmt: skip
 
 
 def loop_errors(model, t, q, qd):

@@ -145,16 +145,12 @@ def _about(trajectory):
     except ModelError:  # a joint of the user's, which only the program knows
         model = None
     return {
-        "format": FORMAT,
-        "shape": list(trajectory.q.shape[:-1]),
-        "model": model,
-        "strict": trajectory.model.strict,
-        "name": trajectory.model.name,
+        "format": FORMAT, "shape": list(trajectory.q.shape[:-1]), "model": model,
+        "strict": trajectory.model.strict, "name": trajectory.model.name,
         "fingerprint": trajectory.model.fingerprint,
-        "events": [plain(event) for event in trajectory.events],
-        "report": plain(trajectory.report),
+        "events": [plain(event) for event in trajectory.events], "report": plain(trajectory.report),
         "contact": plain(trajectory.contact),
-    }
+    }  # fmt: skip
 
 
 def _model(path, about, model):
@@ -296,15 +292,11 @@ def _netcdf_engine():
 
 _SCALARS = {"energy": "J", "work": "J", "loop_error": "m or rad"}
 _NAMES = {
-    "q": "joint positions",
-    "qd": "joint velocities",
-    "tau": "joint forces of the controller",
-    "energy": "kinetic and potential energy",
-    "work": "work of all joint forces since the start",
-    "loop_error": "largest error of a loop or coupling",
-    "controls": "controls of the actuators",
+    "q": "joint positions", "qd": "joint velocities", "tau": "joint forces of the controller",
+    "energy": "kinetic and potential energy", "work": "work of all joint forces since the start",
+    "loop_error": "largest error of a loop or coupling", "controls": "controls of the actuators",
     "activation": "activations of the actuators",
-}
+}  # fmt: skip
 
 
 def to_xarray(trajectory):
@@ -324,12 +316,10 @@ def to_xarray(trajectory):
         for name, words in _NAMES.items() if getattr(trajectory, name) is not None
     }  # fmt: skip
     coords = {
-        "time": ("time", trajectory.t, {"units": "s"}),
-        "position": [v.name for v in q],
-        "velocity": [v.name for v in qd],
-        "position_unit": ("position", units["position"]),
+        "time": ("time", trajectory.t, {"units": "s"}), "position": [v.name for v in q],
+        "velocity": [v.name for v in qd], "position_unit": ("position", units["position"]),
         "velocity_unit": ("velocity", units["velocity"]),
-    }
+    }  # fmt: skip
     for name, actuators in layout.actuators(model).items():
         if name in data:
             coords[last[name][0]] = [a.name for a in actuators]

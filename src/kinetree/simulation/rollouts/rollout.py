@@ -162,10 +162,8 @@ def run_of(
     ``EngineBatch`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU.
     """
     steps, dt, t0 = (
-        whole_number(steps, "steps"),
-        as_seconds(dt, "dt", least=0.0),
-        as_seconds(t0, "t0"),
-    )
+        whole_number(steps, "steps"), as_seconds(dt, "dt", least=0.0), as_seconds(t0, "t0"),
+    )  # fmt: skip
     controller = require_kernel(_renamed(controller, policy), "controller")
     servos, activation = None, ()
     if controls is not None:

@@ -179,20 +179,11 @@ def _begin(folder, model, work, plan, chunk, parts, study):
     runs |= {f"axis:{name}": _storable(array) for name, array in plan.axes.items()}
     write_whole(folder / "runs.npz", lambda file: save_arrays(file, runs))
     manifest = {
-        "format": FORMAT,
-        "kinetree": kinetree.__version__,
-        "model": model.name,
-        "run": work.label,
-        "count": plan.count,
-        "shape": list(plan.shape),
-        "chunk": chunk,
-        "chunks": -(-plan.count // chunk),
-        "seed": plan.seed,
-        "values": list(plan.values),
-        "axes": list(plan.axes),
-        "digest": parts,
-        "study": study,
-    }
+        "format": FORMAT, "kinetree": kinetree.__version__, "model": model.name, "run": work.label,
+        "count": plan.count, "shape": list(plan.shape), "chunk": chunk,
+        "chunks": -(-plan.count // chunk), "seed": plan.seed, "values": list(plan.values),
+        "axes": list(plan.axes), "digest": parts, "study": study,
+    }  # fmt: skip
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     write_whole(folder / "manifest.json", lambda file: file.write(text.encode()))
 

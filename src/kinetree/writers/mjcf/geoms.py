@@ -212,11 +212,9 @@ def write_contact_pairs(model, root, left_out):
 def _of_pair(surface):
     sliding, torsion, rolling = _friction(surface)
     return {
-        "condim": [surface.condim],
-        "friction": [sliding, sliding, torsion, rolling, rolling],
-        "margin": [surface.margin],
-        "gap": [surface.gap],
-    }
+        "condim": [surface.condim], "friction": [sliding, sliding, torsion, rolling, rolling],
+        "margin": [surface.margin], "gap": [surface.gap],
+    }  # fmt: skip
 
 
 def _exclude(model, section, known, pair, name, left_out):
