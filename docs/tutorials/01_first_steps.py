@@ -35,8 +35,8 @@ print("torques to hold it [N m]:", tau.round(2))
 print("with them it stays at rest:", np.allclose(kt.forward_dynamics(m, q, 0 * q, tau), 0))
 
 # %%
-# In every function, leading axes are batch axes. Turn the shoulder through a full circle, and plot
-# the torques of the first three motors.
+# In every function, leading axes are batch axes. Turn the upper arm through a full circle, and
+# plot the torques of the first three motors.
 
 angles = np.linspace(-np.pi, np.pi, 400)
 turned = np.tile(q, (len(angles), 1))
@@ -45,7 +45,7 @@ load = kt.gravity_force(m, turned)
 
 fig, ax = plt.subplots(figsize=(6.4, 3.2))
 ax.plot(angles, load[:, :3], label=m.joint_names[:3])
-ax.set_xlabel("angle of the shoulder [rad]")
+ax.set_xlabel("angle of the upper arm [rad]")
 ax.set_ylabel("torque [N m]")
 ax.legend(frameon=False)
 

@@ -50,7 +50,7 @@ class FloatingBase(NamedTuple):
     tree: Model
     """The mechanism, with the floating base as its base."""
     inertia: Inertia
-    """Of the base."""
+    """Inertia of the base."""
 
 
 class EquationOfMotion(NamedTuple):

@@ -24,6 +24,13 @@ TITLES = {
 }
 """Of features whose names are too short for readers."""
 
+NOTES = {
+    "prescribed joint": """\
+A prescribed joint moves as a given function of time. Functions of one state do not know the time:
+replace the joint by `joint.at(t)`, which is the next kind.""",
+}
+"""What readers should know about a feature."""
+
 GROUPS = {
     "functions of floating bases": (
         "edit.reroot", "floating.base_state", "floating.equation_of_motion",
@@ -65,6 +72,9 @@ automatically.
 """
 
 
+LEFT_OUT = "These are not tested here, by what they take or do:\n"
+
+
 def option_line(feature, outcomes) -> str:
     """What the page says about options of simulations of one feature, from outcomes by cell."""
     feature = TITLES.get(feature, feature)
@@ -100,6 +110,7 @@ def section(feature, outcomes) -> str:
     right = sum(not o.error for o in outcomes.values())
     feature = TITLES.get(feature, feature)
     lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"Supported by {right} functions."]
+    lines += ["", NOTES[feature]] if feature in NOTES else []
     for error, names in sorted(refused.items()):
         lines += ["", f"- `{error}`: {', '.join(_grouped(names))}"]
     return "\n".join(lines) + "\n"
@@ -130,4 +141,4 @@ def whole(found, options) -> str:
     rest = [f"- {why}: {', '.join(names)}" for why, names in sorted(left_out.items())]
     parts = [head, *(section(feature, column) for feature, column in found.items())]
     parts.append(of_options(options))
-    return "\n".join([*parts, "## Not functions of a model", "", *rest]) + "\n"
+    return "\n".join([*parts, "## Not functions of a model", "", LEFT_OUT, *rest]) + "\n"

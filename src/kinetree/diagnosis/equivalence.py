@@ -190,7 +190,7 @@ def _noticed(joint, I):
 def augmented_bodies(model: Model, *, floating: bool = False) -> list[Inertia]:
     """Bodies with the masses that hang on them as particles at their joints, as Inertias.
 
-    Constant, and what equations of motion written about the joints are made of. On a fixed base a
+    They are constant, and occur in equations of motion about the joints. On a fixed base a
     body gets a particle at each joint to a child, as heavy as all that the child carries; on a
     floating base also one at its own joint, as heavy as everything else in the mechanism.
     """

@@ -204,7 +204,7 @@ def reactions(
     trajectory: Trajectory, names: str | Sequence[str] | None = None, *, part: Part = "total",
     frame: str = "joint", f_ext: Forces = None,
 ) -> "Figure":  # fmt: skip
-    """Forces and moments that joints transmit, over time: what to choose bearings by.
+    """Forces and moments that joints transmit, over time, to choose bearings.
 
     Of one joint the components; of several the magnitudes, those of the largest in colour.
 

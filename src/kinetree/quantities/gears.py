@@ -81,7 +81,8 @@ def by_armature(model: Model) -> Model:
     """The model with the shortcut: rotors stand still on their carriers, joints have armature.
 
     The mass of a rotor stays where it is; of its spinning only ``ratio² I`` is left, at the joint
-    that it drives. Where a rotor led, the joint leads now.
+    that it drives. If the rotor was the independent joint, the
+    joint that it drives is now.
     """
     bodies, couplings = list(model.bodies), list(model.couplings)
     moved = {i: gear for i in range(1, model.body_count + 1) if (gear := _gear(model, i))}

@@ -35,7 +35,6 @@ from kinetree.spatial.rotation import rotation_log
 
 __all__ = ["generalized_position", "generalized_state", "maximal_state"]
 
-_TOLERANCE = 1e-6
 Point = Literal["center_of_mass", "origin"]
 
 
@@ -161,7 +160,7 @@ def _offsets(model, q, poses) -> Any:
 @on_host
 def generalized_position(
     model: Model, poses: ArrayLike, *, near: ArrayLike | None = None, method: Method = "joints",
-    tolerance: float = _TOLERANCE,
+    tolerance: float = 1e-6,
 ) -> GeneralizedPosition:  # fmt: skip
     """Joint positions ``q`` from the poses of all bodies: the inverse of ``poses``.
 
@@ -202,7 +201,7 @@ def generalized_position(
 @on_host
 def generalized_state(
     model: Model, state: MaximalState, *, at: Point = "center_of_mass",
-    near: ArrayLike | None = None, method: Method = "joints", tolerance: float = _TOLERANCE,
+    near: ArrayLike | None = None, method: Method = "joints", tolerance: float = 1e-6,
 ) -> GeneralizedState:  # fmt: skip
     """Joint coordinates ``q, qd, tau`` of a state in maximal coordinates, on the CPU.
 

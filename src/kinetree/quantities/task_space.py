@@ -183,7 +183,7 @@ def inverse_operational_space_inertia(
     model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
     point: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
-    """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); it exists everywhere."""
+    """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); also at singularities."""
 
 
 @_task_quantity((_size,), texts.bias)
@@ -273,7 +273,7 @@ def task_space_forward_dynamics(
     model: Model, q: ArrayLike, qd: ArrayLike, force: ArrayLike, name: str, *,
     frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
-    """``dV/dt`` under a force on the task, (..., k); it exists everywhere.
+    """``dV/dt`` under a force on the task, (..., k); also at singularities.
 
     The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
     zero.
@@ -304,7 +304,7 @@ def task_freedom(
     """Rank, condition and free directions of a task in one configuration; raises no error.
 
     The rank is decided on the CPU, by singular values; options as in
-    ``operational_space_inertia``. Loops are supported: what they forbid is blocked.
+    ``operational_space_inertia``. Loops are supported: directions that they block are not free.
 
     Args:
         model: the mechanism.

@@ -281,7 +281,7 @@ class Worlds:
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """Of the last call of ``step``, of all worlds."""
+        """Reports of the last call of ``step``, one for each world."""
         b = self._batch.many
         each = zip(b.ends.tolist(), b.total[:, :10].tolist(), b.errors.tolist(), strict=True)
         return tuple(

@@ -156,7 +156,7 @@ def table(model, found, force, moment, speed) -> Contacts:
 
 
 class Report(NamedTuple):
-    """Of the last call of ``World.step``.
+    """Accuracy of the last call of ``World.step``, and what touched.
 
     Attributes:
         steps: how many were taken.

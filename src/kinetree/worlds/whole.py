@@ -27,7 +27,7 @@ FORMAT = "kinetree world 1"
 
 
 class State(NamedTuple):
-    """The complete state of a world: it continues from it with the same bits.
+    """The complete state of a world, from which it continues bit for bit.
 
     Attributes:
         time: [s].

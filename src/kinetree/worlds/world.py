@@ -402,14 +402,14 @@ class World:
 
     @property
     def gravity(self) -> np.ndarray:
-        """[m/s²], (3,)."""
+        """Acceleration of gravity [m/s²], (3,)."""
         return self._base.gravity
 
     # --- state -------------------------------------------------------------------------------
 
     @property
     def time(self) -> float:
-        """[s]."""
+        """Time since the start [s]."""
         return self._time
 
     @time.setter
@@ -639,7 +639,7 @@ class World:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "World":
-        """The world in a file that ``save`` wrote; it continues with the same bits."""
+        """The world in a file that ``save`` wrote; it continues bit for bit."""
         return load(cls, path)
 
     @classmethod

@@ -23,7 +23,7 @@ _POINT, _FORCE, _CONE = (0.1, 0.35, 0.85), (0.84, 0.1, 0.1), (0.25, 0.55, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """Contacts as plain arrays, one column for each contact that there ever is.
+    """Contacts as plain arrays, one column for each contact of the motion.
 
     Attributes:
         points: where they are [m], (T, K, 3) in base coordinates; not a number where there is none.
