@@ -11,6 +11,8 @@ from html import unescape
 from latex2mathml.converter import convert
 
 _WRAPPED = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
+_STRUCTURE = re.compile(r"(\\[{}]|[{}]|\\(?:begin|end|left|right|qquad)(?![a-zA-Z]))")
+_OPENS, _CLOSES = ("{", r"\begin", r"\left"), ("}", r"\end", r"\right")
 
 
 def render(html: str) -> str:
@@ -20,9 +22,23 @@ def render(html: str) -> str:
 
 def _mathml(match):
     tag, latex = match.groups()
-    block = tag == "div"
-    math = _converted(unescape(latex).strip(), "block" if block else "inline")
-    return f'<div class="equation">{math}</div>' if block else math
+    latex = unescape(latex).strip()
+    if tag == "span":
+        return _converted(latex, "inline")
+    parts = (f"<div>{_converted(part, 'block')}</div>" for part in _side_by_side(latex))
+    return f'<div class="equation">{"".join(parts)}</div>'
+
+
+def _side_by_side(latex):
+    r"""Equations with ``\qquad`` between them, which may stand below each other on a phone."""
+    parts, depth = [""], 0
+    for piece in _STRUCTURE.split(latex):
+        depth += (piece in _OPENS) - (piece in _CLOSES)
+        if piece == r"\qquad" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part.strip() for part in parts if part.strip()]
 
 
 @cache

@@ -101,8 +101,8 @@ def forces_of_joint_torques(model: Model, q: ArrayLike, torques: ArrayLike) -> A
             coordinates of the parent body, (..., body_count, 3).
 
     Returns:
-        Pure torques in base coordinates for ``f_ext`` — Liu & Jain (68). Inside the mechanism they
-        cancel; only the joints on the base remain.
+        Pure torques in base coordinates for ``f_ext`` — animation tutorial (68). Inside the
+        mechanism they cancel; only the joints on the base remain.
     """
     R = poses(model, q)[:, :3, :3]
     n = [0 * t for t in torques]
@@ -133,7 +133,7 @@ def generalized_velocity(
     model: Model, q: ArrayLike, velocities: ArrayLike, *, frame: Coordinates = "world",
     method: Method = "least_squares", rows: ArrayLike | None = None,
 ) -> GeneralizedVelocity:  # fmt: skip
-    """Joint velocities from velocities of all bodies — Liu & Jain (61), (66).
+    """Joint velocities from velocities of all bodies — animation tutorial (61), (66).
 
     Computed on the CPU, by singular values: coordinates may be singular. If the joints allow the
     velocities, any ``nv`` independent rows of them give the same answer.
@@ -236,7 +236,7 @@ class CartesianForces(NamedTuple):
 @composed
 @on_host
 def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianForces:
-    """Forces on the bodies that are equivalent to joint forces ``tau`` — Liu & Jain (70).
+    """Forces on the bodies that are equivalent to joint forces ``tau`` — animation tutorial (70).
 
     There are many; this is the smallest set, in the sense of the sum of squares of all components,
     newtons and newton metres alike. Computed on the CPU, by singular values.
@@ -268,10 +268,10 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
 @composed
 @on_host
 def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
-    """Torques at the joints that are equivalent to ``tau``, (..., body_count, 3) — Liu & Jain (71).
+    """Torques at the joints that are equivalent to ``tau``, (..., body_count, 3).
 
-    The smallest, in coordinates of the parent body: ``forces_of_joint_torques`` takes them.
-    Computed on the CPU, by singular values.
+    Animation tutorial (71). The smallest, in coordinates of the parent body, as
+    ``forces_of_joint_torques`` takes them. Computed on the CPU, by singular values.
 
     Raises:
         SingularError: for a joint whose force no torque can replace: it slides, or its axes are in
