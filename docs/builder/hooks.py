@@ -17,6 +17,7 @@ from builder.check_site import problems
 _log = logging.getLogger("mkdocs.hooks.builder")
 _SHORT = re.compile(r"<code>(?=[^<\n]{1,24}</code>)")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
+_NAME = re.compile(r"(?<=>)[\w.]{16,}(?=</(?:code|a)>)")
 _CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r"(?<=doc-symbol-heading )[^>]*></code>\s*(?:<span[^>]*>)?[\w.]+")
 _GUIDE = re.compile(r"\bdocs/(\w+)\.md\b")
@@ -102,6 +103,8 @@ def on_page_content(html, page, config, files):
         html = _GUIDE.sub(r'<a href="../\1.html">\g<0></a>', html)
         return equations.render(_HEADING.sub(_breakable, html))
     html = _CELL.sub(_sized, html)
+    if page.file.src_uri == "book.md":  # tables of long names
+        html = _NAME.sub(lambda m: re.sub(r"[._]", r"\g<0><wbr>", m.group(0)), html)
     html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)  # opens in full size
     here = posixpath.dirname(page.file.dest_uri) or "."
 
