@@ -8,7 +8,7 @@ from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING
 from kinetree.contact.newton.equations import assemble, evaluate, laws
 from kinetree.contact.newton.interior import begin, follow
-from kinetree.contact.newton.newton import first_change, list_nodes, prepare, solve
+from kinetree.contact.newton.newton import list_nodes, solve
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import (
     BOUNDS,
@@ -19,6 +19,8 @@ from kinetree.contact.newton.problem import (
     with_room,
     workspace,
 )  # fmt: skip
+from kinetree.contact.newton.start import prepare
+from kinetree.contact.newton.steps import first_change
 from kinetree.contact.newton.sweeps import responses, sweep, swept
 
 H, WEIGHT = 0.1, 9.81 * 2e-3  # half edge of boxes; what gravity adds to a velocity in a step

@@ -1,0 +1,130 @@
+"""Steps along the arc of the central path, which in large piles turns back (Keller 1977)."""
+
+from kinetree.codegen.procedures import procedure
+from kinetree.contact.newton.directions import bounds, direction, longest, rubs
+from kinetree.contact.newton.problem import Problem, Work
+
+__all__ = ["SHORT_OF", "mix_step", "orientation", "turn"]
+
+SHORT_OF = 0.99
+"""Part of the way to the boundary that a step goes."""
+
+AHEAD = 0.9
+"""Part of the way to the boundary that a step along the path's arc goes at first."""
+
+OFF = 0.3
+"""Distance from the path, in units of ``sigma``, above which the arc is not looked for."""
+
+
+@procedure
+def orientation(problem: Problem, work: Work, island: int) -> float:
+    """Sign of the determinant of the matrix that was factored."""
+    sign = 1.0
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        k = work.island_node[n]
+        for a in range(problem.node_count[work.order[k]]):
+            if work.H[work.panel_at[k] + a * (work.panel_width[k] + 1)] < 0.0:
+                sign = -sign
+    return sign
+
+
+@procedure
+def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
+    """Keep the step in place 2 or 3 of the columns of ``velocities``, ``impulses``, ``changes``."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.velocities[i, place] = work.dv[i]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            work.impulses[r, place] = work.dlam[r]
+            work.changes[r, place] = work.dw[r]
+        work.inner[g, 2 * place] = work.inner[g, 2]
+        work.inner[g, 2 * place + 1] = work.inner[g, 3]
+
+
+@procedure
+def mix_step(problem: Problem, work: Work, island: int, own: float, a: float, b: float) -> None:
+    """Make the step ``own`` times itself, plus ``a`` and ``b`` times those in places 2 and 3."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        kept = work.velocities[i]
+        work.dv[i] = own * work.dv[i] + a * kept[2] + b * kept[3]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            kept = work.impulses[r]
+            work.dlam[r] = own * work.dlam[r] + a * kept[2] + b * kept[3]
+            kept = work.changes[r]
+            work.dw[r] = own * work.dw[r] + a * kept[2] + b * kept[3]
+        z = work.inner[g]
+        z[2] = own * z[2] + a * z[4] + b * z[6]
+        z[3] = own * z[3] + a * z[5] + b * z[7]
+
+
+@procedure
+def along(problem: Problem, work: Work, island: int) -> "(float, float)":
+    """Product of the tangent, in place 2, with itself and with the step, relative to the point."""
+    own = 1.0
+    other = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        z = work.inner[g]
+        x = work.lam[first]
+        dx = work.impulses[first, 2]
+        low, high = bounds(problem, g)
+        if low > -1e299:
+            s = 1.0 / ((x - low) * (x - low))
+            own += s * dx * dx + z[4] * z[4] / (z[0] * z[0])
+            other += s * dx * work.dlam[first] + z[4] * z[2] / (z[0] * z[0])
+        if high < 1e299:
+            s = 1.0 / ((high - x) * (high - x))
+            own += s * dx * dx + z[5] * z[5] / (z[1] * z[1])
+            other += s * dx * work.dlam[first] + z[5] * z[3] / (z[1] * z[1])
+        if rubs(problem, g):
+            most = problem.mu[g] * x
+            s = 1.0 / (z[1] * z[1])
+            own += s * z[5] * z[5]
+            other += s * z[5] * z[3]
+            for r in range(first + 1, first + problem.dim[g]):
+                dx = work.impulses[r, 2] / (most * most)
+                dw = work.changes[r, 2] * s
+                own += dx * work.impulses[r, 2] + dw * work.changes[r, 2]
+                other += dx * work.dlam[r] + dw * work.dw[r]
+    return own, other
+
+
+@procedure
+def turn(problem: Problem, work: Work, island: int, mean: float, sign: float) -> "(float, float)":
+    """A step along the central path where it may turn back: its length, and its ``sigma``.
+
+    The path is followed by its arc (Keller 1977): along the tangent, by which ``sigma`` grows where
+    the determinant is negative, and back to the path at right angles to it. The step is that of
+    the predictor when this is called.
+    """
+    keep_step(problem, work, island, 2)
+    direction(problem, work, island, mean, 0.0)
+    keep_step(problem, work, island, 3)
+    mix_step(problem, work, island, 1.0, -1.0, 0.0)  # the tangent: change by mean of sigma
+    keep_step(problem, work, island, 2)
+    mix_step(problem, work, island, -sign, 0.0, 0.0)
+    ahead = AHEAD * min(longest(problem, work, island, True), 1.0)
+    mix_step(problem, work, island, 0.0, 0.0, 1.0)
+    own, other = along(problem, work, island)
+    back = other / own
+    if abs(back) > OFF:  # far from the path
+        return 0.0, mean
+    sigma = max(1.0 - sign * ahead - back, 0.01)
+    part = -back - sign * ahead
+    mix_step(problem, work, island, 1.0, part, 0.0)
+    t = min(SHORT_OF * longest(problem, work, island, True), 1.0)
+    direction(problem, work, island, sigma * mean, 1.0)  # with products of changes
+    mix_step(problem, work, island, 1.0, 1.0 - sigma, -1.0)
+    own, other = along(problem, work, island)
+    mix_step(problem, work, island, 1.0, part - other / own, 1.0)
+    length = min(SHORT_OF * longest(problem, work, island, True), 1.0)
+    if length < t:
+        mix_step(problem, work, island, 0.0, part, 1.0)
+        length = t
+    return length, sigma * mean

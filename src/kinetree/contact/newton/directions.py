@@ -1,0 +1,389 @@
+"""Directions of the interior-point method: its matrix, steps towards products, and their bounds.
+
+The cone is scaled after Nesterov and Todd (1997): a point ``q`` of its unit hyperboloid and a
+factor ``theta`` with ``G b = h``, ``G = theta (2 q q' - R)``, ``R = diag(1, -1, ...)``.
+
+``work.changes`` has ``q`` and ``theta``; ``work.inner`` is explained in ``interior``.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
+from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
+from kinetree.contact.newton.equations import assemble
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
+
+__all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
+
+EQUAL = 1e5
+"""Stiffness of rows without bounds, in units of 1 / d."""
+
+
+@procedure
+def rubs(problem: Problem, g: int) -> bool:
+    """Whether a group is a contact with friction."""
+    return problem.kind[g] == CONE and problem.dim[g] > 1 and problem.mu[g] > 0.0
+
+
+@procedure
+def bounds(problem: Problem, g: int) -> "(float, float)":
+    """Bounds of the first impulse of a group."""
+    if problem.kind[g] == CONE:
+        return 0.0, 1e300
+    return problem.low[g], problem.high[g]
+
+
+@procedure
+def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "float[:]") -> float:
+    """``theta``, and ``q``, of a cone."""
+    bt = tangential(b, dim)
+    ht = tangential(h, dim)
+    sb = sqrt(max((b0 - bt) * (b0 + bt), 1e-300))
+    sh = sqrt(max((h0 - ht) * (h0 + ht), 1e-300))
+    dot = b0 * h0
+    for r in range(1, dim):
+        dot += b[r] * h[r]
+    part = 0.5 / sqrt(max(0.5 + 0.5 * dot / (sb * sh), 0.5))
+    q[0] = part * (h0 / sh + b0 / sb)
+    for r in range(1, dim):
+        q[r] = part * (h[r] / sh - b[r] / sb)
+    return sh / sb
+
+
+@procedure
+def scaled(q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out: "float[:]"):
+    """``W x``, or its inverse if ``sign`` is -1; ``W W = G``, ``root`` is that of ``theta``."""
+    dot = (q[0] + 1.0) * x[0]
+    for r in range(1, dim):
+        dot += sign * q[r] * x[r]
+    dot /= q[0] + 1.0
+    f = root if sign > 0.0 else 1.0 / root
+    out[0] = f * ((q[0] + 1.0) * dot - x[0])
+    for r in range(1, dim):
+        out[r] = f * (sign * q[r] * dot + x[r])
+
+
+@procedure
+def matrices(problem: Problem, work: Work, island: int) -> int:
+    """Make and factor the matrix of a step: 0, or 1."""
+    q = local("float", 6)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        z = work.inner[g]
+        A = view(work.A, 6 * first)
+        for i in range(dim * dim):
+            A[i] = 0.0
+        A[0] = 1.0 / stiffness(problem, work, g)
+        work.state[g] = STICKING
+        if rubs(problem, g):
+            work.state[g] = SLIDING
+            mu = problem.mu[g]
+            theta = scaling(mu * lam[0], lam, z[1], view(work.w, first), dim, q)
+            work.changes[first, 1] = theta
+            for r in range(dim):
+                work.changes[first + r, 0] = q[r]
+            length = tangential(q, dim)
+            less = 2.0 / (1.0 + 2.0 * length * length)
+            for r in range(1, dim):
+                A[r * dim] = -less * q[0] * q[r] * mu * A[0]
+                for m in range(1, dim):
+                    A[r * dim + m] = -less * q[r] * q[m] / theta
+                A[r * dim + r] += 1.0 / theta
+    assemble(problem, work, island, 1)
+    problem.factored += 1
+    return factor(problem, work, island, 1)
+
+
+@procedure
+def stiffness(problem: Problem, work: Work, g: int) -> float:
+    """Change of velocity by which the first impulse of a group resists its own change."""
+    low, high = bounds(problem, g)
+    x = work.lam[problem.row_first[g]]
+    z = work.inner[g]
+    s = 0.0
+    if low > -1e299:
+        s += z[0] / (x - low)
+    if high < 1e299:
+        s += z[1] / (high - x)
+    if low <= -1e299 and high >= 1e299:
+        s = work.delassus[g] / EQUAL
+    return s
+
+
+@procedure
+def asked_of_three(
+    mu: float, lam: "float[:]", w: "float[:]", dlam: "float[:]", dw: "float[:]", y: "float[:]",
+    z: "float[8]", A0: float, kept: "float[:, 4]", sigma: float, correct: float,
+) -> float:  # fmt: skip
+    """The right side of a step for a contact with three rows, in ``dlam`` and ``y``.
+
+    Returns the velocity that the normal impulse asks for; ``kept`` has ``q`` and ``theta``.
+    """
+    q0 = kept[0, 0]
+    q1 = kept[1, 0]
+    q2 = kept[2, 0]
+    theta = kept[0, 1]
+    x0 = mu * lam[0]
+    x1 = lam[1]
+    x2 = lam[2]
+    own = sigma
+    y0 = y1 = y2 = 0.0
+    if correct > 0.0:
+        own -= correct * dlam[0] * z[2]
+        less = 1.0 / (q0 + 1.0)
+        part = x0 + (q1 * x1 + q2 * x2) * less  # the point itself, scaled
+        e0 = (q0 + 1.0) * part - x0
+        e1 = q1 * part + x1
+        e2 = q2 * part + x2
+        d0 = mu * dlam[0]
+        part = d0 + (q1 * dlam[1] + q2 * dlam[2]) * less  # the change of impulses
+        b0 = (q0 + 1.0) * part - d0
+        b1 = q1 * part + dlam[1]
+        b2 = q2 * part + dlam[2]
+        part = z[3] - (q1 * dw[1] + q2 * dw[2]) * less  # the change of velocities
+        s0 = (q0 + 1.0) * part - z[3]
+        s1 = dw[1] - q1 * part
+        s2 = dw[2] - q2 * part
+        p0 = -(b0 * s0 + b1 * s1 + b2 * s2)
+        p1 = -(b0 * s1 + s0 * b1)
+        p2 = -(b0 * s2 + s0 * b2)
+        length = sqrt(e1 * e1 + e2 * e2)
+        p0 = (e0 * p0 - e1 * p1 - e2 * p2) / max((e0 - length) * (e0 + length), 1e-300)
+        part = 1.0 / e0
+        p1 = (p1 - e1 * p0) * part
+        p2 = (p2 - e2 * p0) * part
+        part = p0 + (q1 * p1 + q2 * p2) * less
+        y0 = correct * ((q0 + 1.0) * part - p0)
+        y1 = correct * (q1 * part + p1)
+        y2 = correct * (q2 * part + p2)
+    own /= lam[0]
+    force = sqrt(x1 * x1 + x2 * x2)
+    part = sigma / max((x0 - force) * (x0 + force), 1e-300)
+    y0 += part * x0 - z[1]
+    y1 -= part * x1 + w[1]
+    y2 -= part * x2 + w[2]
+    y[:3] = vector(y0, y1, y2)
+    less = 2.0 / (1.0 + 2.0 * (q1 * q1 + q2 * q2))
+    c0 = (own - w[0]) * A0
+    across = 1.0 / theta
+    part = less * ((q1 * y1 + q2 * y2) * across + q0 * mu * c0)
+    dlam[:3] = vector(c0, y1 * across - q1 * part, y2 * across - q2 * part)
+    return own
+
+
+@procedure
+def direction(problem: Problem, work: Work, island: int, sigma: float, correct: float) -> None:
+    """Step towards products ``sigma``, less ``correct`` times those of the changes of the last."""
+    q = local("float", 6)
+    b = local("float", 6)
+    e = local("float", 6)
+    c = local("float", 6)
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        w = view(work.w, first)
+        dlam = view(work.dlam, first)
+        dw = view(work.dw, first)
+        y = view(work.y, first)
+        z = work.inner[g]
+        if dim == 3 and rubs(problem, g):
+            kept = view(work.changes, first)
+            work.p[first] = asked_of_three(problem.mu[g], lam, w, dlam, dw, y, z,
+                                           work.A[6 * first], kept, sigma, correct)  # fmt: skip
+            give(problem, problem.J, g, dlam, work.dv)
+            continue
+        low, high = bounds(problem, g)
+        work.p[first] = 0.0
+        y[0] = 0.0
+        asked = -w[0]
+        if low > -1e299:
+            work.p[first] = (sigma - correct * dlam[0] * z[2]) / (lam[0] - low)
+            asked += work.p[first]
+        if high < 1e299:
+            y[0] = (sigma + correct * dlam[0] * z[3]) / (high - lam[0])
+            asked -= y[0]
+        c[0] = asked * work.A[6 * first]
+        for r in range(1, dim):
+            c[r] = -lam[r]
+        if rubs(problem, g):
+            mu = problem.mu[g]
+            theta = work.changes[first, 1]
+            for r in range(dim):
+                q[r] = work.changes[first + r, 0]
+            for r in range(dim):
+                y[r] = 0.0
+            if correct > 0.0:
+                root = sqrt(theta)
+                b[0] = mu * lam[0]
+                for r in range(1, dim):
+                    b[r] = lam[r]
+                scaled(q, root, 1.0, b, dim, e)  # the point itself, scaled
+                b[0] = mu * dlam[0]
+                for r in range(1, dim):
+                    b[r] = dlam[r]
+                scaled(q, root, 1.0, b, dim, c)
+                new = c[0]
+                c[0] = asked * work.A[6 * first]
+                b[0] = z[3]
+                for r in range(1, dim):
+                    b[r] = dw[r]
+                add_product(q, root, b, new, c, dim, y)
+                quotient(e, y, dim)
+                for r in range(dim):
+                    b[r] = correct * y[r]
+                scaled(q, root, 1.0, b, dim, y)
+            force = tangential(lam, dim)
+            most = mu * lam[0]
+            part = sigma / max((most - force) * (most + force), 1e-300)
+            y[0] += part * most - z[1]
+            for r in range(1, dim):
+                y[r] -= part * lam[r] + w[r]
+            length = tangential(q, dim)
+            less = 2.0 / (1.0 + 2.0 * length * length)
+            along = 0.0
+            for r in range(1, dim):
+                along += q[r] * y[r]
+            for r in range(1, dim):
+                c[r] = (y[r] - less * q[r] * along) / theta - less * q[0] * q[r] * mu * c[0]
+        for r in range(dim):
+            dlam[r] = c[r]
+        give(problem, problem.J, g, c, work.dv)
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
+    solve_factored(problem, work, island, 1, work.dv)
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        dlam = view(work.dlam, first)
+        dw = view(work.dw, first)
+        A = view(work.A, 6 * first)
+        z = work.inner[g]
+        row_velocity(problem, g, work.dv, dw)
+        if dim == 3 and rubs(problem, g):
+            dlam[:3] -= vector(
+                A[0] * dw[0],
+                A[3] * dw[0] + A[4] * dw[1] + A[5] * dw[2],
+                A[6] * dw[0] + A[7] * dw[1] + A[8] * dw[2],
+            )
+            z[2] = work.p[first] - z[0] - z[0] / lam[0] * dlam[0]
+            z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
+            continue
+        for r in range(dim):
+            s = 0.0
+            for m in range(dim):
+                s += A[r * dim + m] * dw[m]
+            dlam[r] -= s
+        low, high = bounds(problem, g)
+        z[2] = 0.0
+        z[3] = 0.0
+        if low > -1e299:
+            z[2] = work.p[first] - z[0] - z[0] / (lam[0] - low) * dlam[0]
+        if high < 1e299:
+            z[3] = work.y[first] - z[1] + z[1] / (high - lam[0]) * dlam[0]
+        if rubs(problem, g):
+            z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
+
+
+@procedure
+def change_of_speed(problem: Problem, work: Work, first: int, dim: int, mu: float) -> float:
+    """The change of ``h_0`` of a contact with a step."""
+    q0 = work.changes[first, 0]
+    both = 2.0 * q0 * q0 - 1.0
+    s = 0.0
+    for r in range(1, dim):  # with dw, lest h leave its cone by rounding
+        s += work.changes[first + r, 0] * (work.y[first + r] - work.dw[first + r])
+    s = (2.0 * q0 * s + work.changes[first, 1] * mu * work.dlam[first]) / both
+    return work.y[first] - s
+
+
+@procedure
+def add_product(
+    q: "float[:]", root: float, h: "float[:]", b0: float, b: "float[:]", dim: int, out: "float[:]"
+) -> None:
+    """Take the Jordan product of the scaled changes from ``out``; ``b`` has no first number."""
+    s = local("float", 6)
+    scaled(q, root, -1.0, h, dim, s)
+    out[0] -= b0 * s[0]
+    for r in range(1, dim):
+        out[0] -= b[r] * s[r]
+        out[r] -= b0 * s[r] + s[0] * b[r]
+
+
+@procedure
+def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
+    """Solve ``a o y = x``, in place."""
+    length = tangential(a, dim)
+    dot = a[0] * x[0]
+    for r in range(1, dim):
+        dot -= a[r] * x[r]
+    x[0] = dot / max((a[0] - length) * (a[0] + length), 1e-300)
+    for r in range(1, dim):
+        x[r] = (x[r] - a[r] * x[0]) / a[0]
+
+
+@procedure
+def until(t: float, x: float, dx: float) -> float:
+    """The part of a step at which a positive number becomes zero, ``t`` at most."""
+    return min(t, -x / dx) if x + t * dx < 0.0 else t
+
+
+@procedure
+def until_cone(t: float, x0: float, x: "float[:]", dx0: float, dx: "float[:]", dim: int) -> float:
+    """The part of a step at which ``(x0, x)`` leaves the cone, ``t`` at most."""
+    end = x0 + t * dx0
+    rest = end * end
+    for r in range(1, dim):
+        y = x[r] + t * dx[r]
+        rest -= y * y
+    if end > 0.0 and rest > 0.0:  # as most do: the cone is convex
+        return t
+    length = tangential(x, dim)
+    a = dx0 * dx0
+    b = x0 * dx0
+    c = max((x0 - length) * (x0 + length), 0.0)
+    for r in range(1, dim):
+        a -= dx[r] * dx[r]
+        b -= x[r] * dx[r]
+    least = until(t, x0, dx0)
+    root = b * b - a * c  # of a t^2 + 2 b t + c
+    if root >= 0.0:
+        s = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
+        if a != 0.0 and s / a > 0.0:
+            least = min(least, s / a)
+        if s != 0.0 and c / s > 0.0:
+            least = min(least, c / s)
+    return least
+
+
+@procedure
+def longest(problem: Problem, work: Work, island: int, speeds: bool) -> float:
+    """The part of the step, 2 at most, at which the boundary is reached; by ``h`` if ``speeds``."""
+    t = 2.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        dlam = view(work.dlam, first)
+        z = work.inner[g]
+        low, high = bounds(problem, g)
+        if low > -1e299:
+            t = until(until(t, lam[0] - low, dlam[0]), z[0], z[2])
+        if high < 1e299:
+            t = until(until(t, high - lam[0], -dlam[0]), z[1], z[3])
+        if rubs(problem, g):
+            mu = problem.mu[g]
+            t = until_cone(t, mu * lam[0], lam, mu * dlam[0], dlam, problem.dim[g])
+            if speeds:
+                w = view(work.w, first)
+                t = until_cone(t, z[1], w, z[3], view(work.dw, first), problem.dim[g])
+    return t

@@ -1,0 +1,304 @@
+"""One island: Newton's method, the interior-point method where it fails, and what comes then.
+
+The first step takes contacts to act and slide as they did before; far from a solution, free bodies
+get some sweeps of Gauss–Seidel. A step that does not lower the error is cut just past the place
+where the first contact changes its state, since the next one is then another. Nearly redundant
+contacts can flip between states without end: small velocities then belong to large changes of
+impulses. After ``PATIENCE`` steps the interior-point method of ``interior`` takes over, and hands
+back near the solution, where ``r`` is larger. Where it fails, and in large islands at once, it
+follows the arc of its path, from several starts. Then ``r`` is varied, with iterations of the
+alternating direction method in velocities, with De Saxcé's correction: their matrix stays the same.
+"""
+
+from kinetree.codegen.procedures import procedure
+from kinetree.contact.newton.equations import CHECKED, evaluate, laws, moved
+from kinetree.contact.newton.interior import begin, follow
+from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.retries import BEST, INNER, alternate, restore, store
+from kinetree.contact.newton.start import at_rest, errors, kinds, prepare, started
+from kinetree.contact.newton.steps import (
+    first_change,
+    laws_along,
+    momentum_along,
+    newton_step,
+    states,
+    unchanged,
+)
+
+__all__ = ["solve_island"]
+
+AIM = 1e-4
+"""Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep."""
+
+MOVING = 0.03
+"""The same for islands that move."""
+
+ROUNDING = 1e-6
+"""Part of the impulses at the start below which impulses are not looked at."""
+
+SOFT = 1e-5
+"""Inverse penalty of contacts that stick, in units of d."""
+
+SOFTEST = 1e-4
+"""The same after a step that was not quick: redundant contacts flip less, the end is slower."""
+
+STRESS = 40.0
+"""``r`` in units of 1 / d; five times more or less where steps fail, which asks other questions."""
+
+SHORT = 0.3
+"""Part of a step below which it counts as short; too many of those in a row are a failure."""
+
+SHORTEST = 0.03
+"""Part of a step below which it is given up."""
+
+CHANGES = 10
+"""How often a step that fails is cut where the first contact changes its state."""
+
+PAST = 1.01
+"""How far it goes past that."""
+
+SWEEPS = 11
+"""How many rounds of them at most."""
+
+SINGLE = 5
+"""The same where groups have one row each, as in shifts of positions: Newton's method is quick."""
+
+ROUGH = 0.1
+"""Relative error with which islands of bodies that are alone are left to another call, which may
+find more contacts: what sweeps find, and no more."""
+
+FEW = 30
+"""Velocities of an island up to which it is not."""
+
+PATIENCE = 12
+"""Steps before the interior-point method takes over, unless errors fall fast."""
+
+ENDING = 4
+"""The same when it hands back."""
+
+GROWTH = 1e3
+"""Growth of impulses from which on it is not used: there may be no solution."""
+
+ALTERNATING = 100.0
+"""Penalty of the alternating direction method, in units of 1 / d, then less, then more."""
+
+AT_FIRST = 16
+"""Iterations of it, at first; half as many more every time, up to 500."""
+
+LARGE = 250
+"""Velocities of an island above which the interior-point method follows the arc of its path."""
+
+WIDE = 800
+"""The same above which it does so with care at once: what it loses there takes long to find."""
+
+LONG = 30
+"""The same after it has failed."""
+
+INSIDE = 0.03
+"""Relative error from which on it starts, at least."""
+
+AFAR = 1.0
+"""The same in large islands: where the path is straight, and there is one alone."""
+
+CLOSE_BY = 3e-3
+"""The same in large islands that were solved with slightly different forces."""
+
+ELSEWHERE = 0.3
+"""Part of it from which it starts the next times, from the best so far; in the end from afar."""
+
+HANDS = 1e-6
+"""Relative error at which it hands back."""
+
+HANDS_LARGE = 1e-5
+"""The same in large islands; a tenth of it the next time."""
+
+MOST = 25
+"""Steps of it in a row."""
+
+MOST_LARGE = 100
+"""The same in large islands."""
+
+TRIES = 5
+"""How often it starts anew."""
+
+PENALISED = 50.0
+"""``r`` in units of 1 / d from then on: velocities distinguish nearly redundant contacts."""
+
+
+@procedure
+def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
+    """Solve one island: whether the tolerance is reached, and what errors are relative to."""
+    forces = prepare(problem, work, island)
+    steps = rounds = 0
+    dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
+    large = dofs > LARGE
+    single, alone = kinds(problem, work, island)
+    coarse = problem.coarse
+    if coarse > 0.0 and alone and dofs > FEW:
+        coarse = max(coarse, ROUGH)
+    stress = 0.5 * STRESS if large else STRESS
+    work.stress = stress
+    work.soft = SOFT
+    error, size = errors(problem, work, island, 0.0)
+    forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
+    size = max(size, forces)
+    most = GROWTH * max(size, error)
+    if error > AIM * problem.tolerance * size and problem.most_newton > 0:
+        count = SINGLE if single else (3 if large else 1) * SWEEPS
+        steps, error, size = started(problem, work, island, forces, error, size, count)
+    factored = -1  # kind of the last matrix
+    fast = False  # whether the last step was one of quick convergence
+    slow = 0  # steps in a row that were not
+    short = 0  # steps in a row that had to be cut
+    changes = 0  # steps that were cut where a state changes
+    since = 0  # steps since the interior-point method
+    patience = PATIENCE
+    hands = HANDS_LARGE if large else max(HANDS, problem.tolerance)
+    level = hands
+    stalled = 0
+    inside = INSIDE
+    if large:
+        inside = AFAR if problem.again == 0 else CLOSE_BY
+    inner = 0  # its steps that are not counted
+    length = AT_FIRST
+    anew = True  # whether it starts anew
+    best = 1e300  # least relative error at the beginning and end of rounds
+    bound = 10.0 * size  # of impulses, lest they grow where there is no solution
+    while error > AIM * problem.tolerance * size and steps < problem.most_newton:
+        enough = problem.tolerance * size
+        if rounds == 0 and (problem.again < 2 or steps > 0):
+            enough *= MOVING
+        moves = not at_rest(work, island, forces)
+        if error <= max(enough, coarse * size) and moves:
+            if error > enough:
+                problem.left += 1
+            break
+        merit, sliding = states(problem, work, island)
+        steps += 1
+        since += 1
+        both = min(sliding, 1)
+        again = 0
+        if factored == both and (both == 0 or fast) and unchanged(work, island):
+            again = 1
+        else:
+            work.soft = SOFTEST if moves and slow > 0 else SOFT
+        stuck = newton_step(problem, work, island, both, again)
+        factored = both
+        before = error
+        momentum_left = 0.0
+        if stuck == 0:
+            t = 1.0
+            rest = momentum_along(work, island)
+            while True:
+                new = laws_along(problem, work, island, t) + (1.0 - t) * (1.0 - t) * rest
+                if new <= (1.0 - 0.1 * t) * merit:
+                    break
+                if again != 0 or (moves and error <= problem.tolerance * size):
+                    stuck = 1
+                    break
+                t *= 0.5
+                if t < SHORT and changes < CHANGES:
+                    change, largest = first_change(problem, work, island)
+                    if change < 1.0 or largest < bound:
+                        t = min(PAST * change, 1.0)
+                        changes += 1 if t > 1e-4 else 5  # back and forth at one place
+                        break
+                if t < SHORTEST:
+                    stuck = 1
+                    break
+            if stuck == 0:
+                momentum_left = moved(problem, work, island, t)
+                short = short + 1 if t < SHORT and changes >= CHANGES else 0
+        if stuck != 0 and again != 0:  # once more, with a new matrix
+            factored = -1
+            fast = False
+            continue
+        if stuck == 0:
+            worst, size = laws(problem, work, island)
+            error = max(momentum_left, worst)
+            size = max(size, forces)
+        if stuck != 0 or error <= CHECKED * problem.tolerance * size:
+            error, size = errors(problem, work, island, forces)
+        fast = error < 0.1 * before
+        slow = 0 if fast else slow + 1
+        if error <= problem.tolerance * size and (slow >= 2 or stuck != 0):
+            break
+        late = since >= patience and not fast
+        if (stuck == 0 and short <= 3 and not late) or error <= problem.tolerance * size:
+            continue
+        if error < best * min(size, most):
+            best = error / min(size, most)
+            store(problem, work, island, BEST)
+        if rounds >= problem.most_rounds:
+            break
+        work.stress = stress
+        if stalled < TRIES:
+            changes = 0
+        if size > most:
+            stalled = max(stalled, TRIES)
+        if stalled < TRIES:
+            rounds += 1
+            if anew and stalled == 0:
+                begin(problem, work, island, max(inside * size, error))
+            elif anew and (large or stalled > 1):
+                restore(problem, work, island, BEST)
+                evaluate(problem, work, island)
+                inside = inside * ELSEWHERE if inside > CLOSE_BY else AFAR
+                begin(problem, work, island, inside * size)
+            elif anew:
+                prepare(problem, work, island)
+                begin(problem, work, island, size)
+            else:
+                restore(problem, work, island, INNER)
+            arcs = 2 if stalled > 0 or dofs > WIDE else (1 if large else 0)
+            long = MOST_LARGE if arcs > 0 else MOST
+            more, reached = follow(problem, work, island, forces, level, long, arcs)
+            store(problem, work, island, INNER)
+            if arcs > 0:
+                inner += more
+            else:
+                steps += more
+            anew = reached > level
+            level = max(0.1 * level, 0.3 * problem.tolerance)
+            patience = ENDING
+            work.stress = PENALISED
+            if anew:
+                level = hands
+                stalled += 1
+                patience = LONG
+        else:
+            stalled += 1
+            if stalled % 3 == 1:
+                work.stress = 5.0 * stress
+            elif stalled % 3 == 2:
+                work.stress = 0.2 * stress
+            else:
+                penalty = ALTERNATING
+                if stalled % 9 == 6:
+                    penalty *= 0.1
+                elif stalled % 9 == 0:
+                    penalty *= 10.0
+                alternate(problem, work, island, length, penalty)
+                rounds += 1
+                length = min(length + length // 2, 500)
+        factored = -1
+        fast = False
+        short = slow = since = 0
+        error, size = errors(problem, work, island, forces)
+        if stalled < TRIES and size > most:
+            prepare(problem, work, island)
+            store(problem, work, island, INNER)
+            stalled = TRIES
+            error, size = errors(problem, work, island, forces)
+        if error < best * min(size, most):
+            best = error / min(size, most)
+            store(problem, work, island, BEST)
+    if best < 1e300 and not error <= max(problem.tolerance, best) * min(size, most):
+        restore(problem, work, island, BEST)
+        error, size = errors(problem, work, island, forces)
+    problem.rounds = max(problem.rounds, rounds)
+    problem.newton += steps + inner
+    size = min(size, most)
+    relative = error / size if size > 0.0 else error
+    problem.error = max(problem.error, relative)
+    return relative <= max(problem.tolerance, coarse), size

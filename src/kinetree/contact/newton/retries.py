@@ -1,0 +1,89 @@
+"""What is kept of an island while other ways are tried, and the last of these ways."""
+
+from kinetree.codegen.procedures import local, procedure, view
+from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.cones import STICKING, project, tangential
+from kinetree.contact.newton.equations import assemble, momentum
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
+
+__all__ = ["BEST", "INNER", "alternate", "restore", "store"]
+
+INNER = 0
+"""Place where ``store`` keeps what the interior-point method found."""
+
+BEST = 1
+"""Place of the least error so far."""
+
+
+@procedure
+def store(problem: Problem, work: Work, island: int, place: int) -> None:
+    """Keep velocities and impulses in one of four places."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.velocities[i, place] = work.v[i]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            work.impulses[r, place] = work.lam[r]
+
+
+@procedure
+def restore(problem: Problem, work: Work, island: int, place: int) -> None:
+    """Return to what ``store`` kept in a place."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.v[i] = work.velocities[i, place]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            work.lam[r] = work.impulses[r, place]
+
+
+@procedure
+def alternate(problem: Problem, work: Work, island: int, iterations: int, penalty: float) -> None:
+    """Iterations of the alternating direction method."""
+    y = local("float", 6)
+    p = local("float", 6)
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        A = view(work.A, 6 * problem.row_first[g])
+        for i in range(dim * dim):
+            A[i] = 0.0
+        for r in range(dim):
+            A[r * dim + r] = penalty / work.delassus[g]
+        work.state[g] = STICKING
+    assemble(problem, work, island, 0)
+    problem.factored += 1
+    if factor(problem, work, island, 0) != 0:
+        return
+    for _ in range(iterations):
+        momentum(problem, work, island, work.v)
+        for k in range(first_group, last_group):
+            g = work.island_group[k]
+            dim = problem.dim[g]
+            first = problem.row_first[g]
+            rho = penalty / work.delassus[g]
+            w = view(work.w, first)
+            lam = view(work.lam, first)
+            row_velocity(problem, g, work.v, w)
+            for r in range(dim):
+                w[r] += problem.target[first + r]
+                y[r] = lam[r] - rho * w[r]
+            if problem.kind[g] == CONE:
+                y[0] -= rho * problem.mu[g] * tangential(w, dim)
+            project(problem, g, y, p)
+            for r in range(dim):
+                change = p[r] - lam[r]
+                lam[r] = p[r]
+                p[r] += change
+            give(problem, problem.J, g, p, work.g)
+        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[n]
+            work.dv[i] = -work.g[i]
+        solve_factored(problem, work, island, 0, work.dv)
+        for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+            i = work.island_dof[n]
+            work.v[i] += work.dv[i]

@@ -1,0 +1,154 @@
+"""Where the solution of an island starts: from the last step's impulses, and by sweeps."""
+
+from kinetree.codegen.procedures import procedure, sqrt, view
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, tangential
+from kinetree.contact.newton.equations import evaluate, laws, moved
+from kinetree.contact.newton.problem import CONE, Problem, Work
+from kinetree.contact.newton.steps import newton_step, states
+from kinetree.contact.newton.sweeps import responses, swept
+
+__all__ = ["at_rest", "errors", "kinds", "prepare", "started"]
+
+SLIGHT = 1e-6
+"""Part of a velocity that its change is taken to be at least: without weight there is no other."""
+
+GUESS = 0.1
+"""Relative error up to which the first step takes contacts to act and slide as before."""
+
+NEAR = 3e-3
+"""Relative error from which on sweeps come before Newton's method, and at which they end."""
+
+FAR = 0.05
+"""The same for islands at rest."""
+
+
+@procedure
+def prepare(problem: Problem, work: Work, island: int) -> float:
+    """Scales and start of an island; the size of what the forces of the step change."""
+    size = 0.0
+    for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
+        node = work.order[work.island_node[n]]
+        count = problem.node_count[node]
+        block = view(problem.M, problem.block_at[problem.node_blocks_first[node]])
+        for k in range(count):
+            i = problem.node_first[node] + k
+            m = block[k * count + k]
+            work.inverse[i] = 1.0 / m
+            work.metric[i] = 1.0 / sqrt(m)
+            work.v[i] = problem.start[i] if problem.again > 0 else problem.velocity[i]
+            work.dv[i] = 0.0
+            v = abs(problem.velocity[i])
+            size = max(size, sqrt(m) * max(abs(problem.free[i] - problem.velocity[i]), SLIGHT * v))
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        most = 0.0
+        for r in range(dim):
+            d = 0.0
+            for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+                node = problem.entry_node[e]
+                count = problem.node_count[node]
+                J = view(problem.J, problem.entry_at[e] + r * count)
+                inverse = view(work.inverse, problem.node_first[node])
+                for c in range(count):
+                    d += J[c] * J[c] * inverse[c]
+            most = max(most, d)
+        work.delassus[g] = most if most > 0.0 else 1.0
+        first = problem.row_first[g]
+        for r in range(first, first + dim):
+            work.lam[r] = problem.impulse[r]
+    return size
+
+
+@procedure
+def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
+    """States of groups by their impulses alone: how many act, and how many of them slide."""
+    acting = 0
+    sliding = 0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        y = view(work.y, first)
+        p = view(work.p, first)
+        state = OPEN
+        for r in range(dim):
+            p[r] = lam[r]
+        if problem.kind[g] != CONE:
+            if problem.low[g] < lam[0] < problem.high[g]:
+                state = STICKING
+        elif lam[0] > 0.0:
+            state = STICKING
+            most = problem.mu[g] * lam[0]
+            if dim > 1 and tangential(lam, dim) >= (1.0 - 1e-6) * most:
+                y[0] = lam[0]
+                for r in range(1, dim):
+                    y[r] = lam[r] - work.w[first + r] / work.delassus[g]
+                length = tangential(y, dim)
+                if length > most:
+                    state = SLIDING
+                    sliding += 1
+                    for r in range(1, dim):
+                        p[r] = most / length * y[r]
+        if state != OPEN:
+            acting += 1
+        work.state[g] = state
+    return acting, sliding
+
+
+@procedure
+def kinds(problem: Problem, work: Work, island: int) -> "(bool, bool)":
+    """Whether groups have one row each, and whether all bodies are alone."""
+    single = True
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        single = single and problem.dim[work.island_group[k]] == 1
+    alone = True
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        alone = alone and problem.alone[work.island_dof[n]] == 1.0
+    return single, alone
+
+
+@procedure
+def at_rest(work: Work, island: int, forces: float) -> bool:
+    """Whether the velocities of an island are far below what the forces of a step change."""
+    most = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        most = max(most, work.v[i] * work.v[i] / work.inverse[i])
+    return most < 1e-6 * forces * forces
+
+
+@procedure
+def errors(problem: Problem, work: Work, island: int, forces: float) -> "(float, float)":
+    """Largest error, and what it is relative to."""
+    gradient = evaluate(problem, work, island)
+    worst, size = laws(problem, work, island)
+    return max(gradient, worst), max(size, forces)
+
+
+@procedure
+def started(
+    problem: Problem, work: Work, island: int, forces: float, error: float, size: float, count: int
+) -> "(int, float, float)":
+    """A step with states as they were, if that is near, and up to ``count`` rounds of sweeps.
+
+    Returns the number of steps, the error, and what it is relative to.
+    """
+    steps = 0
+    states(problem, work, island)
+    acting, sliding = guess(problem, work, island)
+    if acting > 0 and problem.again == 0 and error <= GUESS * size:
+        steps = 1
+        if newton_step(problem, work, island, min(sliding, 1), 0) == 0:
+            moved(problem, work, island, 1.0)
+        before = error
+        error, size = errors(problem, work, island, forces)
+        if not error <= before:
+            prepare(problem, work, island)
+            error, size = errors(problem, work, island, forces)
+    near = FAR if at_rest(work, island, forces) else NEAR
+    if error > near * size and responses(problem, work, island):
+        swept(problem, work, island, count, 0.3 * near * size)
+        error, size = errors(problem, work, island, forces)
+    return steps, error, size

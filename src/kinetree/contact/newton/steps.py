@@ -1,0 +1,187 @@
+"""One step of Newton's method: states of groups, the step, and how far along it errors fall."""
+
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.cones import OPEN, SLIDING, law, linear, off_law, touches
+from kinetree.contact.newton.equations import assemble
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
+
+__all__ = ["first_change", "laws_along", "momentum_along", "newton_step", "states", "unchanged"]
+
+
+@procedure
+def states(problem: Problem, work: Work, island: int) -> "(float, int)":
+    """Sum of all squared errors, and how many groups slide; ``y`` and ``p = P(y)`` for the step."""
+    total = momentum_along(work, island)
+    sliding = 0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        d = work.delassus[g]
+        y = view(work.y, first)
+        p = view(work.p, first)
+        for r in range(dim):
+            y[r] = work.lam[first + r] - work.stress * work.w[first + r] / d
+        state = law(problem, g, y, p)
+        work.state[g] = state
+        if state == SLIDING:
+            sliding += 1
+        for r in range(dim):
+            x = work.lam[first + r] - p[r]
+            total += d * x * x
+    return total, sliding
+
+
+@procedure
+def laws_along(problem: Problem, work: Work, island: int, t: float) -> float:
+    """Sum of the squared errors of the laws after a part of the step."""
+    total = 0.0
+    y = local("float", 6)
+    p = local("float", 6)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        d = work.delassus[g]
+        if touches(problem, g):
+            lam = view(work.lam, first, 3) + t * view(work.dlam, first, 3)
+            w = view(work.w, first, 3) + t * view(work.dw, first, 3)
+            total += d * off_law(problem.mu[g], lam, lam - work.stress / d * w)
+            continue
+        for r in range(dim):
+            i = first + r
+            y[r] = work.lam[i] + t * work.dlam[i] - work.stress * (work.w[i] + t * work.dw[i]) / d
+        law(problem, g, y, p)
+        for r in range(dim):
+            i = first + r
+            error = work.lam[i] + t * work.dlam[i] - p[r]
+            total += d * error * error
+    return total
+
+
+@procedure
+def first_change(problem: Problem, work: Work, island: int) -> "(float, float)":
+    """The part of the step after which the first group changes its state; 1 when none does.
+
+    And the largest scaled impulse after the whole step.
+    """
+    least = 1.0
+    most = 0.0
+    dy = local("float", 6)
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        y = view(work.y, first)
+        d = work.delassus[g]
+        length = 0.0
+        for r in range(dim):
+            dy[r] = work.dlam[first + r] - work.stress * work.dw[first + r] / d
+            x = work.lam[first + r] + work.dlam[first + r]
+            length += x * x
+        most = max(most, d * length)
+        if problem.kind[g] != CONE:
+            least = sooner(least, problem.low[g] - y[0], dy[0])
+            least = sooner(least, problem.high[g] - y[0], dy[0])
+            continue
+        least = sooner(least, -y[0], dy[0])
+        if dim == 1 or work.state[g] == OPEN:
+            continue
+        mu = problem.mu[g]
+        a = -mu * mu * dy[0] * dy[0]
+        b = -mu * mu * y[0] * dy[0]
+        c = -mu * mu * y[0] * y[0]
+        for r in range(1, dim):
+            a += dy[r] * dy[r]
+            b += y[r] * dy[r]
+            c += y[r] * y[r]
+        root = b * b - a * c  # of a t^2 + 2 b t + c, where the cone is crossed
+        if root >= 0.0:
+            q = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
+            least = sooner(least, q, a)
+            least = sooner(least, c, q)
+    return least, sqrt(most)
+
+
+@procedure
+def sooner(t: float, a: float, b: float) -> float:
+    """``a / b`` if it is positive and less than ``t``, else ``t``."""
+    if b > 0.0:
+        return a / b if 1e-9 * b < a < t * b else t
+    return a / b if t * b < a < 1e-9 * b else t
+
+
+@procedure
+def newton_step(problem: Problem, work: Work, island: int, both: int, again: int) -> int:
+    """Newton's step ``dv``, ``dlam``, ``dw``: 0, or 1 when there is none.
+
+    Its matrix is made and factored, or taken as it was if ``again``.
+    """
+    B = local("float", 36)
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = work.g[work.island_dof[n]]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        c = view(work.dlam, first)
+        if again == 0:
+            work.was[g] = work.state[g]
+        linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
+               work.stress * work.soft, view(work.lam, first), view(work.w, first),
+               view(work.y, first), view(work.p, first),
+               view(work.A, 6 * first) if again == 0 else view(B, 0), c)  # fmt: skip
+        give(problem, problem.J, g, c, work.dv)
+    if again == 0:
+        assemble(problem, work, island, both)
+        problem.factored += 1
+        if factor(problem, work, island, both) != 0:
+            return 1
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
+    solve_factored(problem, work, island, both, work.dv)
+    total = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        total += work.dv[work.island_dof[n]]
+    if not isfinite(total):
+        return 1
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        dw = view(work.dw, first)
+        A = view(work.A, 6 * first)
+        row_velocity(problem, g, work.dv, dw)
+        if work.state[g] == OPEN:
+            continue
+        if dim == 3:
+            view(work.dlam, first, 3)[:3] -= view(A, 0, 3, 3) @ view(dw, 0, 3)
+            continue
+        for r in range(dim):
+            s = 0.0
+            for m in range(dim):
+                s += A[r * dim + m] * dw[m]
+            work.dlam[first + r] -= s
+    return 0
+
+
+@procedure
+def unchanged(work: Work, island: int) -> bool:
+    """Whether the states of groups are those of the last matrix."""
+    same = True
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        same = same and work.state[g] == work.was[g]
+    return same
+
+
+@procedure
+def momentum_along(work: Work, island: int) -> float:
+    """Sum of the squared errors of momentum, scaled."""
+    total = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        total += work.g[i] * work.g[i] * work.inverse[i]
+    return total
