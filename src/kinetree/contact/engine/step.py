@@ -78,6 +78,9 @@ COARSE = 100.0
 NO_SOLUTION = 1e-3
 """Relative error above which a step is taken to have no solution near the last one."""
 
+ATTEMPTS = 3
+"""Passes up to which islands that are not solved, but nearly, are taken up again."""
+
 FEW = 200
 """Groups up to which every step that is not solved starts once more; more take too long."""
 
@@ -404,7 +407,7 @@ def take_step(a: Parts) -> int:
             return code
         s.passes += 1
         left = p.groups > 0 and p.left > 0
-        again = left
+        again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
         if s.passes < PASSES:
             for i in range(m.nv):
                 s.y[i] = s.bias[i]

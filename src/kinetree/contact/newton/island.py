@@ -68,7 +68,7 @@ ROUGH = 0.1
 find more contacts: what sweeps find, and no more."""
 
 FEW = 30
-"""Velocities of an island up to which it is not."""
+"""Velocities of an island up to which it is not; nor are large ones, which lose their way then."""
 
 PATIENCE = 12
 """Steps before the interior-point method takes over, unless errors fall fast."""
@@ -134,7 +134,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     large = dofs > LARGE
     single, alone = kinds(problem, work, island)
     coarse = problem.coarse
-    if coarse > 0.0 and alone and dofs > FEW:
+    if coarse > 0.0 and alone and FEW < dofs <= LARGE:
         coarse = max(coarse, ROUGH)
     stress = 0.5 * STRESS if large else STRESS
     work.stress = stress
