@@ -175,13 +175,13 @@ class OptimizedMotion:
         Those of the problem lead to its goal, not back to the motion; if that must be reached
         exactly, they grow without bound.
         """
-        end = self._holding(q[-1], qd[-1], FOLLOWING)
+        end: Any = self._holding(q[-1], qd[-1], FOLLOWING)
         parts = [
             _between(self.model, q, qd, self.dt, (k + 0.5) / PARTS) for k in range(PARTS * len(tau))
         ]
-        steps, *states = (np.array(x) for x in zip(*parts, strict=True))
+        steps, at, rates = (np.array(x) for x in zip(*parts, strict=True))
         h, P, gains = self.dt / PARTS, end.P, []
-        A, B, *_ = linearize(self.model, *states, tau[steps], dt=h)
+        A, B, *_ = linearize(self.model, at, rates, tau[steps], dt=h)
         for a, b in zip(A[::-1], B[::-1][..., list(self.columns)], strict=True):
             K = discrete_gain(a, b, h * end.R, P)
             P = h * np.eye(len(P)) + a.T @ P @ (a - b @ K)

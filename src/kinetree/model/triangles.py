@@ -14,6 +14,7 @@ import stat
 import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 from xml.parsers import expat
 
 import numpy as np
@@ -41,11 +42,12 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
     path = name if path is None else path
     kind = _kind(name, DRAWN, path)
     factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
+    mesh: Any = None
     if kind in FORMATS:
         mesh = _parsed("load_mesh", name, kind, path, skip_materials=True)
     else:
         bare = [(_bare(mesh), transform) for mesh, transform in open_scene(name)]
-        placed = [mesh.apply_transform(transform) for mesh, transform in bare]
+        placed = [each.apply_transform(transform) for each, transform in bare]
         mesh = _trimesh().util.concatenate(placed) if placed else None
     if not isinstance(mesh, _trimesh().Trimesh) or len(mesh.faces) == 0:
         raise LoadError(f"{path}: the mesh has no triangles")
