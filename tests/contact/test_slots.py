@@ -8,11 +8,11 @@ from support import fake_cupy
 from support.backends import cuda_on_cpu
 
 import kinetree as kt
-from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.codegen.inline import evaluated
+from kinetree.codegen.render import cuda_outlined
 from kinetree.codegen.render.cuda import ROUTINES
 from kinetree.contact import Scene, TimeStepping
-from kinetree.contact.engine import slot_tree
+from kinetree.contact.engine import slot_points
 from kinetree.contact.stepping import slots as stepping
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.simulation.rollouts.rollout import run_of
@@ -97,6 +97,8 @@ def test_a_step_is_that_of_the_unrolled_code(stone, together, rng):
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-10), ("float32", 1e-4)])
 def test_the_text_for_a_gpu_gives_the_same(dtype, bound, rng, tmp_path, monkeypatch):
+    """In pieces, too, which are compiled apart: of text that would be too short for them."""
+    monkeypatch.setattr(cuda_outlined, "LONG", 60)
     launches, contact = [], settings()
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
     runtime = fake_cupy.runtime(launches, cuda_on_cpu(tmp_path, ROUTINES))
@@ -215,30 +217,20 @@ def test_points_on_a_slope_are_those_of_the_closed_forms(name, rng):
         found = placed(step, model, q, v)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(stepping, "_points", lambda pair: None)
-            traced = step._traced(model, q, v, joint_transforms(model, q)[0])
+            traced = step._traced(model, q, v)
         np.testing.assert_allclose(found, traced[:, :7], rtol=0, atol=1e-14)
 
 
 def placed(step, model, q, v):
-    """Gap, point and its rate of each contact by the procedures of a warp."""
+    """Gap, point and its rate of each contact by the procedures for a GPU."""
     t = {n: np.array(x) if np.ndim(x) else x for n, x in step._tables.items()}
     t |= {n: np.array(x, float) for n, x in step._placed(model, q, v).items()}
-    bodies, nv = t["bodies"], t["nv"]
-    near, pose = np.zeros((2, bodies, 12))
-    twist, rate = np.zeros((2, bodies, 6))
-    origin, S = np.zeros((t["trees"], 3)), np.zeros((nv, 6))
-    tree = [t[n] for n in ("levels", "order", "starts", "parent")]
-    slot_tree.tree_poses(bodies, *tree, t["tree"], t["first"], t["other"], t["axis"], t["mount"],
-                         t["given"], t["travel"], near, pose, origin)  # fmt: skip
-    slot_tree.tree_columns(nv, t["owner"], t["axis"], pose, S)
-    slot_tree.tree_motion(bodies, *tree, t["first"], t["count"], t["flies"], t["inertia"], S, v,
-                          twist, rate)  # fmt: skip
     found = []
     for c, i in enumerate(t["body"]):
         point, point_rate = np.zeros((2, 3))
         rows = t["frame"][t["shape"][c]], t["spot"][c], t["plane"][t["ground"][c]]
-        gap = slot_tree.touch(int(t["kind"][c]), *rows, pose[i], origin[t["tree"][i]], twist[i],
-                              point, point_rate)  # fmt: skip
+        gap = slot_points.touch(int(t["kind"][c]), *rows, t["pose"][i], t["origin"][t["tree"][i]],
+                                t["twist"][i], point, point_rate)  # fmt: skip
         found.append([gap, *point, *point_rate])
     return np.array(found)
 

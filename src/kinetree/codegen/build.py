@@ -516,7 +516,8 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
     pieces = render_pieces(kernel.program, dtype, layout)
     texts = pieces.texts
     each = [options or (nvrtc.LIGHT if t.light else ()) for t in texts]
-    entry, codes = _built_all([t.text for t in texts], host, device, each)
+    apart = [t.apart for t in texts]
+    entry, codes = _built_all([t.text for t in texts], host, device, each, apart)
     entry |= {
         "shared": [t.shared for t in texts], "ahead": [t.ahead for t in texts], "work": pieces.work,
         "warnings": kernel.program.warnings,
@@ -574,20 +575,22 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
     return _code([code], entry, host)
 
 
-def _built_all(texts, host, device, options):
+def _built_all(texts, host, device, options, apart=None):
     """Names of programs, and their machine code; each has its own options."""
     pairs = zip(options, texts, strict=True)
     programs = [hashlib.sha256(f"{some} {text}".encode()).hexdigest() for some, text in pairs]
     with ThreadPoolExecutor(len(texts)) as threads:
         build = partial(_built, host=host, device=device)
-        return {"programs": programs}, list(threads.map(build, programs, texts, options))
+        all_apart = apart or [0] * len(texts)
+        return {"programs": programs}, list(threads.map(build, programs, texts, options, all_apart))
 
 
-def _built(program, text, options, *, host, device):
+def _built(program, text, options, apart, *, host, device):
     """Machine code, from disk if it is there."""
     code = open_store().get(program_key(program, host))
     if code is None:
-        code = nvrtc.compiled(text, device, options)
+        compiled = partial(nvrtc.compiled_apart, registers=apart) if apart else nvrtc.compiled
+        code = compiled(text, device, options)
         open_store().put(program_key(program, host), code)
     return code
 

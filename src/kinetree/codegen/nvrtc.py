@@ -3,6 +3,7 @@
 NVRTC compiles in this process and needs no other tools. CuPy is imported when first needed.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,10 +19,12 @@ LIGHT = ("--ptxas-options=-O1",)
 QUICKLY = ("--Ofast-compile=min", *LIGHT)
 """For long programs: half of the time, and fewer registers spilled."""
 
-COMPACT = ("--Ofast-compile=mid", *LIGHT, "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
+COMPACT = ("--Ofast-compile=min", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
 """For programs with many loops: those that are not unrolled fit into the cache for instructions,
 and quotients and roots within 2 ulp of single precision need no branches."""
 
+_APART = "--relocatable-device-code=true"
+_CUBIN = 0  # a kind of what is linked, as the driver counts them
 _LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
 
 
@@ -105,6 +108,28 @@ def compiled(text: str, device: int, options=()) -> bytes:
         ) from error
     finally:
         nvrtc.destroyProgram(program)
+
+
+def compiled_apart(text: str, device: int, options=(), registers=128) -> bytes:
+    """Machine code of a program with routines, which are worth more optimization than it is.
+
+    Its pieces are compiled at the same time, and linked.
+    """
+    limit = f"--maxrregcount={registers}"
+    best = tuple(x for x in options if x not in (*QUICKLY, COMPACT[0]))
+    count = int(text.partition("#define PIECES ")[2].partition("\n")[0])
+    each = [(*options, _APART, "-DPROGRAM_ALONE"), (*best, _APART, limit, "-DROUTINES_ALONE")]
+    each += [(*options, _APART, limit, f"-DPIECE_ALONE={n + 1}") for n in range(count)]
+    with ThreadPoolExecutor(len(each)) as threads:
+        codes = list(threads.map(lambda some: compiled(text, device, some), each))
+    cupy().cuda.runtime.free(0)  # makes a context where there is none
+    state = driver().linkCreate()
+    try:
+        for n, code in enumerate(codes):
+            driver().linkAddData(state, _CUBIN, code, f"part {n}")
+        return driver().linkComplete(state)
+    finally:
+        driver().linkDestroy(state)
 
 
 def loaded(code: bytes) -> Function:

@@ -22,10 +22,12 @@ from kinetree.codegen.procedures.language import (
     sqrt,
     vector,
     view,
+    worlds_max,
 )
 from kinetree.codegen.procedures.native import Procedure, procedure
 
 __all__ = [
     "Procedure", "atan2", "cos", "cross", "dot", "floor", "invoke", "isfinite", "lane_max",
     "lane_sum", "lanes", "local", "procedure", "record", "sin", "sqrt", "vector", "view",
+    "worlds_max",
 ]  # fmt: skip

@@ -61,6 +61,11 @@ class Functions(Expressions):
 
     f_lane_max = f_lane_sum
 
+    def f_worlds_max(self, e, name):
+        """The largest of what the worlds of a warp have, or of the only one."""
+        x = self.integer(e.args[0])
+        return Number(x if self.module.lanes == 1 else self.op(f"call i64 @{name}(i64 {x})"), INT)
+
     def call(self, callee, e):
         """A call of a procedure."""
         if self.in_lanes and callee.uses_lanes:

@@ -277,10 +277,10 @@ def sqrt(x: float) -> float:
 def lanes(count: int) -> range:
     """Numbers below ``count``, in a loop whose turns may be taken in any order, or at once.
 
-    On a GPU, where a warp computes a procedure, its lanes share them. All lanes do the same outside
-    of such loops; there they may read numbers of arrays, and write those that none of them reads
-    before the next such loop. In turns of a loop, variables are those of a lane: what they add up
-    to, ``lane_sum`` and ``lane_max`` find afterwards.
+    On a GPU, where lanes of a warp compute a procedure, they share them. All lanes do the same
+    outside of such loops; there they may read numbers of arrays, and write those that none of them
+    reads before the next such loop. In turns of a loop, variables are those of a lane: what they
+    add up to, ``lane_sum`` and ``lane_max`` find afterwards.
     """
     return range(count)
 
@@ -292,6 +292,16 @@ def lane_sum(x: float) -> float:
 
 def lane_max(x: float) -> float:
     """The largest of what each lane has found in a loop over ``lanes``."""
+    return x
+
+
+def worlds_max(x: int) -> int:
+    """The largest of the numbers of all worlds that go in step: how far loops go.
+
+    On a GPU the lanes of a warp may have several worlds. Loops and branches in which lanes exchange
+    or wait must be the same for all of these: a world that has ended, or has fewer turns, goes
+    along and writes nothing.
+    """
     return x
 
 
@@ -312,6 +322,7 @@ _BUILTINS: dict[Any, str] = {
     isfinite: "isfinite", math.isfinite: "isfinite", np.isfinite: "isfinite",
     math.isnan: "isnan", np.isnan: "isnan",
     lanes: "lanes", lane_sum: "lane_sum", lane_max: "lane_max",
+    worlds_max: "worlds_max",
     abs: "abs", min: "min", max: "max", float: "float", int: "int", bool: "bool", len: "len",
     math.fabs: "abs", math.floor: "floor", math.ceil: "ceil", math.copysign: "copysign",
     math.sin: "sin", math.cos: "cos", math.tan: "tan", math.atan2: "atan2", math.asin: "asin",

@@ -17,6 +17,11 @@ from kinetree.codegen.program import Argument
 from kinetree.expr.calls import call
 from kinetree.expr.node import Expr
 
+STEP = "_step"
+"""Ends the names of arguments that say how far apart the numbers of an array are, as in
+``pose_step``; without one they are next to each other."""
+LIVE = "live"
+"""An argument of procedures for worlds that go in step: 0 for one that only goes along, or 1."""
 COST = 100_000
 """Operations of a routine, about: how many depends on values."""
 
@@ -53,10 +58,17 @@ class Routine:
         known = {*self.given, *(a.name for a in (*self.inputs, *self.outputs))}
         known |= {"work"} if self.work else set()
         named = [name for name, _ in self.procedure.arguments]
-        if known != set(named):
-            wrong = ", ".join(sorted(known ^ set(named)))
+        known |= {LIVE, *(f"{name}{STEP}" for name in known)} & set(named)
+        several = [*self.given, *(a.name for a in (*self.inputs, *self.outputs))]
+        twice = {name for name in several if several.count(name) > 1}
+        if known != set(named) or twice:
+            wrong = ", ".join(sorted(known ^ set(named) | twice))
             raise TypeError(f"arguments of {self.procedure!r} and of its routine differ: {wrong}")
         return self.procedure.arguments
+
+    def has_step(self, name: str) -> bool:
+        """Whether numbers of an array may be apart."""
+        return any(argument == f"{name}{STEP}" for argument, _ in self.procedure.arguments)
 
     def table(self, name: str, kind) -> np.ndarray:
         """A constant array, as its type wants it."""
@@ -82,6 +94,8 @@ class Routine:
         return tuple(found.values())
 
     def _argument(self, name, kind, inputs, outputs):
+        if name == LIVE or name.endswith(STEP):
+            return 1
         if not isinstance(kind, ArrayType):
             return {FLOAT: float, INT: int}[kind](self.given[name])
         if name in self.given:

@@ -226,7 +226,8 @@ class _Writer:
             text = self._same_result(nodes)
             if text is None:
                 text = self._unique(f"{given.name}_given")
-                lines += self.language.array(text, [self.values[a].text for a in nodes])
+                texts_of = [self.values[a].text for a in nodes]
+                lines += self.language.array(text, texts_of, callee.has_step(given.name))
             texts.append(text)
             mentions.update(*(self.values[a].mentions for a in nodes))
         names = [self._unique(f"{result.name}_found") for result in callee.outputs]
@@ -365,8 +366,8 @@ class Language(ABC):
         """
         return self.calls[op].format(*texts)
 
-    def array(self, name, texts) -> list:
-        """Lines that make an array of some values."""
+    def array(self, name, texts, side) -> list:
+        """Lines that make an array of some values, which may be side by side with others."""
         raise TraceError(f"{type(self).__name__} has no routines")
 
     def routine(self, callee, given, results) -> list:

@@ -29,15 +29,22 @@ from kinetree.codegen.render.c import NOT_FINITE, offset
 from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
+from kinetree.codegen.render.cuda_outlined import guarded, outlined
 from kinetree.codegen.render.cuda_places import WARP, Tile, given_up, kept, tiles
-from kinetree.codegen.render.cuda_procedures import CudaWithRoutines, procedures_text
+from kinetree.codegen.render.cuda_procedures import (
+    APART,
+    CudaWithRoutines,
+    procedures_text,
+    stored_early,
+)
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
 LARGEST_BLOCK = 256  # threads
 BLOCK_OF_WARPS = 64  # threads, where a warp computes a sample
 _SHARED = 224 * 1024  # bytes of shared memory of a multiprocessor; on a smaller one fewer fit
-_MOST_WARPS = 16  # for which there must be registers
+_REGISTERS = 65_536  # of a multiprocessor
+_MOST_WARPS = 8  # with routines; more of them fit, and are slower, since caches are too small
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
@@ -91,6 +98,13 @@ LONG_LOOP = Layout(order="created", ahead=False)
 samples travel by is better left to the cache that the spilled ones are in."""
 ROUTINES = Layout(order="created", ahead=False, by_warps=True)
 """For such programs with routines."""
+
+
+_OWN = [
+    "    real *const row = left + (active ? lane : 0) * NUMBERS_OF_ITS_OWN;",
+    "    real *const column = side + (active ? lane : 0);",
+]
+"""Numbers of a lane's sample in device memory, for routines."""
 
 
 @dataclass(frozen=True)
@@ -206,31 +220,55 @@ class _Renderer:
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
-            *([f"#define NUMBERS_LEFT {self.left_numbers}"] if self.layout.by_warps else []),
+            *self._sizes(),
             elementary(self.dtype),
             *self._routines(),
             sample,
             *entry.tables(),
             entry.load(),
             entry.run(),
+            *(["#endif"] * self.layout.by_warps),
         ]
         text = "\n\n".join(parts) + "\n"
-        return CudaText(text, shared, self.sets == 2, not self._computes_much(), self.left_numbers)
+        light = not self._computes_much()
+        return CudaText(text, shared, self.sets == 2, light, self.left_numbers, self._registers())
+
+    def _sizes(self):
+        """Numbers of a sample in device memory and in shared memory, for routines."""
+        if not self.layout.by_warps:
+            return []
+        room, own = self.language.room, self.language.own_numbers
+        return [f"#define NUMBERS_OF_ITS_OWN {own}\n#define NUMBERS_OF_ROOM {room}"]
 
     def _routines(self):
         """Procedures that the program calls, and what ties them to it."""
         if not self.layout.by_warps:
             return []
-        functions = self.language.functions.items()
+        functions = [
+            text.replace("THIS_ROUTINE", name) for text, name in self.language.functions.items()
+        ]
+        heads = [
+            line + ";" for text in functions for line in text.splitlines()
+            if line.startswith("ROUTINE_VOID")
+        ]  # fmt: skip
         return [
+            APART,
+            f"#define PIECES {len(self.pieces)}",
+            "#if !defined(PROGRAM_ALONE) && !defined(PIECE_ALONE)",
             procedures_text(self.language.procedures, self.dtype),
-            *(text.replace("ROUTINE", name) for text, name in functions),
+            *functions,
+            "#else",
+            *heads,
+            "#endif",
+            *(guarded(n, text) for n, text in enumerate(self.pieces)),
+            "#if !defined(ROUTINES_ALONE) && !defined(PIECE_ALONE)",
         ]
 
     def _shared(self):
         """Bytes of shared memory of a warp."""
         if self.layout.by_warps:
-            return -(-self.language.room * self.size // 16) * 16
+            room = WARP // self.language.lanes * self.language.room
+            return -(-room * self.size // 16) * 16
         return (self.before_turned + 2 * WARP * len(self.language.turned)) * self.size
 
     @property
@@ -271,7 +309,7 @@ class _Renderer:
         if self.kept.tables:
             parameters.append("real *__restrict__ kept")
         if self.layout.by_warps:
-            parameters += ["const int lane, const int active, real *room, real *left"]
+            parameters += ["const int lane, const int active, real *left, real *side"]
         if self.part.work:
             parameters += ["const real *__restrict__ work", "real *__restrict__ left"]
         items = assignments(self.program, self.language, order=self.order)
@@ -279,16 +317,30 @@ class _Renderer:
             parameters.append("real *__restrict__ turned")
         turns = self.language.turns([x for x in self.language.turned if x.startswith("in_")])
         body = [*self._watch(), *turns, *(line for item in items for line in item.lines)]
+        if self.layout.by_warps:
+            body, self.pieces, frame = outlined(stored_early(body))
+            body = [*([f"real frame[{frame}];"] if frame else []), *body]
         return "\n".join(
             [
                 f"DEVICE int sample({', '.join(parameters) or 'void'})",
                 "{",
                 "    int status = 0;",
+                *(_OWN * self.layout.by_warps),
                 *(f"    {line}" for line in body),
                 "    return status;",
                 "}",
             ]
         )
+
+    def _blocks(self):
+        """Blocks of warps with routines that a multiprocessor has room for."""
+        room = _SHARED // (BLOCK_OF_WARPS // WARP * max(1, self.shared))
+        return max(1, min(room // 2 * 2, _MOST_WARPS * WARP // BLOCK_OF_WARPS))
+
+    def _registers(self):
+        """Registers of a thread, where routines are compiled apart."""
+        most = _REGISTERS // (BLOCK_OF_WARPS * self._blocks())
+        return min(most // 8 * 8, 248) if self.layout.by_warps else 0
 
     @property
     def separate(self):
@@ -299,8 +351,7 @@ class _Renderer:
         """Threads of a block, and blocks for which there must be registers."""
         resident = self.layout.resident
         if self.layout.by_warps:
-            room = _SHARED // (BLOCK_OF_WARPS // WARP * max(1, self.shared))
-            return f"{BLOCK_OF_WARPS}, {max(1, min(room, _MOST_WARPS * WARP // BLOCK_OF_WARPS))}"
+            return f"{BLOCK_OF_WARPS}, {self._blocks()}"
         if resident is None:
             waiting = most_waiting(self.program, self.order) * self.size // 4
             resident = next((n for most, n in _RESIDENT.items() if waiting <= most), 0)

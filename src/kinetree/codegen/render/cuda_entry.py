@@ -64,7 +64,7 @@ class Entry:
             "extern __shared__ vector16 shared[];",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
             "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
-            *(["first = (first >> 5) * dense;"] if self.plan.layout.by_warps else []),
+            *(_BY_WARPS if self.plan.layout.by_warps else []),
             "if (first >= count) return;",
             "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
         ]
@@ -159,8 +159,9 @@ class Entry:
         if self.plan.kept.tables:
             arguments.append("kept_own")
         if self.plan.layout.by_warps:
-            left = f"work + first * {self.plan.left_numbers}" if self.plan.left_numbers else "0"
-            arguments += ["lane", "lane < rows", "inputs", left]
+            own, numbers = self.plan.language.own_numbers, self.plan.left_numbers
+            left = f"work + place * {WARP * numbers}" if numbers else "0"
+            arguments += ["lane", "lane < rows", left, f"{left} + {WARP * own}"]
         if self.plan.part.work:
             lines = [f"real *const work_own = work + first * {self.plan.part.work} + lane;"]
             arguments += ["work_own"] * 2
@@ -224,6 +225,7 @@ class Entry:
             yield f"static __device__ const int table_{name}[] = {{{numbers}}};"
 
 
+_BY_WARPS = ["const long long place = first >> 5;", "first = place * dense;", "(void)place;"]
 _ROW = "(lane < rows ? lane : rows - 1)"  # of a thread that has no sample: that of the last one
 
 
@@ -260,6 +262,8 @@ class CudaText:
     """Whether memory limits it, so that less optimization loses nothing."""
     left: int = 0
     """Numbers of a sample that routines leave in a workspace."""
+    apart: int = 0
+    """Where routines are compiled apart from the program: registers of a thread."""
 
 
 def head(dtype, shared) -> str:

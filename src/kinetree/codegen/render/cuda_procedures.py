@@ -1,20 +1,24 @@
 """Procedures as C, for programs on a GPU: their LLVM text, instruction by instruction.
 
 Numbers are ``real``, as in the program around them, integers have 32 bits. Places on the stack
-become variables, branches become ``goto``; the compiler finds the loops again. A warp computes a
-call: turns of loops over ``lanes`` are those of its lanes, and arrays are in shared memory.
+become variables, branches become ``goto``; the compiler finds the loops again.
 
-In the program around them a lane has a sample. Where it calls a routine, the warp computes that of
-one sample after the other, and loops go on until those of all samples have ended.
+In the program around them a lane has a sample, and loops go on until those of all samples have
+ended. Where it calls a routine, ``LANES`` lanes take a sample, so that the warp has several, which
+go in step, and takes the next ones then: turns of loops over ``lanes`` are those of these lanes.
+Arrays are in device memory, and the workspace of a routine in shared memory. Arrays that programs
+write or read may have numbers of 32 samples side by side, where the routine knows it.
 """
 
 import re
 import struct
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
 from kinetree.codegen.procedures.language import ArrayType
+from kinetree.codegen.procedures.routine import LIVE, STEP
 from kinetree.codegen.procedures.writer import write
 from kinetree.codegen.program import calls_of
 from kinetree.codegen.render.c import UNSAFE, C
@@ -30,6 +34,8 @@ _INFIX = {
     "and": "&", "or": "|", "xor": "^", "shl": "<<", "ashr": ">>", "sdiv": "/", "srem": "%",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
+LANES = {"float32": 4, "float64": 32}
+"""Of a sample. Steps of Newton's method, which only double precision takes, do not go in step."""
 _VALUE = r"([%\w.@-]+)"
 _WORD = re.compile(r"\w+")
 _TYPE = r"(double|i64|i1|ptr|\{[^}]*\})"
@@ -47,9 +53,9 @@ class _Module:
     """Names of procedures, as ``write`` wants them; constant tables are not in the language yet."""
 
     head = None
-    lanes = 32
 
-    def __init__(self, procedures):
+    def __init__(self, procedures, lanes):
+        self.lanes = lanes
         self.names = {p: f"@{p.name}" for p in procedures}
 
     def name(self, procedure):
@@ -69,34 +75,46 @@ class _Module:
 
 
 _LANES = """\
-DEVICE int lane_number(void) { return threadIdx.x & 31; }
+#define LANES {lanes}
 
-DEVICE void lanes_together(void) { __syncwarp(); }
+DEVICE int lane_number(void) {{ return threadIdx.x & (LANES - 1); }}
+
+DEVICE void lanes_together(void) {{ __syncwarp(); }}
 
 DEVICE real lane_sum(real x)
-{
+{{
 #pragma unroll
-    for (int k = 16; k; k >>= 1) x += __shfl_xor_sync(0xffffffffu, x, k);
+    for (int k = LANES / 2; k; k >>= 1) x += __shfl_xor_sync(0xffffffffu, x, k);
     return x;
-}
+}}
 
 DEVICE real lane_max(real x)
-{
+{{
 #pragma unroll
-    for (int k = 16; k; k >>= 1) {
+    for (int k = LANES / 2; k; k >>= 1) {{
         const real y = __shfl_xor_sync(0xffffffffu, x, k);
         x = x < y ? y : x;
-    }
+    }}
     return x;
-}"""
+}}
+
+DEVICE int worlds_max(int x)
+{{
+#pragma unroll
+    for (int k = 16; k >= LANES; k >>= 1) {{
+        const int y = __shfl_xor_sync(0xffffffffu, x, k);
+        x = x < y ? y : x;
+    }}
+    return x;
+}}"""
 
 
 def procedures_text(procedures, dtype) -> str:
     """Definitions of some procedures and of all that they call."""
     reached = list(dict.fromkeys(p for top in procedures for p in top.reached))
-    module = _Module(reached)
+    module = _Module(reached, LANES[dtype])
     texts = [_Function(write(p, module), dtype).text(p.inline is not False) for p in reached]
-    return "\n\n".join([_LANES, *texts])
+    return "\n\n".join([_LANES.format(lanes=module.lanes), *texts])
 
 
 class _Function:
@@ -266,88 +284,113 @@ class _Function:
 # --- Programs that call routines -----------------------------------------------------------------
 
 _ALL = "0xffffffffu"
+_STORED = "if (active) "
+_DEFINED = re.compile(r"const (?:real|float|double) (\w+) = ")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an array is in device memory: that of a sample, or of 32 samples side by side."""
+
+    at: int
+    side: bool
+
+    def of_lane(self, k):
+        """A number of the sample of a lane."""
+        return f"column[{WARP * (self.at + k)}]" if self.side else f"row[{self.at + k}]"
+
+    def of_world(self):
+        """The array of the sample that lanes compute."""
+        return f"among + {WARP * self.at}" if self.side else f"its + {self.at}"
 
 
 class CudaWithRoutines(Cuda):
     """CUDA C of a program that calls routines.
 
-    Results that the program looks at are in memory of the lane; those that only other routines
-    take, in a workspace.
-
     Attributes:
         functions: names of the functions of routines, by their texts.
-        room: numbers of a warp in shared memory.
-        left_numbers: numbers of a sample in the workspace.
+        room: numbers of a sample in shared memory.
+        own_numbers, side_numbers: numbers of a sample in device memory, next to each other, and
+            next to those of other samples.
     """
 
     def __init__(self, program, dtype):
         super().__init__(program, dtype, set(), Kept({}, {}), ())
-        self.dtype, self.functions = dtype, {}
+        self.dtype, self.functions, self.lanes = dtype, {}, LANES[dtype]
         self.procedures = [x.procedure for x in calls_of(program)]
         self.looked_at = _looked_at(program)
-        self.room = self.left_numbers = 0
-        self.given: dict[str, list] = {}
-        self.own: set[str] = set()
-        self.left_at: dict[str, int] = {}
+        self.room = self.own_numbers = self.side_numbers = 0
+        self.places: dict[str, _Place] = {}
+        self.known: dict[tuple[str, ...], str] = {}
 
-    def array(self, name, texts):
-        """Numbers for the next routine."""
-        self.given[name] = texts
-        return []
+    @property
+    def left_numbers(self):
+        """Numbers of a sample in device memory."""
+        return self.own_numbers + self.side_numbers
+
+    def _placed(self, name, size, side):
+        """Find a place for an array."""
+        self.places[name] = _Place(self.side_numbers if side else self.own_numbers, side)
+        if side:
+            self.side_numbers += size
+        else:
+            self.own_numbers += size
+        return self.places[name]
+
+    def array(self, name, texts, side):
+        """Numbers for routines, once if several take them."""
+        known = self.known.setdefault((side, *texts), name)
+        if known != name:
+            self.places[name] = self.places[known]
+            return []
+        place = self._placed(name, len(texts), side)
+        return [f"{_STORED}{place.of_lane(k)} = {x};" for k, x in enumerate(texts)]
 
     def routine(self, callee, given, results):
         """A loop over the samples of the warp."""
-        left = [
-            a.name for a, text in zip(callee.inputs, given, strict=True) if text in self.left_at
-        ]
-        text, places, room = routine_text(callee, "ROUTINE", self.dtype, left)
+        text = routine_text(callee, "THIS_ROUTINE", self.dtype)
         name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
-        self.room = max(self.room, room)
-        before, arguments, own, after, leave = [], [], [], [], []
-        for a, source in zip(callee.inputs, given, strict=True):
-            if source in self.left_at:
-                arguments.append(f"left + turn * NUMBERS_LEFT + {self.left_at[source]}")
-            elif source in self.own:
-                before.append(f"for (int k = 0; k < {a.size}; k++) "
-                              f"room[{places[a.name]} + k] = {source}[k];")  # fmt: skip
-            else:
-                numbers = enumerate(self.given[source])
-                before += [f"room[{places[a.name] + k}] = {x};" for k, x in numbers]
+        self.room = max(self.room, callee.work)
+        own = []
         for (result, size), a in zip(results.items(), callee.outputs, strict=True):
+            place = self._placed(result, size, callee.has_step(a.name))
             if (callee, a.name) in self.looked_at:
-                self.own.add(result)
-                own.append(f"real {result}[{size}];")
-                after.append(f"for (int k = 0; k < {size}; k++) "
-                             f"{result}[k] = room[{places[a.name]} + k];")  # fmt: skip
-            else:
-                self.left_at[result] = self.left_numbers
-                self.left_numbers += size
-                to = f"left[turn * NUMBERS_LEFT + {self.left_at[result]} + k]"
-                leave.append(f"for (int k = lane; k < {size}; k += {WARP}) "
-                             f"{to} = room[{places[a.name]} + k];")  # fmt: skip
+                numbers = ", ".join(place.of_lane(k) for k in range(size))
+                own.append(f"const real {result}[{size}] = {{{numbers}}};")
+        places = []
+        for a, name_of in zip((*callee.outputs, *callee.inputs), (*results, *given), strict=True):
+            place = self.places[name_of]
+            if place.side and not callee.has_step(a.name):
+                raise TraceError(f"{callee.name} takes {a.name} from worlds side by side: it needs "
+                                 f"an argument {a.name}{STEP}")  # fmt: skip
+            places.append(f", {place.of_world()}")
+            if callee.has_step(a.name):
+                places.append(f", {WARP if place.side else 1}")
         return [
-            *own,
-            f"for (int turn = 0; turn < {WARP}; turn++) {{",
-            f"    if (!__shfl_sync({_ALL}, active, turn)) continue;",
-            "    __syncwarp();",
-            "    if (lane == turn) {",
-            *(f"        {line}" for line in before),
-            "    }",
-            "    __syncwarp();",
-            f"    {name}({', '.join(arguments)});",
-            "    __syncwarp();",
-            "    if (lane == turn) {",
-            *(f"        {line}" for line in after),
-            "    }",
-            *(f"    {line}" for line in leave),
-            "}",
             "__syncwarp();",
+            f"for (int turn = 0; turn < {WARP}; turn += {WARP // self.lanes}) {{",
+            f"    const int world = turn + lane / {self.lanes};",
+            f"    const int live = (int)__shfl_sync({_ALL}, active, world);",
+            f"    if (!__any_sync({_ALL}, live)) continue;",
+            "    const int which = live ? world : 0;",
+            "    real *const its = left + which * NUMBERS_OF_ITS_OWN, *const among = side + which;",
+            f"    {name}(live{''.join(places)});",
+            "    __syncwarp();",
+            "}",
+            *own,
         ]
 
     def loop(self, counter, times, carries, initial, body, following):
         """With routines in it: until those of all lanes have ended; states of others stay."""
         if not any(_ALL in line for line in body):
             return super().loop(counter, times, carries, initial, body, following)
+        stored = {line.partition(" = ")[0].strip() for line in body}
+        self.known = {  # what is stored in a loop is not known after it
+            texts: name
+            for texts, name in self.known.items()
+            if f"{_STORED}{self.places[name].of_lane(0)}" not in stored
+        }
+        body = stored_early(body)
         goes_on, pairs = (
             f"active && {counter} < {times}",
             list(zip(carries, following, strict=True)),
@@ -374,6 +417,21 @@ class CudaWithRoutines(Cuda):
         return [f"if (active) {line}" for line in super().output(argument, index, text)]
 
 
+def stored_early(lines) -> list[str]:
+    """Lines in which a number goes to memory where it is known, so that it need not be kept."""
+    known = {m[1]: k for k, m in enumerate(map(_DEFINED.match, lines)) if m}
+    early: dict[int, list[str]] = {}
+    late = []
+    for line in lines:
+        stores = line.startswith((f"{_STORED}row[", f"{_STORED}column["))
+        at = known.get(line.partition(" = ")[2][:-1]) if stores else None
+        late.append(line if at is None else "")
+        if at is not None:
+            early.setdefault(at, []).append(line)
+    pairs = enumerate(late)
+    return [x for k, line in pairs for x in (line, *early.get(k, ())) if x]
+
+
 def _looked_at(program):
     """Results of routines, by routine and name, that not only other routines take."""
     nodes, found = program.graph.nodes, set()
@@ -395,19 +453,37 @@ def _looked_at(program):
 # --- Routines: procedures with some of their arguments given -------------------------------------
 
 
-def routine_text(routine, name, dtype, left) -> tuple[str, dict[str, int], int]:
-    """The function of a ``Routine``, places of its arrays in shared memory, and their size.
+APART = """\
+#if defined(PROGRAM_ALONE) || defined(ROUTINES_ALONE) || defined(PIECE_ALONE)
+#define ALONE
+#define ROUTINE_VOID extern "C" __device__ void
+#define PIECE extern "C" __device__
+#define IN_DEVICE_MEMORY(x) __builtin_assume(__isGlobal(x))
+#define IN_LOCAL_MEMORY(x) __builtin_assume(__isLocal(x))
+#else
+#define ROUTINE_VOID DEVICE void
+#define PIECE DEVICE
+#define IN_DEVICE_MEMORY(x)
+#define IN_LOCAL_MEMORY(x)
+#endif"""
+"""Routines, pieces of the program and the rest of it may be compiled each by itself, and linked."""
 
-    Inputs that are ``left`` in the workspace are arguments.
-    """
-    language, tables, arguments, places, room = C(dtype), [], [], {}, 0
-    for a in (*routine.outputs, *(a for a in routine.inputs if a.name not in left)):
-        places[a.name], room = room, room + a.size
+
+def routine_text(routine, name, dtype) -> str:
+    """The function of a ``Routine``: of places of its results and arguments."""
+    language, tables, arguments = C(dtype), [], []
+    arrays = [a.name for a in (*routine.outputs, *routine.inputs)]
     for argument, kind in routine.places:
-        if argument in left:
-            arguments.append(f"(void *)left_{argument}")
+        if argument == LIVE:
+            arguments.append(LIVE)
+        elif argument in arrays:
+            arguments.append(f"(void *)its_{argument}")
+        elif argument.removesuffix(STEP) in arrays:
+            arguments.append(argument)
+        elif argument.endswith(STEP) and argument not in routine.given:
+            arguments.append("1")
         elif argument not in routine.given:
-            arguments.append(f"(void *)(room + {places.get(argument, room)})")
+            arguments.append("(void *)room")
         elif isinstance(kind, ArrayType):
             array = routine.table(argument, kind).ravel()
             spell = str if array.dtype.kind == "i" else language.constant
@@ -421,13 +497,18 @@ def routine_text(routine, name, dtype, left) -> tuple[str, dict[str, int], int]:
         else:
             x = routine.given[argument]
             arguments.append(str(x) if isinstance(x, int) else language.constant(x))
-    parameters = ", ".join(f"const real *left_{x}" for x in left) or "void"
+    parameters = "".join(
+        f", real *its_{x}" + f", const int {x}{STEP}" * routine.has_step(x) for x in arrays
+    )
     return "\n".join([
         *tables,
-        f"static __device__ __noinline__ void {name}({parameters})",
+        f"ROUTINE_VOID {name}(const int live{parameters})",
         "{",
+        *(f"    IN_DEVICE_MEMORY(its_{x});" for x in arrays),
         "    extern __shared__ vector16 shared[];",
-        "    real *const room = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP);",
+        "    real *const room = (real *)((char *)shared + (threadIdx.x >> 5) * BYTES_OF_A_WARP)",
+        "        + (threadIdx.x & 31) / LANES * NUMBERS_OF_ROOM;",
+        "    (void)room, (void)live;",
         f"    {routine.procedure.name}({', '.join(arguments)});",
         "}",
-    ]), places, room + routine.work  # fmt: skip
+    ])  # fmt: skip

@@ -143,7 +143,8 @@ class CudaKernel:
             self._start_parts(block, words, stream)
             return
         count, most = words[0], self._at_a_time
-        room = -(-min(count, most) // _WARP) * _WARP * self.code.work * self._bytes
+        samples = words[1] if self._by_warps else _WARP
+        room = -(-min(count, most) // samples) * _WARP * self.code.work * self._bytes
         with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
             work = self._allocated(room)
         for first in range(0, count, most):

@@ -1,4 +1,4 @@
-"""Forces of contacts that obey their laws, by a warp for each world.
+"""Forces of contacts that obey their laws, by some lanes for each world.
 
 Impulses ``lam`` and velocities ``w = b + Y u`` of the contacts with slots are along normal and
 tangents, three numbers each, with ``u = Yᵀ lam``: ``Y = G L⁻¹ D^{-1/2}``, so that the mobility of
@@ -16,7 +16,9 @@ from kinetree.codegen.procedures import (
     sqrt,
     vector,
     view,
+    worlds_max,
 )
+from kinetree.contact.engine.slot_points import motion_of
 
 PLAIN = 8  # sweeps at the end that do not mix
 FARTHEST = 5.0  # how far ahead of the last change mixtures may lie
@@ -28,79 +30,106 @@ LEAST = 1e-6  # weight of staying, for forces that move nothing
 
 
 @procedure
-def contact_rows(
-    used: int, deep: int, moves: "int[:]", chain: "int[:]", carrier: "float[:]",
-    place: "float[:, 12]", S: "float[:, 6]", X: "float[:]", Y: "float[:]", own: "float[:, 9]",
+def inverse_factor(
+    nv: int, deep: int, owner: "int[:]", level: "int[:]", deepest: "int[:]", chain: "int[:]",
+    L: "float[:]", L_step: int, root: "float[:]", root_step: int, X: "float[:]",
 ) -> None:  # fmt: skip
-    """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes."""
-    for s in lanes(used):
-        i = int(carrier[s])
+    """``X = L⁻¹ D^{-1/2}``, rows along chains as those of ``L`` — RBDA Table 6.5."""
+    for j in lanes(nv):
+        k = deepest[j]
+        n = level[k]
+        at = owner[k] * deep
+        for r in range(n):
+            e = n - 1 - r
+            x = -L[(k * deep + e) * L_step]
+            for f in range(e + 1, n):
+                x -= X[k * deep + f] * L[(chain[at + f] * deep + e) * L_step]
+            X[k * deep + e] = x
+        X[k * deep + n] = 1.0
+        for e in range(n + 1):
+            X[k * deep + e] *= root[chain[at + e] * root_step]
+
+
+@procedure
+def contact_rows(
+    used: int, deep: int, moves: "int[:]", chain: "int[:]", slot: "float[:, 9]",
+    place: "float[:, 12]", S: "float[:]", S_step: int, X: "float[:]", Y: "float[:]",
+    own: "float[:, 9]",
+) -> None:  # fmt: skip
+    """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes.
+
+    A lane computes columns ``d`` and ``d + deep/2``, of all six rows of the body first.
+    """
+    half = deep // 2
+    for s in range(worlds_max(used)):
+        here = s < used
+        i = int(slot[s, 0]) if here else 0
         n = moves[i]
-        p = vector(place[s, 9], place[s, 10], place[s, 11])
-        R = view(place, s, 3, 3)
-        rows = view(Y, 3 * s * deep)
+        at = 3 * s * deep
         D = local("float", 6)
         D[:] = 0.0
-        for d in range(n):
-            k = chain[i * deep + d]
-            g = R @ (S[k, 3:] + cross(S[k, :3], p))
-            rows[d] = g[0]
-            rows[deep + d] = g[1]
-            rows[2 * deep + d] = g[2]
-        for d in range(n):
-            x = 0.0
-            y = 0.0
-            z = 0.0
-            for e in range(d, n):
-                l = X[chain[i * deep + e] * deep + d]
-                x += l * rows[e]
-                y += l * rows[deep + e]
-                z += l * rows[2 * deep + e]
-            rows[d] = x
-            rows[deep + d] = y
-            rows[2 * deep + d] = z
-            D += vector(x * x, x * y, y * y, x * z, y * z, z * z)
-        own[s] = vector(D[0], D[1], D[3], D[1], D[2], D[4], D[3], D[4], D[5])
+        for d in lanes(half if here else 0):
+            a, b = local("float", 2, 6)
+            a[:] = 0.0
+            b[:] = 0.0
+            for e in range(n):
+                k = chain[i * deep + e]
+                column = local("float", 6)
+                motion_of(k, S, S_step, column)
+                a += (X[k * deep + d] if e >= d else 0.0) * column
+                b += (X[k * deep + d + half] if e >= d + half else 0.0) * column
+            p = place[s, 9:]
+            R = view(place, s, 3, 3)
+            x = R @ (a[3:] + cross(a[:3], p))
+            y = R @ (b[3:] + cross(b[:3], p))
+            for r in range(3):
+                Y[at + r * deep + d] = x[r]
+                Y[at + r * deep + d + half] = y[r]
+            D += vector(x[0] * x[0], x[0] * x[1], x[1] * x[1], x[0] * x[2], x[1] * x[2],
+                        x[2] * x[2])  # fmt: skip
+            D += vector(y[0] * y[0], y[0] * y[1], y[1] * y[1], y[0] * y[2], y[1] * y[2],
+                        y[2] * y[2])  # fmt: skip
+        for r in range(6):
+            D[r] = lane_sum(D[r])
+        if here:
+            own[s] = vector(D[0], D[1], D[3], D[1], D[2], D[4], D[3], D[4], D[5])
 
 
 @procedure
 def pressed(
-    used: int, nv: int, deep: int, owner: "int[:]", level: "int[:]", moves: "int[:]",
-    chain: "int[:]", carrier: "float[:]", Y: "float[:]", lam: "float[:]", u: "float[:]",
+    used: int, nv: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]",
+    lam: "float[:]", u: "float[:]",
 ) -> None:  # fmt: skip
     """``u = Yᵀ lam``."""
-    for k in lanes(nv):
-        d = level[k]
-        x = 0.0
-        for s in range(used):
-            i = int(carrier[s])
-            if d < moves[i] and chain[i * deep + d] == k:
-                rows = view(Y, 3 * s * deep + d)
-                x += lam[3 * s] * rows[0] + lam[3 * s + 1] * rows[deep]
-                x += lam[3 * s + 2] * rows[2 * deep]
-        u[k] = x
+    for k in lanes(nv + 1):
+        u[k] = 0.0
+    for s in range(worlds_max(used)):
+        here = s < used
+        places = int(carrier[s]) * deep if here else 0
+        for d in lanes(deep if here else 0):
+            rows = view(Y, 3 * s * deep + d)
+            x = lam[3 * s] * rows[0] + lam[3 * s + 1] * rows[deep]
+            u[chain[places + d]] += x + lam[3 * s + 2] * rows[2 * deep]
 
 
 @procedure
 def speeds(
-    used: int, deep: int, moves: "int[:]", chain: "int[:]", carrier: "float[:]", Y: "float[:]",
-    b: "float[:]", u: "float[:]", w: "float[:]",
+    used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", b: "float[:]",
+    u: "float[:]", w: "float[:]",
 ) -> None:  # fmt: skip
     """``w = b + Y u``."""
-    for s in lanes(used):
-        i = int(carrier[s])
-        rows = view(Y, 3 * s * deep)
-        x = b[3 * s]
-        y = b[3 * s + 1]
-        z = b[3 * s + 2]
-        for d in range(moves[i]):
-            part = u[chain[i * deep + d]]
-            x += rows[d] * part
-            y += rows[deep + d] * part
-            z += rows[2 * deep + d] * part
-        w[3 * s] = x
-        w[3 * s + 1] = y
-        w[3 * s + 2] = z
+    for s in range(worlds_max(used)):
+        here = s < used
+        places = int(carrier[s]) * deep if here else 0
+        v = local("float", 3)
+        v[:] = 0.0
+        for d in lanes(deep if here else 0):
+            rows = view(Y, 3 * s * deep + d)
+            v += u[chain[places + d]] * vector(rows[0], rows[deep], rows[2 * deep])
+        for r in range(3):
+            v[r] = lane_sum(v[r])
+        for r in lanes(3 if here else 0):
+            w[3 * s + r] = b[3 * s + r] + v[r]
 
 
 @procedure(inline=True)
@@ -205,9 +234,9 @@ def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float
 
 @procedure
 def swept(
-    used: int, nv: int, deep: int, sweeps: int, enough: float, moves: "int[:]", chain: "int[:]",
+    used: int, nv: int, deep: int, sweeps: int, enough: float, chain: "int[:]",
     carrier: "float[:]", Y: "float[:]", own: "float[:, 9]", mu: "float[:]", b: "float[:]",
-    lam: "float[:]", u: "float[:]", last: "float[:, 3]", older: "float[:]",
+    lam: "float[:]", u: "float[:]", last: "float[:, 3]", older: "float[:]", best: "float[:]",
 ) -> "(int, float)":  # fmt: skip
     """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
 
@@ -215,56 +244,76 @@ def swept(
     with ``lam``, before and after. Each sweep starts from a mixture of the last two (Anderson
     1965), ahead of both only where changes do not grow; mixtures are linear, and so are velocities.
     Contacts that are solved whole, one after the other, may run in cycles, where several slide:
-    after ``WHOLE`` sweeps normal forces and friction take a step each.
+    after ``WHOLE`` sweeps normal forces and friction take a step each. Where sweeps do not end,
+    ``best`` of what they began with is taken.
     """
-    new = local("float", 3)
+    new, change = local("float", 2, 3)
     D = local("float", 3, 3)
+    most = worlds_max(used)
     error = 0.0
     before = 0.0
     ahead = 1.0
+    least = 0.0
+    rounds = 0
+    going = used > 0
     for n in range(sweeps + 1):
-        for k in lanes(3 * used):
+        if worlds_max(1 if going else 0) == 0:
+            break
+        mine = used if going else 0
+        for k in lanes(3 * mine):
             last[k, 0] = lam[k]
-        error = 0.0
-        for s in range(used):
-            i = int(carrier[s])
-            rows = view(Y, 3 * s * deep)
+        largest = 0.0
+        for s in range(most):
+            here = s < mine
+            places = int(carrier[s]) * deep if here else 0
+            at = 3 * s * deep if here else 0
             x = 0.0
             y = 0.0
             z = 0.0
-            for d in lanes(moves[i]):
-                part = u[chain[i * deep + d]]
-                x += rows[d] * part
-                y += rows[deep + d] * part
-                z += rows[2 * deep + d] * part
-            v = vector(b[3 * s] + lane_sum(x), b[3 * s + 1] + lane_sum(y),
-                       b[3 * s + 2] + lane_sum(z))  # fmt: skip
-            old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
-            D[:] = view(own, s, 3, 3)
-            off = missed(D, mu[s], v, old)
-            error = max(error, off)
-            if n == sweeps or off <= enough:
-                continue
-            if n < WHOLE:
-                solved(D, mu[s], v, old, new)
-            else:
-                pushed(D, mu[s], v, old, new)
-                new[:] = old + RELAXED * (new - old)
-            change = new - old
-            for d in lanes(moves[i]):
-                k = chain[i * deep + d]
-                more = change[0] * rows[d] + change[1] * rows[deep + d]
-                u[k] += more + change[2] * rows[2 * deep + d]
+            for d in lanes(deep):
+                part = u[chain[places + d]]
+                x += Y[at + d] * part
+                y += Y[at + deep + d] * part
+                z += Y[at + 2 * deep + d] * part
+            x = lane_sum(x)
+            y = lane_sum(y)
+            z = lane_sum(z)
+            change[:] = 0.0
+            old = vector(0.0, 0.0, 0.0)
+            off = 0.0
+            if here:
+                v = vector(b[3 * s] + x, b[3 * s + 1] + y, b[3 * s + 2] + z)
+                old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
+                D[:] = view(own, s, 3, 3)
+                off = missed(D, mu[s], v, old)
+                if n < sweeps and off > enough:
+                    if n < WHOLE:
+                        solved(D, mu[s], v, old, new)
+                        change[:] = new - old
+                    else:
+                        pushed(D, mu[s], v, old, new)
+                        change[:] = RELAXED * (new - old)
+            largest = max(largest, off)
+            for d in lanes(deep if off > enough and n < sweeps else 0):
+                more = change[0] * Y[at + d] + change[1] * Y[at + deep + d]
+                u[chain[places + d]] += more + change[2] * Y[at + 2 * deep + d]
                 if d == 0:
-                    lam[3 * s] = new[0]
-                    lam[3 * s + 1] = new[1]
-                    lam[3 * s + 2] = new[2]
-        if error <= enough or n == sweeps:
-            return n, error
+                    lam[3 * s] = old[0] + change[0]
+                    lam[3 * s + 1] = old[1] + change[1]
+                    lam[3 * s + 2] = old[2] + change[2]
+        better = going and (n == 0 or largest < least)
+        for k in lanes(3 * mine if better else 0):
+            best[k] = last[k, 0]
+        if going:
+            error = largest
+            least = error if better else least
+            rounds = n
+            going = error > enough and n < sweeps
+        mine = used if going else 0
         size = 0.0
         along = 0.0
         across = 0.0
-        for k in lanes(3 * used):
+        for k in lanes(3 * mine):
             f = lam[k] - last[k, 0]
             turn = f - (last[k, 1] if n > 0 else 0.0)
             size += f * f
@@ -283,17 +332,30 @@ def swept(
                 part = -ahead if part > 1.0 else max(part, -ahead)
                 part = part if alike else 0.0
         before = size
-        for k in lanes(3 * used):
+        for k in lanes(3 * mine):
             y = lam[k]
             if part != 0.0:
                 lam[k] = y - part * (y - last[k, 2])
             last[k, 2] = y
-        for k in lanes(nv):
+        for k in lanes(nv if going else 0):
             y = u[k]
             if part != 0.0:
                 u[k] = y - part * (y - older[k])
             older[k] = y
-    return sweeps, error
+    worse = used if error > enough and error > least else 0
+    if worlds_max(worse) > 0:
+        for k in lanes(3 * worse):
+            lam[k] = best[k]
+        pressed(worse, nv if worse > 0 else -1, deep, chain, carrier, Y, lam, u)
+        speeds(worse, deep, chain, carrier, Y, b, u, best)
+        largest = 0.0
+        for s in lanes(worse):
+            D[:] = view(own, s, 3, 3)
+            off = missed(D, mu[s], view(best, 3 * s), view(lam, 3 * s))
+            largest = max(largest, off)
+        largest = lane_max(largest)
+        error = largest if worse > 0 else error
+    return rounds, error
 
 
 @procedure
@@ -416,9 +478,9 @@ def eliminated(m: int, J: "float[:]") -> None:
 
 @procedure
 def finished(
-    used: int, nv: int, deep: int, bodies: int, steps: int, enough: float, owner: "int[:]",
-    level: "int[:]", moves: "int[:]", chain: "int[:]", common: "int[:]", carrier: "float[:]",
-    Y: "float[:]", mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]",
+    used: int, nv: int, deep: int, bodies: int, steps: int, enough: float, moves: "int[:]",
+    chain: "int[:]", common: "int[:]", carrier: "float[:]", Y: "float[:]",
+    mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]",
     last: "float[:, 3]", A: "float[:]", J: "float[:]",
 ) -> float:  # fmt: skip
     """The error [m/s] after the best of some steps of Newton from where sweeps end."""
@@ -426,7 +488,7 @@ def finished(
     least = 0.0
     mobility(used, deep, bodies, carrier, common, Y, A)
     for n in range(steps + 1):
-        speeds(used, deep, moves, chain, carrier, Y, b, u, w)
+        speeds(used, deep, chain, carrier, Y, b, u, w)
         error = laws(used, A, mu, w, lam, J)
         if n == 0 or error < least:
             least = error
@@ -437,8 +499,8 @@ def finished(
         eliminated(m, J)
         for k in lanes(m):
             lam[k] += J[k * (m + 1) + m]
-        pressed(used, nv, deep, owner, level, moves, chain, carrier, Y, lam, u)
+        pressed(used, nv, deep, chain, carrier, Y, lam, u)
     for k in lanes(m):
         lam[k] = last[k, 0]
-    pressed(used, nv, deep, owner, level, moves, chain, carrier, Y, lam, u)
+    pressed(used, nv, deep, chain, carrier, Y, lam, u)
     return least

@@ -7,25 +7,32 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.dual import rate_of, value_of
-from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
+from kinetree.algorithms.kinematics import (
+    base_transforms,
+    body_velocities,
+    joint_transforms,
+)
 from kinetree.codegen.procedures.routine import routine
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
-from kinetree.contact.engine.slot_tree import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
+from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
 from kinetree.contact.engine.slots import (
-    FOUND,
-    look_size,
+    SLOT,
+    TOLD,
+    contacts_size,
+    impulses_size,
+    slot_contacts,
     slot_forces,
+    slot_impulses,
     slot_look,
+    slot_missed,
     slot_shift,
-    slot_step,
-    work_size,
 )
 from kinetree.contact.finding.candidates import moving_touches
 from kinetree.contact.finding.closed_forms import round_points
 from kinetree.contact.history import Residuals
 from kinetree.contact.settings import PASSES
-from kinetree.contact.stepping.inertia import alone, straight_motion, turned
+from kinetree.contact.stepping.inertia import Inertia, alone, straight_motion, turned, turning
 from kinetree.contact.stepping.step import (
     FIRST,
     Balance,
@@ -34,12 +41,16 @@ from kinetree.contact.stepping.step import (
     balanced,
     bounded,
     of_leaders,
+    resistances,
 )
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
-from kinetree.joints import Free, Planar, Prismatic, Revolute
+from kinetree.joints import Free, Planar
 from kinetree.model.geometry import Cylinder, Ellipsoid, Plane
+from kinetree.quantities import dynamics
+from kinetree.spatial import Motion, crm
+from kinetree.spatial.ops import sqrt
 
 SWEEPS = 48
 """Of Gauss and Seidel, at most."""
@@ -113,8 +124,8 @@ class SlotStep(ContactStep):
     def forces_of(self, memory):
         """Forces of all potential contacts, (contacts, 3), from a memory that is traced."""
         count = self.constraints.scene.candidates.size
-        given = {"contacts": count, "slots": self.slots}
-        return routine(slot_forces, given, {"force": memory[: self.rows]}, {"found": (count, 3)})[0]
+        sizes, force = {"contacts": count, "slots": self.slots}, memory[: self.rows]
+        return routine(slot_forces, sizes, {"force": force}, {"found": (count, 3)})[0]
 
     def __call__(
         self, method, field, model, t, h, q, qd, tau, force, energy=None, found=None
@@ -139,72 +150,89 @@ class SlotStep(ContactStep):
         mu = known.friction if self.constraints.friction is None else self.constraints.friction
         dtype = "float32" if self.accuracy.sweeps else "float64"
         tolerance = AIM[dtype] * self.settings.tolerance
-        numbers = [h, half, tolerance, self.accuracy.settled, self.accuracy.deep,
-                   self.settings.rest_velocity, FIRST]  # fmt: skip
+        numbers = [h, half, tolerance, self.accuracy.deep, self.settings.rest_velocity]
         nv, deep = model.nv, tables["deep"]
-        results = {
-            "after": (nv,), "held": (4 * slots,), "found": (FOUND,), "X": (nv * deep,),
-            "Y": (deep * max(3 * slots, nv),), "own": (slots, 9), "taken": (slots,),
-        }  # fmt: skip
-        after, held, found, *factors = routine(
-            slot_step,
-            {**tables, "sweeps": SWEEPS, "passes": PASSES, "again": AGAIN[dtype],
-             "restitution": known.restitution},
-            {**self._placed(model, middle, v), "tau": tau_all, "K": K, "D": D, "friction": mu,
-             "force": force, "numbers": np.array(numbers)},
-            results, work_size(tables, AGAIN[dtype]),
+        H = dynamics.mass_matrix(self.tree, middle)
+        lead, lag = resistances(K, D, np.diagonal(H), h, half / h)
+        inertia = Inertia(self.tree, H, h * lag, np.ones(nv))
+        root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
+        there = self._placed(model, middle, v)
+        found, taken, _, slot, start, Y, own = self._routine(
+            slot_contacts,
+            {**there, "L": self._rows(inertia.L), "root": root, "friction": mu,
+             "force": force, "numbers": numbers},
+            {"found": (3,), "taken": (slots,), "place": (slots, 12), "slot": (slots, SLOT),
+             "start": (4 * slots,), "Y": (3 * slots * deep,), "own": (slots, 9)},
+            contacts_size(tables),
         )  # fmt: skip
+        entered = {"found": found, "taken": taken, "slot": slot, "Y": Y, "own": own}
+
+        def once(state):
+            mean, held, loose = state[:3]
+            z = root * inertia.half(h * (tau_all - lead * v - self._bias(middle, mean)))
+            held, u, told = self._routine(
+                slot_impulses,
+                {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
+                {"held": (4 * slots,), "u": (nv,), "told": (TOLD,)},
+                impulses_size(tables, AGAIN[dtype]),
+                {"sweeps": SWEEPS, "again": AGAIN[dtype], "first": FIRST,
+                 "restitution": known.restitution},
+            )  # fmt: skip
+            after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
+            return (v + after) / 2, held, loose - 1, after, told
+
+        slow = h * largest(np.abs(v)) ** 2 < self.accuracy.settled  # products hardly change
+        passes = select(slow, 1.0, float(PASSES))
+        begin = (v, start, passes - 1, v, np.zeros(TOLD))
+        mean, held, _, after, told = repeat(once, begin, passes)
+        (missed,) = self._routine(
+            slot_missed, {**there, "found": found, "after": after, "numbers": numbers},
+            {"missed": (1,)}, 6 * tables["bodies"],
+        )  # fmt: skip
+        error = select(missed[0] > told[0], missed[0], told[0])
+        work = h * (tau_all - lead * v - lag * (after - v)) @ mean
         end, after = straight_motion(model, middle, after, h - half)
         farthest = h * self.settings.correction_speed
-        factors = found, *factors
-        end, after, at_end = self._projected(model, end, after, found[9], factors, farthest)
-        balance, deepest, at_end = Balance(found[5], found[3], found[4]), at_end[2], at_end[:2]
+        back = inertia, root, entered
+        end, after, deepest = self._projected(model, end, after, found[2], back, farthest)
+        balance, at_end = Balance(work, told[3], told[4]), energy
         if self.settings.conserving:
+            at_end = self.energies(end, after)
             after, balance, at_end = balanced(energy, at_end, after, balance)
         residuals = Residuals(
-            found[0], found[1], found[2], deepest, 0.0, balance.contact, balance.lost,
+            error, told[1], told[2], deepest, 0.0, balance.contact, balance.lost,
             balance.taken, balance.gained, 1.0,
         )  # fmt: skip
         return Ended(end, after, balance.work, held, np.array([*residuals]), at_end)
-
-    def energies(self, q, qd):
-        """Kinetic and potential energy [J], (2,), or zero where steps do not balance it."""
-        if not self.settings.conserving:
-            return np.zeros(2)
-        return self._look(self.tree, q, qd, np.zeros(FOUND), np.zeros(self.slots))[1][:2]
 
     @cached_property
     def _tables(self) -> dict[str, Any]:
         """Sizes and tables of the model, for the procedures of ``engine.slots``."""
         model, known = self.constraints.model, self.constraints.scene.candidates
-        n, nv = model.body_count + 1, model.nv
-        support = [[k for i in model.support[b] for k in range(nv)[model.v_slice[i]]] if b else []
-                   for b in range(n)]  # fmt: skip
-        deep = max(1, *map(len, support))
+        n, nv, tree = model.body_count + 1, model.nv, [0] * (model.body_count + 1)
+        support = self._support
+        deep = -(-max(1, *map(len, support)) // 8) * 8
+        for i in range(1, n):
+            above = model.parent[i]
+            tree[i] = tree[above] if above else max(tree) + 1
         owner = [i for i in range(1, n) for _ in range(nv)[model.v_slice[i]]]
         level = [support[i].index(k) for k, i in enumerate(owner)]
-        depth, tree = [0] * n, [0] * n
-        for i in range(1, n):
-            depth[i] = depth[model.parent[i]] + 1
-            first = depth[i] == 1
-            tree[i] = max(tree[:i], default=0) + 1 if first else tree[model.parent[i]]
-        order, starts = _by_level(depth)
         return {
             "bodies": n, "nv": nv, "contacts": known.size, "slots": self.slots, "deep": deep,
-            "levels": len(starts) - 2, "trees": max(tree) + 1,
-            "parent": [0, *model.parent[1:]], "tree": tree, "other": _others(model),
-            "first": [0, *(s.start for s in model.v_slice[1:])],
-            "flies": [0, *(int(isinstance(j, Free)) for j in model.joint[1:])],
-            "order": order[starts[1]:], "starts": [s - starts[1] for s in starts[1:]],
-            "owner": owner, "level": level,
-            "deepest": np.argsort(level, kind="stable")[::-1],
-            "corner": [e for e in range(deep) for _ in range(e + 1)],
-            "count": [0, *(s.stop - s.start for s in model.v_slice[1:])],
-            "moves": [len(s) for s in support],
-            "chain": [k for s in support for k in (*s, *[0] * (deep - len(s)))],
+            "owner": owner, "level": level, "deepest": np.argsort(level, kind="stable")[::-1],
+            "tree": tree, "moves": [len(s) for s in support],
+            "chain": [k for s in support for k in (*s, *[nv] * (deep - len(s)))],
             "common": [_alike(a, b) for a in support for b in support],
             "body": known.successor, "group": known.pair, **self._shapes,
         }  # fmt: skip
+
+    @cached_property
+    def _support(self) -> list[list[int]]:
+        """Variables that move each body, from the base outward."""
+        model = self.constraints.model
+        at = [list(range(model.nv)[s]) if s else [] for s in [None, *model.v_slice[1:]]]
+        return [[k for i in model.support[b] for k in at[i]] if b else []
+                for b in range(model.body_count + 1)]  # fmt: skip
 
     @cached_property
     def _shapes(self) -> dict[str, Any]:
@@ -237,33 +265,59 @@ class SlotStep(ContactStep):
             "plane": np.reshape(np.array(plane, float), (-1, 10)),
         }  # fmt: skip
 
-    def _placed(self, model, q, v) -> dict[str, Any]:
-        """Poses relative to parents, inertias, and the contacts that no table has."""
-        n, other = model.body_count + 1, _others(model)
+    def _routine(self, procedure, arguments, results, work, given=None):
+        """Results of a procedure of ``engine.slots``, which takes of these what it wants."""
+        names = {name for name, _ in procedure.arguments}
+        known = {n: x for n, x in self._tables.items() if n in names}
+        arguments = {n: x for n, x in arguments.items() if n in names}
+        return routine(procedure, {**known, **(given or {})}, arguments, results, work)
+
+    def _poses(self, model, q):
+        """Transforms of bodies relative to the origin of their tree, their poses, these origins."""
         X, S = joint_transforms(model, q)
-        mount, axis, travel = [np.zeros(12)], [np.zeros((0, 6))], [0]
-        for i in range(1, n):
-            its = model.tree_transform[i]
-            mount.append(np.concatenate([its.E.T.ravel(), its.r]))
-            travel.append(0 if other[i] >= 0 else q[model.q_slice[i]][0])
+        origin = [np.zeros(3)]
+        for i in range(1, model.body_count + 1):
+            if model.parent[i] == 0:
+                origin.append(X[i].r)
+                X[i] = type(X[i])(X[i].E, np.zeros(3))
+        X_0 = base_transforms(model, X)
+        pose = [np.zeros(12)]
+        pose += [np.concatenate([x.E.T.ravel(), x.r]) for x in X_0[1:]]
+        return X_0, S, {"pose": np.array(pose), "origin": np.array(origin)}
+
+    def _placed(self, model, q, v) -> dict[str, Any]:
+        """Poses, columns and motion of bodies along the axes of the world; other contacts."""
+        X_0, S, found = self._poses(model, q)
+        columns, zero = [np.zeros((0, 6))], Motion(np.zeros(3), np.zeros(3))
+        twist, rate, turn = [zero], [zero], turning(model, v)
+        for i in range(1, model.body_count + 1):
+            at, above = model.v_slice[i], model.parent[i]
+            its, own = X_0[i].inv_apply(S[i]), zero
             if model.joint[i].nv:
-                angular, linear = np.asarray(S[i].angular), np.asarray(S[i].linear)
-                axis.append(np.concatenate([angular.T, linear.T], axis=1))
-        given = [np.concatenate([X[i].E.T.ravel(), X[i].r]) for i in range(1, n) if other[i] >= 0]
-        inertia = [np.zeros(10), *(model.inertia[i].parameters() for i in range(1, n))]
+                columns.append(np.concatenate([its.angular.T, its.linear.T], axis=1))
+                own = its @ v[at]
+            twist.append(twist[above] + own)
+            change = rate[above] + crm(twist[above], own)
+            rate.append(change + its @ turn[at] if isinstance(model.joint[i], Free) else change)
+        twist, rate = ([x.to_array() for x in y] for y in (twist, rate))
         return {
-            "inertia": np.array(inertia), "gravity": model.gravity,
-            "armature": model.spanning_tree.armature, "mount": np.array(mount),
-            "given": np.reshape(np.array(given), (-1, 12)), "travel": np.array(travel),
-            "axis": np.concatenate(axis), "v": v, "traced": self._traced(model, q, v, X),
+            **found, "S": np.concatenate(columns), "twist": np.array(twist),
+            "rate": np.array(rate), "traced": self._traced(model, q, v),
         }  # fmt: skip
 
-    def _traced(self, model, q, v, X):
+    def _rows(self, L):
+        """Rows of ``L`` along chains."""
+        rows = np.zeros((len(L), self._tables["deep"]), dtype=L.dtype)
+        for k, (i, n) in enumerate(zip(self._tables["owner"], self._tables["level"], strict=True)):
+            rows[k, :n] = L[k, self._support[i][:n]]
+        return rows.ravel()
+
+    def _traced(self, model, q, v):
         """Gap, point, its rate, axes and their rates of the contacts that no table has, (n, 25)."""
         pairs = [p for p in self.constraints.scene.pairs if _points(p) is None]
         if not pairs:
             return np.zeros((0, 25))
-        X_0 = base_transforms(model, X)
+        X_0 = base_transforms(model, joint_transforms(model, q)[0])
         _, velocity = body_velocities(model, q, v)
         n = model.body_count + 1
         speed = [X_0[i].inv_apply(velocity[i]) for i in range(n)]
@@ -280,57 +334,39 @@ class SlotStep(ContactStep):
                 ]))  # fmt: skip
         return np.array(found)
 
-    def _look(self, model, q, v, found, taken):
-        """Gaps of slots, and energies with the largest depth, at a configuration."""
-        names = [name for name, _ in slot_look.arguments]
-        tables = {n: x for n, x in self._tables.items() if n in names}
-        return routine(
-            slot_look, tables, {**self._placed(model, q, v), "found": found, "taken": taken},
-            {"near": (self.slots,), "energy": (3,)}, look_size(tables),
-        )  # fmt: skip
-
-    def _projected(self, model, q, qd, deep, factors, farthest):
-        """State without penetration, what remains of it, and energies: ``step.projected``."""
-        names = [name for name, _ in slot_shift.arguments]
-        tables = {n: x for n, x in self._tables.items() if n in names}
+    def _projected(self, model, q, qd, deep, back, farthest):
+        """State without penetration, and what remains of it: ``step.projected``."""
+        inertia, root, entered = back
         closed, units = self.accuracy.closed, self.constraints.units
         there = largest([deep], self.accuracy.grown) + self.accuracy.same
         most = select(there < closed, there, closed)
-        names = ("found", "X", "Y", "own", "taken")
+        slots, nv, count = self.slots, model.nv, self._tables["contacts"]
 
         def look(q, qd):
-            return q, qd, *self._look(model, q, qd, factors[0], factors[-1])
+            traced = self._traced(model, q, 0 * qd)
+            near, depth = self._routine(
+                slot_look, {**entered, **self._poses(model, q)[2], "traced": traced},
+                {"near": (slots,), "depth": (1,)}, count,
+            )  # fmt: skip
+            return q, qd, near, depth
 
         def move(state):
             (q, qd, near, _), left = state
-            (wanted,) = routine(
-                slot_shift, {**tables, "rounds": _SWEEPS},
-                {"near": near, **dict(zip(names, factors, strict=True))},
-                {"shift": (model.nv,)}, self.slots + model.nv,
+            (u,) = self._routine(
+                slot_shift, {**entered, "near": near}, {"shift": (nv,)}, nv + 1 + slots,
+                {"rounds": _SWEEPS},
             )  # fmt: skip
+            wanted = inertia.whole(np.diagonal(inertia.L) * root * u)
             shift, left = bounded(wanted, units, left)
             return look(model.integrate(q, shift), turned(model, qd, shift)), left
 
         def some(state):
             (found, left), many = state
-            open_ = (found[3][2] > most) & (left > 0)
+            open_ = (found[3][0] > most) & (left > 0)
             return repeat(move, (found, left), select(open_, many, 0)), 3 * many
 
         (state, _), _ = repeat(some, ((look(q, qd), farthest), 1.0), _TRIES)
-        return state[0], state[1], state[3]
-
-
-def _by_level(level):
-    """Numbers in order of their level, and where each level begins among them."""
-    order = sorted(range(len(level)), key=lambda k: (level[k], k))
-    counts = np.bincount(level, minlength=1)
-    return order, [0, *np.cumsum(counts).tolist()]
-
-
-def _others(model):
-    """Numbers of the bodies whose joints do not turn about or slide along one axis; else -1."""
-    plain = [isinstance(j, Revolute | Prismatic) for j in model.joint[1:]]
-    return [-1, *(-1 if p else plain[:k].count(False) for k, p in enumerate(plain))]
+        return state[0], state[1], state[3][0]
 
 
 def _points(pair):

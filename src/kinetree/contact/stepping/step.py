@@ -164,7 +164,7 @@ class ContactStep:
             servos = field.actuators.resistance(model, t, q, qd, tau)
             K, D = K + servos[0], D + servos[1]
         H = dynamics.mass_matrix(self.tree, middle)
-        lead, lag = _resistances(K, D, np.diagonal(H), h, half / h)
+        lead, lag = resistances(K, D, np.diagonal(H), h, half / h)
         inertia = Inertia(self.tree, H, h * lag, given.free)
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
@@ -359,7 +359,7 @@ def _power_error(rows, lam, w):
     return largest(found, 0.0)
 
 
-def _resistances(K, D, H, h, alpha):
+def resistances(K, D, H, h, alpha):
     """``lead`` and ``lag`` of all variables, see ``resistance``; zero where nothing resists."""
     found = [
         resistance.python(k, d, m, h, alpha)
