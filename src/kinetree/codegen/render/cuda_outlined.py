@@ -87,9 +87,9 @@ def _cut(run, stripped):
 
 
 def _defined(match) -> list[str]:
-    if match is None:
-        return []
-    return [match["name"]] if match["name"] else (match["names"] or "").split(", ")[:2]
+    """Names that a line gives a meaning."""
+    found = "" if match is None else match["name"] or match["names"] or ""
+    return [str(name) for name in found.split(", ") if name]
 
 
 def _mentioned(line) -> set[str]:
