@@ -151,6 +151,21 @@ def test_stiff_servos_do_not_chatter():
     np.testing.assert_array_equal(world.q, other.q)
 
 
+@pytest.mark.parametrize("spin", [(0.5, 1, 0), (3.1, -3.8, 0.6), (0.5, 2.3, -2.7)])
+def test_a_humanoid_falls_and_all_of_its_stops_keep_their_law(spin):
+    """A stop that opens has no impulse left, which the interior-point method alone never finds."""
+    robot = kt.samples.humanoid()
+    robot = robot.replace(
+        dynamics={
+            b.joint_name: kt.JointDynamics(damping=2.0) for b in robot.bodies[1:] if b.joint.nv
+        }
+    )
+    world = kt.World("fall", timestep=2e-3)
+    world.add_ground(friction=0.7)
+    world.add(robot, name="person", spin=spin)
+    assert kt.simulate(world, duration=1.2, store_every=20).report.contact.velocity < 1e-5
+
+
 def test_limits_of_joints_hold():
     limits = kt.Limits(lower=-0.3, upper=0.4)
     builder = kt.ModelBuilder("arm").body(

@@ -156,20 +156,19 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     hands = HANDS_LARGE if large else max(HANDS, problem.tolerance)
     level = hands
     stalled = 0
-    inside = INSIDE
-    if large:
-        inside = AFAR if problem.again == 0 else CLOSE_BY
+    inside = (AFAR if problem.again == 0 else CLOSE_BY) if large else INSIDE
     inner = 0  # its steps that are not counted
+    within = False  # whether it was the last where joints have stops: no impulse is at a bound
     length = AT_FIRST
     anew = True  # whether it starts anew
     best = 1e300  # least relative error at the beginning and end of rounds
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
-    while error > AIM * problem.tolerance * size and steps < problem.most_newton:
+    while (within or error > AIM * problem.tolerance * size) and steps < problem.most_newton:
         enough = problem.tolerance * size
         if rounds == 0 and (problem.again < 2 or steps > 0):
             enough *= MOVING
         moves = not at_rest(work, island, forces)
-        if error <= max(enough, coarse * size) and moves:
+        if error <= max(enough, coarse * size) and moves and not (within and error <= enough):
             if error > enough:
                 problem.left += 1
             break
@@ -193,7 +192,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
                 new = laws_along(problem, work, island, t) + (1.0 - t) * (1.0 - t) * rest
                 if new <= (1.0 - 0.1 * t) * merit:
                     break
-                if again != 0 or (moves and error <= problem.tolerance * size):
+                if again != 0 or (moves and error <= problem.tolerance * size and not within):
                     stuck = 1
                     break
                 t *= 0.5
@@ -208,6 +207,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
                     break
             if stuck == 0:
                 momentum_left = moved(problem, work, island, t)
+                within = within and t < 1.0
                 short = short + 1 if t < SHORT and changes >= CHANGES else 0
         if stuck != 0 and again != 0:  # once more, with a new matrix
             factored = -1
@@ -221,10 +221,11 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
             error, size = errors(problem, work, island, forces)
         fast = error < 0.1 * before
         slow = 0 if fast else slow + 1
-        if error <= problem.tolerance * size and (slow >= 2 or stuck != 0):
+        done = error <= problem.tolerance * size and not within
+        if done and (slow >= 2 or stuck != 0):
             break
         late = since >= patience and not fast
-        if (stuck == 0 and short <= 3 and not late) or error <= problem.tolerance * size:
+        if (stuck == 0 and short <= 3 and not late) or done:
             continue
         if error < best * min(size, most):
             best = error / min(size, most)
@@ -259,6 +260,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
             else:
                 steps += more
             anew = reached > level
+            within = not alone and level > 0.3 * problem.tolerance  # the least ends it as it is
             level = max(0.1 * level, 0.3 * problem.tolerance)
             patience = ENDING
             work.stress = PENALISED
@@ -273,12 +275,9 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
             elif stalled % 3 == 2:
                 work.stress = 0.2 * stress
             else:
-                penalty = ALTERNATING
-                if stalled % 9 == 6:
-                    penalty *= 0.1
-                elif stalled % 9 == 0:
-                    penalty *= 10.0
-                alternate(problem, work, island, length, penalty)
+                times = 0.1 if stalled % 9 == 6 else (10.0 if stalled % 9 == 0 else 1.0)
+                alternate(problem, work, island, length, times * ALTERNATING)
+                within = False
                 rounds += 1
                 length = min(length + length // 2, 500)
         factored = -1
