@@ -1,4 +1,4 @@
-"""Newton–Euler with angular acceleration tensors — Balafoutis & Hejazi; RBDA §5.4 in new clothes.
+"""Newton–Euler with angular acceleration tensors — Balafoutis & Hejazi; RBDA §5.4 in short form.
 
 The same two passes as Table 5.1, in 3-D vectors and with ``Ω = ω̇× + ω× ω×``, the matrix that takes
 a point of a body to its acceleration relative to the origin. No linear velocity is needed and the
