@@ -113,7 +113,7 @@ def _passages(modules):
 def _tests(modules):
     tests = defaultdict(set)
     for entry in _of(modules):
-        file, _, name = entry["test"].partition("::")
+        file, *_, name = entry["test"].split("::")
         tests[file].add(name.removeprefix("test_").replace("_", " "))
     if not tests:
         return ""
