@@ -20,8 +20,8 @@ QUICKLY = ("--Ofast-compile=min", *LIGHT)
 """For long programs: half of the time, and fewer registers spilled."""
 
 COMPACT = ("--Ofast-compile=min", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
-"""For programs with many loops: those that are not unrolled fit into the cache for instructions,
-and quotients and roots within 2 ulp of single precision need no branches."""
+"""For programs with routines: long traced text is compiled quickly, while routines are optimized
+(``compiled_apart``); quotients and roots within 2 ulp of single precision need no branches."""
 
 _APART = "--relocatable-device-code=true"
 _CUBIN = 0  # a kind of what is linked, as the driver counts them

@@ -70,7 +70,7 @@ from kinetree.contact.engine.slot_points import (
 
 STEPS = 20  # of Newton's method, at most
 NEARLY = 100.0  # times the tolerance, where no more rounds follow them
-TOLD = 6
+REPORTED = 6
 """Numbers that ``slot_impulses`` reports: errors of velocity, cone and power, contact work, loss,
 and sweeps."""
 SLOT = 9
@@ -193,7 +193,7 @@ def slot_impulses(
     numbers: "float[5]", loose: "float[1]", z: "float[:]", z_step: int,
     found: "float[3]", taken: "float[:]", slot: "float[:, SLOT]", Y: "float[:]", own: "float[:, 9]",
     start: "float[:]", start_step: int, held: "float[:]", held_step: int, u: "float[:]",
-    u_step: int, told: "float[TOLD]", work: "float[:]",
+    u_step: int, reported: "float[REPORTED]", work: "float[:]",
 ) -> None:  # fmt: skip
     """Impulses of the contacts with slots.
 
@@ -204,7 +204,7 @@ def slot_impulses(
     - z: what velocities gain without contact, ``D^{-1/2} L⁻ᵀ h (tau - C)``.
     - start, held: forces to start from, and forces.
     - u: what velocities gain by contact, as ``z``.
-    - told: ``TOLD`` numbers.
+    - reported: ``REPORTED`` numbers.
     """
     h = numbers[0]
     used = int(found[0]) if live > 0 else 0
@@ -287,12 +287,12 @@ def slot_impulses(
     done = lane_sum(done)
     lost = lane_sum(lost)
     if live > 0:
-        told[0] = error
-        told[1] = cone
-        told[2] = power
-        told[3] = done
-        told[4] = lost
-        told[5] = float(rounds)
+        reported[0] = error
+        reported[1] = cone
+        reported[2] = power
+        reported[3] = done
+        reported[4] = lost
+        reported[5] = float(rounds)
 
 
 def impulses_size(tables: dict, again: int) -> int:

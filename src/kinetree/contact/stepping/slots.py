@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.dual import rate_of, value_of
-from kinetree.algorithms.kinematics import (
-    base_transforms,
-    body_velocities,
-    joint_transforms,
-)
+from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
 from kinetree.codegen.procedures.routine import routine
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
 from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
 from kinetree.contact.engine.slots import (
+    REPORTED,
     SLOT,
-    TOLD,
     contacts_size,
     impulses_size,
     slot_contacts,
@@ -170,37 +166,35 @@ class SlotStep(ContactStep):
         def once(state):
             mean, held, loose = state[:3]
             z = root * inertia.half(h * (tau_all - lead * v - self._bias(middle, mean)))
-            held, u, told = self._routine(
+            held, u, reported = self._routine(
                 slot_impulses,
                 {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
-                {"held": (4 * slots,), "u": (nv,), "told": (TOLD,)},
+                {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,)},
                 impulses_size(tables, AGAIN[dtype]),
                 {"sweeps": SWEEPS, "again": AGAIN[dtype], "first": FIRST,
                  "restitution": known.restitution},
             )  # fmt: skip
             after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
-            return (v + after) / 2, held, loose - 1, after, told
+            return (v + after) / 2, held, loose - 1, after, reported
 
-        slow = h * largest(np.abs(v)) ** 2 < self.accuracy.settled  # products hardly change
-        passes = select(slow, 1.0, float(PASSES))
-        begin = (v, start, passes - 1, v, np.zeros(TOLD))
-        mean, held, _, after, told = repeat(once, begin, passes)
+        begin = (v, start, PASSES - 1.0, v, np.zeros(REPORTED))
+        mean, held, _, after, reported = repeat(once, begin, PASSES)
         (missed,) = self._routine(
             slot_missed, {**there, "found": found, "after": after, "numbers": numbers},
             {"missed": (1,)}, 6 * tables["bodies"],
         )  # fmt: skip
-        error = select(missed[0] > told[0], missed[0], told[0])
+        error = select(missed[0] > reported[0], missed[0], reported[0])
         work = h * (tau_all - lead * v - lag * (after - v)) @ mean
         end, after = straight_motion(model, middle, after, h - half)
         farthest = h * self.settings.correction_speed
         back = inertia, root, entered
         end, after, deepest = self._projected(model, end, after, found[2], back, farthest)
-        balance, at_end = Balance(work, told[3], told[4]), energy
+        balance, at_end = Balance(work, reported[3], reported[4]), energy
         if self.settings.conserving:
             at_end = self.energies(end, after)
             after, balance, at_end = balanced(energy, at_end, after, balance)
         residuals = Residuals(
-            error, told[1], told[2], deepest, 0.0, balance.contact, balance.lost,
+            error, reported[1], reported[2], deepest, 0.0, balance.contact, balance.lost,
             balance.taken, balance.gained, 1.0,
         )  # fmt: skip
         return Ended(end, after, balance.work, held, np.array([*residuals]), at_end)
