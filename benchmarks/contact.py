@@ -9,9 +9,9 @@ PD as actuators, only feet and ground in contact, no joint limits; with default 
 its no-slip option: elliptic cones, ten iterations, none left out. Here the PD is a kernel and part
 of the compiled step.
 
-What is asked of every motion of ours is asserted: creep and penetration below 1e-9 m, all residuals
-below 1e-9. Speeds are of CPU time of the process, taken in turn. Time stepping and PD differ in the
-first order of the step, so motions are compared by where the robot comes to rest.
+Every motion of kinetree is checked: creep and penetration below 1e-9 m, all residuals below 1e-9.
+Speeds are of CPU time of the process, taken in turn. Time stepping and PD differ in the first order
+of the step, so motions are compared by where the robot comes to rest.
 """
 
 import json

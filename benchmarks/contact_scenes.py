@@ -69,7 +69,7 @@ def quadruped(slope) -> Case:
 
 
 class Gait:
-    """A trot: diagonal legs together, thighs swing to and fro, knees bend on the way forward."""
+    """A trot: diagonal legs together, thighs swing back and forth, knees bend going forward."""
 
     def __init__(self, q, frequency=2.0, stride=0.15, lift=0.5):
         home = np.array(q[7:])

@@ -2,7 +2,7 @@
 
     python benchmarks/first_answers.py [words of the names of rows to measure]
 
-Each row is measured in a process of its own that has imported kinetree and built the model. The
+Each row is measured in a new process that has imported kinetree and built the model. The
 cache has seen other robots (a quadruped, an arm, a four-bar linkage) and not this one. CPU seconds
 of the whole process, wall seconds beside them; peak memory where it matters.
 """
@@ -24,7 +24,7 @@ _SAMPLES = 2  # that the arguments of public functions are made of
 
 
 def forked(work):
-    """What ``work()`` returns in a process of its own, which ends with it."""
+    """What ``work()`` returns in a child process, which then exits."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)

@@ -8,7 +8,8 @@ configuration, moved to the limits that it exceeds; a target counts as reached w
 (radians and metres in one), measured by Pinocchio, is below 1e-8 and all joints are within their
 limits. Failed targets are tried again, up to ten times, from random configurations.
 
-placo is no dependency of kinetree and needs a Pinocchio of its own, so give it an environment:
+placo is not a dependency of kinetree and needs its own version of Pinocchio, so install it in a
+separate environment:
 
     python -m venv placo-env && placo-env/bin/pip install placo example-robot-data llvmlite
     PYTHONPATH=src placo-env/bin/python benchmarks/ik.py

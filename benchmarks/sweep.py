@@ -25,7 +25,7 @@ at_full_speed()
 
 
 def swing(model, start, rng):
-    """One run: a double pendulum swings for half a second, pushed by noise of its own."""
+    """One run: a double pendulum swings for half a second, pushed by its own noise."""
     push = 0.1 * rng.standard_normal(model.nv)
     motion = kt.simulate(
         model, start, duration=0.5, dt=1e-2, controller=lambda t, q, qd: push - 0.1 * qd

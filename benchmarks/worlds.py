@@ -494,7 +494,7 @@ def draw(rows, path):
 
 
 def main():
-    """Run the scenes that were asked for and print a table."""
+    """Run the selected scenes and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="scenes whose name contains this")
     parser.add_argument("--elliptic", action="store_true", help="MuJoCo with elliptic cones")

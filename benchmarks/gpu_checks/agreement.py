@@ -123,7 +123,7 @@ def _prepare(on_cpu):
 
 
 def use_shim():
-    """Put CUDA on the CPU in the place of CuPy and of launches."""
+    """Run CUDA code on the CPU instead of through CuPy and launches."""
     from support import fake_cupy
     from support.backends import cuda_on_cpu, general_in_cuda
 

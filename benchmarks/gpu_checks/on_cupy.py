@@ -64,7 +64,7 @@ def checks(model, report):
         worst = float(abs(energy - energy[0]).max())
         worst = max(worst, float(abs(kt.loops.closure_error(linkage, found.q)).max()))
         assert worst < 1e-9, worst
-        closed = kt.loops.assemble(linkage, start[0])  # on the host
+        closed = kt.loops.assemble(linkage, start[0])  # on the CPU
         assert isinstance(closed, cupy.ndarray)
         return f"{worst:.0e}"
 

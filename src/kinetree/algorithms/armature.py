@@ -1,8 +1,7 @@
-"""Armature: inertia that joints drive apart from the bodies, such as rotors behind their gears.
+"""Armature: rotor inertia, reflected through the gears, added to the diagonal of ``H``.
 
-It adds a constant to the diagonal of ``H`` and nothing else: no velocity terms, no momentum of the
-mechanism, no load on its bearings. Algorithms add it in one line each, which does nothing for a
-joint without armature.
+It adds nothing else: no velocity terms, no momentum and no bearing loads. Each algorithm includes
+it by one call, which returns its argument unchanged for a joint without armature.
 """
 
 import numpy as np
@@ -14,18 +13,18 @@ def is_present(model, i) -> bool:
 
 
 def forces(model, tau, qdd):
-    """``tau + A qdd``: joint forces with those that accelerate the armature."""
+    """``tau + A qdd``: joint forces, including those that accelerate the armature."""
     return tau + model.armature * qdd if model.armature_joints else tau
 
 
 def force(model, i, tau, qdd):
-    """``tau + A_i qdd_i``: the force of joint ``i`` with that which accelerates its armature."""
+    """``tau + A_i qdd_i``: force of joint ``i``, including what accelerates its armature."""
     at = model.v_slice[i]
     return tau + model.armature[at] * qdd[at] if is_present(model, i) else tau
 
 
 def inertia(model, H):
-    """``H + A``: an inertia matrix of the bodies with the armature on its diagonal."""
+    """``H + A``: inertia matrix of the bodies, plus the armature on its diagonal."""
     if not model.armature_joints:
         return H
     H = H.astype(np.result_type(H, model.armature))
@@ -36,11 +35,11 @@ def inertia(model, H):
 
 
 def joint_inertia(model, i, D):
-    """``D + A_i``: inertia across joint ``i`` with its armature."""
+    """``D + A_i``: joint-space inertia of joint ``i``, including its armature."""
     return D + np.diag(model.armature[model.v_slice[i]]) if is_present(model, i) else D
 
 
 def power(model, i, P, qd, qdd):
-    """``P + qd_iᵀ A_i qdd_i``: a power of bodies with that which armature ``i`` takes."""
+    """``P + qd_iᵀ A_i qdd_i``: power on the bodies plus power on the armature of joint ``i``."""
     at = model.v_slice[i]
     return P + qd[at] @ (model.armature[at] * qdd[at]) if is_present(model, i) else P

@@ -1,4 +1,4 @@
-"""Momentum about the mass centre of the whole mechanism, and where it meets the ground.
+"""Momentum and inertia of the whole mechanism, about its mass centre, and the zero-moment point.
 
 Everything beyond a joint moves with it as one rigid body, so column ``i`` of the matrix ``A`` in
 ``h = A qd`` is the momentum ``IC_i S_i`` of a composite body — RBDA (6.17), §2.12. Moments are
@@ -29,7 +29,7 @@ def momentum(model, q, qd):
     """Spatial momentum of all bodies, as a ``Force`` in base coordinates.
 
     Its angular part is about the origin of the base [N·m·s], its linear part [N·s] is the total
-    mass times the velocity of the mass centre. Armature has no part in it.
+    mass times the velocity of the mass centre. Armature does not contribute.
     """
     lam, I = model.parent, model.inertia
     X, v = body_velocities(model, q, qd)
@@ -77,8 +77,8 @@ def momentum_matrix(model, q, *, centroidal=False):
 
 
 def _momentum_columns(model, q, centroidal=False):
-    """The columns of each joint: the momentum of what is beyond it, as one rigid body."""
-    light = condensed(model)  # what it moves to the base has no momentum, only inertia
+    """Columns of each joint: momentum of all bodies beyond it, as one rigid body."""
+    light = condensed(model)  # inertia that it moves to the base has no momentum
     X_0 = _to_bodies(model, joint_transforms(light, q)[0], centroidal)
     IC, S = _composites(axial_view(light), q)
     A = model.table()
@@ -99,7 +99,7 @@ def _coupled_rate(rate, at):
 def momentum_matrix_rate(model, q, qd, *, centroidal=False):
     """``dA/dt``, force columns as those of ``momentum_matrix``.
 
-    With ``centroidal`` moments are about the point where the mass centre is, and which stays there.
+    With ``centroidal`` moments are about a fixed point, where the mass centre is at this instant.
     """
     rates = _momentum_column_rates(model, q, qd, centroidal).A_rate
     return Force.from_array(model.columns(rates, 6, q, qd))
@@ -109,11 +109,11 @@ class _Columns(NamedTuple):
     """Columns of each joint, in base coordinates."""
 
     A: Any
-    """``IC S``, the momentum of what is beyond the joint at unit velocities."""
+    """``IC S``: momentum of the bodies beyond the joint, at unit joint velocities."""
     A_rate: Any
     """``IC dS/dt + dIC/dt S`` with ``dI/dt = B + Bᵀ``."""
     h: Any
-    """The momentum ``IC v_J`` of what is beyond the joint, as it moves."""
+    """``IC v_J``: momentum of the bodies beyond the joint, at the actual joint velocity."""
 
 
 def _momentum_column_rates(model, q, qd, centroidal=False):
@@ -142,7 +142,7 @@ def _to_bodies(model, X, centroidal):
 
 
 def momentum_rate(model, q, qd, qdd):
-    """``dh/dt``: the force that gives all bodies their accelerations, gravity included in it."""
+    """``dh/dt``: total force, gravity included, that gives all bodies their accelerations."""
     lam, I = model.parent, model.inertia
     X, v, a = body_accelerations(model, q, qd, qdd)
     f = model.sums(Force.zero())
@@ -174,20 +174,20 @@ def _composites(model, q):
 
 
 def centroidal_transforms(model, X):
-    """``X_G[i]`` to body coordinates, from axes of the base at the mass centre.
+    """``X_G[i]``: transforms to body coordinates from base axes at the mass centre.
 
-    Positions are counted from a body that has mass, not from the base: far from the origin their
+    Positions are relative to a body that has mass, not to the base: far from the origin their
     differences would lose digits, and moments of inertia twice as many. ``X[i]`` are the transforms
     from parents to bodies.
     """
     lam, laden, X_0 = model.parent, model.laden, base_transforms(model, X)
-    mass, moment, c, known = model.table(), model.table(), model.total(), _way(model, X, X_0)
+    mass, moment, c, known = model.table(), model.table(), model.total(), _path(model, X, X_0)
     d, X_G = model.table(known[0]), model.table()  # positions
     for i in model.outward():
         I = model.inertia[i]
         mass[i], moment[i] = I.mass, I.first_moment
         d[i] = known[i] if i in known else d[lam[i]] + X_0[lam[i]].E.T @ X[i].r
-    for i in model.inward():  # mass and first moment of all that a body carries
+    for i in model.inward():  # mass and first moment of everything a body carries
         if laden[lam[i]]:
             moment[lam[i]] = moment[lam[i]] + mass[i] * X[i].r + X[i].E.T @ moment[i]
             mass[lam[i]] = mass[lam[i]] + mass[i]
@@ -199,11 +199,11 @@ def centroidal_transforms(model, X):
     return X_G
 
 
-def _way(model, X, X_0):
-    """Positions of the first body that has mass, zero, and of those between it and the base.
+def _path(model, X, X_0):
+    """Positions, relative to the first body that has mass, of the bodies from it to the base.
 
-    Of every robot, the base's position from where bodies on the base are in the mean: any place
-    near the bodies will do.
+    General code takes the mean position of the bodies on the base as origin instead, and returns
+    the position of the base: any origin near the bodies will do.
     """
     lam, i = model.parent, model.first_laden
     if model.is_general:
@@ -221,7 +221,7 @@ def _way(model, X, X_0):
 
 
 def _sum_at_center(model, X_G, X, parts, total):
-    """Sum of what belongs to the bodies, at the mass centre, along the axes of the base."""
+    """Sum of quantities of the bodies, about the mass centre, along the axes of the base."""
     lam, laden, total = model.parent, model.laden, model.total(total)
     for i in model.inward():
         if laden[lam[i]]:
@@ -309,9 +309,9 @@ def center_of_mass_jacobian_rate(model, q, qd):
 
 
 def zero_moment_point(model, q, qd, qdd, point):
-    """Where the ground would push if it can only push: no moment about horizontal axes, (3,).
+    """Zero-moment point on the ground [m], (3,): contact forces have no horizontal moment about it.
 
-    The ground gives ``dh/dt`` less the weight. ``point`` (3,) [m] lies on the ground, which is
+    Contact forces are ``dh/dt`` less the weight. ``point`` (3,) [m] lies on the ground, which is
     perpendicular to gravity.
     """
     g, mass = model.gravity, _mass(model)

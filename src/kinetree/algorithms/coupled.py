@@ -1,19 +1,19 @@
-"""Texts for trees, in the variables that follow nothing: gears and mimic joints — RBDA §9.6.
+"""Tree algorithms for models with gears and mimic joints, in independent variables — RBDA §9.6.
 
-A text ignores couplings. Its decorator says by which rule it serves a model that has some:
-the text runs on ``model.uncoupled`` in the state of all joints (``q = γ(y)``, ``qd = G yd``,
-``qdd = G ydd + g``), and the rule takes the result to the variables ``y``. A model without
-couplings goes straight to the text.
+The functions for trees ignore couplings. A decorator extends each of them to models with couplings:
+the function runs on ``model.uncoupled`` in the state of all joints (``q = γ(y)``, ``qd = G yd``,
+``qdd = G ydd + g``), and a rule converts its result to the independent variables ``y``. Models
+without couplings are passed to the function directly.
 
-    forces             Gᵀ tau                 what the joints of a gear share
+    forces             Gᵀ tau                 sums over the joints of a gear
     inertias           GᵀHG                   (9.26); where G has one number in a row, as cheap as
                                               the book's (9.27): zeros and ones cost nothing
     columns            J G                    Jacobians, momentum matrices
     rates of columns   Jd G + J Gd
     Coriolis matrices  Gᵀ(C G + H Gd)
 
-Texts that only call others need no rule: with ``GᵀHG`` and ``Gᵀ(C + Hg)`` in place of ``H`` and
-``C``, and ``λ′`` with the branches of the former, they are right as they stand.
+Functions that only call others need no rule: they are correct with ``GᵀHG`` and ``Gᵀ(C + Hg)`` for
+``H`` and ``C``, and with the ``λ′`` of the branches of ``GᵀHG``.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ from kinetree.algorithms.propagation import has_full_inertia
 from kinetree.model.define import called, kernel_of
 from kinetree.model.gearing import Gearing
 
-Text = TypeVar("Text", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 _STATE = ("q", "qd", "qdd")
 
 
 class Expansion(Gearing):
-    """The state of all joints, and what a text was called with beside it."""
+    """The state of all joints, and the other arguments of a function."""
 
     def __init__(self, model, state, others):
         super().__init__(model, state["q"], state.get("qd"))
@@ -43,53 +43,53 @@ class Expansion(Gearing):
             full["qdd"] = self.G @ np.asarray(state["qdd"]) + self.g
         self.state = {name: full[name] for name in state}
 
-    def call(self, text, **state):
-        """A text for this state, or another one, of all joints."""
-        return text(self.model, **(state or self.state), **self.others)
+    def call(self, function, **state):
+        """Result of a function in this state of all joints, or in another one."""
+        return function(self.model, **(state or self.state), **self.others)
 
 
 def for_all_joints(rule: Callable[..., Any] | None = None):
-    """Let a text serve models with couplings, by a rule from its result and the expansion.
+    """Extend a function to models with couplings, by a rule for its result and the expansion.
 
-    Without a rule the result is about bodies and stays as it is.
+    Without a rule the result describes bodies and is returned unchanged.
     """
 
-    def decorate(text: Text) -> Text:
-        names = _names(text)
+    def decorate(function: Function) -> Function:
+        names = _names(function)
 
-        @wraps(text)
+        @wraps(function)
         def of_model(model, *arrays, **options):
             if not model.couplings:
-                return text(model, *arrays, **options)
+                return function(model, *arrays, **options)
             given = dict(zip(names, arrays, strict=False)) | options
             state = {name: given.pop(name) for name in _STATE if name in given}
             expansion = Expansion(model, state, given)
-            result = expansion.call(text)
+            result = expansion.call(function)
             return result if rule is None else rule(result, expansion)
 
-        return cast(Text, of_model)
+        return cast(Function, of_model)
 
     return decorate
 
 
 def instead(other: Callable[..., Any]):
-    """Let another text serve models with couplings: one that knows only ``H`` and ``C``."""
+    """Use another function for models with couplings: one that depends only on ``H`` and ``C``."""
 
-    def decorate(text: Text) -> Text:
-        @wraps(text)
+    def decorate(function: Function) -> Function:
+        @wraps(function)
         def of_model(model, *arrays, **options):
-            return (other if model.couplings else text)(model, *arrays, **options)
+            return (other if model.couplings else function)(model, *arrays, **options)
 
-        return cast(Text, of_model)
+        return cast(Function, of_model)
 
     return decorate
 
 
-def _names(text):
-    """Names of what follows the model."""
-    parameters = list(signature(text).parameters.values())[1:]
+def _names(function):
+    """Names of the parameters after the model."""
+    parameters = list(signature(function).parameters.values())[1:]
     plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    assert all(p.kind in plain for p in parameters), text
+    assert all(p.kind in plain for p in parameters), function
     return [p.name for p in parameters]
 
 
@@ -115,23 +115,23 @@ def congruent(H, at):
     return result
 
 
-def rates_of(text):
-    """The rule ``Jd G + J Gd`` for rates of the columns ``J`` that ``text`` computes."""
+def rates_of(function):
+    """The rule ``Jd G + J Gd`` for rates of the columns ``J`` that ``function`` computes."""
 
     def rule(rate, at):
         rate = columns(rate, at)
-        return rate + at.call(text, q=at.q) @ at.G_rate if at.second else rate
+        return rate + at.call(function, q=at.q) @ at.G_rate if at.second else rate
 
     return rule
 
 
-def curved(text):
-    """The rule for second derivatives, (..., nv, nv), of which ``text`` computes the first."""
+def curved(function):
+    """The rule for second derivatives (..., nv, nv); ``function`` computes the first ones."""
 
     def rule(second, at):
         second = np.swapaxes(np.swapaxes(second @ at.G, -1, -2) @ at.G, -1, -2)
         if at.second:
-            J = at.call(text, q=at.q)
+            J = at.call(function, q=at.q)
             for row, bend in at.second.items():
                 second = second + J[..., row, None, None] * bend
         return second
@@ -139,13 +139,13 @@ def curved(text):
     return rule
 
 
-# --- The same by calls of general code for the model without couplings ---------------------------
+# --- The same by calling general code of the model without couplings -- ---------------------------
 
 
 def for_couplings(algorithm: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an algorithm that calls code of all joints serve models with couplings, and no others.
+    """Use an algorithm that calls general code of all joints only for models with couplings.
 
-    Bodies must resist every motion: pivots are held against the diagonal alone.
+    All bodies must have full inertia, because pivots are compared with the diagonal only.
     """
 
     def by_model(model):
@@ -178,7 +178,7 @@ def called_bias_force(model, q, qd, f_ext=None):
 
 @for_couplings
 def called_gravity_force(model, q):
-    """``Gᵀ`` times the forces that hold all joints."""
+    """``Gᵀ`` times the forces that hold all joints against gravity."""
     at = Expansion(model, {"q": q}, {})
     return force(_called("gravity_force", at.model, at.q), at)
 
@@ -205,8 +205,8 @@ def called_forward_dynamics(model, q, qd, tau, f_ext=None):
 #
 #     K qdd = k        K = e_f - Σ ∂p/∂q_i e_i        k = Σ ∂²p/∂q_i∂q_j qd_i qd_j
 #
-# Methods that take all joints as they are use these rows; others have no variable for a follower,
-# see ``coupled``.
+# Methods that keep the variables of all joints use these rows; the others have no variables for
+# followers, see the rules above.
 
 
 class CouplingRows(NamedTuple):
@@ -219,7 +219,7 @@ class CouplingRows(NamedTuple):
 
 
 class AllJoints(NamedTuple):
-    """The state of all joints of a model, and the forces on those that follow nothing."""
+    """The state of all joints of a model, and the forces on the independent ones."""
 
     model: Any
     """The model without its couplings."""
@@ -232,7 +232,7 @@ class AllJoints(NamedTuple):
 
 
 def all_joints(model, q, qd, tau) -> AllJoints:
-    """A model, with or without couplings, as one without and rows that stand for them."""
+    """A model without couplings, and constraint rows in their place."""
     if not model.couplings:
         none = CouplingRows(np.zeros((0, model.nv)), np.zeros(0))
         return AllJoints(model, q, qd, tau, none)

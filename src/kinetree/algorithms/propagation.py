@@ -1,8 +1,8 @@
-"""Carrying an articulated body across a joint — RBDA §7.2.2, (7.18)–(7.25).
+"""Propagating an articulated-body inertia across a joint — RBDA §7.2.2, (7.18)–(7.25).
 
-``IA, pA`` describe a handle by ``f = IA a + pA``. Seen through the joint from the parent's side
-the same force is ``f = Ia a_parent + pa``: the apparent inertia of a massless handle, which can
-be added to (glued on) the parent.
+``IA, pA`` describe a handle by ``f = IA a + pA``. Across the joint, in terms of the parent's
+acceleration, the same force is ``f = Ia a_parent + pa``: the apparent inertia of a massless handle,
+which can be added to that of the parent.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from kinetree.spatial.ops import check_pivot
 
 
 class Propagated(NamedTuple):
-    """A handle as its parent feels it."""
+    """Apparent inertia and bias force of a handle, across its joint."""
 
     Ia: object
     """Apparent inertia; ``Ia S = 0``."""
@@ -39,8 +39,8 @@ def propagate(IA, pA, S, c, tau):
 def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
     """``D⁻¹`` of ``D = Sᵀ IA S``, or SingularError when the joint moves no inertia.
 
-    ``D`` is held against the inertia in all directions: that of a rod about its own axis is not
-    zero after rounding, only small.
+    ``D`` is compared with ``joint_inertia_bound``: after rounding, the inertia of a rod about its
+    own axis is not zero but small.
     """
     D = np.array(D)
     for k in range(len(D)):
@@ -49,10 +49,10 @@ def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
 
 
 def joint_inertia_bound(IA, S, k):
-    """What ``IA`` would weigh against column ``k`` of ``S`` in the worst of all directions.
+    """Upper bound of ``sᵀ IA s`` for all ``s`` as long as column ``k`` of ``S``.
 
-    Rounding errors of ``Sᵀ IA S`` are proportional to it. Where ``S`` depends on the configuration
-    all its columns count: one of them may vanish (the rotation vector of a full turn).
+    Rounding errors of ``Sᵀ IA S`` are proportional to it. If ``S`` depends on the configuration,
+    all its columns are included: one of them may vanish (the rotation vector of a full turn).
     """
     I, S = _dense(IA).diagonal(), _dense(S)
     w = 1 if len(S) == 3 else 3  # angular coordinates, in the plane and in space
@@ -73,7 +73,7 @@ def _is_structure(s):
 
 
 def singular_variables(model, i):
-    """What to say where the variables of joint ``i`` are singular."""
+    """Message for a joint ``i`` whose variables are singular."""
     return (
         f"forward dynamics is singular: the variables of joint {model.joint_names[i - 1]!r} "
         f"({type(model.joint[i]).__name__}) are singular in this configuration, by gimbal lock or "
@@ -86,7 +86,7 @@ def singular_variables(model, i):
 def require_regular_variables(model, q):
     """Raise SingularError for a joint whose variables are singular at ``q``, (nq,) of numbers.
 
-    Solvers that decide about ranks need it: they would take the motion for one of constraints.
+    For solvers that determine ranks, which would mistake the singularity for a constraint.
     """
     for i, joint in enumerate(model.joint[1:], start=1):
         if joint.may_be_singular and abs(joint.singularity(q[model.q_slice[i]])) < _SINGULAR:
@@ -97,7 +97,7 @@ _SINGULAR = 1e-12  # of the determinant of the motion subspace: rounding errors
 
 
 def moves_no_inertia(model, i):
-    """Why the equation of motion has no solution at joint ``i``."""
+    """Message for an equation of motion that has no solution because of joint ``i``."""
     joint, I = model.joint[i], model.inertia[i]
     if joint.nv > 1 and not joint.constant_subspace and has_full_inertia(I):
         return singular_variables(model, i)
@@ -109,7 +109,7 @@ def moves_no_inertia(model, i):
 
 
 def has_full_inertia(I):
-    """Whether the body resists every motion; a point or a rod does not, and a formula may not."""
+    """Whether the inertia is positive definite; not for a point, a rod or a symbolic inertia."""
     if is_formula(I) or not I.mass > 0:
         return False
     moments = np.linalg.eigvalsh(I.rotational_at_center)
@@ -122,16 +122,16 @@ def is_formula(I):
 
 
 def singular_at(model, i):
-    """The message of ``moves_no_inertia``, to be written when it is needed."""
+    """The message of ``moves_no_inertia``, composed only when it is needed."""
     return lambda k: moves_no_inertia(model, i)
 
 
 def cleared(Ia, S):
-    """``Ia`` with exact zeros where ``Ia S = 0`` demands them — RBDA §7.2.2.
+    """``Ia`` with exact zeros where ``Ia S = 0`` requires them — RBDA §7.2.2.
 
     When ``S`` consists of coordinate vectors (a revolute joint about z, a planar joint), the rows
-    and columns of ``Ia`` that they pick out vanish. Only integers in ``S`` count: they are
-    structure, not values, so that generated code drops the same rows in every configuration.
+    and columns of ``Ia`` that they select are zero. Only integers in ``S`` are considered: they are
+    structure, not values, so generated code drops the same rows in every configuration.
     """
     keep = _kept_rows(S if isinstance(S, np.ndarray) else S.to_array())
     if isinstance(Ia, np.ndarray):
@@ -143,7 +143,7 @@ def cleared(Ia, S):
 
 
 def _kept_rows(S):
-    """0 for the coordinates that ``S`` spans, 1 for the others; all 1 for a slanted ``S``."""
+    """0 for the coordinates that ``S`` spans, else 1; all 1 if ``S`` is not along axes."""
     keep = np.ones(len(S), dtype=int)
     if np.issubdtype(S.dtype, np.integer):
         moved = np.any(S != 0, axis=1)

@@ -1,22 +1,22 @@
-"""One rank policy for all that has to do with loops: which constraints count, and for how much.
+"""Rank of the loop constraints: which of them are independent, decided once for all functions.
 
-Singular values of ``K`` in units of the loops (``scaling``) are of three kinds:
+Singular values of ``K``, scaled by ``scaling``, are of three kinds:
 
-    up to RANK_TOLERANCE        rounding errors: the constraint repeats others
-    up to ALIGNMENT_TOLERANCE   doubtful: see below
-    above                       the constraint counts
+    up to RANK_TOLERANCE        rounding errors: the constraint is redundant
+    up to ALIGNMENT_TOLERANCE   ambiguous: see below
+    above                       the constraint is independent
 
-A singular value in between means one of two things. The configuration may be close to a singular
-one, and the constraint counts. Or the constraint repeats others up to the digits of a file: the
-axes of a planar linkage that a CAD program wrote with seven digits are parallel to 1e-7 rad, and
-taken literally the linkage would lock. One configuration cannot decide. So it is decided
+An ambiguous singular value means one of two things. Either the configuration is close to a singular
+one, and the constraint is independent. Or it is redundant up to the digits of a file: the axes of a
+planar linkage written by a CAD program with seven digits are parallel to 1e-7 rad, and taken
+literally the linkage would lock. A single configuration cannot tell which. The decision is made
 once for a model, from configurations all over the manifold of closed loops: constraints that are
-doubtful in all of them are *nearly redundant*. They are left out, with a ``MisalignmentWarning``,
-and the others decide how the mechanism moves. The loops then stay closed up to the misalignment,
-``RankPolicy.slack``. ``Loop.misalignment`` sets the limit; with 0 every constraint counts.
+ambiguous in all of them are *nearly redundant*. They are dropped, with a ``MisalignmentWarning``,
+and the others determine the motion. The loops then stay closed up to the misalignment,
+``RankPolicy.slack``. ``Loop.misalignment`` sets the limit; with 0 every constraint is kept.
 
-For configurations off the manifold, where drift makes redundant constraints look independent, the
-rank on it is taken as well. CPU only: ranks are decisions.
+Off the manifold, drift makes redundant constraints look independent, so there the rank is at most
+the one on the manifold. CPU only, since ranks need branches.
 """
 
 from functools import cached_property
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from kinetree.model import Model
 
 ALIGNMENT_TOLERANCE = 1e-3
-"""Misalignment [rad, or parts of the size of the loop] up to which a constraint that repeats others
-in all configurations counts as redundant, unless ``Loop.misalignment`` says otherwise."""
+"""Misalignment [rad, or fraction of the size of the loop] up to which a constraint that is
+ambiguous in all configurations is dropped, unless ``Loop.misalignment`` sets another limit."""
 
 
 def scaling(model: "Model") -> Scaling:
-    """The units in which ranks and closure errors of a model are decided, with its policy."""
+    """Scaling of the constraints of a model for ranks and closure errors, with its rank policy."""
 
     def make():
         units = units_of(model.numeric)
@@ -51,18 +51,18 @@ def scaling(model: "Model") -> Scaling:
 
 
 def rank_policy(model: "Model") -> "RankPolicy":
-    """The policy of a model."""
+    """Rank policy of a model."""
     return scaling(model).policy
 
 
 def counted(s, units: Scaling | None, tolerance=None):
-    """How many of the singular values ``s`` (..., k), descending, count; see the module.
+    """Rank from the singular values ``s`` (..., k), descending; see the module.
 
     Args:
         s: singular values of the scaled matrix.
-        units: of the matrix; None for a matrix of pure numbers without a model.
-        tolerance: values below this times the largest do not count, and no other rule applies;
-            None for the policy.
+        units: scaling of the matrix; None for a dimensionless matrix without a model.
+        tolerance: singular values below this times the largest count as zero, and no other rule
+            applies; None for the policy.
     """
     largest = np.max(s, axis=-1, keepdims=True, initial=0.0 if units is None else 1.0)
     if tolerance is not None or units is None:
@@ -75,7 +75,7 @@ def counted(s, units: Scaling | None, tolerance=None):
 
 
 def doubtful(s, units: Scaling):
-    """Whether some of the singular values ``s`` (..., k) are neither large nor rounding errors."""
+    """Whether some of the singular values ``s`` (..., k) are ambiguous."""
     largest = np.max(s, axis=-1, keepdims=True, initial=1.0)
     return np.not_equal(*_bounds(s, largest, units))
 
@@ -92,10 +92,10 @@ def rank_at(model, K):
 
 
 def kept_rows(model, K):
-    """Rows of ``K``, (nc, nv), that count, where some are nearly redundant, and None where not.
+    """Independent rows of ``K``, (nc, nv), if some are nearly redundant; otherwise None.
 
-    None stands for all rows: those that repeat others do so up to rounding errors, which every
-    method detects by itself.
+    None means all rows: rows that are redundant up to rounding errors are detected by every
+    method.
     """
     units = scaling(model)
     A = units.apply(K)
@@ -107,20 +107,20 @@ def kept_rows(model, K):
 
 
 def kept_rows_at(model, q):
-    """The same for the configuration ``q``, (nq,)."""
+    """``kept_rows`` in the configuration ``q``, (nq,)."""
     if not model.is_constrained:
         return None
     return kept_rows(model, loop_constraints(model, q, model.zero_velocity).K)
 
 
 def counting_part(A, units: Scaling):
-    """Projectors onto the combinations of rows that count, (..., nc, nc).
+    """Projectors onto the independent combinations of rows, (..., nc, nc).
 
-    None for a mechanism without misalignment, and where there is no reason to look for any.
+    None for a mechanism without misalignment, or without any sign of it.
 
     Args:
         A: scaled constraint matrices, (..., nc, nv).
-        units: their units.
+        units: their scaling.
     """
     U, s, _ = np.linalg.svd(A)
     policy = units.policy
@@ -133,9 +133,9 @@ def counting_part(A, units: Scaling):
 
 
 def independent(A, size):
-    """Numbers of ``size`` rows of ``A``, as far from dependent as a greedy choice gets, ascending.
+    """Indices of ``size`` independent rows of ``A``, ascending, by greedy choice.
 
-    The row that is farthest from the span of those already chosen comes next, the first of several.
+    The next row is the one farthest from the span of the rows already chosen; ties go to the first.
     """
     rest, chosen = np.array(A, dtype=float), []
     for _ in range(size):
@@ -149,11 +149,11 @@ def independent(A, size):
     return np.array(sorted(chosen), dtype=int)
 
 
-# --- what is known of a model --------------------------------------------------------------------
+# --- rank policy of a model ----------------------------------------------------------------------
 
 
 class RankPolicy:
-    """What counts in a model, found when it is needed.
+    """Rank decisions for a model, made when first needed.
 
     Attributes:
         model: the mechanism; its parameters are numbers.
@@ -178,24 +178,24 @@ class RankPolicy:
 
     @property
     def is_known(self) -> bool:
-        """Whether it was looked for misalignment."""
+        """Whether the manifold has been sampled, so that misalignment is known."""
         return "_manifold" in self.__dict__
 
     @property
     def misalignment(self) -> float:
-        """Of nearly redundant constraints [rad, or parts of the size of the loop]; 0 for none."""
+        """Of nearly redundant constraints [rad, or fraction of the loop's size]; 0 for none."""
         return self.manifold.misalignment
 
     @property
     def slack(self) -> float:
-        """Error, in pure numbers, with which loops count as closed beyond what is usual."""
+        """Additional scaled error up to which loops count as closed."""
         return 10 * self.misalignment
 
     @cached_property
     def rows(self):
-        """Rows that count in a mechanism with misalignment, the same everywhere; None for all.
+        """Independent rows of a mechanism with misalignment, the same everywhere; None for all.
 
-        For equations that are written before it is known where they are needed.
+        For equations that are traced before the configuration is known.
         """
         matrices, rank = self.manifold.matrices, self.generic_rank()
         if not self.misalignment or matrices is None or rank is None:
@@ -222,9 +222,9 @@ class RankPolicy:
         return int(np.max(np.sum(s > self.tolerance, axis=-1), initial=0))
 
     def misaligned(self):
-        """Names of the loops with nearly redundant constraints, and by how much [rad], [m].
+        """Names of the loops with nearly redundant constraints, and their misalignment [rad], [m].
 
-        From the rows that are left out, where they were looked at.
+        Determined from the dropped rows in the sampled configurations.
         """
         found, units = self._manifold, scaling(self.model)
         rank = self._rank(found)
@@ -242,7 +242,7 @@ class RankPolicy:
         return tuple(dict.fromkeys(names)), size["rad"], size["m"]
 
     def explanation(self) -> str:
-        """What is nearly redundant and by how much; empty where nothing is."""
+        """Which constraints are nearly redundant, and by how much; empty if there are none."""
         names, angle, length = self.misaligned()
         if not names:
             return ""
@@ -257,18 +257,18 @@ class RankPolicy:
     @cached_property
     def _warning(self):
         return (
-            f"model {self.model.name!r}: {self.explanation()}. They are left out as redundant, and "
-            f"the loops stay closed up to this. Write placements with all digits; or silence this "
-            f"warning if the misalignment is that of a file; or, if it is real and the mechanism "
-            f"should feel it, kinetree.loops.with_misalignment(model, 0) makes every constraint "
-            f"count"
+            f"model {self.model.name!r}: {self.explanation()}. They are dropped as redundant, and "
+            f"the loops stay closed up to this error. Write placements with all digits; or silence "
+            f"this warning if the file is only imprecise; or, if the misalignment is real and "
+            f"should act on the mechanism, kinetree.loops.with_misalignment(model, 0) keeps every "
+            f"constraint"
         )
 
 
 def closed_configurations(model, count=SAMPLES):
-    """Configurations that close the loops, (count, nq): postures of the model, and others.
+    """Configurations that close the loops, (count, nq): postures of the model and random ones.
 
-    Where none is found, configurations that do not.
+    If none is found, configurations that do not close them.
     """
     policy = rank_policy(model)
     if count == SAMPLES:

@@ -1,10 +1,9 @@
-"""Units in which the constraints of loops are pure numbers: every loop in its own lengths.
+"""Scaling that makes loop constraints dimensionless: lengths are divided by the size of the loop.
 
-Rows of ``K`` are angular velocities [rad/s] or velocities [m/s], and so are its columns. Before
-anything is compared, lengths are measured in units of the loop that they belong to: a linkage drawn
-in millimetres has the rank of the one drawn in metres, and a gripper of 5 mm that of the one on its
-own when it hangs on an arm of 2 m. Errors of closed loops are compared in the same units, angles in
-radians and lengths in lengths of the loop.
+Rows of ``K`` are angular velocities [rad/s] or velocities [m/s], and so are its columns. For ranks,
+lengths are measured in units of the loop they belong to: a linkage drawn in millimetres has the
+same rank as in metres, and a gripper of 5 mm the same on an arm of 2 m as alone. Closure errors are
+compared in the same units: angles in radians, lengths as fractions of the size of the loop.
 """
 
 from functools import cached_property, partial
@@ -22,11 +21,11 @@ from kinetree.algorithms.closed.constraints import (
 from kinetree.model.define import kept
 from kinetree.model.gearing import with_leaders
 
-_LOOKS = 3  # configurations in which user-defined constraints are looked at
+_LOOKS = 3  # configurations in which user-defined constraints are evaluated
 
 
 class Row(NamedTuple):
-    """One constraint: what it belongs to, which motion it forbids, the unit of its error."""
+    """One constraint: its owner, the motion it prevents, the unit of its error."""
 
     owner: str
     """``"loop 'pin'"`` or ``"constraint 'rope'"``."""
@@ -41,15 +40,15 @@ class Row(NamedTuple):
 
 
 class Scaling:
-    """Units in which the rows and columns of ``K`` are pure numbers.
+    """Factors that make the rows and columns of ``K`` dimensionless.
 
     Attributes:
         rows: factors of the rows, 1 for angles and ``1 / length`` for lengths, (nc,).
         columns: factors of the columns, 1 for angles and ``length`` for lengths, (nv,).
-        length: a length of the whole mechanism [m].
-        rounding: how much larger rounding errors of the rows are than those of pure numbers near
-            1: the mechanism is that much larger than its smallest loop.
-        policy: the ``rank.RankPolicy`` of the model, which decides ranks that are doubtful in
+        length: size of the whole mechanism [m].
+        rounding: rounding errors of the scaled rows relative to machine precision: size of the
+            mechanism over that of its smallest loop.
+        policy: the ``rank.RankPolicy`` of the model, which decides ranks that are ambiguous in
             one configuration; None for a matrix without a model.
     """
 
@@ -58,16 +57,16 @@ class Scaling:
         self.policy, self._part = policy, part
 
     def apply(self, K):
-        """``K`` as a matrix of pure numbers, (..., nc, nv)."""
+        """``K`` as a dimensionless matrix, (..., nc, nv)."""
         return np.asarray(K, dtype=float) * self.rows[:, None] * self.columns
 
     @cached_property
     def inverse_rows(self):
-        """Factors that take scaled errors back to metres and radians, (nc,)."""
+        """Factors that convert scaled errors back to metres and radians, (nc,)."""
         return 1 / self.rows
 
     def part(self, rows: Any = slice(None), columns: Any = slice(None)):
-        """The units of some rows and columns."""
+        """The scaling of some rows and columns."""
         every = self._part or (np.arange(len(self.rows)), np.arange(len(self.columns)))
         part = every[0][rows], every[1][columns]
         of_part = self.rows[rows], self.columns[columns]
@@ -75,7 +74,7 @@ class Scaling:
 
     @property
     def alignment_tolerance(self):
-        """Singular values up to this are doubtful; 0 without a model."""
+        """Singular values up to this are ambiguous; 0 without a model."""
         return 0.0 if self.policy is None else self.policy.tolerance
 
     def generic_rank(self):
@@ -84,9 +83,9 @@ class Scaling:
 
 
 def units_of(model) -> Scaling:
-    """Units of a model: every row in lengths of its loop, every column of its smallest loop.
+    """Scaling of a model: rows by the size of their loop, columns by that of their smallest loop.
 
-    User-defined constraints count by how far joints move to change them.
+    User-defined constraints are scaled by how much they change as joints move.
     """
     whole, lengths = typical_length(model), [loop_length(model, loop) for loop in model.loops]
     rows, own = [], np.full(model.body_count + 1, np.inf)
@@ -106,11 +105,11 @@ def units_of(model) -> Scaling:
 
 
 def _sizes_of_functions(model, columns, length):
-    """Lengths of the rows of one's own in pure variables, the largest in a few configurations.
+    """Norms of the scaled rows of user-defined constraints, the largest of a few configurations.
 
-    Functions have the scale that they were written with: what counts is how far joints move to
-    change them. A row that is zero everywhere is left in its own unit. Functions that contradict
-    what a constraint is are rejected here, before anything is solved with them.
+    Such functions may have any scale; dividing by the norm removes it. Rows that are zero
+    everywhere are scaled by their unit only. Functions whose derivatives are inconsistent are
+    rejected here, before anything is solved with them.
     """
     rng, usual = np.random.default_rng(5), []
     with np.errstate(all="ignore"):
@@ -124,7 +123,7 @@ def _sizes_of_functions(model, columns, length):
 
 
 def typical_length(model) -> float:
-    """A length of the mechanism: the largest distance between two joints on one body [m]."""
+    """Size of the mechanism: the largest distance between two joints of one body [m]."""
     joints = [[np.zeros(3)] if i else [] for i in range(model.body_count + 1)]
     for body in model.bodies:
         joints[body.parent].append(body.placement.r)
@@ -135,9 +134,9 @@ def typical_length(model) -> float:
 
 
 def loop_length(model, loop) -> float:
-    """A length of one loop: the largest distance between two of its joints on one body [m].
+    """Size of a loop: the largest distance between two of its joints on one body [m].
 
-    That of the mechanism where all axes of the loop meet in one point.
+    The size of the mechanism if all axes of the loop meet in one point.
     """
     p, s = loop.predecessor, loop.successor
     inner = loop_signs(model, p, s)
@@ -155,7 +154,7 @@ def _largest_span(joints):
 
 
 def rows_of(model) -> list[Row]:
-    """What every row of ``K`` says: the loops in order, then the user-defined constraints."""
+    """Descriptions of the rows of ``K``: the loops in order, then user-defined constraints."""
     loops = [row for loop in model.loops for row in _rows_of_loop(loop)]
     return loops + _rows_of_functions(model)
 
@@ -174,7 +173,7 @@ def _rows_of_loop(loop):
 
 
 def velocity_turns(joint):
-    """For each velocity variable of a joint, whether it turns."""
+    """For each velocity variable of a joint, whether it is angular."""
     if joint.nv == 0:
         return ()
     S = joint.motion_subspace(joint.neutral()).to_array().astype(float)
