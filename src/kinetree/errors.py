@@ -34,9 +34,9 @@ class KinetreeError(Exception):
     """Base class of every error raised by kinetree."""
 
     def named(self, function: str) -> None:
-        """Put the name of the called function at the start of the message, unless it is in it.
+        """Put the name of the called function at the start of the message, unless it is there.
 
-        Algorithms do not know which public function was called.
+        Algorithms cannot tell which public function was called.
         """
         text = str(self.args[0]) if self.args else ""
         if function not in text:

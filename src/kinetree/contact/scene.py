@@ -76,11 +76,11 @@ class Scene:
     Args:
         model: the mechanism; shapes of its ``geometry`` with ``collision`` set can touch.
         pairs: which shapes may touch: None: all that the model lets touch, as in MuJoCo: not
-            those of neighbours, nor those whose masks or ``contact_pairs`` say otherwise;
+            those of neighbours, nor those that masks or ``contact_pairs`` exclude;
             ``"base"``: of these, moving ones with those fixed to the base; ``"feet"``: of these,
             the lowest ones in a posture; or a list of ``Pair``, of pairs of names of
-            shapes, links, frames or bodies, or of names of pairs. A warning says where the first
-            three find none.
+            shapes, links, frames or bodies, or of names of pairs. If the first three find none,
+            there is a warning.
         friction: coefficient of friction, or a function of two ``Geometry`` that returns it; by
             default that of their surfaces, 0.8 where these have none.
         restitution: coefficient of restitution, or a function of two ``Geometry``; by default that
@@ -194,7 +194,7 @@ class Scene:
 
     @cached_property
     def choice(self) -> Choice:
-        """Of the step that serves all scenes or the one unrolled for this: docs/tiers.md."""
+        """Choice of the general or the unrolled step, see docs/tiers.md."""
         return Choice()
 
     @cached_property

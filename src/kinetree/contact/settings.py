@@ -68,12 +68,13 @@ class TimeStepping:
         scene: what can touch, a ``Scene``.
         tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
             velocities at hand.
-        rounds: of Newton's method at most in the unrolled step, a few are enough most of the time;
-            steps that it does not solve are taken by the engine.
+        rounds: most rounds of Newton's method in the unrolled step, usually a few are enough; steps
+            that it does not solve are taken by the engine.
         rest_velocity: contacts that arrive slower than this do not bounce [m/s].
         stiffness: of a controller's forces, their derivative by position, one number or (nv,)
-            [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
-        damping: the same by velocity. Dampers of the joints are.
+            [N/m or N·m]: with it stiff gains are integrated implicitly, as springs of the
+            joints always are.
+        damping: the same with respect to velocity, as dampers of the joints always are.
         conserving: whether a step may gain energy only by the work of forces; what a first-order
             step would add is taken from the velocities.
         correction_speed: how fast penetration is taken out of positions at most: radians per second
@@ -88,8 +89,8 @@ class TimeStepping:
         relaxation: a speed v [m/s or rad/s] that makes motions smooth functions of everything, for
             rollouts and their gradients; 0, the default: rigid. Contacts and stops push with
             ``m v²/gap`` [N], where m is the mass that a contact meets, and bodies rest at a gap of
-            about ``v²/g``; friction is ``mu N s/(v + s)`` at the sliding speed s, so that what
-            would stick creeps. The error of a motion is proportional to v. Energies are not
+            about ``v²/g``; friction is ``mu N s/(v + s)`` at the sliding speed s, so that contacts
+            which should stick creep. The error of a motion is proportional to v. Energies are not
             balanced then, and positions not projected. See docs/rollouts.md.
         slots: on a GPU, of scenes that cannot be unrolled: how many contacts may act at once, up to
             64, the closest ones; the errors of others are part of the residuals.
@@ -163,8 +164,7 @@ class EventDriven:
         stick_velocity: sliding that is slower than this where it stops counts as sticking [m/s].
         gap_tolerance: largest gap of a closed contact [m].
         velocity_tolerance: largest speed that counts as zero [m/s].
-        acceleration_tolerance: with which a contact must want to open or slip before it does
-            [m/s²].
+        acceleration_tolerance: least acceleration with which a contact opens or slips [m/s²].
     """
 
     scene: Scene

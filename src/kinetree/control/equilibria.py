@@ -90,7 +90,8 @@ def equilibrium(
         are more motors than degrees of freedom, these are the smallest forces that hold it.
 
     Raises:
-        EquilibriumError: there is none, or it was not found; with the joints that stay loaded.
+        EquilibriumError: there is none, or it was not found; the message names the joints that stay
+            loaded.
     """
     q0 = as_configuration(as_model(model), q0)
     driven = velocity_columns(model, actuated, "actuated")

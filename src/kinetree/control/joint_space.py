@@ -159,7 +159,7 @@ class ComputedTorque:
     Args:
         model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
-            With loops, only the independent coordinates count.
+            With loops, only the independent coordinates are used.
         kp: stiffness per inertia [1/s²], a number, (nv,) or (nv, nv).
         kd: damping per inertia [1/s]; critical if left out.
         independent: of a mechanism with loops, names of the joints whose variables are the
@@ -191,8 +191,8 @@ class GravityCompensation:
         tau = hold(t, q, qd)
 
     The mechanism can be moved by hand as if it had no weight, and with damping stays where it is
-    released. Springs are not compensated, nor the weight that the model itself balances. With
-    loops, the forces are the smallest ones of the driven joints.
+    released. Springs are not compensated, nor is weight that the model's ``gravity_compensation``
+    balances. With loops, the forces are the smallest ones of the driven joints.
 
     Args:
         model: the mechanism, fully actuated; with loops, a motor per degree of freedom or more.

@@ -85,7 +85,7 @@ def linearize(
         tau: forces of the motors, (..., nv); zero by default. Springs and dampers of the joints are
             part of the linear system, and so is the force of dry friction, which is constant near
             a state.
-        f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
+        f_ext: forces acting on bodies, as in ``inverse_dynamics``; they are constant in base
             coordinates.
         dt: time between samples [s]; continuous time if it is left out.
         method: ``"zoh"``, the default: ``exp(A dt)`` and the input held over the step, exact for

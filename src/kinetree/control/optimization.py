@@ -486,8 +486,8 @@ class MPC:
         first_iterations: of the first plan, and of those that are far from solved after
             ``iterations``.
         tolerance: of plans.
-        limit_penalty: as for ``optimize``: well above what it is worth to the cost to violate
-            a limit of states; None makes them hard.
+        limit_penalty: as for ``optimize``; choose it well above the cost that violating a limit of
+            states can save; None makes them hard.
         guess: for the first plan.
         **problem: as for ``optimize``.
 

@@ -56,7 +56,7 @@ class WholeBodySolution:
 
     @cached_property
     def errors(self) -> dict[str, np.ndarray]:
-        """What is left of each task, ``A x - b``: accelerations, or forces."""
+        """Residual of each task, ``A x - b``: accelerations, or forces."""
         x, A, b, rows = self._tasks
         return {r.name: A[s] @ x - b[s] for r, s, on in rows if on}
 
@@ -86,8 +86,8 @@ class WholeBody:
         joint_limits: whether joints stay within the limits of position and speed of the model.
         limit_rate: rate at which joints may approach a limit [1/s]: the gap decays no faster.
         acceleration_weight: weight of ``|qdd|²`` beside the tasks of lowest priority.
-        force_weight: weight of ``|f|²`` likewise. It decides how contacts share a load that
-            nothing else distributes.
+        force_weight: weight of ``|f|²`` likewise. It determines how contacts share a load that is
+            otherwise undetermined.
 
     Raises:
         MissingPackageError: the solver is not installed.

@@ -61,8 +61,8 @@ class Comparison(NamedTuple):
 def lumped(model: Model) -> Model:
     """A model that moves like this one, with inertia moved from bodies to their parents.
 
-    What comes to rest in a fixed base is dropped. Masses may come out negative: the model is meant
-    for computing its motion, not for building it.
+    Inertia moved to a fixed base is dropped. Masses may become negative: the model is meant for
+    computing its motion, not for building it.
     """
     inertias = lumped_inertias(as_model(model))[1:]
     bodies = [replace(b, inertia=I) for b, I in zip(model.bodies, inertias, strict=True)]
@@ -148,10 +148,10 @@ def _difference(x, y):
 
 
 def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
-    """Inertias that may move across a joint unnoticed, as a basis (k, 10) of parameters.
+    """Inertias that can be moved across a joint without changing the dynamics, as a basis (k, 10).
 
-    They satisfy ``I S = 0``, look the same from both sides of the joint in every position, and
-    exert no force on it at any velocity — RBDA (9.30). A revolute joint has three, a prismatic one
+    They satisfy ``I S = 0``, are the same on both sides of the joint in every position, and exert
+    no force on it at any velocity — RBDA (9.30). A revolute joint has three, a prismatic one
     six, a spherical one one, a free joint none — RBDA Table 9.7. Parameters as in
     ``Inertia.parameters``.
     """
@@ -163,7 +163,7 @@ def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
 
 
 def is_invariant(joint: AbstractJoint, inertia: Inertia, tolerance: float = 1e-10) -> bool:
-    """Whether an inertia may move across a joint unnoticed — RBDA (9.30)."""
+    """Whether an inertia can move across a joint without changing the dynamics — RBDA (9.30)."""
     scale = float(np.max(np.abs(inertia.parameters()), initial=0.0))
     return bool(np.max(np.abs(_noticed(joint, inertia)), initial=0.0) <= tolerance * scale)
 
@@ -188,7 +188,7 @@ def _noticed(joint, I):
 
 @names_itself
 def augmented_bodies(model: Model, *, floating: bool = False) -> list[Inertia]:
-    """Bodies with the masses that hang on them as particles at their joints, as Inertias.
+    """Augmented bodies: each with the masses that it carries as particles at its joints.
 
     They are constant, and occur in equations of motion about the joints. On a fixed base a
     body gets a particle at each joint to a child, as heavy as all that the child carries; on a

@@ -119,7 +119,7 @@ def repeat(body: Callable, state: Any, times: Any) -> Any:
         body: takes the state and returns the next one, of the same structure and shapes.
         state: an array or number, or a tuple, list or dict of such, nested as you like.
         times: how often, an int; or a value that is known only when the compiled code runs, such
-            as an argument of the kernel. A fraction counts as a whole, less than zero as zero.
+            as an argument of the kernel. Fractions are rounded up, negative values count as zero.
 
     Returns:
         The state after the last run, in the structure of ``state``.

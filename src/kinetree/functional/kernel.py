@@ -37,7 +37,7 @@ _REMEMBERED = 256  # ways of calling one kernel on one model
 
 
 def kernel(function: Callable[..., Any]) -> "UserKernel":
-    """Make a function of a model and arrays a compiled, batched and differentiable one.
+    """Compile a function of a model and arrays, for batches and with derivatives.
 
     Args:
         function: written for one sample. Its first parameter is the model, if it needs one.

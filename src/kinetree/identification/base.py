@@ -62,8 +62,8 @@ def base_parameters(
 ) -> "BaseParameters":  # fmt: skip
     """The identifiable combinations of a model's parameters.
 
-    With loops, those that show in the forces along the motions that loops allow: fewer than of the
-    spanning tree.
+    With loops, those that affect the forces along the motions that loops allow: fewer than those of
+    the spanning tree.
 
     Args:
         model: the mechanism. Only its geometry and its gravity count.

@@ -144,10 +144,10 @@ class CenterOfMassTask:
 @explains_itself
 @dataclass(frozen=True, eq=False)
 class PostureTask:
-    """Of all configurations that fulfil the other tasks, one close to this, (..., nq).
+    """Stay close to a configuration (..., nq) as far as the other tasks allow.
 
-    It moves the joints only where this does not affect the other tasks. By
-    default, the middle of the joint limits.
+    Joints move towards it only where this does not affect the other tasks. By default it is the
+    middle of the joint limits.
     """
 
     target: Any = None

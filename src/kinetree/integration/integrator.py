@@ -93,7 +93,7 @@ class Integrator(ABC):
     def advance(
         self, field: Callable, model: Model, t: Any, h: Any, q: Array, qd: Array, tau: Array
     ) -> Stepped:
-        """``step`` from the same state in variables that are good for one.
+        """``step``, after normalising the variables of the same state.
 
         Quaternions are brought to unit length, rotation vectors below half a turn.
         """

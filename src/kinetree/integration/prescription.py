@@ -27,7 +27,7 @@ class RecordedMotion:
         kt.simulate(m, q0, prescribed={"shoulder": kt.RecordedMotion(t, q)}, duration=1.0)
 
     Between two times it is the polynomial of degree five that meets positions, velocities and
-    accelerations at both. It serves joints whose velocities are the rates of their positions.
+    accelerations at both. For joints whose velocities are the rates of their positions.
 
     Args:
         t: increasing times [s], (T,), at least four.

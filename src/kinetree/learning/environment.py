@@ -56,7 +56,8 @@ class Environment:
         reset: returns how an episode begins: a dict with ``q`` and ``qd``, at rest where there is
             no ``qd``, and values that belong to the episode under names of your own (a command, a
             mass, a gain), which kernels take from then on.
-        terminate: returns whether the episode has ended by itself, a condition; None: never.
+        terminate: returns a condition: whether the episode has reached its end, such as a fall;
+            None: never.
         act: returns joint forces, (nv,), from ``action: (n,)``; called in every step of the
             mechanics. None: actions are the controls of the actuators, or joint forces where the
             model has none.
@@ -155,7 +156,7 @@ class Environment:
         """Begin new episodes, and return the first observations, (worlds, k).
 
         Args:
-            seed: of all random numbers from now on; by default they go on.
+            seed: of all random numbers from now on; by default the sequence continues.
             worlds: whether each begins a new one, (worlds,); by default all do.
         """
         if seed is not None:
@@ -180,8 +181,8 @@ class Environment:
 
         Returns:
             Observations (worlds, k), those of the new episode where one has begun; rewards,
-            whether the episode has ended by itself (terminated), and whether it has ended for its
-            length (truncated), (worlds,). A dict: ``final_observation``, that before a new episode
+            whether the task ended the episode (terminated), and whether its length did (truncated),
+            (worlds,). A dict: ``final_observation``, that before a new episode
             began; ``failed``, where the state was no longer finite; ``error``, the largest
             error of a velocity at a rigid contact [m/s].
         """

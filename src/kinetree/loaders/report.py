@@ -108,7 +108,7 @@ class Report:
         self._used.setdefault(element, set()).update(attributes)
 
     def look_for(self, element: Any, tags: Iterable[str]) -> None:
-        """Note which children of an element the model has a use for."""
+        """Note which children of an element are read."""
         self._wanted.setdefault(element, set()).update(tags)
 
     def use_all(self, element: Any) -> None:

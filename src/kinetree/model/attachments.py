@@ -182,7 +182,7 @@ class Attachments:
 
         Args:
             body: name of the body.
-            mass: whose weight is carried [kg].
+            mass: the mass whose weight is balanced [kg].
             center: where, in coordinates of the body [m], (3,).
         """
         self._gravity_compensation.append((body, mass, center))

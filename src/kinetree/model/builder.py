@@ -108,8 +108,8 @@ class ModelBuilder(Attachments):
             successor_at: position (3,), pose (4, 4) or ``Plucker`` on the successor.
             limits: bounds of the joint.
             dynamics: damping, friction and spring of the joint.
-            misalignment: up to which constraints that repeat others count as redundant [rad, or
-                parts of the size of the loop]; None for 1e-3, 0 to make every constraint count.
+            misalignment: constraints that are redundant up to this error are dropped [rad, or
+                fraction of the size of the loop]; None for 1e-3, 0 to keep every constraint.
         """
         joint = Fixed() if joint is None else joint
         ends = as_placement(at), as_placement(successor_at)

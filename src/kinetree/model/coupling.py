@@ -18,15 +18,15 @@ from kinetree.spatial import Plucker
 
 @dataclass(frozen=True)
 class Coupling:
-    """A joint that follows others, all of one variable each.
+    """A joint that follows other joints; each of them has one variable.
 
     A polynomial ``q = c0 + c1 x + c2 x² + ...`` of the leader: ``x`` is the position of the joint
     ``source``, or the sum ``w1 q_1 + w2 q_2 + ...`` over the joints ``sources``. Any other smooth
     law is a ``function`` of the positions of the leaders, written with ``kinetree.spatial.ops`` and
     without an ``if`` on a value; it is differentiated automatically.
 
-    The joint that follows has no independent variable in the model: ``q`` holds those that follow
-    nothing, and ``model.expand(q)`` the positions of all joints.
+    The follower has no independent variable: ``q`` holds the independent positions only, and
+    ``model.expand(q)`` those of all joints.
 
     Attributes:
         name: unique name, among the joints.
@@ -35,7 +35,7 @@ class Coupling:
             at ``c0``, and for several.
         coefficients: of the polynomial, the constant first.
         sources: numbers of the joints that lead, where they are several or for a ``function``.
-        weights: how much each of the ``sources`` counts; one each by default.
+        weights: factors of the ``sources``; 1 by default.
         function: from the positions of the leaders, one argument each, to that of the joint.
     """
 
@@ -84,7 +84,7 @@ class Coupling:
         return self.is_linear and bool(self.source) and len(self.coefficients) == 2
 
     def position(self, leaders: ArrayLike) -> Any:
-        """Where the joint is when the leaders are at the positions ``leaders``."""
+        """Position of the joint for the positions ``leaders`` of the leaders."""
         if self.function is not None:
             return self.function(*leaders)
         return _polynomial(self.coefficients, self._sum(leaders))[0]
@@ -113,7 +113,7 @@ class Coupling:
         return first, second
 
     def with_held(self, positions: Mapping[int, Any]) -> Any:
-        """The coupling that is left when some of the leaders, not all, stand still.
+        """The coupling that remains if some of the leaders, but not all, are fixed.
 
         Args:
             positions: where they are, by joint number.
@@ -271,8 +271,8 @@ class GravityCompensation:
 
     Attributes:
         body: number of the body.
-        mass: whose weight is carried [kg].
-        center: where it is carried, in body coordinates [m], (3,).
+        mass: the mass whose weight is balanced [kg].
+        center: point at which the force acts, in body coordinates [m], (3,).
     """
 
     body: int
@@ -288,5 +288,5 @@ class GravityCompensation:
         object.__setattr__(self, "center", as_numbers(self.center, "center"))
 
     def moved(self, body: int, X: Plucker) -> "GravityCompensation":
-        """The same on another body, from whose coordinates ``X`` leads to those of this one."""
+        """The same on another body; ``X`` transforms its coordinates to those of this body."""
         return replace(self, body=body, center=tuple(X.E.T @ self.center + X.r))

@@ -114,8 +114,8 @@ def from_dh(
 ) -> Model:  # fmt: skip
     """A chain of links from a table of Denavit–Hartenberg parameters.
 
-    Body frames lie on the joint axes. In the modified convention they are its frames; those of
-    the standard one are there by the names ``dh1`` … ``dhn``. The end-effector frame is ``tool``.
+    Body frames lie on the joint axes. In the modified convention they are those of the table; the
+    standard convention adds its frames as ``dh1`` … ``dhn``. The end-effector frame is ``tool``.
 
     Args:
         rows: ``DHRow`` objects, or tuples ``(a, alpha, d, theta)`` for revolute joints.

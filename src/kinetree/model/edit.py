@@ -191,7 +191,7 @@ def attach(
     """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
 
     Args:
-        model: the model that ``other`` is mounted on; its gravity holds for both.
+        model: the model that ``other`` is mounted on; its gravity applies to both.
         other: the model to mount.
         on: name of a body or frame of ``model``; the base by default.
         at: where on it the base of ``other`` sits: position (3,), pose (4, 4) or ``Plucker``.
@@ -358,9 +358,9 @@ def _joint_postures(model, other, prefix, actuators):
 def extract(model: Model, body: str) -> Model:
     """A body with everything beyond it, as its own model; the parent becomes the base.
 
-    Base coordinates are then those of the parent body, gravity included: it is as if the parent
-    stood still and level. A loop or coupling that leads out of the subtree has no place here and is
-    an error.
+    Base coordinates are then those of the parent body, gravity included, as if the parent were at
+    rest with its axes along those of the base. Loops and couplings that lead out of the subtree
+    raise an error.
     """
     i = model.body_index(body)
     if i == 0:

@@ -119,7 +119,7 @@ class ConnectivityGraph:
                 yield self._numbered(parents, order)
 
     def numbering_count(self) -> int:
-        """How many there are, without going through them — RBDA Fig. 4.4."""
+        """Number of regular numberings, without enumerating them — RBDA Fig. 4.4."""
         return sum(
             numbering_count(self.spanning_tree(arcs).parent) for arcs in self.spanning_trees()
         )

@@ -13,7 +13,7 @@ _SAMPLES, _HALVINGS, _FAR = 256, 60, 10.0
 
 
 def travel(model) -> tuple:
-    """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
+    """``Limits`` of every joint, or None, including those of its followers; entry 0 is None.
 
     A joint that follows one other alone, in the end, may stop the other before its own limit. A
     follower of several joints bounds no single one of them. Limits of a follower that leave no

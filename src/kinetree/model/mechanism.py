@@ -51,7 +51,8 @@ class MechanismGraph(Attachments):
             .to_model()
         )
 
-    There is exactly one base, under the name ``base_name``; two bodies that never move are one.
+    There is exactly one base, under the name ``base_name``; everything that never moves is part
+    of it.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class MechanismGraph(Attachments):
     def add_model(self, model: Model, *, without: Sequence[str] = ()) -> "MechanismGraph":
         """Add everything a model has, on the same base.
 
-        Joints named in ``without`` are left out, with couplings, actuators and positions of theirs.
+        Joints named in ``without`` are left out, with their couplings, actuators and positions.
         """
         names = as_model(model).body_names
         require_none_moved(model)
@@ -173,7 +174,7 @@ class MechanismGraph(Attachments):
         return tuple(j.name for j in self._joints)
 
     def connectivity(self) -> ConnectivityGraph:
-        """The graph alone, as numbers."""
+        """The graph of bodies and joints, by number."""
         arcs, number = [], {name: k for k, name in enumerate(self._bodies)}
         for j in self._joints:
             for end in ("predecessor", "successor"):

@@ -152,9 +152,9 @@ class Model:
 
     @cached_property
     def numeric(self) -> "Model":
-        """The model by whose numbers ranks and orders of elimination are decided: this one.
+        """The model whose numbers determine ranks and orders of elimination: this one.
 
-        Of a copy with traced parameters, the model that it was made of.
+        For a copy with traced parameters, it is the original model.
         """
         return self
 
@@ -222,13 +222,13 @@ class Model:
     def timeless(self) -> "Model":
         """The model on which ``at`` was called, whose compiled code takes the instant; or itself.
 
-        Where joints, too, move with time, every instant has its own model and code.
+        If joints also depend on time, every instant has its own model and code.
         """
         return self
 
     @cached_property
     def spanning_tree(self) -> "Model":
-        """The same mechanism without loops and constraints; itself, without any."""
+        """The same mechanism without loops and constraints; the model itself if it has none."""
         return self.replace(loops=(), constraints=()) if self.is_constrained else self
 
     @property
@@ -240,7 +240,7 @@ class Model:
 
     @cached_property
     def uncoupled(self) -> "Model":
-        """The same mechanism with all joints free of each other; itself, without couplings."""
+        """The same mechanism without couplings; the model itself if it has none."""
         if not self.couplings:
             return self
         with warnings.catch_warnings():  # defects of the bodies were reported before
@@ -262,7 +262,7 @@ class Model:
 
     @cached_property
     def travel(self) -> tuple:
-        """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
+        """``Limits`` of every joint, or None, including those of its followers; entry 0 is None.
 
         Joints that follow others have no separate entry here.
         """
@@ -324,7 +324,7 @@ class Model:
 
     @cached_property
     def armature(self) -> Array:
-        """Inertia that each joint drives apart from the bodies [kg or kg·m²], (nv,)."""
+        """Armature of each velocity variable, such as rotor inertia [kg or kg·m²], (nv,)."""
         return joint_values(self, "armature")
 
     @cached_property
@@ -466,8 +466,8 @@ class Model:
     ) -> "Model":  # fmt: skip
         """A copy with some parts replaced.
 
-        Actuators of loop joints and tendons that no longer exist are removed, unless there are
-        new ``actuators``; so do sensors and pairs of shapes, unless there are new ``sensors`` or
+        Actuators of loop joints and tendons that no longer exist are removed, unless there are new
+        ``actuators``; so are sensors and pairs of shapes, unless there are new ``sensors`` or
         ``contact_pairs``. Controls of postures follow the names of the actuators.
 
         Args:
@@ -476,7 +476,7 @@ class Model:
             joint: new joints by joint name; loop joints count, here and below.
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.
-            strict: whether inertias must be physically possible; as before by default.
+            strict: whether inertias must be physically possible; unchanged by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
                 ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``, ``groups``.
@@ -511,11 +511,11 @@ class Model:
         return self.replace(constraints=(*self.constraints, more))
 
     def map_numbers(self, fn: Callable) -> "Model":
-        """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
+        """A copy with ``fn`` applied to its numbers: inertias, placements, gravity, joint dynamics.
 
         ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
         Integers, such as the zeros and ones of an aligned frame, are exact and kept; so are the
-        parameters of joints. A rotation matrix of rounded floats stays as rounded as it is.
+        parameters of joints. Rotation matrices of rounded floats are not made orthogonal.
         """
         return map_numbers(self, fn)
 

@@ -208,9 +208,9 @@ class Loop(Jointed):
         successor_placement: ``X_S``, from successor body to successor frame coordinates.
         limits: bounds of the joint, if any.
         dynamics: damping, friction and spring of the joint, if any; it cannot have armature.
-        misalignment: up to which constraints of the loop that repeat others in all configurations
-            count as redundant [rad, or parts of the size of the loop]; None for 1e-3, 0 to make
-            every constraint count. The smallest in a model holds for all of its loops.
+        misalignment: constraints that are redundant up to this error in all configurations are
+            dropped [rad, or fraction of the size of the loop]; None for 1e-3, 0 to keep every
+            constraint. The smallest value in a model applies to all its loops.
     """
 
     name: str

@@ -82,8 +82,8 @@ class Sensor(Part):
     Attributes:
         name: unique name, among the sensors.
         kind: what it measures, one of ``kinetree.model.sensors.KINDS``, such as "gyro".
-        of: name of what it is a sensor of: a joint, a tendon, an actuator, a frame or body, a
-            shape; empty for those of the whole mechanism.
+        of: name of the joint, tendon, actuator, frame, body or shape that it measures; empty for
+            sensors of the whole mechanism.
         reference: name of the frame or body that a frame is measured with respect to, the base by
             default; of the other shape for distances.
         placement: from the coordinates of the frame ``of`` to those of the sensor.
@@ -91,14 +91,14 @@ class Sensor(Part):
         cutoff: readings beyond it, in either direction, are clipped; 0 for none.
         noise: standard deviation of the noise, in units of the reading; for information only, such
             as for filters: readings are exact.
-        offset: added to the reading: of a joint, its reading where our variables are zero.
+        offset: added to the reading: for a joint, its reading where kinetree's variables are zero.
         data: numbers that the kind needs: of "magnetometer" the magnetic field in base
             coordinates, (3,); of "force" and "torque" a factor, -1 for what the child exerts on
             the parent; of limits the margin within which they count as reached.
         shape: volume around the frame in which "touch" feels contact.
-        inertia: of forces and subtrees, where they are about a part of the body alone because it
-            was merged with others: inertia of this part, in sensor coordinates.
-        beyond: names of the bodies that this part carries.
+        inertia: for forces and subtrees of a link that was merged into a body: inertia of the link,
+            in sensor coordinates.
+        beyond: names of the bodies that this link carries.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Sensor(Part):
     beyond: tuple[str, ...] = ()
 
     def renamed(self, name: Callable[[str], str]) -> "Sensor":
-        """The sensor with ``name`` of every name in it."""
+        """The sensor with ``name`` applied to every name in it."""
         named = {k: name(getattr(self, k)) for k in ("name", "of", "reference") if getattr(self, k)}
         return replace(self, **named, beyond=tuple(map(name, self.beyond)))
 

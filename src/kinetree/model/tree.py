@@ -197,7 +197,7 @@ def parameter_slice(model: Any, i: int) -> slice:
 def laden(model: Any) -> list:
     """Whether a body, or one between it and the base, has mass.
 
-    Farther up may be sliders without mass that are far away from all the others.
+    Bodies nearer to the base may be massless sliders that are far away from all others.
     """
     found = [False] * (model.body_count + 1)
     for i in outward(model):
@@ -254,7 +254,7 @@ def total(model: Any, zero: Any = 0) -> Any:
 
 
 def of_body(model: Any, array: Any, i: Any) -> Any:
-    """What an array (body_count, ...) has for body ``i``."""
+    """Entry of an array (body_count, ...) for body ``i``."""
     return array[i - 1]
 
 

@@ -248,8 +248,8 @@ _NAMED = 32
 def sparsity(what: Model | ArrayLike) -> "Figure":
     """The pattern of the mass matrix of a model and of its factor L; or that of a matrix.
 
-    Dark squares may be other than zero. The pattern of a model comes from its tree — RBDA §6.4:
-    ``H = Lᵀ L`` has no fill-in.
+    Dark squares are entries that may be nonzero. The pattern of a model comes from its tree —
+    RBDA §6.4: ``H = Lᵀ L`` has no fill-in.
 
     Args:
         what: a ``Model``, or a matrix.

@@ -58,7 +58,7 @@ def applied_force(
     torque: ArrayLike | None = None, at: ArrayLike | Literal["center_of_mass"] | None = None,
     frame: Coordinates = "world",
 ) -> Array:  # fmt: skip
-    """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
+    """A force at a point of a body as a spatial force in base coordinates, for ``f_ext``, (..., 6).
 
     Args:
         model: the mechanism.
@@ -67,8 +67,8 @@ def applied_force(
         force: the force [N], (..., 3).
         torque: an additional couple [N·m], (..., 3), without the moment of the force.
         at: the point where the force acts [m], (..., 3), by default the origin of the frame; or
-            ``"center_of_mass"`` of the body. A torque about the mass centre that holds the moment
-            of the force goes with the latter.
+            ``"center_of_mass"`` of the body. If ``torque`` is about the mass centre and includes
+            the moment of the force, use the latter.
         frame: whose coordinates these are: ``"body"``, the frame's own; ``"aligned"``, force and
             torque along the axes of the base, the point in the frame's own; ``"world"``, the
             default, all in base coordinates, which needs the point ``at``.

@@ -113,9 +113,9 @@ def zero_moment_point(
         point: a point of the ground [m], (..., 3).
 
     Returns:
-        The point of the ground about which its force has no moment along the ground [m], (..., 3).
-        At rest it lies below the mass centre. Outside the support polygon of the feet the motion is
-        impossible: they would tip (``support_margin``).
+        The point about which the ground force has no moment parallel to the ground [m], (..., 3).
+        At rest it lies below the mass centre. If it is outside the support polygon, the motion is
+        impossible: the feet would tip (``support_margin``).
     """
 
 

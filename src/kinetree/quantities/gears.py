@@ -78,11 +78,10 @@ def _is_round(body):
 
 @names_itself
 def by_armature(model: Model) -> Model:
-    """The model with the shortcut: rotors stand still on their carriers, joints have armature.
+    """The model with armature instead of rotors: they are fixed to their carriers.
 
-    The mass of a rotor stays where it is; of its spinning only ``ratio² I`` is left, at the joint
-    that it drives. If the rotor was the independent joint, the
-    joint that it drives is now.
+    The mass of a rotor stays; its spin is represented only by ``ratio² I`` at the joint that it
+    drives. If the rotor's joint was the independent one, the joint that it drives takes its place.
     """
     bodies, couplings = list(model.bodies), list(model.couplings)
     moved = {i: gear for i in range(1, model.body_count + 1) if (gear := _gear(model, i))}
@@ -126,7 +125,7 @@ def _moved_to_joint(actuator, gear):
 
 
 class ArmatureError(NamedTuple):
-    """How far ``armature = ratio² I`` is from rotors that are bodies."""
+    """Errors of ``armature = ratio² I`` compared with rotors as bodies."""
 
     rotors: tuple[str, ...]
     """Names of the rotors."""
@@ -144,7 +143,7 @@ class ArmatureError(NamedTuple):
 
 @on_host
 def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> ArmatureError:
-    """What the shortcut of ``by_armature`` costs in a state: relative errors of ``H`` and ``C``.
+    """Errors of the approximation ``by_armature`` in a state, relative, of ``H`` and ``C``.
 
     With loops these are those of the independent coordinates, see ``mass_matrix``.
 
@@ -201,7 +200,7 @@ def add_rotor(
 ) -> Model:  # fmt: skip
     """A motor's rotor, as a body that turns ``ratio`` times as fast as a joint.
 
-    It is carried by the body that holds the stator, and so feels how that body turns: gyroscopic
+    It is carried by the body with the stator, so the rotation of that body has effects: gyroscopic
     forces and the small inertial couplings that ``armature = ratio² I`` leaves out, see
     ``kinetree.quantities.gears.armature_error``.
 

@@ -58,7 +58,7 @@ def potential_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
 
 @quantity(("nv",), energy.generalized_force, read=FORCES, general=True)
 def generalized_force(model: Model, q: ArrayLike, f_ext: Forces) -> Array:
-    """Joint forces with the same power as forces on bodies, ``Q = Σ Jᵀ f``, (..., nv).
+    """Joint forces equivalent to forces on bodies, with the same power: ``Q = Σ Jᵀ f``, (..., nv).
 
     Args:
         model: the mechanism.

@@ -107,7 +107,7 @@ def maximal_state(
         qd: joint velocities, (..., nv).
         tau: joint forces, (..., nv); the smallest equivalent forces and torques, see
             ``cartesian_forces``, are computed on the CPU.
-        at: the point of a body that counts: ``"center_of_mass"`` (the origin, for bodies without
+        at: the reference point of a body: ``"center_of_mass"`` (the origin, for bodies without
             mass) or ``"origin"`` of the body frame. Forces are at the mass centre.
     """
     _check_point(at, tau)
@@ -170,8 +170,8 @@ def generalized_position(
     Args:
         model: the mechanism.
         poses: homogeneous matrices of all moving bodies in the base, (..., body_count, 4, 4).
-        near: a configuration, (..., nq): of the angles that count alike modulo 2π, and of the two
-            quaternions or rotation vectors of an orientation, those closest to it are taken; by
+        near: a configuration, (..., nq): of angles that are equal modulo 2π, and of the two
+            quaternions or rotation vectors of an orientation, the closest to it are taken; by
             default angles within ±π.
         method: ``"joints"``, from the pose of each body relative to its parent;
             ``"least_squares"``, which then minimises the sum of squares of the distances of

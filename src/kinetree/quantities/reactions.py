@@ -170,8 +170,9 @@ def joint_reactions(
     """Forces across the joints: what each predecessor exerts on its successor — RBDA §5.3.
 
     Give the motion ``qdd``, or the joint forces ``tau`` that cause it. Where constraints of loops
-    are redundant, reactions are not unique: an ``IndeterminateWarning`` says of which joints, the
-    smallest constraint forces are returned, and ``unique_reactions`` says which components count.
+    are redundant, reactions are not unique: an ``IndeterminateWarning`` names the joints, the
+    smallest constraint forces are returned, and ``unique_reactions`` tells which components are
+    unique.
 
     Args:
         model: the mechanism. With loops, ``tau`` is traced and compiled; from ``qdd`` alone the
@@ -191,7 +192,7 @@ def joint_reactions(
             successor body, which for joints of the tree is that of the joint; ``"aligned"``: at
             the origin of the successor frame, along the axes of the base; ``"world"``: about the
             origin of the base, as in ``f_ext``. Or the name of a frame or body of the model.
-        joint: name of the only joint that is wanted; then the result is (..., 6).
+        joint: name of a single joint, for a result (..., 6); all joints by default.
 
     Returns:
         Moments [N·m] and forces [N], (..., joints, 6).

@@ -101,7 +101,7 @@ def clustered_linkage() -> Model:
     """Twenty bodies and four loops, of which two share joints — RBDA Figure 8.1.
 
     Loops 1 and 2 run through joints 3 to 7, loop 3 through 10 to 12, and loop 4 through 19 and 20;
-    all other joints are in no loop. The figure's tree is not given in numbers: this one is ours.
+    all other joints are in no loop. The book gives no dimensions: these are our own.
     Assembled at the posture ``home``.
     """
     parents = (0, 1, 2, 3, 2, 5, 5, 0, 8, 9, 10, 9, 12, 13, 14, 0, 16, 17, 18, 18)
@@ -164,7 +164,7 @@ def parallel_four_bar(L1: float = 0.5, L2: float = 0.4) -> Model:
     and ``link4`` of length L2 follow; the end of ``link4`` is pinned to that of ``link1``. Angles
     count from x towards z: at q = 0 ``link1`` stands at 75° and ``link2`` at 20°. As long as it is
     a parallelogram, ``q3 = q1 - q2`` and ``q4 = q2 - q1``. Motors drive the two links on the base.
-    Masses are ours.
+    Masses are our own.
     """
     first, second = radians(75), radians(20)
     turns = (first, second, first - second, second - first - pi)

@@ -93,7 +93,7 @@ def loader() -> Model:
     ``bellcrank``, ``link``, ``bucket``, and ``tilt_barrel`` and ``tilt_piston`` of the cylinder
     that turns the bellcrank and, through the link, the bucket. Loop joints ``lift_eye``,
     ``link_eye`` and ``tilt_eye``. At q = 0 the boom points 15° down, and strokes count from there.
-    The thesis prints no dimensions: these are ours, of a machine of about ten tonnes.
+    The thesis prints no dimensions: these are our own, for a machine of about ten tonnes.
     """
     boom = _Placed((0.0, 0.0), _BOOM)
     bellcrank = _Placed(boom.point(_BELLCRANK_PIN), _BOOM + _BELLCRANK)

@@ -36,7 +36,7 @@ def four_bar() -> Model:
     """Crank and rocker, a planar linkage: bars of 0.2, 0.5, 0.4 m on pivots that are 0.6 m apart.
 
     The crank can turn all the way round (Grashof: 0.2 + 0.6 < 0.5 + 0.4). It points up at q = 0.
-    One degree of freedom; a motor drives the crank. Dimensions are ours.
+    One degree of freedom; a motor drives the crank. Dimensions are our own.
     """
     crank, coupler, rocker, ground = 0.2, 0.5, 0.4, 0.6
     # The pin between coupler and rocker, by the triangle over the diagonal from the crank's end.
@@ -72,7 +72,7 @@ def slider_crank() -> Model:
     """A piston driven by a crank of 0.1 m through a rod of 0.3 m — RBDA Figure 4.1.
 
     The crank points up at q = 0. One degree of freedom; a motor drives the crank. The book gives no
-    dimensions: these are ours.
+    dimensions: these are our own.
     """
     model = slider_crank_graph().to_model()
     turn, stroke = Limits(-inf, inf, 100, 50), Limits(-0.2, 0.2, 10, 1000)
@@ -169,7 +169,7 @@ def ladder(rungs: int = 4) -> Model:
     Every cell is a parallelogram 0.3 m wide and 0.25 m high: two side bars on the rung above, and
     the rung below, on the left bar by a tree joint and on the right one by a loop joint. Loops meet
     in rungs and share no joint; those of ``corner_ladder``, RBDA Figure 8.4, do share joints.
-    Dimensions are ours.
+    Dimensions are our own.
 
     Args:
         rungs: number of rungs below the fixed one.

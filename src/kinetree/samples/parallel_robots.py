@@ -108,7 +108,7 @@ def stewart() -> Model:
     is pushed. Motors, too, act along the strokes.
 
     V. E. Gough and S. G. Whitehall (1962) and D. Stewart, "A platform with six degrees of freedom"
-    (1965). Dimensions are ours, in the usual proportions of motion simulators.
+    (1965). Dimensions are our own, in the usual proportions of motion simulators.
     """
     pairs = [_ends(k) for k in range(6)]
     length, lean = _leg_size(pairs[0])

@@ -166,7 +166,7 @@ def _ring(radius, axis, color, count=24):
 def satellite() -> Model:
     """A satellite with a dish on a hinge, floating without gravity — RBDA Figure 4.1.
 
-    The book gives no dimensions: these are ours. A motor turns the dish.
+    The book gives no dimensions: these are our own. A motor turns the dish.
     """
     bus = [
         box(1.0, 1.2, 1.5, mass=300.0, color=GOLD),

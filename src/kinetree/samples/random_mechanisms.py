@@ -101,7 +101,7 @@ def chain(n: int) -> Model:
 
 
 def tree(bodies: int, branching: float = 2, skew: float = 0.4, taper: float = 0.9) -> Model:
-    """A tree of revolute joints whose bodies all have ``branching`` children, as far as they go.
+    """A tree of revolute joints in which bodies have ``branching`` children, up to ``bodies``.
 
     Args:
         bodies: number of moving bodies.

@@ -107,8 +107,8 @@ def simulate(
             Forces of the controller are ignored for these joints: their ``tau`` is what the
             motion takes.
         contact: contact model: ``kt.contact.TimeStepping`` and others of
-            ``kinetree.contact``; by default they pass through each other. Its ``scene`` has what
-            can touch.
+            ``kinetree.contact``; without one, bodies pass through each other. Its ``scene`` defines
+            what can touch.
         progress: True for a bar on standard error; or a function that is called with the time
             reached [s].
 

@@ -48,9 +48,9 @@ def view(
         contacts: ``kinetree.viewer.Contacts`` at all times; by default the contact forces of a
             world, and of a motion that was simulated with rigid contact.
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
-        trace: name of a frame or body; its path is drawn as far as it has come.
+        trace: name of a frame or body whose path is drawn, up to the current time.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` lists all.
-        collision: draw the shapes that can touch instead of those to be seen.
+        collision: draw the collision shapes instead of the visual ones.
         shadows: shadows and reflected light; it is faster without them if there is no graphics
             card.
         port: of the server; by default the first one that is free, from 8080 on.

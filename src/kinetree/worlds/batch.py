@@ -36,8 +36,8 @@ class Worlds:
     """Copies of a world that are stepped together, in one call of compiled code, on all threads.
 
     All share one model and the code of its steps; what differs are numbers in tables, the state,
-    and the memory of the solver. ``worlds[k]`` is one of them as a separate ``World``. They are
-    the same to the bit as single worlds, whatever the number of threads.
+    and the memory of the solver. ``worlds[k]`` is one of them as a separate ``World``. Results are
+    bit-identical to those of single worlds, for any number of threads.
     """
 
     def __init__(self, world: "World", n: int, columns: Mapping[str, Mapping[str, np.ndarray]]):
@@ -109,7 +109,7 @@ class Worlds:
 
     @property
     def failed(self) -> np.ndarray:
-        """Worlds whose state did not stay finite, (n,): they stand still until reset or set."""
+        """Worlds whose state did not stay finite, (n,): they stop until reset."""
         return self._batch.failed
 
     @property

@@ -27,14 +27,14 @@ FORMAT = "kinetree world 1"
 
 
 class State(NamedTuple):
-    """The complete state of a world, from which it continues bit for bit.
+    """The complete state of a world, from which it continues with bit-identical results.
 
     Attributes:
         time: [s].
         q: positions, (nq,).
         qd: velocities, (nv,).
         activation: of the actuators that have one, (m,).
-        memory: of the solver: forces of the last step by contact, from which the next one starts.
+        memory: of the solver: contact forces of the last step, with which the next one starts.
     """
 
     time: float

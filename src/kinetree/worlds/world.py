@@ -51,12 +51,11 @@ class World:
         world.step(1000)
         box.pose, world.contacts()
 
-    Parts are collected, and put together when they are first needed: ``model`` is the whole world
-    as one ``Model``, a forest, and ``scene`` has what can touch. Both may be used with all of
-    kinetree.
+    Parts are assembled when they are first needed: ``model`` is the whole world as one ``Model``, a
+    forest, and ``scene`` defines what can touch. All functions of kinetree work with them.
 
     Args:
-        name: what to call the world.
+        name: of the world.
         gravity: [m/s²], (3,), for all parts; that of their models is ignored.
         timestep: length of a step [s].
         friction: coefficient of friction of all contacts; by default that of the surfaces, 0.8
@@ -66,9 +65,9 @@ class World:
             touch; a thousandth of it is the tolerance of velocities of ``TimeStepping``.
         limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
         joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None.
-        sleeping: whether bodies that touch and rest, all slower than 1e-4 rad/s or lengths of the
-            largest shape per second for 50 steps, are left as they are until something touches
-            them, a force on them changes, or a state is set.
+        sleeping: whether groups of touching bodies that are all slower than 1e-4 rad/s, or lengths
+            of the largest shape per second, for 50 steps are no longer moved, until something
+            touches them, a force on them changes, or a state is set.
         **options: further settings of ``kinetree.contact.TimeStepping``, such as
             ``rest_velocity``.
     """
@@ -639,14 +638,14 @@ class World:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "World":
-        """The world in a file that ``save`` wrote; it continues bit for bit."""
+        """The world in a file that ``save`` wrote; it continues with bit-identical results."""
         return load(cls, path)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, **options: Any) -> "World":
         """The world in an MJCF, SDF or other file, with its robots and objects as parts.
 
-        Every body on the base is a part with all that it carries, called by its own name, and all
+        Every body on the base, with everything it carries, becomes a part under its own name; all
         names are those of the file. Gravity and, of MJCF and SDF, the time step are those of the
         file. The world starts where the file puts its bodies.
 

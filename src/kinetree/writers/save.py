@@ -139,7 +139,7 @@ def save(
             or ``.mjcf``, ``.toml``, ``.json``; or ``.srdf``, the groups, postures and pairs of
             links that go beside a URDF file.
         format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"toml"``, ``"json"`` or ``"srdf"``, if the
-            suffix does not say.
+            suffix does not determine it.
         meshes: ``"refer"`` to mesh files where they are, or ``"copy"`` them into a folder beside
             the file, ``robot_meshes``, so that both can be moved together. ``kinetree.load`` does
             not open files outside the folder of the robot file, unless ``folders=`` allows it.

@@ -153,7 +153,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -
         tau: joint forces of the tree joints [N or N·m], (nv,).
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which loop errors decay, as a hook against drift in
-            simulations; None leaves them alone — RBDA (8.22).
+            simulations; None for no stabilisation — RBDA (8.22).
         rows: numbers of the rows of loop joints that count, of all of them; None for all.
     """
     every = all_joints(model, q, qd, tau)

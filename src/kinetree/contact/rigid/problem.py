@@ -180,7 +180,7 @@ _EXACT = 1e-10  # part of the size of a set of contacts
 def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
     """Nonnegative combination of other rows that is nearest to row ``k``, and the residual.
 
-    Row ``k`` is positively dependent on the others where nothing is left over — RBDA §11.6. The
+    Row ``k`` is positively dependent on the others if the residual is zero — RBDA §11.6. The
     coefficient of the row itself is zero.
 
     Args:

@@ -157,7 +157,7 @@ class SoftContact:
 
     @property
     def rate(self) -> float:
-        """Fastest decay of a state [1/s]; steps must be short for it."""
+        """Fastest decay of a state [1/s]; steps must be short compared with its inverse."""
         return max(float(getattr(law, "rate", 0.0)) for law in (self.normal, self.tangential))
 
     def start(self, model: Model, q: ArrayLike) -> Array:

@@ -77,7 +77,7 @@ class NonlinearPatch(NormalLaw):
         spring: function of the depth [m] that returns a force [N]; zero at zero, growing.
         damper: function of the depth that returns a coefficient [N·s/m], positive also at zero: a
             patch without damper would come back at once.
-        rate: fastest ``S'/D`` [1/s]; what steps must be short for.
+        rate: fastest ``S'/D`` [1/s]; steps must be short compared with its inverse.
     """
 
     spring: Any
@@ -186,14 +186,14 @@ class TwoSurfaces(NormalLaw):
         return np.stack([depth * k[1] / sum(k), depth * k[0] / sum(k)], axis=-1)
 
     def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
-        """In touch, if they overlap: what is too much is shared."""
+        """In contact if they overlap; the excess deformation is shared."""
         apart = z1[..., 0] + z1[..., 1] - p
         too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)
         return z1 - too_much[..., None] / 2
 
 
 def lumped(first: Patch, second: Patch) -> Patch:
-    """One patch in place of two — RBDA §11.8, for surfaces with the same ``K/D``."""
+    """One patch equivalent to two — RBDA §11.8, for surfaces with the same ``K/D``."""
     ratios = first.stiffness / first.damping, second.stiffness / second.damping
     if not np.isclose(*ratios, rtol=1e-9, atol=0):
         raise ModelError(

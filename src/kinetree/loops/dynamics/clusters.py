@@ -96,8 +96,8 @@ def renumber(model: Model) -> Renumbered:
     """Number the joints of each cluster consecutively, parents still before their children.
 
     The blocks of ``K`` are then along its diagonal, apart from gaps for joints in no loop; those of
-    ``G`` too, with unit matrices in the gaps. Clusters that a coupling makes of separate branches
-    cannot always be numbered so, and then are not taken for one.
+    ``G`` too, with unit matrices in the gaps. Clusters that a coupling forms from separate branches
+    cannot always be numbered like this, and are then treated as separate.
     """
     unit = {i: (i,) for i in range(1, model.body_count + 1)}
     for cluster in clusters(model.uncoupled):

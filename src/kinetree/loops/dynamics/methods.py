@@ -194,7 +194,7 @@ class NullSpace(NamedTuple):
     rank: int
     """Number of independent constraints, r."""
     residual: np.ndarray
-    """``K g - k``, (nc,): what the dropped rows miss, if constraints contradict one another."""
+    """``K g - k``, (nc,): residual of the dropped rows, if constraints contradict one another."""
 
 
 def pivots(K, k, rank, units: Scaling, candidates=None) -> Pivots:

@@ -54,8 +54,8 @@ class LoopForce(NamedTuple):
     unique: bool
     """Whether this is the only force that the bearing can carry."""
     idle: Force
-    """Columns of forces that the joint may carry besides without moving anything; none, if the
-    force is unique. Components in other directions are unique."""
+    """Columns of internal forces that the joint may carry in addition without any motion; none, if
+    the force is unique. Components in other directions are unique."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +112,9 @@ def solve(
             ``range_space``; by default it is found from ``K``.
         rows: numbers of the rows of ``K`` that are solved, for all methods but ``closure``: the
             others are known to follow from them, in every configuration, and their entries of
-            ``lam`` are zero. By default all that say something new — RBDA §8.5.
+            ``lam`` are zero. By default all independent rows — RBDA §8.5.
         stabilization: time constant [s] with which position and velocity errors of the loops decay;
-            None leaves them alone — RBDA (8.22).
+            None for no stabilisation — RBDA (8.22).
         loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
         closure: a ``LoopClosure`` of the model, for ``closure``.
         closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state

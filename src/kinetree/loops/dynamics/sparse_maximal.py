@@ -98,9 +98,9 @@ def solve_bodies(
 
     Args:
         model: the mechanism. Couplings, armature and user-defined constraints, which are about
-            joint variables, act on those that positions and velocities of the bodies amount to. If
-            a body has no separate inertia, all equations are solved at once, in place of one
-            block after the other.
+            joint variables, act on the joint variables that correspond to the positions and
+            velocities of the bodies. If a body has no inertia, all equations are solved at once
+            instead of block by block.
         X_0: transform from base to body coordinates for every body, entry 0 for the base.
         v: velocity of every body in base coordinates, entry 0 for the base.
         tau: joint forces of the tree joints [N or N·m], (nv,).

@@ -133,7 +133,7 @@ def null_space_rate(
 ) -> Array:
     """``dG/dt`` of ``null_space`` while the mechanism moves at ``qd``, (..., nv, p).
 
-    ``dG/dt @ yd`` is ``g``, where no constraint moves with time. Joints that do are rejected.
+    ``dG/dt @ yd`` is ``g`` if no constraint depends on time. Time-dependent joints raise an error.
     """
     model = _with_constraints(model, "null_space_rate")
     return allowed_velocity_rate(model, q, qd, independent=independent)
@@ -156,14 +156,14 @@ def _with_constraints(model, function):
 
 @on_host
 def rank(K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None) -> Any:
-    """Number of independent rows of ``K``: a number, or an array for a batch (..., nc, nv).
+    """Number of independent rows of ``K``; for a batch (..., nc, nv), an array of them.
 
     Args:
         K: constraint matrix, or matrices.
-        scaling: units from ``scaling(model)``; None if ``K`` consists of pure numbers. With it,
-            constraints that are nearly redundant do not count, see ``rank_policy``.
+        scaling: ``scaling(model)``; None if ``K`` is dimensionless. With it, nearly redundant
+            constraints are not counted, see ``rank_policy``.
         tolerance: singular values below this times the largest count as zero, whatever the
-            policy. With a scaling, the largest counts as no less than 1, so that rounding errors
+            policy. With a scaling, the largest is taken to be at least 1, so that rounding errors
             alone have rank 0. None for the policy, or 1e-10 without a scaling.
     """
     s = np.linalg.svd(_scaled(K, scaling), compute_uv=False)
@@ -187,10 +187,10 @@ def independent_rows(
 def dependencies(
     K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None
 ) -> np.ndarray:
-    """Which combinations of rows vanish: orthonormal rows ``c`` with ``c K = 0`` in pure numbers.
+    """Dependencies of the constraints: orthonormal rows ``c`` with ``c K = 0``, scaled.
 
-    A row of ``K`` whose entries are all zero here is needed; any other may be left out instead of
-    the ones that ``independent_rows`` leaves out.
+    A row of ``K`` whose entries in ``c`` are all zero is necessary; any other may be dropped
+    instead of those that ``independent_rows`` drops.
     """
     U, s, _ = np.linalg.svd(_scaled(K, scaling))
     return U[:, int(counted(s, scaling, tolerance)) :].T
@@ -201,9 +201,9 @@ def with_misalignment(model: Model, misalignment: float | None) -> Model:
 
     Args:
         model: the mechanism.
-        misalignment: up to which constraints that repeat others in all configurations count as
-            redundant [rad, or parts of the size of the loop]; 0 to make every constraint count,
-            None for the default of 1e-3.
+        misalignment: constraints that are redundant up to this error in all configurations are
+            dropped [rad, or fraction of the size of the loop]; 0 to keep every constraint, None for
+            the default of 1e-3.
     """
     model = as_model(model)
     return model.replace(loops=[replace(loop, misalignment=misalignment) for loop in model.loops])

@@ -25,7 +25,7 @@ from kinetree.spelling import did_you_mean
 
 
 class LimitDistance(NamedTuple):
-    """How far a joint is from its limits [m or rad]; negative beyond, infinite without."""
+    """Distances of a joint from its limits [m or rad]; negative beyond, infinite without limits."""
 
     lower: np.ndarray
     upper: np.ndarray

@@ -34,7 +34,8 @@ class Singularity:
         sigma: smallest singular value of the independent constraints, lengths measured in
             lengths of the mechanism; 0 at a singularity.
         kappa: largest over smallest; infinite at a singularity.
-        direction: velocity that the weakest constraint barely forbids, of largest entry 1, (nv,).
+        direction: velocity that the weakest constraint barely prevents; its largest entry is 1,
+            (nv,).
         joints: variables that take part in it.
         constraints: constraints of which it is a combination.
     """
@@ -62,14 +63,14 @@ def singularity(
     model: Model, q: ArrayLike, *, hold: Sequence[str] = (), rank: int | None = None,
     warn: bool = False,
 ) -> Singularity:  # fmt: skip
-    """How near the configuration ``q`` is to a singularity of the loops.
+    """How close the configuration ``q`` is to a singularity of the loops.
 
     Args:
         model: the mechanism.
         q: closed configuration [m, rad], (nq,).
         hold: names of joints that are held, such as those that are driven: near a singularity of
-            what is left, the drives lose control of the mechanism. The other way round, joints
-            ``hold`` determine all others if, and only if, this is not singular.
+            the remaining joints, the drives lose control of the mechanism. The joints ``hold``
+            determine all others if and only if this is not singular.
         rank: number of constraints that are independent away from singularities; by default the
             largest rank of this configuration and of others beside it.
         warn: give a ``SingularityWarning`` where the condition is worse than 1e4.
@@ -125,8 +126,8 @@ def stabilization_time(model: Model, dt: float | None = None) -> float:
     """A time constant [s] for the stabilisation of loops that suits the mechanism — RBDA §8.3.
 
     A fifth of the time in which a body falls by the length of the mechanism: 0.1 s for a large
-    industrial robot. Its purpose is stability and not accuracy; a factor of two hardly matters.
-    Much smaller ones make the equations stiff and no better. With a step ``dt`` [s], not less than
+    industrial robot. Its purpose is stability, not accuracy; a factor of two hardly matters. Much
+    smaller values make the equations stiff without any gain. With a step ``dt`` [s], not less than
     ten steps.
     """
     gravity = float(np.linalg.norm(model.gravity.astype(float))) or 9.81

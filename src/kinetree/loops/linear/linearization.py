@@ -102,7 +102,7 @@ def linearize_in_coordinates(
         qd: joint velocities that keep them closed, (..., nv).
         tau: forces of the motors, (..., nv). Springs, dampers and friction of the joints are part
             of the linear system.
-        f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
+        f_ext: forces acting on bodies, as in ``inverse_dynamics``; they are constant in base
             coordinates.
         independent: names of joints whose variables are the coordinates ``y``, joints that close
             loops among them; ``"tangent"``: orthonormal directions of the tangent space; a matrix

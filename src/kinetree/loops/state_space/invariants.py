@@ -75,7 +75,7 @@ class Drift(NamedTuple):
     velocity: np.ndarray
     """Norm of ``G v``."""
     energy: np.ndarray
-    """Total energy less that of the first state [J]; zero if the system does not know it."""
+    """Total energy less that of the first state [J]; zero if the system has no ``energy``."""
 
     def largest(self) -> "Drift":
         """The largest absolute values."""

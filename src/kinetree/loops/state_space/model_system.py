@@ -34,16 +34,16 @@ def system_of(
     """A model with loops or couplings as ``M vdot = F - Gᵀ lam``, ``g = 0``.
 
     Coordinates are those of the spanning tree. Constraints may be redundant: charts leave out what
-    is not needed where they begin. The sign of ``lam`` is that of the text, opposite to the loop
-    forces of ``kt.loops.solve``.
+    is not needed where they begin. The sign of ``lam`` is that of Spencer's thesis, opposite to the
+    loop forces of ``kt.loops.solve``.
 
     Args:
         model: the mechanism.
         tau: joint forces [N, N·m], (nv,), or a function of ``t, q, qd`` that returns them; zero by
             default.
         f_ext: external forces on bodies, as for ``kt.forward_dynamics``.
-        passive: whether springs, dampers and friction of the joints act as well, of those that
-            close loops, too.
+        passive: whether springs, dampers and friction of the joints act as well, loop joints
+            included.
 
     Returns:
         The system; with its energy, if only gravity acts.

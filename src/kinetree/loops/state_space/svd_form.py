@@ -60,7 +60,7 @@ class SVDEvaluation(NamedTuple):
     c: np.ndarray
     """``Kdot ydot = -pinv(G) Gdot v``, (n,)."""
     rank: int
-    """Singular values that count: fewer than there should be at a singularity."""
+    """Number of nonzero singular values: smaller at a singularity."""
 
     @property
     def is_arbitrary(self) -> bool:
@@ -163,7 +163,7 @@ class SVDForm:
         return found
 
     def pseudo_inverse(self, q: ArrayLike) -> np.ndarray:
-        """``pinv(G)`` as this form has it, (n, m) — Spencer (3.4)."""
+        """``pinv(G)`` of this form, (n, m) — Spencer (3.4)."""
         r, rows = self._rank_near(q), self._row_units()
         U, s, Vt = np.linalg.svd(rows[:, None] * self.system.G(q))
         return (Vt[:r].T * self.inverse_values(s[:r])) @ (U[:, :r].T * rows)

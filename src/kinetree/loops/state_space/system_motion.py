@@ -64,7 +64,7 @@ class SystemMotion(NamedTuple):
     kinetic: np.ndarray
     """Kinetic energy [J], (steps,)."""
     potential: np.ndarray
-    """Potential energy [J], (steps,); not a number if the system does not know its energy."""
+    """Potential energy [J], (steps,); NaN if the system has no ``energy``."""
 
 
 @names_itself

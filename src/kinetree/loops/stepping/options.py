@@ -62,11 +62,11 @@ class Projection:
 
     @property
     def name(self) -> str:
-        """What the report says."""
+        """Name in the report."""
         return "projection+energy" if self.energy else "projection"
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps; an error estimate decides alone about steps that adapt."""
+        """The stepper of this method; for adaptive steps, only the error estimate counts."""
         steps = Projected(given.method, given.choice.chosen, energy=self.energy)
         return ProjectedStepper(
             given.model, steps, given.constrained(), compiled=given.compiled,
@@ -80,8 +80,8 @@ class Baumgarte:
     """Baumgarte stabilisation: errors decay as with a spring and a damper — RBDA (8.22).
 
     Args:
-        time_constant: with which errors decay [s]: a little less than the time in which something
-            interesting happens — RBDA §8.3. Smaller is not better: it makes the equations
+        time_constant: with which errors decay [s]: a little less than the time scale of the motion
+            — RBDA §8.3. Smaller is not better: it makes the equations
             stiff. By default a third of ``√(length / 9.81 m/s²)``, with the
             length of the mechanism, and no less than ten steps.
     """
@@ -103,7 +103,7 @@ class Baumgarte:
         return replace(self, time_constant=float(self.time_constant or sensible))
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps."""
+        """The stepper of this method."""
         constrained = given.constrained(self.time_constant)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
 
@@ -113,8 +113,8 @@ class AscherChin:
     """Stabilisation of the invariant manifold — Ascher and Chin; Spencer §1.1, [19, 20].
 
     After every step the state moves by ``-F(x) h(x)`` towards the constraints ``h = 0`` of
-    positions and velocities. A fixed number of corrections, and nothing is checked: cheaper than
-    ``Projection``, which iterates until constraints hold, and looks after singular configurations.
+    positions and velocities. It makes a fixed number of corrections without checks: cheaper than
+    ``Projection``, which iterates until constraints hold and handles singular configurations.
 
     Args:
         repeats: corrections after every step; two leave errors far below those of the step.
@@ -133,7 +133,7 @@ class AscherChin:
             raise ShapeError(f"the rate of AscherChin must be positive [1/s], got {self.rate!r}")
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps."""
+        """The stepper of this method."""
         repeats = self.repeats if self.rate is None else 1
         steps = PostStabilized(given.method, given.choice.chosen, repeats, self.rate)
         return Stepper(given.model, steps, given.constrained(), compiled=given.compiled)
@@ -166,7 +166,7 @@ class SequentialRegularization(Baumgarte):
             )
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps."""
+        """The stepper of this method."""
         way = Regularization(self.epsilon, self.rounds)
         constrained = given.constrained(self.time_constant, way)
         return Stepper(given.model, given.method, constrained, compiled=given.compiled)
@@ -179,7 +179,7 @@ class Uncorrected:
     name = "none"
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps."""
+        """The stepper of this method."""
         return Stepper(given.model, given.method, given.constrained(), compiled=given.compiled)
 
 
@@ -191,7 +191,7 @@ class Charts:
     ends where the mechanism is singular: ``Projection`` does not.
 
     Args:
-        make: what makes charts: ``"tangent"``, coordinates along the tangent space;
+        make: kind of chart: ``"tangent"``, coordinates along the tangent space;
             ``"partition"``, some of the joint positions; or a function, see ``kt.loops.charts``.
         growth: of the condition of a chart at which it is replaced.
     """
@@ -201,7 +201,7 @@ class Charts:
     name = "charts"
 
     def stepper(self, given: Given) -> Stepper:
-        """What takes steps."""
+        """The stepper of this method."""
         kinds: dict = {"tangent": tangent, "partition": partition}
         make = self.make if callable(self.make) else kinds.get(self.make)
         if make is None:
@@ -219,8 +219,8 @@ class GeneralizedAlpha:
     For stiff springs and dampers in mechanisms with loops; replaces the integrator.
 
     Args:
-        spectral_radius: by what frequencies that the step does not resolve are damped in one step,
-            from 0, at once, to 1, not at all.
+        spectral_radius: factor by which frequencies that the step does not resolve are damped in
+            one step: from 0, at once, to 1, not at all.
     """
 
     spectral_radius: float = 0.9

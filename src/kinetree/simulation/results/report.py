@@ -45,8 +45,8 @@ class Report:
         constraints: how loops and couplings were kept; None for trees.
         refined: steps that were taken in parts, close to singular configurations.
         singular_passes: how often the mechanism came close to a singular configuration.
-        smallest_pivot: of the inertia matrix, relative to its diagonal: 1 for joints that do not
-            feel each other, 0 where it is singular.
+        smallest_pivot: of the inertia matrix, relative to its diagonal: 1 for joints that are not
+            coupled by inertia, 0 where it is singular.
         largest_advance: largest displacement of a joint in one step [rad or m].
         smallest_distance: of the variables of a joint from where they are singular, as Euler
             angles are in gimbal lock and rotation vectors at a full turn: 1 far away, 0 there; None

@@ -284,7 +284,7 @@ class Trajectory:
         controller, and the joints' own springs, dampers and friction.
 
         Args:
-            joint: name of the only joint that is wanted; then the result is (T, ..., 6).
+            joint: name of a single joint, for a result (T, ..., 6); all joints by default.
             part: ``"total"``, ``"bearing"`` or ``"drive"``.
             frame: coordinates of the result, as in ``kt.joint_reactions``.
             f_ext: further forces on bodies at each time, such as those of contacts.

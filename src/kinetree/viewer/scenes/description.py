@@ -96,7 +96,7 @@ class Scene:
         title: what it is.
         nodes: names of the nodes; the first is the base.
         parts: what is on them.
-        arrows: what else there is.
+        arrows: on them or in the world.
         times: [s], (T,).
         positions: of the nodes [m], (T, N, 3).
         quaternions: of the nodes, (w, x, y, z), (T, N, 4).

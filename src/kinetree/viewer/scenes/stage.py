@@ -315,7 +315,7 @@ class Stage:
 
     Args:
         model: the mechanism.
-        collision: draw the shapes that can touch instead of those to be seen.
+        collision: draw the collision shapes instead of the visual ones.
     """
 
     def __init__(self, model, *, collision=False):

@@ -64,7 +64,7 @@ class Atlas:
     def follow(self, q: ArrayLike, v: ArrayLike) -> bool:
         """Look at the state of a finished step; whether there is a new chart from here on.
 
-        Coordinates of the old chart, and what a multistep method remembers of them, are then void:
+        Coordinates of the old chart, including the history of a multistep method, are then invalid:
         ``atlas.chart.coordinates(q, v)`` are the new ones.
         """
         if not self.is_worn:

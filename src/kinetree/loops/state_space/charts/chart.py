@@ -90,12 +90,12 @@ class AbstractChart(ABC):
         Args:
             t: time [s].
             y: coordinates, (P,).
-            acceleration: function of ``t, q, v``; by default what the system says.
+            acceleration: function of ``t, q, v``; that of the system by default.
             guess: a state nearby, as for ``state``.
         """
 
     def linearize(self, t: float, y: ArrayLike, *, method: str = "equations") -> ChartLinearization:
-        """``dy/dt`` near ``y`` to first order, by as many columns as there are coordinates.
+        """``dy/dt`` near ``y`` to first order, one column for each coordinate.
 
         Args:
             t: time [s].
