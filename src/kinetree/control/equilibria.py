@@ -90,8 +90,7 @@ def equilibrium(
         are more motors than degrees of freedom, these are the smallest forces that hold it.
 
     Raises:
-        EquilibriumError: there is none, or it was not found; the message names the joints that stay
-            loaded.
+        EquilibriumError: there is none, or it was not found; the message names the loaded joints.
     """
     q0 = as_configuration(as_model(model), q0)
     driven = velocity_columns(model, actuated, "actuated")

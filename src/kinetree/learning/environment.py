@@ -56,8 +56,7 @@ class Environment:
         reset: returns how an episode begins: a dict with ``q`` and ``qd``, at rest where there is
             no ``qd``, and values that belong to the episode under names of your own (a command, a
             mass, a gain), which kernels take from then on.
-        terminate: returns a condition: whether the episode has reached its end, such as a fall;
-            None: never.
+        terminate: returns whether the episode ends, such as by a fall, a condition; None: never.
         act: returns joint forces, (nv,), from ``action: (n,)``; called in every step of the
             mechanics. None: actions are the controls of the actuators, or joint forces where the
             model has none.

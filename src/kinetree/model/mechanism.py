@@ -51,8 +51,7 @@ class MechanismGraph(Attachments):
             .to_model()
         )
 
-    There is exactly one base, under the name ``base_name``; everything that never moves is part
-    of it.
+    There is exactly one base, under the name ``base_name``, for everything that never moves.
     """
 
     def __init__(

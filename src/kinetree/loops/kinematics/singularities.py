@@ -34,8 +34,7 @@ class Singularity:
         sigma: smallest singular value of the independent constraints, lengths measured in
             lengths of the mechanism; 0 at a singularity.
         kappa: largest over smallest; infinite at a singularity.
-        direction: velocity that the weakest constraint barely prevents; its largest entry is 1,
-            (nv,).
+        direction: velocity that the weakest constraint barely prevents, largest entry 1, (nv,).
         joints: variables that take part in it.
         constraints: constraints of which it is a combination.
     """
