@@ -11,13 +11,16 @@ from html import unescape
 from latex2mathml.converter import convert
 
 _WRAPPED = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
+_PUNCTUATED = re.compile(r"(<math\b[^>]*inline.*?</math>)([.,;:)?]+)", re.S)
 _STRUCTURE = re.compile(r"(\\[{}]|[{}]|\\(?:begin|end|left|right|qquad)(?![a-zA-Z]))")
 _OPENS, _CLOSES = ("{", r"\begin", r"\left"), ("}", r"\end", r"\right")
 
 
 def render(html: str) -> str:
     """A page with its equations as MathML."""
-    return _WRAPPED.sub(_mathml, html)
+    return _PUNCTUATED.sub(
+        r'<span style="white-space: nowrap">\1\2</span>', _WRAPPED.sub(_mathml, html)
+    )
 
 
 def _mathml(match):
