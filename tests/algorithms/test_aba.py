@@ -264,7 +264,7 @@ def test_gluing_handles_adds_their_inertias_and_bias_forces(rng):
 
 
 @pytest.mark.covers("RBDA Table 7.1", by=aba.forward_dynamics)
-def test_the_same_text_runs_on_dense_six_by_six_matrices(rng):
+def test_the_same_source_runs_on_dense_six_by_six_matrices(rng):
     model = samples.random_tree(8, rng, joints=REPRESENTATIVES)
     q, qd, tau = random_state(model, rng)
     compact = aba.articulated_bodies(model, q, qd, tau)

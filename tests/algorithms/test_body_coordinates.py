@@ -52,7 +52,7 @@ def test_composite_bodies_are_the_same_bodies_in_other_coordinates(rng):
         assert_close(*(I.to_matrix() for I in in_base), ulps=100)
 
 
-def test_joints_outside_the_conditions_are_refused(rng):
+def test_joints_outside_the_conditions_are_rejected(rng):
     builder = ModelBuilder("mechanism").body("link", joint=Universal("xy"), joint_name="odd")
     model = builder.build()
     with pytest.raises(JointError, match="do not cover joint 'odd'"):

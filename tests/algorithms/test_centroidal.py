@@ -55,7 +55,7 @@ def test_rate_of_the_matrix_is_the_derivative_of_its_entries(n, rng):
 
 @pytest.mark.covers("RBDA 2.12", by=(cen.center_of_mass_jacobian, cen.center_of_mass_acceleration))
 @pytest.mark.parametrize("n", range(3))
-def test_mass_center_moves_as_its_position_says(n, rng):
+def test_velocity_of_the_mass_center_is_the_rate_of_its_position(n, rng):
     m, q, qd, qdd, _ = random_state(rng)
     J, Jd = cen.center_of_mass_jacobian(m, q), cen.center_of_mass_jacobian_rate(m, q, qd)
     v = rate(lambda q: centroidal.center_of_mass(m, q), m, q, qd)
@@ -122,7 +122,7 @@ def near_and_far(base, rng):
 
 @pytest.mark.covers("RBDA 2.12", by=cen.centroidal_inertia)
 @pytest.mark.parametrize("base", ["free", "placed", "sliders"])
-def test_what_is_about_the_mass_center_does_not_depend_on_the_place(base, rng):
+def test_centroidal_quantities_do_not_depend_on_the_position(base, rng):
     """The square of the distance has 15 digits: none of them may be needed."""
     near, far = near_and_far(base, rng)
     qd, qdd = rng.standard_normal((2, near[0].nv))

@@ -95,7 +95,7 @@ def test_constraints_that_cannot_be_met_give_no_matrices():
     assert_close(found.errors, (found.q**2 + 1) * units_of(model).rows, ulps=10)
 
 
-def test_a_single_point_says_nothing_about_others():
+def test_a_single_point_does_not_decide_about_others():
     """x² + y² = 0 holds in one configuration, whose matrix is singular."""
     point = kt.ConstraintFunction("point", position=lambda q: [q[0] ** 2 + q[1] ** 2])
     model = slide(point, count=2)

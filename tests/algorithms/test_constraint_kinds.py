@@ -167,7 +167,7 @@ def test_functions_that_do_not_belong_together_are_told_apart(rng):
         check_functions(wrong, q, qd)
 
 
-def test_functions_that_cannot_be_called_are_refused():
+def test_functions_that_cannot_be_called_are_rejected():
     with pytest.raises(ModelError, match="constraint 'empty' needs a function"):
         kt.ConstraintFunction("empty")
     with pytest.raises(ModelError, match="position of constraint 'far' must be a function of mod"):

@@ -145,7 +145,7 @@ def test_the_first_way_has_the_fewest_operations():
         assert len({other.cost for other in others}) > 1
 
 
-def test_a_pivot_that_is_zero_everywhere_is_no_way():
+def test_a_pivot_that_is_zero_everywhere_is_not_used():
     """Two functions that say the same, and pivots in both."""
     model = kt.samples.double_pendulum()
     same = [

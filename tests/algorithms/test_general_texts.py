@@ -150,7 +150,7 @@ def arrays(model, names, rng, batch=()):
 
 
 @pytest.mark.parametrize("function", PUBLIC, ids=lambda f: f.__name__)
-def test_public_functions_run_general_code_that_agrees_with_the_text(function, mechanism, rng):
+def test_public_functions_run_general_code_that_agrees_with_the_source(function, mechanism, rng):
     options = {"given": mechanism.joint_names[1::2]} if function in HYBRID else {}
     for batch in ((), (3,)):
         given = arrays(mechanism, PUBLIC[function], rng, batch)
@@ -176,7 +176,7 @@ def test_another_joint_that_is_given_compiles_nothing(mechanism, rng):
         np.testing.assert_allclose(R[at, at], expected, rtol=0, atol=1e-9 * np.max(expected))
 
 
-def test_refusals_are_those_of_specialised_code(rng):
+def test_errors_are_those_of_specialised_code(rng):
     builder = kt.ModelBuilder("driven")
     drive = Prescribed(kt.Revolute("z"), lambda t: ([t], [1.0], [0.0]))
     model = builder.body("link", joint=drive).build().at(0.0)

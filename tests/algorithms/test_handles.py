@@ -122,7 +122,7 @@ def test_stabilisation_adds_to_the_constrained_acceleration(rng):
     assert_close(T.T @ (a_3 - a_2 - c), pull, condition=cond, scale=size)
 
 
-def test_sets_that_do_not_fit_are_refused(rng):
+def test_sets_that_do_not_fit_are_rejected(rng):
     Phi, b = random_response(rng, 3)
     with pytest.raises(
         ShapeError, match=r"handles \[0, 1\] and \[1\] must be 0 ... 2, each in one"

@@ -138,7 +138,7 @@ def test_trees_need_no_constraint(rng):
 
 
 @pytest.mark.parametrize("coordinates", [joint_space, maximal])
-def test_states_that_do_not_close_the_loop_are_refused_by_name(coordinates):
+def test_states_that_do_not_close_the_loop_are_rejected_by_name(coordinates):
     model = linkages.four_bar()
     q, G, _ = linkages.explicit(linkages.four_bar_positions, 0.5, 2.0)
     zero = np.zeros(3)

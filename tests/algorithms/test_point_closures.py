@@ -46,7 +46,7 @@ def _agreeing(model, loop):
 @pytest.mark.covers("RBDA 8.2", by=turned_rows)
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("joint", [Spherical(), Revolute("z"), Fixed()], ids=repr)
-def test_turned_rows_say_the_same_for_a_closed_loop(joint, axes, rng):
+def test_rotated_rows_are_equivalent_for_a_closed_loop(joint, axes, rng):
     model, q, qd = state(joint, rng)
     (loop,) = model.loops
     rows, turned = loop_rows(model, loop, q, qd), turned_rows(model, loop, q, qd, axes)

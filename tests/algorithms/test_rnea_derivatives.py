@@ -145,7 +145,7 @@ DRIVEN = Prescribed(Revolute("z"), lambda t: ([t], [1.0], [0.0]))
 
 
 @pytest.mark.parametrize("joint", [Universal("xy"), DRIVEN], ids=["universal", "prescribed"])
-def test_joints_outside_the_conditions_are_refused(joint):
+def test_joints_outside_the_conditions_are_rejected(joint):
     builder = ModelBuilder("mechanism")
     model = builder.body("link", joint=joint, at=rotx(0.1), joint_name="odd").build().at(0.5)
     assert not is_applicable(model)

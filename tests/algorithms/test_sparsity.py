@@ -121,7 +121,7 @@ def _reordered(m, order):
     return Model(tuple(replace(b, parent=position[b.parent]) for b in old))
 
 
-def test_irregular_numberings_are_refused():
+def test_irregular_numberings_are_rejected():
     with pytest.raises(ModelError, match="lists variable 1 before variable 0, which it hangs on"):
         renumbered((-1, 0), [1, 0])
     with pytest.raises(ModelError, match=r"permutation of 0 to 1, got \[0, 0\]"):

@@ -147,7 +147,7 @@ def test_constraint_forces_do_no_work_and_number_six_minus_the_freedoms(rng):
     assert_close(T.T @ S, np.zeros((4, 2)), scale=1)
 
 
-def test_mixing_spaces_is_refused_by_name(rng):
+def test_mixing_spaces_is_rejected_by_name(rng):
     M, F = Subspace.whole(6, "motion"), Subspace.whole(6, "force")
     with pytest.raises(SpatialTypeError, match=r"6-dimensional motion .* lie in different spaces"):
         M + F

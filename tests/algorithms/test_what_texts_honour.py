@@ -887,7 +887,7 @@ def texts():
 TEXTS = texts()
 
 
-def test_every_text_has_a_rule():
+def test_every_function_has_a_rule():
     """A new text says here what it must give: one of the rules above, most likely."""
     assert set(TEXTS) - set(RULES) - PARTS == set()
     assert set(RULES) | PARTS == set(TEXTS)
@@ -895,7 +895,7 @@ def test_every_text_has_a_rule():
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_texts_are_right_or_say_what_they_do_not_honour(name):
+def test_functions_are_right_or_name_what_they_do_not_support(name):
     for feature, f in FEATURES.items():
         try:
             RULES[name].check(TEXTS[name], f)

@@ -146,7 +146,7 @@ def test_a_cost_of_a_rollout_and_its_derivatives_come_as_tensors():
         np.testing.assert_array_equal(getattr(found, name).numpy(), getattr(expected, name))
 
 
-def test_what_is_followed_and_what_does_not_mix_is_refused(four_bar):
+def test_what_is_followed_and_what_does_not_mix_is_rejected(four_bar):
     q = tensor(four_bar.neutral(), follow=True)
     refused = "computes on the CPU, in Python: it has no derivative, nor can it be traced by"
     with pytest.raises(

@@ -51,7 +51,7 @@ def test_devices_do_not_mix(model):
         kt.gravity_force(model, away)
 
 
-def test_half_precision_is_refused(model):
+def test_half_precision_is_rejected(model):
     with pytest.raises(
         kt.ShapeError, match="gravity_force: q must be of float64 or float32, got bfloat16; convert"
     ):
@@ -75,7 +75,7 @@ def test_out_is_for_numpy(model):
         kernel.full(torch.zeros(1), out=np.zeros(1))
 
 
-def test_out_of_memory_says_for_what():
+def test_out_of_memory_names_the_purpose():
     kernel = SimpleNamespace(name="mass_matrix")
     with (
         pytest.raises(

@@ -159,7 +159,7 @@ def general_launches(monkeypatch, tmp_path, launches):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_general_code_runs_where_the_tier_says_so(model, general_launches, rng, dtype):
+def test_general_code_runs_where_the_tier_selects_it(model, general_launches, rng, dtype):
     given = states(rng, dtype=dtype)
     kernel = kt.inverse_dynamics.definition.kernel(model)
     with kt.tier("general"):

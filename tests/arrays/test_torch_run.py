@@ -50,7 +50,7 @@ def test_one_launch_on_the_current_stream(model, launches, rng):
 
 
 @pytest.mark.usefixtures("specialised")  # general code is counted first
-def test_a_call_again_takes_the_short_way_but_not_where_derivatives_are_asked_for(
+def test_a_second_call_takes_the_lean_path_but_not_where_derivatives_are_requested(
     model, launches, rng, monkeypatch
 ):
     given = states(rng)
@@ -81,7 +81,7 @@ def test_numbers_with_a_sign_to_come_are_read_with_it(model, launches, rng, monk
     torch.testing.assert_close(kt.inverse_dynamics(model, q, negative, qdd), expected)
 
 
-def test_out_of_memory_says_for_what(model, launches, rng, monkeypatch):
+def test_out_of_memory_names_the_purpose(model, launches, rng, monkeypatch):
     given = states(rng)
     kt.inverse_dynamics(model, *given)
 

@@ -193,7 +193,7 @@ def test_bad_standard_input_is_explained(stdin, message):
     assert message in result.stderr
 
 
-def test_what_the_library_refuses_is_an_error_without_a_traceback():
+def test_what_the_library_rejects_is_an_error_without_a_traceback():
     result = run("pose", "panda", "--of", "tol")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: model 'panda' has no frame or body 'tol'")

@@ -70,7 +70,7 @@ def test_a_motion_has_its_own_positions(motion):
     assert "--q is for robots" in result.output
 
 
-def test_a_layer_that_is_none_is_refused(tmp_path):
+def test_an_unknown_layer_is_rejected(tmp_path):
     result = run("pendulum", "-o", tmp_path / "a.png", "-s", "bones")
     assert result.exit_code == 1
     assert "no layer 'bones'" in result.output

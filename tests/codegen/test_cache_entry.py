@@ -59,12 +59,12 @@ class TestFilesOfOthers:
         return path
 
     @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-    def test_a_file_that_others_may_write_is_refused(self, path, mode):
+    def test_a_file_that_others_may_write_is_rejected(self, path, mode):
         path.chmod(mode)
         with pytest.raises(PermissionError, match=r"other users may write .*chmod go-w"):
             read(path)
 
-    def test_a_file_of_another_user_is_refused(self, path, monkeypatch):
+    def test_a_file_of_another_user_is_rejected(self, path, monkeypatch):
         owner = os.stat(path).st_uid
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
         if owner == 0:  # the administrator's files are trusted, so make it somebody's

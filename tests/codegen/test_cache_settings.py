@@ -59,6 +59,6 @@ def test_sizes(text, size):
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "1 XB", "MB", "1e9"])
-def test_what_is_not_a_size_is_refused(text):
+def test_what_is_not_a_size_is_rejected(text):
     with pytest.raises(ValueError, match=f"KINETREE_CACHE_SIZE must be a size .* got '{text}'"):
         size_limit({"KINETREE_CACHE_SIZE": text})

@@ -41,7 +41,7 @@ def test_all_functions_of_a_module(module, rng, tmp_path):
         np.testing.assert_allclose(b, a, rtol=0, atol=1e-11 * max(1, np.abs(a).max()))
 
 
-def test_the_check_of_samples_refuses_names_that_it_does_not_know(monkeypatch):
+def test_the_check_of_samples_rejects_names_that_it_does_not_know(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     from gpu_checks.agreement import check_names
 

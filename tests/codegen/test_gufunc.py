@@ -40,7 +40,7 @@ def test_precision_is_that_of_the_loop(ufunc):
     assert llvm(2)(program(), "float32").ufunc.types == ["fff->ff"]
 
 
-def test_wrong_shapes_are_refused_by_numpy(ufunc):
+def test_wrong_shapes_are_rejected_by_numpy(ufunc):
     with pytest.raises(ValueError, match="core dimension"):
         ufunc(np.ones((2, 4)), np.ones(4), 1.0)
 

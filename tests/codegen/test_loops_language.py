@@ -114,7 +114,7 @@ def a_whole_vector(model, q):
         (a_whole_vector, r"take those of a row, q\[model.v_slice\[i\]\], inside a walk"),
     ],
 )
-def test_a_text_that_is_not_a_loop_is_refused(text, message):
+def test_a_text_that_is_not_a_loop_is_rejected(text, message):
     model = random_tree(4, 0, joints=[kt.Revolute("z"), kt.Revolute("x")])
     with pytest.raises(TraceError, match=message):
         record(text, ("q",), data_of(model).domains[BODIES].kinds)
@@ -129,7 +129,7 @@ def only_sliders_look_at_their_parents(model, q):
     return model.stacked(out, 1)
 
 
-def test_a_kind_that_looks_at_more_than_representatives_do_is_refused():
+def test_a_kind_that_looks_at_more_than_representatives_do_is_rejected():
     model = random_tree(6, 0, joints=[kt.Prismatic("z"), kt.Revolute("x")])
     message = "a kind of row reads table t0 at i.parent, which no representative kind does"
     with pytest.raises(TraceError, match=message):
@@ -151,7 +151,7 @@ def _swap(world, x):
     return result
 
 
-def test_two_paths_to_one_row_are_refused():
+def test_two_paths_to_one_row_are_rejected():
     program = recorded(_swap, DOMAINS, "swap", x=("n",))
     (found,) = interpret(program, things([1, 2, 0]), np.array([2.0, 3.0, 5.0]))
     assert found.tolist() == [7.0, 20.0, 36.0]
@@ -159,13 +159,13 @@ def test_two_paths_to_one_row_are_refused():
         interpret(program, things([1, 1, 0]), np.ones(3))
 
 
-def test_a_row_that_does_not_exist_is_refused():
+def test_a_row_that_does_not_exist_is_rejected():
     program = recorded(_swap, DOMAINS, "swap", x=("n",))
     with pytest.raises(TraceError, match=re.escape("t0@i.other is row 7 of 3")):
         interpret(program, things([1, 2, 7]), np.ones(3))
 
 
-def test_a_row_that_is_read_before_it_is_set_is_refused():
+def test_a_row_that_is_read_before_it_is_set_is_rejected():
     def text(world, x):
         t, result = world.table("things", np.zeros(1)), world.result(("n",), zeros=False)
         for i in world.walk("things"):

@@ -152,7 +152,7 @@ def test_threads_and_forked_processes_compute_the_same_bits():
         assert os.waitpid(child, 0)[1] == 0
 
 
-def test_rates_and_gradients_are_those_of_the_text():
+def test_rates_and_gradients_are_those_of_the_source():
     model, text = random_tree(5, 3, joints=JOINTS[:2]), inverse_dynamics
     arrays, directions = states(model, text, 5), states(model, text, 5, 1)
     code, h, weights = kernel(model, text), 1e-30, states(model, text, 5, 2)[1]

@@ -131,7 +131,7 @@ def along(text, model, q, dq):
 
 
 @pytest.mark.parametrize("first", range(0, 30, 10))
-def test_random_texts_mean_what_they_say(first):
+def test_random_programs_compute_what_they_define(first):
     for seed in range(first, first + 10):
         text, model, data, _, program = recorded(seed)
         q, dq = np.random.default_rng(seed).standard_normal((2, model.nq))

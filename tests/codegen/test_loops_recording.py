@@ -188,7 +188,7 @@ def test_constants_that_a_chain_sets_again_stay_where_it_does_not_pass(again, ne
     assert agrees(interpret(rates(program, (0,)), data, q, dq)[0], ahead)
 
 
-def test_a_kind_that_sets_again_what_others_take_for_a_constant_is_refused():
+def test_a_kind_that_sets_again_what_others_take_for_a_constant_is_rejected():
     def text(model, q):
         mark, found = model.table(np.array([0])), model.table(np.array([0]))
         for i in model.outward():

@@ -415,7 +415,7 @@ def _fused(a: float, b: float, c: float, d: float) -> "(float, float, float, flo
     return a * b + c, c - a * b, a * b - c * d, p + c
 
 
-def test_products_are_added_with_one_rounding_where_the_text_says_so():
+def test_products_are_added_with_one_rounding_where_the_source_asks_for_it():
     """The bits do not depend on vectors: a named product is rounded."""
     for x in np.random.default_rng(0).standard_normal((50, 4)):
         a, b, c, d = (Fraction(float(each)) for each in x)
@@ -468,7 +468,7 @@ def test_code_is_kept_on_disk(tmp_path, monkeypatch):
     assert Procedure.ir is not ir
 
 
-def test_large_procedures_are_compiled_by_themselves(monkeypatch):
+def test_large_procedures_are_compiled_separately(monkeypatch):
     """Several results and conditions pass from one module to another."""
     for p in (_largest, _records):
         monkeypatch.setattr(p, "inline", False)
@@ -490,7 +490,7 @@ def test_records_and_procedures_are_copied():
     assert pickle.loads(pickle.dumps(_length)) is _length
 
 
-def test_recursion_is_refused():
+def test_recursion_is_rejected():
     with pytest.raises(TraceError, match="procedures do not call themselves: _again calls _again"):
         _again(3)
 
@@ -550,12 +550,12 @@ def test_loops_over_lanes_are_loops_on_a_cpu():
         (_part_of_lanes, r"lanes\(count\) takes one number"),
     ],
 )
-def test_what_lanes_cannot_share_is_refused(wrong, message):
+def test_what_lanes_cannot_share_is_rejected(wrong, message):
     with pytest.raises(TraceError, match=message):
         wrong(3, np.zeros(3))
 
 
-def test_people_are_told_which_part_of_kinetree_is_compiled():
+def test_progress_names_the_part_of_kinetree_that_is_compiled():
     from kinetree.control.riccati import _solve
 
     assert _solve.title == "code of kinetree.control (solve), once on this machine"

@@ -67,7 +67,7 @@ def test_the_cheapest_program_is_kept():
     assert cheapest([dear]).name == "dear"
 
 
-def test_values_of_another_trace_are_refused():
+def test_values_of_another_trace_are_rejected():
     kept = []
     trace(lambda x: kept.append(x) or x, [Argument("x", (1,))], "first")
     with pytest.raises(TraceError):

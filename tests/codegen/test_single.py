@@ -215,7 +215,7 @@ def test_without_the_symbol_of_python_3_11(monkeypatch):
         k.call()
 
 
-def test_what_has_no_vectorcall_is_refused(monkeypatch):
+def test_what_has_no_vectorcall_is_rejected(monkeypatch):
     class Slow:
         def __call__(self):
             pass

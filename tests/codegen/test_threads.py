@@ -121,7 +121,7 @@ def test_several_threads_may_call_at_once(model, rng):
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5])
-def test_an_impossible_number_of_threads_is_refused(bad):
+def test_an_impossible_number_of_threads_is_rejected(bad):
     with pytest.raises(ValueError, match="integer of at least 1, got"):
         threads.set_threads(bad)
 

@@ -45,7 +45,7 @@ def few(monkeypatch):
         yield
 
 
-def test_general_code_runs_until_many_samples_were_asked():
+def test_general_code_runs_until_many_samples_were_requested():
     k = kernel()
     assert [ran(k) for _ in range(22)] == ["general"] * 20 + ["specialised"] * 2
     assert k.samples > 20

@@ -240,7 +240,7 @@ def test_a_rattleback_reverses():
 # --- Impacts -------------------------------------------------------------------------------------
 
 
-def test_newtons_cradle_passes_the_blow_on():
+def test_newtons_cradle_passes_the_impact_on():
     """Balls on a wire, a little apart: the last one leaves with the speed of the first."""
     n, r, speed, apart = 5, 0.05, 1.0, 5e-3
     builder = kt.ModelBuilder("cradle")

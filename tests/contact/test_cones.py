@@ -216,7 +216,7 @@ def test_ball_jams_between_leaning_walls_if_friction_exceeds_their_slope():
 # --- errors --------------------------------------------------------------------------------------
 
 
-def test_wrong_problems_are_refused():
+def test_wrong_problems_are_rejected():
     A, b = np.eye(4), np.zeros(4)
     with pytest.raises(ShapeError, match="b has 4 rows, but 1 contacts take 3 each, and there are"):
         cones.solve(A, b, [0.5])

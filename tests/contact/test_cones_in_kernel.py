@@ -75,7 +75,7 @@ def test_nothing_to_solve():
     assert not np.any(cones.in_kernel(np.eye(3), np.zeros(3), [0.5], warm=np.ones(3)).lam)
 
 
-def test_wrong_laws_are_refused():
+def test_wrong_laws_are_rejected():
     with pytest.raises(UnknownNameError, match="one of coulomb, convex, got 'dry'"):
         cones.in_kernel(np.eye(3), np.zeros(3), [0.5], law="dry")
 

@@ -137,7 +137,7 @@ def test_overlap_of_ellipsoids_is_negative():
     np.testing.assert_allclose(nearest.normal, [1, 0, 0], atol=1e-14)
 
 
-def test_distances_to_grounds_are_refused():
+def test_distances_to_grounds_are_rejected():
     with pytest.raises(
         ModelError, match=r"distance between Plane and Box is not one of bounded.*Scene.contacts"
     ):

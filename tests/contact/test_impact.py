@@ -72,7 +72,7 @@ def test_stiff_force_tends_to_its_impulse(ball):
 
 
 @pytest.mark.covers("RBDA 11.7", by=bodies.velocity_change)
-def test_handle_answers_with_its_articulated_inertia(rng):
+def test_handle_responds_with_its_articulated_inertia(rng):
     """``Iᴬ = (J H⁻¹ Jᵀ)⁻¹`` of the free-floating system, in the coordinates of the handle."""
     m = _floating()
     q = m.integrate(m.neutral(), rng.normal(size=m.nv))
@@ -160,7 +160,7 @@ def test_arrested_collision_of_a_ball_with_the_ground():
     assert away.energy_change == 0
 
 
-def test_arresting_impulse_that_would_pull_is_refused():
+def test_arresting_impulse_that_would_pull_is_rejected():
     """A slanted rod that slides fast over the point that it digs into."""
     rod = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.diag([1.0, 1e-3, 1.0]))
     still, v = Motion.from_array(np.zeros(6)), Motion.from_array([0, 0, 0, -4.0, 0, -0.1])

@@ -95,7 +95,7 @@ def test_lemke_takes_matrices_without_symmetry(rng):
         np.testing.assert_allclose(found.lam, lcp.enumerated(M, d)[0].lam, atol=1e-8)
 
 
-def test_lemke_says_when_it_knows_nothing():
+def test_lemke_reports_when_it_has_no_solution():
     found = lcp.lemke([[-1.0]], [-1.0])
     assert not found.solved
     assert lcp.lemke([[0.0, 1.0], [-1.0, 0.0]], [1.0, -1.0]).certificate is not None
@@ -125,13 +125,13 @@ def test_without_rows_there_is_nothing_to_do():
         ([[1.0]], [np.nan], "d must be a vector of real numbers"),
     ],
 )
-def test_wrong_problems_are_refused(M, d, message):
+def test_wrong_problems_are_rejected(M, d, message):
     with pytest.raises(ShapeError) as raised:
         lcp.pivoting(M, d)
     assert message in str(raised.value)
 
 
-def test_enumeration_refuses_large_problems():
+def test_enumeration_rejects_large_problems():
     with pytest.raises(ShapeError, match=r"takes n up to 14, got 15; use lcp\.lemke"):
         lcp.enumerated(np.eye(15), np.ones(15))
 

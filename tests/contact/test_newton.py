@@ -216,7 +216,7 @@ def test_sparse_factors_solve_as_dense_ones(seed, kind):
         assert np.array_equal(x[~touched], b[~touched])
 
 
-def test_machine_code_has_the_meaning_of_the_text():
+def test_machine_code_has_the_meaning_of_the_source():
     rng = np.random.default_rng(3)
     velocity = 0.05 * rng.normal(size=6)
     found = []
@@ -356,7 +356,7 @@ def test_a_bilateral_row_and_a_contact():
     assert q.impulse[12] == pytest.approx(0.3 + 0.5 * np.sum(q.impulse[:12:3]), rel=1e-6)
 
 
-def test_islands_are_solved_by_themselves():
+def test_islands_are_solved_separately():
     """Two stacks and a box in the air: two islands; the patterns of one solve the other."""
     places = [(0, 0, H), (0, 0, 3 * H), (5, 0, H), (9, 0, 9)]
     contacts = [

@@ -91,7 +91,7 @@ def test_more_contacts_than_freedoms():
     assert len(found.forces.basis) <= 2
 
 
-def test_wrong_programs_are_refused():
+def test_wrong_programs_are_rejected():
     with pytest.raises(SingularError, match="H must be positive definite"):
         quadratic.in_accelerations(np.diag([1.0, 0.0]), [0, 0], [[1.0, 0.0]], [0.0])
     with pytest.raises(ShapeError, match=r"J must have shape \(1, 2\), got \(1, 3\)"):

@@ -168,7 +168,7 @@ def _floating():
 
 
 @pytest.mark.covers("RBDA 11.3", by=problem.Problem)
-def test_columns_are_answers_to_unit_forces(rng):
+def test_columns_are_responses_to_unit_forces(rng):
     m = _floating()
     q, qd = m.integrate(m.neutral(), rng.normal(size=m.nv)), rng.normal(size=m.nv)
     contacts = contacts_at(

@@ -170,7 +170,7 @@ def test_a_quadruped_lands_in_float32_with_small_residuals():
     assert not found.failed.any()
 
 
-def test_what_cannot_be_part_of_a_rollout_is_refused():
+def test_what_cannot_be_part_of_a_rollout_is_rejected():
     with pytest.raises(kt.UnknownNameError, match="hold 'friction', which no kernel of this"):
         rolled(*thrown([0.5]), {"friction": np.ones(1)})
     few = TimeStepping(Scene(TABLE), compiled_rows=3)

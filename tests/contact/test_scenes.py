@@ -107,7 +107,7 @@ def feet():
 
 
 @pytest.mark.covers("RBDA 11.3", by=Scene.candidate_terms)
-def test_compiled_terms_are_those_of_the_text_and_of_the_contacts(feet, rng):
+def test_compiled_terms_are_those_of_the_source_and_of_the_contacts(feet, rng):
     model = feet.model
     q = model.integrate(model.neutral(), rng.normal(size=model.nv))
     qd = rng.normal(size=model.nv)
@@ -226,7 +226,7 @@ def test_velocity_holds_what_prescribed_joints_add():
     assert_close(scene.candidate_velocities(model, q, qd)[1], [[-0.1, 0.0, 0.0]])
 
 
-def test_ground_has_its_normal_and_point_and_refuses_what_is_no_direction():
+def test_ground_has_its_normal_and_point_and_rejects_what_is_no_direction():
     model = with_ground(two_bodies(Box((1, 1, 1)), Sphere(0.1)), (0, 3.0, 4.0), (0, 0, 1))
     plane = model.geometry[-1]
     assert_close(plane.placement.E[2], [0.0, 0.6, 0.8])

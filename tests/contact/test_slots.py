@@ -274,7 +274,7 @@ def test_contacts_without_a_slot_are_errors_of_velocity():
     assert errors[2] > 1e-3
 
 
-def test_what_slots_do_not_apply_to_is_refused():
+def test_what_slots_do_not_apply_to_is_rejected():
     b = kt.ModelBuilder("balls")
     for name in ("one", "other"):
         b.body(name, joint=kt.Free(), inertia=kt.shapes.sphere(0.1, mass=1.0))

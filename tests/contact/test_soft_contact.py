@@ -352,7 +352,7 @@ def test_named_errors(resting):
         )  # fmt: skip
 
 
-def test_a_scene_of_another_mechanism_is_refused(resting):
+def test_a_scene_of_another_mechanism_is_rejected(resting):
     contact = SoftContact(Scene(resting), stiffness=1e6, damping=0.5)
     other = kt.samples.double_pendulum()
     for run in (

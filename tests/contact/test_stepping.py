@@ -269,7 +269,7 @@ def test_a_box_comes_to_rest_on_a_box():
 # --- what is refused -----------------------------------------------------------------------------
 
 
-def test_what_cannot_be_is_refused(ball, rough):
+def test_impossible_arguments_are_rejected(ball, rough):
     start = (ball, _at(ball, 0.2))
     with pytest.raises(TypeError, match=r"contact must be one of .*TimeStepping.*got dict"):
         kt.simulate(*start, duration=1.0, contact={})

@@ -76,7 +76,7 @@ def test_motions_in_python_make_the_engine_take_the_steps(scene):
     assert np.abs(plain.tau[1:] - ours.tau[1:]).max() < 20 * ours.t[1]  # half a step apart
 
 
-def test_shapes_that_nothing_free_keeps_apart_are_refused(scene):
+def test_shapes_that_nothing_free_keeps_apart_are_rejected(scene):
     words = r"'top/ball': only prescribed joints .*'lift', 'pull', 'ball'.*with ignore="
     still = {"ball": lambda t: (np.array([0, 0, 0.1]), np.array([0, 0, 0.25]), np.zeros(3))}
     with (

@@ -130,7 +130,7 @@ def test_what_a_frame_leaves_free_follows_a_posture():
     np.testing.assert_allclose(a[[0, 2]], wanted[[0, 2]], rtol=1e-6)
 
 
-def test_coordinates_are_refused_where_they_make_no_sense():
+def test_coordinates_are_rejected_where_they_make_no_sense():
     with pytest.raises(kt.LoopError, match="has no loops"):
         kt.control.ComputedTorque(kt.samples.arm(), np.zeros(6), 1.0, independent=["upper_joint"])
     with pytest.raises(kt.LoopError, match="2 degrees of freedom"):

@@ -17,7 +17,7 @@ START = np.array([0.3, -0.6, 0.9, 0.2, 0.7, -0.1])
 
 
 @pytest.mark.covers("Lynch & Park 9.6", by=OperationalSpaceControl)
-def test_the_frame_accelerates_as_told(m, rng):
+def test_the_frame_accelerates_as_prescribed(m, rng):
     """The acceleration of the frame is the commanded one, exactly, in every state."""
     q, qd = START + 0.1 * rng.standard_normal((5, 6)), rng.standard_normal((5, 6))
     T = kt.pose(m, START, "tool")

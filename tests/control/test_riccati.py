@@ -70,7 +70,7 @@ def test_batches(rng):
         assert np.abs(P - alone).max() <= 1e-9 * np.abs(alone).max()
 
 
-def test_a_motion_out_of_reach_is_refused():
+def test_a_motion_out_of_reach_is_rejected():
     A, B = np.diag([1.0, -1.0]), np.array([[0.0], [1.0]])
     with pytest.raises(SingularError, match="has no stabilising solution"):
         continuous_riccati(A, B, np.eye(2), np.eye(1))

@@ -310,7 +310,7 @@ def test_weights_decide_between_tasks_of_one_priority(arm):
 # --- the other tasks ---------------------------------------------------------------------------
 
 
-def test_momentum_and_center_of_mass_change_as_told(dog, rng):
+def test_momentum_and_center_of_mass_change_as_prescribed(dog, rng):
     q, qd = disturbed(dog, rng, 0.05)
     goal = kt.center_of_mass(dog, q) + np.array([0.0, 0.01, 0.02])
     tasks = [CenterOfMassTask(goal, kp=50.0), MomentumTask(kp=5.0, priority=2)]
@@ -408,7 +408,7 @@ def test_contacts_that_contradict_each_other_are_named():
         control.solve(0.0, np.array([0.3, 0.4]), np.array([3.0, -2.0]))
 
 
-def test_loops_are_refused():
+def test_loops_are_rejected():
     m = kt.samples.four_bar()
     with pytest.raises(LoopError, match="WholeBody"):
         WholeBody(m, [PostureTask(m.neutral())])

@@ -218,7 +218,7 @@ def test_models_with_other_joints_are_not_compared():
         equivalence.compare(kt.samples.panda(), kt.samples.arm())
 
 
-def test_a_comparison_says_what_it_found():
+def test_a_comparison_reports_what_it_found():
     panda = kt.samples.panda()
     heavy = panda.replace(inertia={"link7": kt.shapes.sphere(0.2, mass=5.0)})
     assert str(equivalence.compare(panda, panda)).startswith("equivalent: ")

@@ -151,6 +151,6 @@ def test_frames_count_as_far_from_twenty_radii_on():
         assert ("radii of gyration from its frame" in str(health(m))) == is_far
 
 
-def test_a_batch_of_states_is_refused():
+def test_a_batch_of_states_is_rejected():
     with pytest.raises(kt.ShapeError, match="health is about one state"):
         health(ball(kt.joints.Euler("zyx")), np.zeros((2, 3)))

@@ -73,7 +73,7 @@ def test_an_error_names_the_line_of_the_script(tmp_path):
     assert caught.traceback[-1].lineno + 1 == 6
 
 
-def test_a_script_without_a_docstring_is_refused(tmp_path):
+def test_a_script_without_a_docstring_is_rejected(tmp_path):
     path = tmp_path / "bare.py"
     path.write_text("print(1)\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"bare\.py must start with a docstring: a title"):

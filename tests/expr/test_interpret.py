@@ -33,7 +33,7 @@ def test_every_operation_has_a_meaning():
 
 
 @pytest.mark.covers("RBDA 10.4", by=evaluate)
-def test_traced_program_computes_what_the_text_computes(arm, rng):
+def test_traced_program_computes_what_the_source_computes(arm, rng):
     model, program = arm
     state = rng.standard_normal((3, 3))
     (result,) = run(program, *state)

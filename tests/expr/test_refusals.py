@@ -50,7 +50,7 @@ DECISIONS = {
 
 
 @pytest.mark.parametrize("name", DECISIONS)
-def test_decisions_are_refused_and_select_is_named(x, name):
+def test_decisions_are_rejected_and_select_is_named(x, name):
     with pytest.raises(TraceError, match=r"kinetree\.select\(c, a, b\).*& \| ~"):
         DECISIONS[name](x)
 
@@ -70,7 +70,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_machine_numbers_are_refused_and_numpy_is_named(x, name):
+def test_machine_numbers_are_rejected_and_numpy_is_named(x, name):
     with pytest.raises(
         TraceError, match=r"turned into a float .*use np\.sin.*np\.array\(\[\.\.\.\]\)"
     ):
@@ -147,7 +147,7 @@ def test_traces_do_not_mix(x):
             use()
 
 
-def test_numbers_that_are_not_real_are_refused(x):
+def test_numbers_that_are_not_real_are_rejected(x):
     with pytest.raises(TraceError, match=r"not a number \(NaN\)"):
         x * math.nan
     with pytest.raises(TraceError, match="complex number 1j"):

@@ -52,7 +52,7 @@ def test_both_sides_become_the_same_node(before, after, accuracy):
 @pytest.mark.parametrize(("before", "after", "accuracy"), RULES, ids=IDS)
 @settings(max_examples=30)
 @given(numbers=st.fixed_dictionaries(dict.fromkeys("xyzcd", values)))
-def test_value_is_the_one_of_the_text(before, after, accuracy, numbers):
+def test_value_is_the_one_of_the_source(before, after, accuracy, numbers):
     if "/ x" in before or "/ -y" in before or "/ y" in before or "/ c" in before:
         numbers = {name: x or 1.5 for name, x in numbers.items()}
     graph, result = traced(before, numbers["c"], numbers["d"])
@@ -112,13 +112,13 @@ def test_functions_comparisons_and_choices_of_constants_fold():
 
 
 @pytest.mark.parametrize(("op", "name"), [("sqrt", "square root"), ("log", "logarithm")])
-def test_square_root_and_logarithm_of_a_negative_constant_are_refused(op, name):
+def test_square_root_and_logarithm_of_a_negative_constant_are_rejected(op, name):
     graph = Graph()
     with pytest.raises(TypeError, match=rf"the {name} of the negative constant -2\.0 was traced"):
         simplify.unary(graph, op, graph.constant(-2))
 
 
-def test_division_by_the_constant_zero_is_refused():
+def test_division_by_the_constant_zero_is_rejected():
     x = Graph().input("x")
     with pytest.raises(ZeroDivisionError, match="divided by the constant zero"):
         x / 0
@@ -167,7 +167,7 @@ texts = st.recursive(leaves, grow, max_leaves=14)
 
 @settings(max_examples=300)
 @given(texts, st.tuples(values, values, values))
-def test_simplified_expression_has_the_value_of_the_text(text, numbers):
+def test_simplified_expression_has_the_value_of_the_source(text, numbers):
     """In arithmetic of 40 digits, where only the folding of constants rounds."""
     with mpmath.workdps(40):
         numbers = {name: mpmath.mpf(x) / 64 for name, x in zip("xyz", numbers, strict=True)}

@@ -55,14 +55,14 @@ def test_variants_and_options(model, built):
     assert sorted(built) == [(n, "float32", False, 1) for n in ("jacobian", "mass_matrix")]
 
 
-def test_by_default_what_was_asked_for_and_the_usual(model, built):
+def test_by_default_all_that_was_used_and_the_usual_functions_are_built(model, built):
     kt.kinetic_energy(model, [0.1, 0.2], [1.0, 2.0])
     kt.warm_up(model, single=False)
     names = {name for name, _, wide, level in built if wide and level}
     assert names == {"kinetic_energy", "inverse_dynamics", "forward_dynamics", "mass_matrix"}
 
 
-def test_of_closed_chains_what_was_asked_for(built):
+def test_for_closed_chains_all_that_was_used_is_built(built):
     closed = kt.samples.four_bar()
     q = kt.loops.assemble(closed)
     kt.forward_dynamics(closed, q, *np.zeros((2, closed.nv)))
@@ -177,7 +177,7 @@ def watched(monkeypatch):
     return screen
 
 
-def test_what_takes_long_says_so(watched):
+def test_long_compilation_is_announced(watched):
     with progress.building("forward_dynamics", 1) as work:
         with progress.building("inner"):
             work.operations = 40_000
@@ -198,7 +198,7 @@ def test_programs_without_a_standard_error(watched, monkeypatch, stream):
     assert not progress.is_shown()
 
 
-def test_what_is_quick_or_unwatched_says_nothing(watched, monkeypatch):
+def test_quick_or_noninteractive_runs_print_nothing(watched, monkeypatch):
     with monkeypatch.context() as patience:
         patience.setattr(progress, "PATIENCE", 600.0)
         with progress.building("quick"):

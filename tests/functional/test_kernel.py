@@ -377,7 +377,7 @@ def test_numbers_that_are_not_finite_are_named(q):
         reach_cost(ARM, q, np.zeros(3))
 
 
-def test_quaternions_that_are_not_of_unit_length_are_refused(rng):
+def test_quaternions_that_are_not_of_unit_length_are_rejected(rng):
     @kernel
     def height(m, q):
         return q[2]
@@ -414,7 +414,7 @@ def test_errors_of_the_function_itself_pass_unchanged(q):
         bug(ARM, q)
 
 
-def test_functions_that_return_nothing_are_refused(q):
+def test_functions_that_return_nothing_are_rejected(q):
     @kernel
     def nothing(m, q):
         q + 1
@@ -423,7 +423,7 @@ def test_functions_that_return_nothing_are_refused(q):
         nothing(ARM, q)
 
 
-def test_arguments_that_are_no_arrays_are_refused(q):
+def test_arguments_that_are_no_arrays_are_rejected(q):
     with pytest.raises(TypeError, match="target must be an array of numbers, got dict"):
         reach_cost(ARM, q, {"x": 1.0})
     with pytest.raises(TypeError, match=r"argument: 'target'; it is reach_cost\(m, q, target\)"):

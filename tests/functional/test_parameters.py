@@ -67,7 +67,7 @@ def test_names():
     assert not any(map(is_parameter, ("q", "stickiness:a", "parameters", None)))
 
 
-def test_unknown_names_are_refused():
+def test_unknown_names_are_rejected():
     m = kt.samples.double_pendulum()
     with pytest.raises(UnknownNameError, match="no parameter 'friction'; use 'gravity', 'inertia'"):
         parameter(m, "friction")
@@ -81,7 +81,7 @@ def test_unknown_names_are_refused():
         parameter(m, f"inertia:{m.base_name}")
 
 
-def test_what_cannot_be_scaled_or_is_set_twice_is_refused():
+def test_what_cannot_be_scaled_or_is_set_twice_is_rejected():
     m = kt.ModelBuilder("pair").body("light", joint=kt.Revolute("z")).build()
     with pytest.raises(ModelError, match="no mass that could be scaled; use 'inertia:light'"):
         parameter(m, "mass:light")

@@ -108,7 +108,7 @@ def binary_stl(count, size):
     return b"\0" * 80 + struct.pack("<I", count) + bytes(size)
 
 
-def test_a_sparse_file_of_triangles_is_refused_before_it_is_read(tmp_path):
+def test_a_sparse_file_of_triangles_is_rejected_before_it_is_read(tmp_path):
     path = tmp_path / "sparse.stl"
 
     def refuse(message):
@@ -129,7 +129,7 @@ def test_a_sparse_file_of_triangles_is_refused_before_it_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".3mf", ".step", ".bz2", ".xaml", ""])
-def test_archives_and_unknown_formats_are_refused(tmp_path, kind):
+def test_archives_and_unknown_formats_are_rejected(tmp_path, kind):
     path = tmp_path / f"mesh{kind}"
     path.write_bytes(archive({"mesh.stl": BOX.export(file_type="stl")}))
     with pytest.raises(kt.LoadError, match=r"from \.stl, \.obj, .*\.gltf files, not '"):
@@ -436,7 +436,7 @@ def leaders(count):
     ],
     ids=lambda value: value[:20] if len(value) < 100 else "",
 )  # fmt: skip
-def test_slow_robots_are_refused_at_once(text, format, message):
+def test_slow_robots_are_rejected_at_once(text, format, message):
     def refuse():
         with pytest.raises(kt.LoadError, match=message):
             kt.loads(text, format)

@@ -92,7 +92,7 @@ def test_friction_and_rotors_are_parameters_too():
     assert parameter_names(ball, friction="viscous")[-1] == "body1_joint[2].viscous"
 
 
-def test_unidentifiable_parameters_are_refused_by_name():
+def test_unidentifiable_parameters_are_rejected_by_name():
     base = base_parameters(two_link_arm())
     assert base.index("fore.I_zz") == base.index(base.labels[5]) == 5
     with pytest.raises(

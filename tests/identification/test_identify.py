@@ -205,7 +205,7 @@ class TestConsistent:
         with pytest.raises(kt.UnknownNameError, match=r"no parameter 'flange_joint.stiction'"):
             found.joint_parameter("flange_joint.stiction")
 
-    def test_bodies_at_the_edge_are_refused(self, rng):
+    def test_bodies_at_the_edge_are_rejected(self, rng):
         m = kt.samples.pendulum()
         point = kt.Inertia.from_mass_center(1.0, (0, 0, -1.0), np.zeros((3, 3)))
         m = m.replace(inertia={"bob": point})

@@ -155,7 +155,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_makes_no_sense_is_refused_by_name(what):
+def test_what_makes_no_sense_is_rejected_by_name(what):
     args, options, error, message = REFUSED[what]
     with pytest.raises(error, match=message):
         kt.inverse_kinematics(kt.samples.panda(), *args, **options)
@@ -167,7 +167,7 @@ def test_a_model_without_mass_has_no_mass_centre():
         kt.inverse_kinematics(model, CenterOfMassTask(np.zeros(3)))
 
 
-def test_limits_of_joints_that_cannot_be_kept_are_refused():
+def test_limits_of_joints_that_cannot_be_kept_are_rejected():
     builder = kt.ModelBuilder("cart")
     builder.body("cart", joint=kt.Planar("z"), limits=kt.Limits([-1] * 3, [1] * 3))
     model = builder.build()

@@ -126,7 +126,7 @@ def test_loops_that_the_task_does_not_move_stay_where_they_are():
     assert gap(model, found.q) <= 1e-10
 
 
-def test_a_mechanism_that_cannot_be_assembled_says_so():
+def test_a_mechanism_that_cannot_be_assembled_raises_an_error():
     b = kt.ModelBuilder("too short")
     bar = kt.shapes.sphere(0.1, mass=1.0)
     b.body("a", joint=kt.Revolute("z"), inertia=bar)

@@ -129,7 +129,7 @@ def test_the_joint_with_the_smallest_number_leads_there(rng):
 
 
 @pytest.mark.parametrize("coefficients", [(0.0, 1.0, 0.5), (0.3, 0.0), (0.4,)])
-def test_other_couplings_are_refused_by_name(coefficients, rng):
+def test_other_couplings_are_rejected_by_name(coefficients, rng):
     builder = ModelBuilder("m")
     for name in "ab":
         builder.body(name, joint=Revolute("y"), inertia=random_inertia(rng))
@@ -139,7 +139,7 @@ def test_other_couplings_are_refused_by_name(coefficients, rng):
         P.to_model(m)
 
 
-def test_a_follower_that_never_moves_is_refused_by_name(rng):
+def test_a_follower_that_never_moves_is_rejected_by_name(rng):
     theirs = pin.Model()
     for name in ("leader", "follower"):
         add(theirs, theirs.njoints - 1, pin.JointModelRX(), name, rng)

@@ -140,7 +140,7 @@ def _with_joint(joint, rng):
 
 
 @pytest.mark.parametrize("joint", REPRESENTATIVES, ids=repr)
-def test_every_joint_of_ours_is_there_or_refused_by_name(joint, rng):
+def test_every_kind_of_joint_is_supported_or_rejected_by_name(joint, rng):
     m = _with_joint(joint, rng)
     if isinstance(joint, MISSING):
         kind = type(joint).__name__

@@ -41,7 +41,7 @@ def test_composite_joints_have_massless_parts(rng):
         P.to_parameters(ours, theirs, np.ones(10 * ours.body_count))
 
 
-def test_refusals(rng):
+def test_errors(rng):
     ours = kt.samples.panda()
     theirs = P.to_model(ours)
     with pytest.raises(kt.errors.InteropError, match="body 'palm', on a fixed joint"):

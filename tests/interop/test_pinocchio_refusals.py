@@ -58,21 +58,21 @@ def test_drives_with_wrenches_of_their_own_are_reported_by_name(rng):
     assert caught[0].filename == __file__
 
 
-def test_kinds_without_a_counterpart_are_refused_by_name(rng):
+def test_kinds_without_a_counterpart_are_rejected_by_name(rng):
     theirs = pin.Model()
     add(theirs, 0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), "egg", rng)
     with pytest.raises(InteropError, match=r"joint 'egg' is a JointModelEllipsoid, which has no"):
         P.from_model(theirs)
 
 
-def test_composite_joints_without_parts_are_refused_by_name(rng):
+def test_composite_joints_without_parts_are_rejected_by_name(rng):
     theirs = pin.Model()
     add(theirs, 0, pin.JointModelComposite(), "nothing", rng)
     with pytest.raises(InteropError, match=r"composite joint 'nothing' has no parts"):
         P.from_model(theirs)
 
 
-def test_axes_that_are_not_unit_vectors_are_refused(rng):
+def test_axes_that_are_not_unit_vectors_are_rejected(rng):
     theirs = pin.Model()
     joint = pin.JointModelRevoluteUnaligned(np.array([1.0, 0.0, 0.0]))
     joint.axis = np.array([2.0, 0.0, 0.0])
@@ -81,14 +81,14 @@ def test_axes_that_are_not_unit_vectors_are_refused(rng):
         P.from_model(theirs)
 
 
-def test_angular_gravity_is_refused(rng):
+def test_angular_gravity_is_rejected(rng):
     theirs = mechanism("RX", rng)
     theirs.gravity.angular = np.array([0.0, 0.0, 1.0])
     with pytest.raises(InteropError, match="gravity must be a uniform linear acceleration"):
         P.from_model(theirs)
 
 
-def test_loops_are_refused_by_name(rng):
+def test_loops_are_rejected_by_name(rng):
     builder = ModelBuilder("bars")
     builder.body("a", joint=Revolute("y"), inertia=samples.random_inertia(rng))
     builder.body("b", joint=Revolute("y"), inertia=samples.random_inertia(rng))
@@ -103,6 +103,6 @@ def test_nothing_is_warned_about_in_a_plain_model(rng):
         P.from_model(mechanism("RX", rng))
 
 
-def test_something_else_than_a_model_is_refused():
+def test_something_else_than_a_model_is_rejected():
     with pytest.raises(InteropError, match=r"needs a pinocchio.Model, got str; .*robot\.model"):
         P.from_model("robot.urdf")

@@ -220,14 +220,14 @@ def test_shapes_and_values_are_checked_on_both_sides():
 
 
 @pytest.mark.parametrize("kind", ["FreeFlyer", "Spherical"])
-def test_quaternions_of_all_zeros_are_refused(kind):
+def test_quaternions_of_all_zeros_are_rejected(kind):
     ours, theirs = twins(kind)
     with pytest.raises(ShapeError, match=r"q from Pinocchio, joint 'joint': quaternion .* unit"):
         P.from_q(ours, theirs, np.zeros(theirs.nq))
 
 
 @pytest.mark.parametrize("kind", ["RUBZ", "Planar", "RevoluteUnboundedUnaligned"])
-def test_cosine_and_sine_of_no_angle_are_refused(kind):
+def test_cosine_and_sine_of_no_angle_are_rejected(kind):
     ours, theirs = twins(kind)
     with pytest.raises(ShapeError, match=r"joint 'joint': cosine and sine must be those of an"):
         P.from_q(ours, theirs, np.zeros(theirs.nq))

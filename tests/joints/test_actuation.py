@@ -36,7 +36,7 @@ def test_it_differs_from_the_default_by_constraint_forces_only(rng):
     assert_close(residual, np.zeros((6, 1)), ulps=50, scale=np.max(np.abs(T_a.to_array())))
 
 
-def test_wrench_without_work_is_refused():
+def test_wrench_without_work_is_rejected():
     sideways = Force.from_array(np.array([1.0, 0, 0, 0, 2.0, 0]))
     with pytest.raises(SingularError, match="does no work on the freedom of this Revolute joint"):
         active_subspace_from_wrench(Revolute("z"), np.zeros(1), sideways)
@@ -45,7 +45,7 @@ def test_wrench_without_work_is_refused():
         active_subspace_from_wrench(Cylindrical("z"), np.zeros(2), twice)
 
 
-def test_wrong_number_of_wrenches_is_refused():
+def test_wrong_number_of_wrenches_is_rejected():
     with pytest.raises(ShapeError, match=r"Cylindrical has 2 degrees of freedom .* got 1"):
         active_subspace_from_wrench(Cylindrical(), np.zeros(2), Force.from_array(np.ones(6)))
     with pytest.raises(ShapeError, match="Fixed has 0 degrees of freedom"):

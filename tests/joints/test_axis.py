@@ -76,7 +76,7 @@ BAD = [
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
 @pytest.mark.parametrize("kind", [Revolute, Prismatic, Cylindrical, Planar, SphereInCylinder])
-def test_impossible_axis_is_refused_with_what_was_expected(kind, bad):
+def test_impossible_axis_is_rejected_with_what_was_expected(kind, bad):
     with pytest.raises(JointError, match=r"must be 'x', 'y', 'z'.*three finite numbers") as error:
         kind(bad)
     assert repr(bad) in str(error.value)

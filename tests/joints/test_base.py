@@ -100,7 +100,7 @@ def test_joints_do_not_depend_on_time_by_default():
     assert joint.at(3.0) is joint
 
 
-def test_no_singularity_unless_a_joint_says_so(rng):
+def test_no_singularity_unless_a_joint_defines_one(rng):
     assert Spherical().singularity(Spherical().random(rng)) == 1
 
 

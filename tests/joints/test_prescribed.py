@@ -157,7 +157,7 @@ def test_prescribed_joint_without_a_time_says_what_to_do():
         driven.jcalc(np.zeros(0), np.zeros(0))
 
 
-def test_motion_of_the_wrong_size_is_refused():
+def test_motion_of_the_wrong_size_is_rejected():
     driven = Prescribed(Cylindrical("z"), wave(1))
     with pytest.raises(
         JointError, match=r"Cylindrical joint must return \(q, qd, qdd\) of lengths"

@@ -75,6 +75,6 @@ def test_points_of_the_axis_stay_on_it(rng):
 
 
 @pytest.mark.parametrize("twist", [(0, 0, 0, 0, 0, 0), (0, 0, 1, np.nan, 0, 0), (0, 0, 1), "screw"])
-def test_twists_that_are_not_six_finite_numbers_are_refused(twist):
+def test_twists_that_are_not_six_finite_numbers_are_rejected(twist):
     with pytest.raises(JointError, match="screw twist must be six finite numbers, not all zero"):
         Screw(twist)

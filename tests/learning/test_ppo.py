@@ -75,7 +75,7 @@ def test_advantages_are_discounted_sums_of_errors(example):
         assert found[k, 0] == pytest.approx(total, rel=1e-12)
 
 
-def test_training_ends_when_the_report_says_so(example):
+def test_training_ends_when_the_report_demands_it(example):
     _, history = example.learn(example.balance, 50, lambda record: record["seconds"] > 0)
     assert len(history) == 1
 

@@ -58,7 +58,7 @@ def test_normal_numbers_have_mean_0_and_variance_1():
     assert np.abs((x**4).mean(axis=0) - 3).max() < 4 * np.sqrt(96 / 20000)
 
 
-def test_a_draw_is_made_once_and_there_are_only_so_many():
+def test_a_draw_is_made_once_and_their_number_is_limited():
     draws = Draws(words(0), 0.0, 0.0, {})
     draws.uniform("first", 2)
     with pytest.raises(ValueError, match="'first' draws twice"):

@@ -61,7 +61,7 @@ def test_lump_is_honoured(files, name):
     assert quietly(files[name]) == (kept if name in ("toml", "json") else merged)
 
 
-def test_models_of_ours_are_read_as_they_are_written(files):
+def test_models_are_read_as_they_are_written(files):
     assert load(files["json"]) == load(files["toml"]) == lamp()
 
 

@@ -139,7 +139,7 @@ def test_settings_of_a_file(head, tmp_path, monkeypatch):
         '<body><freejoint/><geom type="box" size="-1 1 1"/></body>',
     ],
 )  # fmt: skip
-def test_files_that_mujoco_refuses_get_the_same_message(bodies, tmp_path, monkeypatch):
+def test_files_that_mujoco_rejects_get_the_same_message(bodies, tmp_path, monkeypatch):
     with_joints, without = both_ways(scene(TWO + bodies), tmp_path, monkeypatch)
     assert with_joints[1] is None
     assert "MuJoCo" in with_joints[0]

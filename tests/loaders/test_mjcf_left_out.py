@@ -81,7 +81,7 @@ def test_bodies_at_the_vertices_of_a_flex_stay(tmp_path):
     assert motion[1][3] == "it refers to 'f', which is left out"
 
 
-def test_a_file_of_nothing_but_flexible_bodies_is_refused_by_name(tmp_path):
+def test_a_file_of_nothing_but_flexible_bodies_is_rejected_by_name(tmp_path):
     with pytest.raises(
         LoadError,
         match=r"robot.xml:4: <flexcomp name='rag'>: nothing moves here but what kinetree leaves "
@@ -198,7 +198,7 @@ def test_a_plugin_that_nothing_uses_is_a_setting(tmp_path):
     ]
 
 
-def test_refusals_name_what_was_left_out(tmp_path):
+def test_errors_name_what_was_left_out(tmp_path):
     body = f'<body name="b"><joint/>{RING}<geom size=".1" mass="0"/></body>'
     with pytest.raises(
         LoadError, match=r"mass and inertia .* \(left out before: <geom name='r'> in line 4\)"

@@ -241,7 +241,7 @@ def test_touch_and_distances_read_what_mujoco_reads(rng, height):
         assert readings["touch_4"] == 0.5
 
 
-def test_sensors_that_mujoco_refuses_are_left_out_and_noted(tmp_path):
+def test_sensors_that_mujoco_rejects_are_left_out_and_noted(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text(TEXT.replace('site="ft" name="gyro-ft"', 'site="no" name="gyro-ft"'))
     found = read(path)

@@ -142,7 +142,7 @@ def test_shapes_actuators_and_postures_come_back(tmp_path):
         np.testing.assert_allclose(other.placement.E, g.placement.E, atol=1e-7)
 
 
-def test_conveyors_and_concave_meshes_are_told(rng):
+def test_conveyors_and_concave_meshes_are_reported(rng):
     belt = geometry.Surface(velocity=(1.0, 0.0, 0.0))
     shapes = (
         geometry.Geometry(0, geometry.Box((1, 1, 1)), surface=belt),
@@ -154,7 +154,7 @@ def test_conveyors_and_concave_meshes_are_told(rng):
         to_mjcf(model)
 
 
-def test_what_mjcf_cannot_hold_is_told(rng):
+def test_what_mjcf_cannot_hold_is_reported(rng):
     limits = kt.Limits(velocity=3.0)
     with pytest.warns(ModelWarning, match=r"not in the MJCF: velocity limits of joints 'j'"):
         to_mjcf(arm(kt.Revolute("y"), rng, limits=limits))
@@ -240,18 +240,18 @@ def _loop(joint):
         ),
     ],
 )
-def test_refusals_name_the_thing(make, message, rng):
+def test_errors_name_the_thing(make, message, rng):
     with pytest.raises(InteropError, match=message):
         to_mjcf(make(rng))
 
 
-def test_mujocos_own_refusals_are_ours():
+def test_errors_of_mujoco_become_errors_of_kinetree():
     model = kt.ModelBuilder("m").body("a", joint=kt.Revolute("y")).build()
     with pytest.raises(InteropError, match=r"MuJoCo rejects model 'm': .* mass and inertia"):
         M.to_model(model)
 
 
-def test_formulas_are_refused():
+def test_formulas_are_rejected():
     from fractions import Fraction
 
     model = kt.samples.double_pendulum().map_numbers(Fraction)

@@ -213,7 +213,7 @@ def test_names_that_the_robot_does_not_have():
         ("<link name='a'/>", "this is a robot with links, URDF"),
     ],
 )
-def test_files_that_are_refused(line, message):
+def test_files_that_are_rejected(line, message):
     with pytest.raises(LoadError, match=message):
         read(line)
 

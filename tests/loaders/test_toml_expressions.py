@@ -72,7 +72,7 @@ def test_value(text, value):
         ("a\0b", "expected a number"),
     ],
 )
-def test_refusal(text, message):
+def test_error(text, message):
     with pytest.raises(ExpressionError) as caught:
         evaluate(text, {"length": 0.4})
     assert message in str(caught.value)

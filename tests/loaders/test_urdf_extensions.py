@@ -161,7 +161,7 @@ def test_what_is_wrong_with_other_elements(inside, more, message):
         read(arm("continuous", inside, more))
 
 
-def test_unknown_elements_of_ours_are_noted():
+def test_unknown_elements_of_kinetree_are_noted():
     assert (
         "<kinetree:magic>: kinetree does not use it"
         in read(arm("continuous", "", "<kinetree:magic/>"))[1][0]

@@ -86,7 +86,7 @@ def test_what_is_wrong_with_an_inertial(inertial, message):
         tip_with(inertial)
 
 
-def test_strict_refuses_an_impossible_inertia():
+def test_strict_rejects_an_impossible_inertia():
     text = robot(
         link("base", ""),
         link("tip", MASS.replace("'0.25'", "'9'")),

@@ -155,7 +155,7 @@ def test_thousands_of_links(rng):
         robot(link("a"), "<link name='$(arg b)'/>"),
     ],
 )
-def test_xacro_is_refused_with_advice(text):
+def test_xacro_is_rejected_with_advice(text):
     with pytest.raises(LoadError, match=r"is xacro, a language that writes URDF. Expand the file"):
         read(text)
 

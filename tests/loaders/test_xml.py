@@ -35,7 +35,7 @@ def test_comments_and_processing_instructions_are_gone():
         (b"<robot name='a\x00b'/>", r"robot.urdf:1: this is not well-formed XML"),
     ],
 )
-def test_what_is_not_xml_is_refused_with_the_line(source, message):
+def test_what_is_not_xml_is_rejected_with_the_line(source, message):
     with pytest.raises(LoadError, match=message):
         parse(source, "robot.urdf")
 
@@ -72,7 +72,7 @@ EXTERNAL = "<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><robot>&x;</ro
     ],
     ids=["bomb", "bomb in utf-16", "file", "network", "deep", "100 MB", "30 MB", "many", "wide"],
 )
-def test_hostile_files_are_refused_quickly(source, message):
+def test_hostile_files_are_rejected_quickly(source, message):
     def refuse():
         with pytest.raises(LoadError, match=message):
             parse(source, "x")

@@ -252,7 +252,7 @@ def test_the_pendulum_chart_fails_where_it_should():
         charts.linear(system, np.array([1.0, 0.0]), [[1.0, 0.0]])
 
 
-def test_charts_of_wrong_size_are_refused():
+def test_charts_of_wrong_size_are_rejected():
     with pytest.raises(ShapeError, match=r"R has shape \(1, 4\), expected \(2, 4\)"):
         charts.linear(SYSTEM, Q, np.ones((1, 4)))
     with pytest.raises(ShapeError, match=r"R\(q, y\) has shape \(1,\)"):

@@ -93,7 +93,7 @@ def test_four_bars_in_any_plane(seed):
         check(found, rng.uniform(-0.3, 0.3, 2), rng.standard_normal(2), rng)
 
 
-def test_a_crank_that_cannot_go_there_is_refused(rng):
+def test_a_crank_that_cannot_go_there_is_rejected(rng):
     model = anywhere_four_bar(np.random.default_rng(1))
     long = model.replace(placement={"coupler_joint": xlt(3.0, 0, 0)})
     found = closure(long, four_bar(long, "pin"))
@@ -124,7 +124,7 @@ def test_a_platform_from_its_pose(rng):
         check(found, y, rng.standard_normal(6), rng)
 
 
-def test_loops_of_other_shapes_are_refused():
+def test_loops_of_other_shapes_are_rejected():
     model = four_bar_model()
     with pytest.raises(UnknownNameError, match=r"no loop joint 'pen'.*pin"):
         four_bar(model, "pen")
@@ -141,7 +141,7 @@ def test_loops_of_other_shapes_are_refused():
         four_bar(crank, crank.loops[0].name)
 
 
-def test_dimensions_that_do_not_fit_the_form_are_refused():
+def test_dimensions_that_do_not_fit_the_form_are_rejected():
     arm = actuated_arm()
     for y in (0.1, -0.1):
         beside = arm.replace(placement={"rod_joint": xlt(0, y, 0)})
@@ -159,14 +159,14 @@ def test_dimensions_that_do_not_fit_the_form_are_refused():
         leg(other, "leg1_ball")
 
 
-def test_two_rules_for_one_joint_are_refused():
+def test_two_rules_for_one_joint_are_rejected():
     model = four_bar_model()
     rule = four_bar(model, "pin")
     with pytest.raises(LoopError, match="two rules determine joint coupler_joint, rocker_joint"):
         closure(model, rule, rule)
 
 
-def test_a_slide_that_leaves_the_plane_is_refused():
+def test_a_slide_that_leaves_the_plane_is_rejected():
     """Its projection still passes through both pivots."""
     arm = actuated_arm()
     rod = arm.joint[arm.joint_index("rod_joint")]

@@ -76,7 +76,7 @@ def test_integrating_y_cannot_open_the_loop():
     assert np.abs(y - [0.8, 0.2]).max() > 0.1
 
 
-def test_y_outside_the_set_C_is_refused():
+def test_y_outside_the_set_C_is_rejected():
     """With l1 = l2 the actuator has no length at theta1 = 0."""
     model = actuated_arm(0.6, 0.6)
 
@@ -124,7 +124,7 @@ def test_velocities_that_are_not_rates_are_accounted_for(rng):
     assert np.abs(ahead / h - qd).max() < 1e-4
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_rejected():
     closure = arm()
     with pytest.raises(ShapeError, match=r"y must have shape \(2,\) for theta1, theta4"):
         closure.configuration([0.8])

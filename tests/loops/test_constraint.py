@@ -15,7 +15,7 @@ from kinetree.model.edit import attach
 
 @pytest.mark.covers("RBDA 8.2", "RBDA 8.3", "RBDA Table 8.4", by=(constraint, error))
 @pytest.mark.parametrize("sample", [kt.samples.four_bar, kt.samples.five_bar, kt.samples.bennett])
-def test_compiled_equations_are_those_of_the_text(sample, rng):
+def test_compiled_equations_are_those_of_the_source(sample, rng):
     model = sample()
     q, qd = rng.normal(size=(2, 4, model.nv))
     found = constraint(model, q, qd)
@@ -45,7 +45,7 @@ def test_errors_vanish_where_the_loops_are_closed(rng):
     assert np.max(np.abs(error(model, q + 0.1))) > 1e-3
 
 
-def test_what_makes_no_sense_is_refused(rng):
+def test_what_makes_no_sense_is_rejected(rng):
     model = kt.samples.four_bar()
     with pytest.raises(UnknownNameError, match="'loop' or 'base', got 'world'"):
         constraint(model, np.zeros(3), np.zeros(3), coordinates="world")

@@ -153,7 +153,7 @@ def test_torques_of_a_mechanism_with_one_freedom(rng):
         )
 
 
-def test_drives_that_control_two_of_three_freedoms_are_refused():
+def test_drives_that_control_two_of_three_freedoms_are_rejected():
     """Crank and rocker drive the same freedom, and nothing drives the hand."""
     bar = kt.Inertia.from_mass_center(1.0, (0.5, 0, 0), np.eye(3))
     builder = kt.ModelBuilder("ladder and arm")
@@ -197,7 +197,7 @@ def test_an_implicit_step_of_an_oscillator(scheme, share):
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_coordinates_that_depend_on_each_other_are_refused_in_any_unit(unit):
+def test_coordinates_that_depend_on_each_other_are_rejected_in_any_unit(unit):
     """Two rows that differ by a billionth are one."""
     K = constraint(LOADER, np.zeros(8), np.zeros(8)).K
     G = velocity_basis(LOADER, np.zeros(8), K, coordinates(LOADER, K, "tangent")).G

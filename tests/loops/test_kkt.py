@@ -58,7 +58,7 @@ def test_known_rows_of_the_four_bar_give_the_same_motion_by_every_method(method)
     assert np.array_equal(found.unique, [n in planar for n in range(5)])
 
 
-def test_rows_that_do_not_fit_are_refused():
+def test_rows_that_do_not_fit_are_rejected():
     instant, planar = moving_four_bar()
     given = (instant.model, instant.q, instant.qd, instant.tau)
     idle = [n for n in range(5) if n not in planar]

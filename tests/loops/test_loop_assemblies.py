@@ -84,7 +84,7 @@ def test_a_stewart_platform_has_several():
     assert len(within) == 1
 
 
-def test_assemblies_that_are_not_isolated_are_refused():
+def test_assemblies_that_are_not_isolated_are_rejected():
     with pytest.raises(LoopError, match=r"leave model 'four-bar' 1 degree of freedom,.*hold more"):
         assemblies(sample("four_bar"))
     with pytest.raises(kt.ShapeError, match="one configuration"):
@@ -149,7 +149,7 @@ def test_a_parallelogram_goes_straight_through_its_flat_positions(path):
     assert "may have changed branch" in str(branch.singular[0])
 
 
-def test_paths_that_make_no_sense_are_refused():
+def test_paths_that_make_no_sense_are_rejected():
     model = sample("four_bar")
     q = model.neutral()
     with pytest.raises(AssemblyError, match="loop 'pin' is open by"):

@@ -189,7 +189,7 @@ def test_at_its_dead_point_the_rocker_does_not_determine_the_crank():
     assert not determines(sample("five_bar"), np.zeros(4), ["link1_joint"])
 
 
-def test_inputs_that_are_too_few_are_refused():
+def test_inputs_that_are_too_few_are_rejected():
     with pytest.raises(LoopError, match="holding 'link1_joint' leaves model 'five-bar' 1 more"):
         singularity(sample("five_bar"), np.zeros(4), hold=["link1_joint"])
 

@@ -205,7 +205,7 @@ def test_a_batch_of_states(rng):
         assert_close(many[1][2], one[1], ulps=1e3)
 
 
-def test_almost_at_rest_the_energy_says_nothing_about_the_velocity():
+def test_almost_at_rest_the_energy_does_not_determine_the_velocity():
     model = sample("four_bar")
     q, qd = model.neutral(), np.zeros(3)
     energy = mechanical_energy(model, q, qd) + 1e-3

@@ -156,6 +156,6 @@ def test_derivatives_of_forward_dynamics_agree_along_the_manifold(moving, rng):
     assert_close(pull(FIVE_BAR, q, qd, tau, cotangent=w), w @ dtau, ulps=1e4)
 
 
-def test_unknown_projectors_are_refused():
+def test_unknown_projectors_are_rejected():
     with pytest.raises(kt.UnknownNameError, match="'orthogonal' or 'coordinates', got 'oblique'"):
         linearize_on_manifold(FIVE_BAR, REST, REST, REST, projector="oblique")

@@ -19,7 +19,7 @@ def steps_of(lengths, residuals=None):
 
 
 @pytest.mark.covers("Spencer 2.3", by=newton)
-def test_the_pendulum_of_the_text_takes_five_steps():
+def test_the_pendulum_of_the_tutorial_takes_five_steps():
     """y = q1 = 0.6 from (0.5, 0.9): quadratic convergence to (0.6, 0.8)."""
 
     def step(q):

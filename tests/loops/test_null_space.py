@@ -65,7 +65,7 @@ def test_the_callers_variables_are_taken(seed):
     assert np.allclose(best.G, others.G, atol=1e-10)
 
 
-def test_a_choice_that_does_not_determine_the_motion_is_refused():
+def test_a_choice_that_does_not_determine_the_motion_is_rejected():
     """RBDA §8.8: q2 of Figure 8.3 fails where l2 = l1 cos y1."""
     l1, l2 = 1.0, 0.6
     model = actuated_arm(l1, l2)
@@ -81,13 +81,13 @@ def test_a_choice_that_does_not_determine_the_motion_is_refused():
     assert_close(away.qdd, solve(model, np.array(model.posture("home").q), qd, tau).qdd, ulps=1e4)
 
 
-def test_a_choice_of_the_wrong_size_is_refused():
+def test_a_choice_of_the_wrong_size_is_rejected():
     model = four_bar()
     with pytest.raises(ShapeError, match="3 variables under 2 independent constraints have 1"):
         solve(model, np.zeros(3), np.zeros(3), np.zeros(3), independent=[0, 1])
 
 
-def test_a_rank_that_is_too_large_is_refused():
+def test_a_rank_that_is_too_large_is_rejected():
     model = four_bar()
     with pytest.raises(SingularError, match="where 3 constraints are taken for independent"):
         solve(model, np.zeros(3), np.zeros(3), np.zeros(3), rank=3)

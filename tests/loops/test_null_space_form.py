@@ -95,7 +95,7 @@ def test_the_gram_schmidt_basis_is_a_differentiable_function(rng):
 
 
 @pytest.mark.covers("Spencer 2.4", by=ConstrainedSystem)
-def test_only_the_product_of_the_rate_of_g_with_velocities_is_asked_for(rng):
+def test_only_the_product_of_the_rate_of_g_with_velocities_is_needed(rng):
     """No form evaluates the matrix dG/dt."""
     plain = system_of(samples.five_bar())
 

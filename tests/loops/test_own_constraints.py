@@ -446,7 +446,7 @@ def _with_velocities(model, q, fast, values):
         ),
     ],
 )
-def test_functions_that_contradict_each_other_are_refused_before_anything_is_solved(
+def test_functions_that_contradict_each_other_are_rejected_before_anything_is_solved(
     functions, message
 ):
     model = (

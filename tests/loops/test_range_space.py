@@ -54,7 +54,7 @@ def test_branches_leave_zeros_in_the_factor():
     assert len(allowed) < 6
 
 
-def test_massless_bodies_are_refused():
+def test_massless_bodies_are_rejected():
     model = four_bar()
     rocker = model.replace(inertia={"rocker": Inertia.zero()})
     with pytest.raises(SingularError, match="not positive definite"):

@@ -298,7 +298,7 @@ def test_a_simulation_that_locks_names_the_cause():
 # --- closure, in units of the loop ---------------------------------------------------------------
 
 
-def test_a_tiny_linkage_that_is_open_by_half_a_link_is_refused():
+def test_a_tiny_linkage_that_is_open_by_half_a_link_is_rejected():
     model, rest = misaligned(0.0, 1e-3), np.zeros(3)  # links of 0.2 to 0.5 mm
     q = state()[0] + np.array([0, 0.5, 0])
     for method in (None, "implicit", "maximal"):
@@ -314,7 +314,7 @@ def test_a_tiny_linkage_that_is_open_by_half_a_link_is_refused():
 
 
 @pytest.mark.parametrize("method", [None, "implicit", "maximal"])
-def test_a_batch_that_does_not_close_says_which_sample(method):
+def test_the_error_names_the_sample_that_does_not_close(method):
     model, q = misaligned(0.0), np.tile(state()[0], (2, 2, 1))
     q[1, 0, 1] += 0.1
     options = {} if method is None else {"method": method}

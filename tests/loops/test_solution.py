@@ -187,25 +187,25 @@ def refused(error, message, model=None, q=None, qd=None, tau=None, **options):
         solve(model, q, qd, tau, **options)
 
 
-def test_open_loops_are_refused():
+def test_open_loops_are_rejected():
     refused(ShapeError, "q does not close loop 'pin'", q=np.array([0.1, 0, 0]))
     refused(ShapeError, "qd tears loop 'pin' apart", qd=np.array([1.0, 0, 0]))
 
 
-def test_unknown_names_are_refused():
+def test_unknown_names_are_rejected():
     refused(UnknownNameError, "no method 'nullspace'.*null_space", method="nullspace")
     refused(UnknownNameError, "no loop joint 'pun'.*pin", loop_tau={"pun": 1.0})
     refused(UnknownNameError, "numbered 0 to 2, got 7", independent=[7])
 
 
-def test_options_of_other_methods_are_refused():
+def test_options_of_other_methods_are_rejected():
     refused(LoopError, "method 'kkt' does not take independent; 'null_space' does",
             method="kkt", independent=[0])  # fmt: skip
     refused(LoopError, "method 'sparse' does not take rank", method="sparse", rank=2)
     refused(LoopError, "method 'closure' needs a loop-closure function", method="closure")
 
 
-def test_impossible_numbers_are_refused():
+def test_impossible_numbers_are_rejected():
     refused(ShapeError, "rank must be an integer from 0 to 3", rank=4)
     refused(ShapeError, "time constant above 0 s", stabilization=0.0)
     refused(ShapeError, r"loop_tau\['pin'\] must have shape \(1,\)", loop_tau={"pin": [1.0, 2.0]})

@@ -197,7 +197,7 @@ def test_any_positive_rate_will_do(rate):
 
 
 @pytest.mark.parametrize("rate", [0.0, -0.5, np.inf, np.nan])
-def test_other_rates_are_refused(rate):
+def test_other_rates_are_rejected(rate):
     with pytest.raises(kt.ShapeError, match=r"rate of AscherChin must be positive"):
         kt.AscherChin(rate=rate)
 

@@ -58,7 +58,7 @@ def test_the_form_does_not_fail_at_the_singular_point():
 
 
 @pytest.mark.covers("Spencer 3.1", by=SVDForm.evaluate)
-def test_a_rank_is_found_or_refused():
+def test_a_rank_is_found_or_rejected():
     """Of the constraints as they are, of repeated ones, and where neighbours cannot be found."""
     system = absolute_five_bar()
     doubled = system.with_rows([0, 1, 0])

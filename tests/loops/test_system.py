@@ -284,7 +284,7 @@ def test_bodies_in_the_plane_and_joint_coordinates_give_one_motion():
 
 
 @pytest.mark.parametrize("factor", [1.1, 0.5, -1.0, 0.0])
-def test_a_wrong_rate_of_a_curved_function_is_refused(factor):
+def test_a_wrong_rate_of_a_curved_function_is_rejected(factor):
     def along(t):
         return np.array([np.sin(3 * t), 1 + t * t])
 

@@ -143,7 +143,7 @@ def _line(function):
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
-def test_what_cannot_be_traced_is_refused_with_advice(function):
+def test_what_cannot_be_traced_is_rejected_with_advice(function):
     with pytest.raises(TraceError) as caught:
         kernel(function)(ARM, np.array([0.3, 0.4]))
     message = str(caught.value)
@@ -156,7 +156,7 @@ def test_what_cannot_be_traced_is_refused_with_advice(function):
     assert caught.value.__cause__ is not None
 
 
-def test_the_error_is_a_type_error_and_one_of_ours():
+def test_the_error_is_a_type_error_and_a_kinetree_error():
     with pytest.raises(TypeError):
         kernel(an_if)(ARM, np.zeros(2))
     assert issubclass(TraceError, KinetreeError)
@@ -174,7 +174,7 @@ def test_the_line_is_that_of_the_users_code_not_of_a_library():
         calls_a_helper(ARM, np.zeros(2))
 
 
-def test_what_computes_in_python_is_refused_by_name():
+def test_what_computes_in_python_is_rejected_by_name():
     @kernel
     def accelerate(m, q, qd, tau):
         return kt.forward_dynamics(m, q, qd, tau, method="implicit")

@@ -31,7 +31,7 @@ def lifted(m, q):
 @pytest.mark.parametrize(
     "function", [kt.gravity_force, lifted, kt.compile(kt.gravity_force, BALL), BALL.integrate]
 )
-def test_a_quaternion_off_unit_length_is_refused(function):
+def test_a_quaternion_off_unit_length_is_rejected(function):
     def call(q):
         if function == BALL.integrate:
             return function(q, np.zeros(3))
@@ -169,6 +169,6 @@ SLIPS = {
 
 
 @pytest.mark.parametrize(("call", "message"), SLIPS.values(), ids=SLIPS.keys())
-def test_slips_are_errors_of_ours(call, message):
+def test_mistakes_are_errors_of_kinetree(call, message):
     with pytest.raises(kt.KinetreeError, match=message):
         call()

@@ -49,7 +49,7 @@ def test_a_posture_is_arrays_that_stay_and_compares_by_content():
     assert kept == up
 
 
-def test_postures_that_couplings_deny_are_refused():
+def test_postures_that_couplings_deny_are_rejected():
     b = ModelBuilder().body("a", joint=Prismatic("y"), joint_name="A")
     b.body("b", on="a", joint=Revolute("x"), joint_name="B")
     b.coupling("c", joint="B", source="A", coefficients=(0, 2)).posture("up", q={"B": 0.3})

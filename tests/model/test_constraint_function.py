@@ -85,7 +85,7 @@ def test_no_file_holds_them(tmp_path):
         model.to_dict()
 
 
-def test_edits_that_change_variables_refuse_them():
+def test_edits_that_change_variables_reject_them():
     model, q = arm(), {"elbow": 0.1}
     joint = model.joint_names[1]
     for edit in (

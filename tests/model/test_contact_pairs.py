@@ -86,12 +86,12 @@ def test_pairs_go_with_the_shapes_and_bodies_that_they_name():
         ),
     ],
 )
-def test_surfaces_without_meaning_are_refused(surface, message):
+def test_surfaces_without_meaning_are_rejected(surface, message):
     with pytest.raises(ModelError, match=message):
         kt.ModelBuilder("m").geometry(Sphere(1.0), surface=surface).build()
 
 
-def test_unknown_names_are_refused_with_a_suggestion():
+def test_unknown_names_are_rejected_with_a_suggestion():
     with pytest.raises(UnknownNameError, match=r"no shape, link, frame or body 'bal'.*'ball'"):
         builder().exclude("arm", "bal").build()
     with pytest.raises(ModelError, match="needs ContactPair objects here, got tuple"):

@@ -79,7 +79,7 @@ def assert_close(found, expected, relative, where):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_general_code_gives_the_numbers_of_the_text(seed):
+def test_general_code_gives_the_numbers_of_the_source(seed):
     rng = np.random.default_rng(seed)
     model = mechanism(rng)
     for name in rng.permutation(QUANTITIES)[:8]:

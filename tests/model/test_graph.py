@@ -121,7 +121,7 @@ def test_parallel_joints_are_legal_and_a_base_alone_is_a_graph():
 
 
 @pytest.mark.covers("RBDA 4.1", by=ConnectivityGraph)
-def test_a_graph_that_is_not_connected_is_refused():
+def test_a_graph_that_is_not_connected_is_rejected():
     apart = ConnectivityGraph(4, ((0, 1), (2, 3)))
     assert apart.components() == ((0, 1), (2, 3))
     with pytest.raises(

@@ -109,7 +109,7 @@ def test_followers_of_a_group_have_no_variables(rng):
         ("left", ModelError, "a model needs Group objects here, got str"),
     ],
 )
-def test_groups_that_are_refused(group, error, message):
+def test_groups_that_are_rejected(group, error, message):
     model = two_arms()
     with pytest.raises(error, match=message):
         model.replace(groups=(*model.groups, group))

@@ -114,7 +114,7 @@ def test_stiffness_of_a_loop_joint_is_a_parameter():
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_loop_joint_that_duplicates_a_tree_joint_is_refused(turned):
+def test_a_loop_joint_that_duplicates_a_tree_joint_is_rejected(turned):
     ends = {"predecessor": "base", "successor": "a"}
     if turned:
         ends = {"predecessor": "a", "successor": "base"}

@@ -69,7 +69,7 @@ def test_a_model_without_bodies_has_an_empty_configuration():
     assert empty.neutral().shape == empty.random_configuration().shape == (0,)
 
 
-def test_normalize_refuses_what_has_no_direction():
+def test_normalize_rejects_what_has_no_direction():
     m = random_tree(1, 0, floating_base=True)
     q = np.array([m.neutral(), np.zeros(7)])
     with pytest.raises(ShapeError, match=r"sample \(1,\): q has a quaternion of length zero"):

@@ -102,7 +102,7 @@ def recursion(screws, home, inertias, state, *, V_0, Vd_0, F_tip, tool):
 
 
 @pytest.mark.covers("Lynch & Park 9.3", by=from_poe)
-def test_inverse_dynamics_is_the_recursion_of_the_text(rng):
+def test_inverse_dynamics_is_the_recursion_of_the_source(rng):
     """With a wrench that the end-effector exerts on its surroundings, in its own frame."""
     screws, home, inertias = random_arm(rng)
     n, g = len(screws), np.array([0.3, -0.2, -9.81])

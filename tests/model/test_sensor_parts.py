@@ -87,7 +87,7 @@ def test_sizes_are_those_of_kinds_and_joints(rng):
         ("gyro", "a model needs Sensor objects here, got str"),
     ],
 )
-def test_sensors_of_nothing_are_refused(rng, sensor, message):
+def test_sensors_of_nothing_are_rejected(rng, sensor, message):
     with pytest.raises((ModelError, UnknownNameError), match=message):
         gripper(rng).replace(sensors=(sensor,))
 
@@ -160,7 +160,7 @@ class TestEdits:
         again = MechanismGraph.from_model(sensed(rng)).to_model()
         assert names(again) == names(sensed(rng))
 
-    def test_a_new_root_is_refused_for_what_bodies_carry(self, rng):
+    def test_a_new_root_is_rejected_for_what_bodies_carry(self, rng):
         model = sensed(rng).replace(couplings=(), loops=(), actuators=())
         with pytest.raises(ModelError, match=r"sensor 'wrist' \(force\) is about what 'tip' carr"):
             reroot(model, "ball")

@@ -54,7 +54,7 @@ def test_joints_of_ones_own_are_given_by_class():
     assert Model.from_dict(data, joints=[Slot]) == model
 
 
-def test_what_plain_data_cannot_express_is_refused():
+def test_what_plain_data_cannot_express_is_rejected():
     driven = Prescribed(Revolute("z"), lambda t: ([t], [1], [0]))
     with pytest.raises(ModelError, match="joint 'a_joint' holds a function"):
         ModelBuilder().body("a", joint=driven).build().to_dict()
@@ -70,14 +70,14 @@ def test_what_plain_data_cannot_express_is_refused():
 
 
 @pytest.mark.parametrize("data", [{}, {"format": "urdf"}, [1, 2]])
-def test_other_data_is_refused(data):
+def test_other_data_is_rejected(data):
     with pytest.raises(
         ModelError, match="expected a dictionary with format 'kinetree model 1', got"
     ):
         Model.from_dict(data)
 
 
-def test_impossible_data_is_refused():
+def test_impossible_data_is_rejected():
     data = panda().to_dict()
     data["bodies"][0]["inertia"]["mass"] = -1.0
     with pytest.raises(ModelError, match="mass must not be negative"):
@@ -112,7 +112,7 @@ class TestAttachments:
             assert body.pop("dynamics") is None
         assert Model.from_dict(data) == model
 
-    def test_unknown_shapes_are_refused(self, rng):
+    def test_unknown_shapes_are_rejected(self, rng):
         data = gripper(rng).to_dict()
         data["geometry"][0]["shape"]["type"] = "Cone"
         with pytest.raises(ModelError, match=r"unknown shape 'Cone'; known: .*'Box', 'Capsule'"):

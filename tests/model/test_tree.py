@@ -107,7 +107,7 @@ def test_regular_order_puts_parents_first_and_keeps_what_is_regular(rng):
     ],
 )
 @pytest.mark.covers("RBDA 4.1", "6-D Guide 2: Connectivity", by=tree.check_parents)
-def test_irregular_parents_are_refused(parent, message):
+def test_irregular_parents_are_rejected(parent, message):
     with pytest.raises(ModelError, match=message):
         tree.check_parents(parent)
 

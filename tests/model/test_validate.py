@@ -168,7 +168,7 @@ def test_parts_of_the_wrong_kind():
 
 
 @pytest.mark.covers("Lynch & Park 9.2", by=inertia_defect)
-def test_impossible_inertias_are_told_from_possible_ones(rng):
+def test_impossible_inertias_are_distinguished_from_possible_ones(rng):
     assert "exceed the sum" in inertia_defect(inertia(I=np.diag([1.0, 1.0, 3.0])))
     assert inertia_defect(inertia(I=np.diag([1.0, 1.0, 2.0]))) is None  # a lamina just does it
     for _ in range(20):

@@ -110,7 +110,7 @@ def test_shapes_and_precision(rng):
     assert kt.forward_dynamics(model, q[:0], qd[:0], tau[:0]).shape == (0, 3)
 
 
-def test_complex_numbers_go_through_the_same_text(rng):
+def test_complex_numbers_go_through_the_same_source(rng):
     model = kt.samples.four_bar()
     q, qd, tau = (x[0] for x in moving_states(model, rng))
     direction, h = rng.normal(size=3), 1e-30
@@ -211,7 +211,7 @@ def test_stabilisation_inside_a_kernel(rng):
     assert np.max(np.abs(qdd - joint_space.forward_dynamics(model, q, qd, tau))) > 1e-3
 
 
-def test_states_that_tear_loops_apart_are_refused_by_name(rng):
+def test_states_that_tear_loops_apart_are_rejected_by_name(rng):
     model = kt.samples.four_bar()
     q, qd, tau = moving_states(model, rng)
     with pytest.raises(ShapeError, match=r"q does not close loop 'pin'.*assemble"):
@@ -253,7 +253,7 @@ def test_massless_bodies_are_welcome_where_others_carry_them(rng):
         assert_close(a, b, ulps=1e5)
 
 
-def test_without_inertia_there_is_no_way(rng):
+def test_without_inertia_there_is_no_solution(rng):
     builder = ModelBuilder("ghost").body("a", joint=Revolute("z"), inertia=kt.Inertia.zero())
     builder.body("b", joint=Revolute("z"), inertia=kt.Inertia.zero())
     model = builder.coupling("gear", joint="b_joint", source="a_joint", coefficients=(0, 2)).build()

@@ -38,7 +38,7 @@ def test_external_forces_count():
     assert_close(kt.forward_dynamics(model, q, qd, tau, f_ext), qdd, ulps=1e5, scale=10)
 
 
-def test_motions_that_loops_do_not_allow_are_refused():
+def test_motions_that_loops_do_not_allow_are_rejected():
     model = kt.samples.four_bar()
     q, qd, qdd = motion(model, np.random.default_rng(3), 1)
     with pytest.raises(ShapeError, match=r"qdd does not satisfy loop"):

@@ -126,7 +126,7 @@ def test_couplings_are_described_in_words():
     assert "coupling cam: mid = atan2(one, two)" in model.summary()
 
 
-def test_what_a_coupling_refuses():
+def test_what_a_coupling_rejects():
     with pytest.raises(ModelError, match="'c' has a source and sources; give the one or"):
         Coupling("c", 1, 2, sources=(3,))
     with pytest.raises(ModelError, match="'c' has 2 sources and 1 weights; it needs one for each"):
@@ -231,7 +231,7 @@ def test_rollouts_and_their_gradients_know_no_followers(rng):
     np.testing.assert_allclose(np.asarray(rolled.q)[..., -1, :], motion.q[-1], atol=1e-12)
 
 
-def test_the_motion_of_a_follower_can_be_asked_for(rng):
+def test_the_motion_of_a_follower_can_be_requested(rng):
     model = hand()
     motion = kt.simulate(model, rng.normal(size=3), duration=0.05, dt=1e-2)
     mid = motion["mid"]
@@ -296,7 +296,7 @@ FOLLOWERS_BY_NAME = {
 
 
 @pytest.mark.parametrize("call", FOLLOWERS_BY_NAME.values(), ids=FOLLOWERS_BY_NAME)
-def test_a_follower_that_is_named_is_no_variable_and_says_who_leads(call):
+def test_naming_a_follower_as_variable_raises_an_error_that_names_its_leader(call):
     message = (
         "joint 'mid' of model 'hand' follows 'one' and 'two' by coupling 'mean', so it has no "
         "independent variables and cannot .*: name 'one' and 'two' in its place"
@@ -305,7 +305,7 @@ def test_a_follower_that_is_named_is_no_variable_and_says_who_leads(call):
         call(hand(), np.zeros(3), "mid")
 
 
-def test_a_joint_that_is_held_is_refused():
+def test_a_joint_that_is_held_is_rejected():
     model = hand(couplings=(Coupling("stop", 4, 0, (0.3,)),))
     with pytest.raises(
         ModelError, match=r"'mid' of model 'hand' is held by coupling 'stop'.*leave"

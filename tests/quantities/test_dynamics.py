@@ -215,7 +215,7 @@ class TestMechanismsWithLoops:
         assert kt.pose(four_bar, q, four_bar.body_names[-1]).shape == (4, 4)
         assert np.isfinite(kt.potential_energy(four_bar, q))
 
-    def test_tree_methods_refuse(self, four_bar):
+    def test_tree_methods_reject(self, four_bar):
         zero = np.zeros(four_bar.nv)
         with pytest.raises(kt.LoopError, match="method='aba'"):
             kt.forward_dynamics(four_bar, assembled(four_bar), zero, zero, method="aba")

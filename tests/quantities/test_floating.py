@@ -186,7 +186,7 @@ def test_grounded_undoes_floating(rng):
     np.testing.assert_array_equal(base.inertia.parameters(), I_0.parameters())
 
 
-def test_what_does_not_float_is_refused():
+def test_what_does_not_float_is_rejected():
     with pytest.raises(kt.ModelError, match="no floating base: a single body on a Free joint"):
         floating.of(kt.samples.panda())
     base = floating.of(kt.samples.quadruped())

@@ -320,7 +320,7 @@ def test_simulation_of_coupled_joints_does_not_drift():
 # --- errors --------------------------------------------------------------------------------------
 
 
-def test_refusals_of_rotors():
+def test_errors_of_rotors():
     model = kt.samples.double_pendulum()
     with pytest.raises(ModelError, match="leads must be 'joint' or 'rotor', got 'both'"):
         gears.add_rotor(model, "elbow", ratio=2, inertia=disc(), leads="both")

@@ -65,7 +65,7 @@ def test_both_methods_equal_the_partitioned_solve_for_random_partitions(seed):
             assert_close(found, expected, condition=conditioning(model, q), scale=scale)
 
 
-def test_all_free_is_forward_dynamics_and_all_told_is_inverse_dynamics(rng):
+def test_all_free_is_forward_dynamics_and_all_prescribed_is_inverse_dynamics(rng):
     model = kt.samples.panda()
     (q, qd, tau), qdd = random_state(model, rng), rng.standard_normal(model.nv)
     forward = hybrid_dynamics(model, q, qd, tau, qdd)
@@ -172,7 +172,7 @@ def test_derivatives_equal_the_complex_step(rng):
         assert_close(derivatives[1][:, k], step[1], scale=scale, condition=1e3)
 
 
-def test_work_of_a_joint_that_moves_as_told_balances_the_energy(rng):
+def test_work_of_a_joint_that_moves_as_prescribed_balances_the_energy(rng):
     model = binary_tree()
     (q, qd, tau), qdd = random_state(model, rng), rng.standard_normal(model.nv)
     found = hybrid_dynamics(model, q, qd, tau, qdd, given=model.joint_names[:2])
@@ -180,7 +180,7 @@ def test_work_of_a_joint_that_moves_as_told_balances_the_energy(rng):
     assert_close(rate, found.tau @ qd, scale=np.abs(found.tau) @ np.abs(qd), condition=1e2)
 
 
-def test_a_joint_without_inertia_may_move_as_told(rng):
+def test_a_joint_without_inertia_may_move_as_prescribed(rng):
     """A thin rod on its own axis cannot be pushed; a given acceleration turns it."""
     rod = kt.shapes.rod(1.0, mass=1.0, axis="x")
     model = (

@@ -36,7 +36,7 @@ def test_round_trip_of_an_arm_with_six_joints(frame, rng):
     assert_close(found, expected[..., 0], condition=condition, scale=10)
 
 
-def test_the_derivative_of_the_inverse_is_that_of_the_text(rng):
+def test_the_derivative_of_the_inverse_is_that_of_the_source(rng):
     """d(J⁻¹)/dt = -J⁻¹ J̇ J⁻¹, by a difference of joint_velocity along the motion."""
     model = kt.samples.ur5()
     tool, q, (qd, V) = model.body_names[-1], np.full(6, -0.7), rng.standard_normal((2, 6))

@@ -71,7 +71,7 @@ def options_of(defined):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_code_for_every_robot_gives_the_numbers_of_the_text(name, rng):
+def test_code_for_every_robot_gives_the_numbers_of_the_source(name, rng):
     defined = DEFINITIONS[name]
     for options in options_of(defined):
         of_point = "point" in defined.optional and options["frame"] == "aligned"

@@ -365,7 +365,7 @@ def test_quasi_velocities_that_loops_allow(rng):
 # --- messages ------------------------------------------------------------------------------------
 
 
-def test_coordinates_that_make_no_sense_are_refused():
+def test_coordinates_that_make_no_sense_are_rejected():
     bar = kt.samples.four_bar()
     q, rest = bar.neutral(), np.zeros(bar.nv)
     with pytest.raises(kt.LoopError, match=r"1 degrees of freedom; .* got 2: 'crank_joint'"):
@@ -396,7 +396,7 @@ def test_a_loop_joint_that_follows_from_other_coordinates_is_named():
         kt.loops.null_space(model, model.neutral(), rest, independent=names)
 
 
-def test_states_that_open_loops_are_refused(rng):
+def test_states_that_open_loops_are_rejected(rng):
     model, q, qd, _ = states("five_bar", rng)
     q[2], qd[1] = q[2] + 0.3, qd[1] + 1.0
     with pytest.raises(kt.ShapeError, match=r"sample \(2,\): q does not close loop"):

@@ -162,7 +162,7 @@ def test_singular_variables_are_named():
         (lambda T: T * np.nan, "poses"),
     ],
 )
-def test_arrays_that_are_no_poses_are_refused(change, message):
+def test_arrays_that_are_no_poses_are_rejected(change, message):
     model = kt.samples.ur5()
     with pytest.raises(kt.ShapeError, match=message):
         kt.generalized_position(model, change(kt.poses(model, model.neutral())))

@@ -131,7 +131,7 @@ def test_any_drive_on_any_joint_does_unit_work_and_changes_no_motion(joint, rng)
     assert_close(f_c, expected, ulps=1e4, scale=scale, condition=conditioning(model, q))
 
 
-def test_drives_that_cannot_be_are_refused():
+def test_drives_that_cannot_be_are_rejected():
     with pytest.raises(ModelError, match=r"'wall': .*does no work on the freedom of this Revolute"):
         cantilever(Revolute("y"), active_predecessor=(1, 0, 0, 0, 0, 0))
     with pytest.raises(ModelError, match="active_successor needs 6 entries, got 3"):
@@ -352,7 +352,7 @@ def test_redundant_loops_say_so():
     assert_close(f[:, in_plane], g[:, in_plane], ulps=1e5)
 
 
-def test_a_linkage_that_is_stretched_out_says_so():
+def test_a_linkage_that_is_stretched_out_is_reported_as_singular():
     """All bars of a parallelogram in one line: its loop holds the pin in one direction only."""
     bar = kt.shapes.rod(1.0, mass=1.0, at=(0.5, 0, 0), axis="x")
     builder = ModelBuilder("flat")

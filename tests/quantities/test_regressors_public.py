@@ -22,7 +22,7 @@ def state(tree, rng):
 
 
 @pytest.mark.covers("RBDA 9.7", by=(kt.regressor, kt.momentum_regressor, kt.energy_regressor))
-def test_compiled_batches_equal_the_text(tree, state):
+def test_compiled_batches_equal_the_source(tree, state):
     q, qd, qdd = state
     cases = [
         (kt.regressor, text.regressor, (q, qd, qdd)),
@@ -89,7 +89,7 @@ def test_joint_columns(options, rng):
     assert dY.shape == (*Y.shape, 2)
 
 
-def test_refusals(rng):
+def test_errors(rng):
     m = kt.samples.pendulum()
     with pytest.raises(kt.LoopError, match="has no loops"):
         kt.regressor(m, *np.zeros((3, 1)), independent=["pin"])

@@ -145,7 +145,7 @@ def wrist(rng):
     return builder.build(), np.array([0.3, -0.4, 0.9, 0.7, 0.0, -0.2])
 
 
-def test_a_singular_task_says_so_and_names_the_remedies(rng):
+def test_a_singular_task_raises_an_error_that_names_the_remedies(rng):
     m, q = wrist(rng)
     message = "of 'link5' does not exist.*6 rows but rank 5.*rows=.*damping=.*task_freedom"
     with pytest.raises(kt.SingularError, match=message):
@@ -160,7 +160,7 @@ def test_a_singular_task_says_so_and_names_the_remedies(rng):
     assert np.isfinite(V).all()
 
 
-def test_a_task_that_no_configuration_allows_is_refused_when_it_is_compiled():
+def test_a_task_that_no_configuration_allows_is_rejected_when_it_is_compiled():
     m = two_link_arm()
     task = {"frame": "aligned", "rows": "linear"}
     with pytest.raises(kt.SingularError, match="3 rows but rank 2"):

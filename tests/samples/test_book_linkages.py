@@ -44,7 +44,7 @@ def test_the_corner_ladder_has_two_freedoms_and_no_redundant_constraint(rungs):
     assert np.linalg.matrix_rank(K) == len(K) == model.nv - 2
 
 
-def test_impossible_dimensions_are_refused():
+def test_impossible_dimensions_are_rejected():
     with pytest.raises(ModelError, match="lengths above zero, got l1=0 and l2=1"):
         actuated_arm(0, 1)
     with pytest.raises(ModelError, match="corner_ladder needs a number of bodies"):

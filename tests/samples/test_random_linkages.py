@@ -55,7 +55,7 @@ def test_the_same_seed_makes_the_same_mechanism():
     assert np.array_equal(v1, v2)
 
 
-def test_what_cannot_be_made_is_refused():
+def test_what_cannot_be_made_is_rejected():
     with pytest.raises(UnknownNameError, match=r"no kind of linkage is called 'plane'.*planar"):
         random_closed_mechanism(1, kind="plane")
     with pytest.raises(ModelError, match="two bodies and a loop at least, got 1 and 1"):

@@ -108,7 +108,7 @@ def test_the_time_constant_suits_the_size_of_the_mechanism_and_the_step():
         Baumgarte(-1)
 
 
-def test_a_start_that_does_not_close_the_loops_is_refused():
+def test_a_start_that_does_not_close_the_loops_is_rejected():
     model, q = four_bar()
     with pytest.raises(LoopError, match=r"q0 does not close loop 'pin'.*0.0.* m or rad.*assemble"):
         kt.simulate(model, q + np.array([0.0, 0.0, 0.1]), duration=0.1)
@@ -116,7 +116,7 @@ def test_a_start_that_does_not_close_the_loops_is_refused():
         kt.simulate(model, [q, q + np.array([0.0, 0.0, 0.1])], duration=0.1)
 
 
-def test_a_start_that_tears_loops_apart_is_refused():
+def test_a_start_that_tears_loops_apart_is_rejected():
     model, q = four_bar()
     with pytest.raises(LoopError, match=r"qd0 tears loop 'pin' of model.*project_velocity"):
         kt.simulate(model, q, [1.0, 0.0, 0.0], duration=0.1)

@@ -59,7 +59,7 @@ def test_velocities_change_as_by_an_impulse_of_the_constraint_forces(rng):
     )
 
 
-def test_an_equation_that_says_nothing_new_has_no_say(rng):
+def test_a_redundant_equation_has_no_effect(rng):
     """At a singular position, whatever acceleration is requested."""
     model = kt.samples.five_bar()
     q = np.array(model.posture("singular").q, dtype=float)

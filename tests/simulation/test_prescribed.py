@@ -388,7 +388,7 @@ def test_motions_that_do_not_fit_are_named(given, error, text):
         kt.simulate(shaken("x"), *START, duration=0.1, prescribed=given)
 
 
-def test_integrators_that_solve_for_all_joints_are_refused():
+def test_integrators_that_solve_for_all_joints_are_rejected():
     with pytest.raises(UnknownNameError, match=r"'rosenbrock' .*'pivot'.: it solves .* use 'rk4'"):
         kt.simulate(
             shaken("x"), *START, duration=0.1, prescribed={"pivot": shake}, integrator="rosenbrock"

@@ -89,7 +89,7 @@ def test_loops_in_motion_balance():
     assert_close(f, expected, ulps=1e5)
 
 
-def test_contacts_are_asked_for():
+def test_reactions_with_soft_contact_need_its_forces():
     ball = kt.shapes.sphere(0.1, mass=1.0)
     builder = kt.ModelBuilder("ball").body("ball", joint=kt.Prismatic("z"), inertia=ball)
     builder.geometry(kt.model.geometry.Sphere(0.1), on="ball", collision=True)

@@ -365,7 +365,7 @@ def test_motions_that_come_close_to_a_singular_configuration_are_warned_of():
         )  # fmt: skip
 
 
-def test_starts_with_open_loops_are_refused():
+def test_starts_with_open_loops_are_rejected():
     model = kt.samples.four_bar()
     fails(kt.LoopError, "q0.*does not close loop 'pin'", model.neutral() + 0.1, model=model)
 

@@ -76,7 +76,7 @@ class TestTable:
         assert repr(one).splitlines()[0].split() == ["angle", f"{q[0, 0, 0]:.6g}", "rad"]
         assert repr(readings) == "<Readings of 6 sensors, (2, 3, 12)>"
 
-    def test_compiled_code_agrees_with_the_text(self, rng):
+    def test_compiled_code_agrees_with_the_source(self, rng):
         model = arm()
         given = (*states(model, rng), rng.normal(size=1))
         kernel = kt.sensor_readings.definition.kernel(model, ("qd", "qdd", "controls"))

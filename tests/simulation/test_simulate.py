@@ -251,7 +251,7 @@ def test_implicit_integrators_are_for_trees():
         kt.simulate(model, model.posture("home").q, duration=0.1, integrator="variational")
 
 
-def test_prescribed_joints_are_refused_by_name():
+def test_prescribed_joints_are_rejected_by_name():
     swing = kt.Prescribed(kt.Revolute("y"), lambda t: ([np.sin(t)], [np.cos(t)], [-np.sin(t)]))
     model = kt.ModelBuilder("swing").body("seat", joint=swing, inertia=_ball()).build()
     with pytest.raises(JointError, match=r"joint 'seat_joint' .* is a fixed function of time"):

@@ -268,7 +268,7 @@ def test_an_explicit_method_that_is_unstable_warns_before_it_blows_up():
         kt.rollout(STIFF, START, steps=1, integrator="rk4")
 
 
-def test_where_no_implicit_method_goes_with_the_options_a_warning_says_so():
+def test_a_warning_where_no_implicit_method_fits_the_options():
     words = (
         r"stable in steps up to 43.6 µs, while dt is 1 ms: take a dt below 21.8 µs. "
         r"contact=EventDriven cannot be combined with integrator 'rosenbrock_w'"

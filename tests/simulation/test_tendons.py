@@ -108,7 +108,7 @@ def test_friction_of_a_tendon_brakes_its_length_alone():
         ({"friction": 1.0}, {"friction": "exact"}, "tendon 'cable' has friction, which can only"),
     ],
 )
-def test_events_of_tendons_are_refused_by_name(tendon, options, message):
+def test_events_of_tendons_are_rejected_by_name(tendon, options, message):
     m = arm(**tendon)
     with pytest.raises(ModelError, match=message):
         kt.simulate(m, np.zeros(3), duration=0.1, **options)

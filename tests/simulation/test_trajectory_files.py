@@ -80,7 +80,7 @@ def test_a_model_with_a_joint_of_the_users_is_given_again(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet", ".nc"])
-def test_files_of_other_things_are_refused(tmp_path, suffix):
+def test_files_of_other_things_are_rejected(tmp_path, suffix):
     path = tmp_path / f"other{suffix}"
     with pytest.raises(kt.LoadError, match="no such file"):
         kt.Trajectory.load(path)
@@ -89,7 +89,7 @@ def test_files_of_other_things_are_refused(tmp_path, suffix):
         kt.Trajectory.load(path)
 
 
-def test_other_archives_are_refused(tmp_path):
+def test_other_archives_are_rejected(tmp_path):
     path = tmp_path / "other.npz"
     np.savez(path, x=np.zeros(3))
     with pytest.raises(kt.LoadError, match="not a trajectory of kinetree"):

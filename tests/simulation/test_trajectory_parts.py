@@ -140,7 +140,7 @@ def test_forces_are_held_and_work_is_interpolated():
         (-0.1, "distance of times must be positive"),
     ],
 )
-def test_times_without_motion_are_refused(swing, times, message):
+def test_times_without_motion_are_rejected(swing, times, message):
     with pytest.raises(kt.ShapeError, match=message):
         swing.resample(times)
     with pytest.raises(kt.ShapeError, match="only one"):

@@ -230,7 +230,7 @@ def test_singular_variables_are_named_in_loops_as_well(joint, q):
             solve(model, np.array(q), z, z + 1)
 
 
-def test_a_simulation_close_to_singular_variables_says_so():
+def test_a_simulation_close_to_singular_variables_warns():
     """A spring is about the variables, which then stay, through a full turn."""
     wound = top(kt.joints.Exponential(), dynamics=kt.JointDynamics(stiffness=1e-3))
     message = r"variables of joint 'body_joint' \(Exponential\) are singular"

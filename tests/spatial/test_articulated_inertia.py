@@ -36,7 +36,7 @@ class TestArticulatedInertia:
         assert np.array_equal(A, A.T)
         assert np.linalg.eigvalsh(A)[0] > 0
 
-    def test_wrong_kinds_are_refused(self, rng):
+    def test_wrong_kinds_are_rejected(self, rng):
         A = random_articulated(rng)
         with pytest.raises(SpatialTypeError, match="acts on a Motion, got Force"):
             A @ random_force(rng)

@@ -105,7 +105,7 @@ def test_dependent_vectors_form_no_basis(rng):
         DualBasis.from_motions(Motion.from_array(D))
 
 
-def test_wrong_kinds_are_refused(rng):
+def test_wrong_kinds_are_rejected(rng):
     with pytest.raises(SpatialTypeError, match="a basis is a Motion or a Force, got ndarray"):
         reciprocal(np.eye(6))
     with pytest.raises(ShapeError, match="six vectors as columns"):

@@ -47,6 +47,6 @@ def test_planar_cross_operators_are_rows_and_columns_3_to_5(rng):
     assert np.array_equal(dense.crf(v), -spatial[2:5, 2:5].T)
 
 
-def test_cross_operator_of_something_else_is_refused():
+def test_cross_operator_of_something_else_is_rejected():
     with pytest.raises(ShapeError, match=r"spatial \(6,\) or planar \(3,\) vector, got shape \(4,"):
         dense.crm(np.zeros(4))

@@ -176,6 +176,6 @@ class TestTable24:
         assert_close(rate((I + Id * t) @ (u + ud * t)), expected.to_array())
 
 
-def test_unknown_kinds_are_refused():
+def test_unknown_kinds_are_rejected():
     with pytest.raises(SpatialTypeError, match=r"3-D vectors; got Plucker and Motion"):
         carried_rate(Plucker.identity(), Motion.zero())

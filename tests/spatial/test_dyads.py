@@ -125,7 +125,7 @@ class TestInertiaDyads:
         g = X.star @ inertia_dyads(I)
         assert_close(Dyadic.from_dyads(g, g).to_matrix(), X.apply(I).to_matrix())
 
-    def test_negative_inertia_is_refused(self):
+    def test_negative_inertia_is_rejected(self):
         with pytest.raises(ModelError, match="is not positive is not a sum of dyads"):
             inertia_dyads(Inertia.from_mass_center(1.0, np.zeros(3), np.diag([-1.0, 1, 1])))
         with pytest.raises(SpatialTypeError, match="needs an Inertia, got Motion"):

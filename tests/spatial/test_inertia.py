@@ -212,13 +212,13 @@ class TestAlgebra:
         I = random_inertia(rng)
         assert np.array_equal(Inertia.from_matrix(I.to_matrix()).to_matrix(), I.to_matrix())
 
-    def test_a_matrix_without_mass_center_is_refused(self, rng):
+    def test_a_matrix_without_mass_center_is_rejected(self, rng):
         with pytest.raises(ModelError, match=r"not the inertia of a rigid body.*Articulated"):
             Inertia.from_matrix(random_articulated(rng).to_matrix())
         with pytest.raises(ShapeError, match="a spatial inertia is a 6x6 matrix"):
             Inertia.from_matrix(np.eye(3))
 
-    def test_adding_something_else_is_refused(self, rng):
+    def test_adding_something_else_is_rejected(self, rng):
         with pytest.raises(SpatialTypeError, match="cannot add int to an inertia"):
             random_inertia(rng) + 1
 

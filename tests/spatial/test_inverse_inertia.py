@@ -65,7 +65,7 @@ class TestInverseInertia:
         assert_close((Phi @ F).to_array(), Phi.to_matrix() @ F.to_array(), ulps=300)
 
 
-def test_refuses_motions_and_other_kinds(rng):
+def test_rejects_motions_and_other_kinds(rng):
     Phi = InverseInertia.from_inertia(random_inertia(rng))
     with pytest.raises(SpatialTypeError, match=r"acts on a Force, got Motion.*by an Inertia"):
         Phi @ Motion.zero()

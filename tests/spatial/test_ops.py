@@ -88,7 +88,7 @@ def test_absolute_value_is_differentiable_by_complex_step():
     assert ops.magnitude(-3 + 4j) == 5.0
 
 
-def test_pivots_near_rounding_errors_are_refused():
+def test_pivots_near_rounding_errors_are_rejected():
     assert ops.check_pivot(1e-10, 1.0, None) == 1e-10
     assert ops.check_pivot(Fraction(1, 3), 1, None) == Fraction(1, 3)
     x = sympy.Symbol("x")

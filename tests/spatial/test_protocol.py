@@ -11,7 +11,7 @@ from kinetree.spatial.transform import CoordinateTransform
 
 
 @pytest.mark.covers("RBDA A.3", by=CoordinateTransform)
-def test_mixed_up_kinds_are_refused(rng):
+def test_mixed_up_kinds_are_rejected(rng):
     X, Y = scrz(0.3, 0.1), scrx(0.2, 0.1)
     v, f = Motion.from_array(rng.standard_normal(6)), Force.from_array(rng.standard_normal(6))
     with pytest.raises(SpatialTypeError, match=r"X\.star @ f"):

@@ -109,7 +109,7 @@ class TestScrew:
         assert_close(three.pitch, one.pitch)
         assert_close(three.magnitude, 3 * one.magnitude)
 
-    def test_questions_without_an_answer(self, kind, rng):
+    def test_undefined_properties_raise_errors(self, kind, rng):
         general = (random_motion if kind is Motion else random_force)(rng)
         with pytest.raises(SingularError, match=f"a general {kind.__name__} has no magnitude"):
             magnitude(general)
@@ -148,7 +148,7 @@ def test_points_on_the_axis_move_along_it(rng):
     assert_close(point_velocity(v, axis_point(v)), pitch(v) * v.angular, scale=10)
 
 
-def test_other_things_are_refused(rng):
+def test_other_things_are_rejected(rng):
     with pytest.raises(SpatialTypeError, match="a screw is a Motion or a Force, got ndarray"):
         pitch(np.zeros(6))
     with pytest.raises(ShapeError, match="a single vector, got 2 columns"):

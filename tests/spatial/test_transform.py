@@ -141,7 +141,7 @@ class TestApply:
             assert_close(X.inv_apply(X.apply(x)).to_matrix(), x.to_matrix())
 
 
-def test_matrices_of_another_kind_are_refused(rng):
+def test_matrices_of_another_kind_are_rejected(rng):
     X = random_placement(rng)
     for wrong in (X.to_force_matrix(), swap_matrix_order(X.to_matrix())):
         with pytest.raises(SpatialTypeError, match="upper right block is not zero"):

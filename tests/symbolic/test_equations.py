@@ -201,7 +201,7 @@ class TestSymbols:
             ),
         ],
     )
-    def test_refusals(self, symbols, error, message):
+    def test_errors(self, symbols, error, message):
         with pytest.raises(error, match=message):
             equations_of_motion(two_link_arm(), symbols=symbols)
 

@@ -63,7 +63,7 @@ def test_the_composite_system_of_the_standard_case_is_the_printed_one(rng):
         assert np.array_equal(value, expected)
 
 
-def test_equations_that_determine_nothing_are_refused(rng):
+def test_equations_that_determine_nothing_are_rejected(rng):
     p = Pair(rng, 2)
     p.I2 = np.zeros((6, 6))
     with pytest.raises(SingularError) as error:

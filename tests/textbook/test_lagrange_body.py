@@ -64,7 +64,7 @@ def test_seven_coordinates_have_an_inertia_matrix_of_rank_six(rng):
 
 @pytest.mark.covers("Tutorial 4", by=body.lagrange_terms)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_term_of_lagrange_has_the_value_of_the_text(kind, rng):
+def test_every_term_of_lagrange_has_the_value_of_the_tutorial(kind, rng):
     """TU-28 to TU-31: (37), (38), (40) and (43), and the sum (36) against the energy itself."""
     q, qd = state(kind, rng)
     qdd = rng.standard_normal(len(q))

@@ -221,7 +221,7 @@ def test_runs_on_complex_and_multiprecision_numbers(rng):
         assert error < mpmath.mpf(10) ** -30
 
 
-def test_an_unknown_handle_is_refused(rng):
+def test_an_unknown_handle_is_rejected(rng):
     model = samples.chain(3)
     with pytest.raises(UnknownNameError, match="no frame or body 'hand'"):
         pr.inverse_inertia(model, np.zeros(3), ["link1", "hand"])

@@ -27,7 +27,7 @@ def test_arrays_and_spatial_vectors_take_part():
     assert isinstance(x[0] * Motion.zero(), Motion)
 
 
-def test_decisions_are_refused_here_too():
+def test_decisions_are_rejected_here_too():
     x = Recording().array("x", (1,))[0]
     with pytest.raises(TraceError, match="select"):
         bool(x < 0)

@@ -75,7 +75,7 @@ def test_massless_bodies_are_allowed(rng):
     assert_close(rnea_3d.inverse_dynamics(m, q, qd, qdd), rnea.inverse_dynamics(m, q, qd, qdd))
 
 
-def test_other_joints_are_refused_by_name():
+def test_other_joints_are_rejected_by_name():
     m = ModelBuilder("ball").body("b", joint=Spherical(), joint_name="hip").build()
     message = "revolute, prismatic and fixed joints only, but joint 'hip' is a Spherical"
     with pytest.raises(JointError, match=message):

@@ -120,7 +120,7 @@ def test_arrows_inside_a_body_shine_through_it():
     assert np.any(np.abs(images[0].astype(int) - images[1]) > 20)
 
 
-def test_other_kinds_of_files_are_refused(tmp_path):
+def test_other_kinds_of_files_are_rejected(tmp_path):
     with pytest.raises(kt.UnknownNameError, match=r"a.avi must end in .mp4 or .gif"):
         viewer.record(PENDULUM, tmp_path / "a.avi", size=(8, 8))
     with pytest.raises(kt.UnknownNameError, match=r"a.bmp must end in .png or .jpg"):

@@ -218,7 +218,7 @@ def test_contacts_have_points_cones_and_forces_where_they_touch():
         ({"points": np.zeros((2, 1, 3)), "friction": [1, 2]}, "one for each of the 1 contacts"),
     ],
 )
-def test_contacts_of_the_wrong_shape_are_refused(arguments, message):
+def test_contacts_of_the_wrong_shape_are_rejected(arguments, message):
     with pytest.raises(kt.ShapeError, match=message):
         viewer.Contacts(**arguments)
 

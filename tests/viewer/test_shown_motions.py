@@ -90,7 +90,7 @@ def test_what_flies_away_is_followed():
         (DOUBLE, {"q": np.zeros((1, 2, 2))}, kt.ShapeError, r"\(nq,\) or \(T, nq\) to be shown"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(what, options, error, message):
+def test_what_cannot_be_shown_is_rejected(what, options, error, message):
     with pytest.raises(error, match=message):
         viewer.scene(what, **options)
 

@@ -132,7 +132,7 @@ def test_a_sweep_over_a_world():
     np.testing.assert_allclose(runs["qd"][:, -1, 5], (0, -0.01), atol=1e-12)
 
 
-def test_contact_forces_are_drawn_without_being_asked_for():
+def test_contact_forces_are_drawn_by_default():
     world = falling(0.1)
     world.step(3)
     scene = scene_of(world)

@@ -99,7 +99,7 @@ def test_a_universal_joint_about_other_axes(rng):
     ],
     ids=["planar", "free", "reversed", "impossible", "world"],
 )
-def test_what_sdf_lacks_is_refused(build, match):
+def test_what_sdf_lacks_is_rejected(build, match):
     builder = ModelBuilder("m")
     build(builder)
     with warnings.catch_warnings():

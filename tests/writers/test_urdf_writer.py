@@ -113,7 +113,7 @@ def test_pinocchio_reads_it(rng):
     ],
     ids=repr,
 )
-def test_joints_that_urdf_lacks_are_refused(joint, rng):
+def test_joints_that_urdf_lacks_are_rejected(joint, rng):
     with pytest.raises(
         InteropError, match=r"joint 'j0' is .* which URDF cannot express; .*save it as kinetree"
     ):
@@ -242,7 +242,7 @@ def test_names_come_back_as_they_were():
 
 
 @pytest.mark.parametrize("name", ["a\0b", "bell\a", "\ud800"])
-def test_names_that_xml_cannot_hold_are_refused(name):
+def test_names_that_xml_cannot_hold_are_rejected(name):
     for model in (
         ModelBuilder("m").body(name, joint=Revolute("x")).build(),
         ModelBuilder(name).body("a", joint=Revolute("x")).build(),
@@ -278,7 +278,7 @@ def test_massless_and_impossible_inertias(rng):
         to_urdf(model)
 
 
-def test_fractions_become_floats_and_symbols_are_refused():
+def test_fractions_become_floats_and_symbols_are_rejected():
     third = Inertia(Fraction(1, 3), np.zeros(3, dtype=int), np.eye(3, dtype=int))
     model = ModelBuilder("m").body("a", joint=Revolute("x"), inertia=third).build()
     assert loads(to_urdf(model)).inertia[1].mass == 1 / 3
