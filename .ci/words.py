@@ -43,6 +43,17 @@ WORDS = {
     r"wears?": "has",
     r"blows": "impacts",
     r"whole numbers?": "integer",
+    r"of ours": "of kinetree, of the model; our own",
+    r"(at most|up to|after|every|for) so many(?! \w+ that)": "n, a number of, a limited number of",
+    r"(say|says) nothing new": "is redundant",
+    r"answers? to (a )?forces?": "responds to",
+    r"(go|goes) in step": "runs in lockstep",
+    r"in one go": "in a single run",
+    r"held against": "compared with",
+    r"parts of (its|their|the|a) size": "fraction of",
+    r"what is (asked|wanted|watched)": "name it: inputs, requested, measured",
+    r"what waits": "name it: pending work, queued calls",
+    r"for want of": "without",
 }
 _PATTERNS = {
     re.compile(rf"\b({phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): better

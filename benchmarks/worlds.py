@@ -6,7 +6,7 @@
     python benchmarks/worlds.py --batches       a step of 1,024 worlds at once against one step
 
 Columns: mean time of a step [µs] of both and their ratio; the median of our steps; the first step
-[ms]; contacts at the end; of ours the largest residual of a step, relative to the impulse of the
+[ms]; contacts at the end; the largest residual of our steps, relative to the impulse of the
 weight in a step, of both the largest penetration in the second half and the speed at the end.
 
 MuJoCo has its default solver (Newton, pyramidal cones, soft constraints) unless ``--elliptic``.
@@ -405,7 +405,7 @@ def ours(text, case, control) -> dict:
 
 
 def against_piles(counts=(1, 2, 5, 10, 20, 50, 100, 200, 400)):
-    """Time of a step [s] for so many piles of three boxes at rest, ours and MuJoCo's, in turn."""
+    """Time of a step [s] for numbers of piles of three boxes at rest, ours and MuJoCo's."""
     rows = []
     for n in counts:
         text = piles(n)

@@ -58,7 +58,8 @@ def _cost(page):
     words = f"{counted} for mechanisms that ship with the package, counted when this page was"
     words += " built. *As written* is the source below, traced for the robot"
     if any("public" in entry for entry in page["cost"]):
-        words += "; *compiled* is the formulation with the fewest operations, which a call runs"
+        words += "; *compiled* is what a call runs: the formulation with the fewest operations, in"
+        words += " which a division or root counts as 8"
     parts = ["## Cost", f"{words}."]
     for entry in page["cost"]:
         entry = dict(entry)

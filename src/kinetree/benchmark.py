@@ -88,7 +88,7 @@ def measure(function, n, case, repeats):
 
 
 def _calls(function, least=0.02):
-    """Number of calls for a measurement of at least so many seconds."""
+    """Number of calls for a measurement of at least that many seconds."""
     function()
     return max(1, int(least / max(_seconds(function, 1), 1e-9)))
 

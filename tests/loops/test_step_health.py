@@ -374,7 +374,7 @@ def test_advice_where_equations_that_were_left_out_stay_open():
         one, other = (Chosen((row,), (1.0,), every=chosen.every) for row in where)
         assert steppers._advice(model, q, one) == ""
         text = steppers._advice(model, q, other)
-        assert "constraints that repeat others at the start do not do so here" in text
+        assert "constraints that are redundant at the start are violated here" in text
         assert f"they miss by {e[where[0]] * chosen.every[where[0]]:.2g} rad" in text
 
 

@@ -13,7 +13,7 @@ from kinetree.spatial import crf, crm, dyadic
 
 
 class ArticulatedJoints(NamedTuple):
-    """How joints answer to forces: all that ``H⁻¹`` needs, per body and in body coordinates."""
+    """How joints respond to forces: all that ``H⁻¹`` needs, per body and in body coordinates."""
 
     X: list
     """Transforms from parent to body."""
@@ -43,7 +43,7 @@ class ArticulatedBodies(NamedTuple):
     c: list
     """Velocity-product accelerations of the joints, ``c_J + v × v_J``."""
     joints: ArticulatedJoints
-    """How the joints answer to forces."""
+    """Response of the joints to forces."""
 
 
 @refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")

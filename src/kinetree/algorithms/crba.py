@@ -68,7 +68,7 @@ def inertia_factors(model, q):
     """``L`` and ``D`` with ``H = LᵀDL`` in one array, as ``ltl.ltdl`` returns them — RBDA §6.5.
 
     A joint that moves no inertia has a diagonal entry of rounding errors, which the matrix alone
-    cannot tell from a small inertia: it is held against the composite body in all directions.
+    cannot tell from a small inertia: it is compared with ``joint_inertia_bound``.
     """
 
     def singular(k):

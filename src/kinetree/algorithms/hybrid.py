@@ -47,7 +47,7 @@ def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
 def response(model, q, free):
     """``∂(qdd_1, tau_2)/∂(tau_1, qdd_2)``, (nv, nv): rows and columns in the order of joints.
 
-    Solved for what is wanted, (9.1) reads — RBDA (9.4)
+    Solved for the unknowns, (9.1) reads — RBDA (9.4)
 
         [qdd_1]   [ H11⁻¹       -H11⁻¹ H12         ] [tau_1]
         [tau_2] = [ H21 H11⁻¹    H22 - H21 H11⁻¹ H12 ] [qdd_2] + ...

@@ -1,10 +1,10 @@
 """The inverse of the joint-space inertia matrix, ``H⁻¹``.
 
 Column ``k`` of ``H⁻¹`` is the acceleration that a unit force at variable ``k`` causes in the
-mechanism at rest without gravity. So the articulated-body algorithm finds all of them in one go,
-with the identity in place of ``tau`` and O(n²) work (Carpentier and Mansard 2018). The way
-through the sparse factors of ``H`` (RBDA §6.5) gives the same matrix, with fewer operations unless
-the tree is deep. Code for every robot finds one column after the other, and any other ``H⁻¹ b``.
+mechanism at rest without gravity. So the articulated-body algorithm finds all columns in a single
+run, with the identity in place of ``tau`` and O(n²) work (Carpentier and Mansard 2018). The sparse
+factors of ``H`` (RBDA §6.5) give the same matrix, with fewer operations unless the tree is deep.
+General code finds one column after the other, and any other ``H⁻¹ b``.
 """
 
 import numpy as np
@@ -75,7 +75,7 @@ def inverse_mass_matrix_by_columns(model, q):
 
 @refuses("loops", "couplings", use="crba.inertia_factors")
 def articulated_joints(model, q):
-    """How the joints answer to forces, by the inward pass of Table 7.1."""
+    """Response of the joints to forces, by the inward pass of Table 7.1."""
     lam = model.parent
     X, S = joint_transforms(model, q)
     U, D_inv, IA = model.table(), model.table(), model.copied(model.inertia)

@@ -257,7 +257,7 @@ def differentiable_walk(rollout, state, marks):
     return [torch.stack(x) for x in zip(*stored, strict=True)]
 
 
-# --- Kernels as steps of the graphs of torch.compile: one operator, nothing of ours to look into -
+# --- Kernels as steps of the graphs of torch.compile: one opaque operator ---------------------
 
 _numbers = count(1)
 _by_number: Any = WeakValueDictionary()  # models keep kernels, and graphs refer to both

@@ -86,7 +86,7 @@ def simulate(
     ] = None,
     store_every: Annotated[
         int | None,
-        option("--every", value="N", help="Keep every so many steps; by default about 1000."),
+        option("--every", value="N", help="Keep every n-th step; by default about 1000 steps."),
     ] = None,
     file: Annotated[
         Path | None,

@@ -210,7 +210,7 @@ def build(kernel, dtype, wide, level=1) -> Any:
     """
     inputs = sum(argument.size for argument in kernel.inputs)
     small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
-    general = kernel.calls_general_code  # which is compiled for so many lanes
+    general = kernel.calls_general_code  # which is compiled for this number of lanes
     levels = general, small or general  # level 0 spills so much that one register is faster
     lanes = [default_lanes(dtype, each) if wide else 1 for each in levels]
     return _variant(kernel, dtype, lanes, level)

@@ -63,7 +63,7 @@ class Store:
             return None
         try:
             data, used = read(path)
-        except OSError:  # absent, or not a file of ours, which ``put`` will replace
+        except OSError:  # absent, or not an entry of the cache, which ``put`` will replace
             return None
         payload = unpack(data, key)
         if payload is None:
@@ -88,7 +88,7 @@ class Store:
 
     @contextmanager
     def alone(self, key: str | None) -> Iterator[None]:
-        """While what is wanted under ``key`` is made; who comes second should look again inside.
+        """Hold the lock of ``key`` while its entry is made; check again inside whether it exists.
 
         The system takes a lock back from a process that dies. Where it has none to give, or
         somebody keeps it for ``_PATIENCE``, several make the same: a waste, and no fault.

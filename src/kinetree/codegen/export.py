@@ -53,7 +53,7 @@ class CFunction:
 
 
 def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64") -> Path:
-    """Write the files of a project; earlier ones of ours are replaced, others never.
+    """Write the files of a project; files that kinetree wrote are replaced, others never.
 
     Args:
         folder: where to write; created if need be.

@@ -48,7 +48,7 @@ class Function:
         return driver().funcGetAttribute(_LOCAL, self.address)
 
     def allow_shared(self, size):
-        """Let a block have so many bytes of shared memory."""
+        """Set the number of bytes of shared memory of a block."""
         driver().funcSetAttribute(self.address, _LARGEST_SHARED, size)
 
 

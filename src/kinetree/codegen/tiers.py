@@ -133,7 +133,7 @@ class Task:
 
 @contextmanager
 def task(samples: int, *, alone: bool = False) -> Iterator[Task]:
-    """Run a task that asks so many samples of every quantity that it needs.
+    """Run a task that needs a given number of samples of every quantity.
 
     Args:
         samples: how many.
@@ -199,7 +199,7 @@ class Choice:
         self.tier, self.level, self.samples, self.task = "general", 0, 0, None
 
     def made(self, samples: int, *, only: str | None = None) -> str:
-        """The tier for so many samples, or for those of the task that runs.
+        """The tier for a number of samples, or for those of the task that runs.
 
         Args:
             samples: how many.

@@ -165,7 +165,7 @@ class Iterations:
     # --- iterations --------------------------------------------------------------------------
 
     def run(self, iterations):
-        """At most so many iterations."""
+        """Largest number of iterations."""
         for _ in range(iterations + 1):
             a = np.flatnonzero(~self.done)
             if not len(a):

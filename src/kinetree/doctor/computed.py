@@ -178,7 +178,7 @@ def _is_readable(shape):
 # --- Loops ---------------------------------------------------------------------------------------
 
 CLOSED = 1e-6
-"""Largest position error of a closed loop [rad, or parts of the size of the loop]."""
+"""Largest position error of a closed loop [rad, or fraction of the size of the loop]."""
 
 
 def loops(model, seed=0):

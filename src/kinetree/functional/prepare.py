@@ -294,7 +294,7 @@ def require_independent(name, model, q, parameters):
 
     A motion that needs no force leaves bodies with full inertia where they are. So it is enough to
     look at the other ones, hung up at their parents, with bodies of full inertia at their ends. The
-    pivots of their inertia matrix are held against its rounding errors: these are proportional to
+    pivots of their inertia matrix are compared with its rounding errors: these are proportional to
     the inertia beyond each joint about any axis, not just its own.
 
     Args:

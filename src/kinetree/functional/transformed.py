@@ -151,7 +151,7 @@ def _is_name(w):
 
 
 def takes_states(function, call, count):
-    """Whether a call with so many positional arguments passes states and forces alone."""
+    """Whether a call with this number of positional arguments passes only states and forces."""
     while isinstance(function, Transformed):
         function = function.function
     return (

@@ -228,7 +228,7 @@ class Problem:
         """Scaled errors, their scaled Jacobian for what moves, and squares of the true errors.
 
         The squares are that of the tasks [m, rad] and, if there are loops, that of the loops [rad,
-        parts of their size].
+        fraction of their size].
         """
         errors, rows, at = [], [], 0
         for task in self.tasks:

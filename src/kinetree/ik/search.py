@@ -24,7 +24,7 @@ _ACROSS = 0.5  # of the way to the opposite limit, from the middle
 _MANY = 200  # targets whose search may take so long that a bar shows how far it is
 _BEND = 2.0  # size of a bend: radians, or typical lengths
 CLOSED = 1e-10
-"""Closure error [rad, or parts of the size of a loop] with which loops count as closed."""
+"""Closure error [rad, or fraction of the size of a loop] with which loops count as closed."""
 _SLACK_OF_LOOPS = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 
@@ -135,7 +135,7 @@ def _discard(problem, found, rows, limits):
 
 
 def _leap(problem, limits, q, gradient, leaps, wide):
-    """Configurations away from a local minimum, after so many leaps before."""
+    """Configurations away from a local minimum, after a number of earlier leaps."""
     held = limits.active(problem, q, gradient)
     across = limits.middle - _ACROSS * (q - limits.middle)
     bent = moved(problem, q, _BEND * problem.bends[leaps % len(problem.bends)], wide)

@@ -126,7 +126,7 @@ def inverse_kinematics(
     Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with
     restarts from random configurations where it fails. A target that is not reached is not an
     error: ``success`` is False and ``reason`` says why; ``.require()`` raises an error. Loops are
-    closed in the result, to 1e-10 rad or parts of their size, whether ``q0`` closes them or not.
+    closed in the result, to 1e-10 rad or 1e-10 of their size, whether ``q0`` closes them or not.
 
     Args:
         model: the mechanism.

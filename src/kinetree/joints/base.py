@@ -286,7 +286,7 @@ class AbstractJoint(ABC):
     @property
     def moves_by_itself(self) -> bool:
         """Whether the joint moves while its variables rest: its motion is prescribed."""
-        if type(self).__module__.startswith("kinetree."):  # those of ours that do override this
+        if type(self).__module__.startswith("kinetree."):  # those that do override this
             return False
         _, _, v_J, c_J = self.jcalc(self.neutral(), np.zeros(self.nv, dtype=int))
         return bool(np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))

@@ -303,7 +303,7 @@ class Place:
         return f"{self.dtype} in {self.kind} arrays on {self.device}"
 
     def array(self, x):
-        """An array of ours: the same memory where it is one already."""
+        """The array in the kind of arrays of the environment, without a copy if it is one."""
         if self.kind == "torch":
             dtype = getattr(self.library, self.dtype)
             if not self.library.is_tensor(x):
@@ -318,7 +318,7 @@ class Place:
         return x.get() if self.kind == "cupy" else x
 
     def wrapped(self, results):
-        """Results of compiled code on the CPU as arrays of ours."""
+        """Results of compiled code on the CPU, as arrays of the environment's kind."""
         if self.kind == "torch":
             return [self.library.from_numpy(x) for x in results]
         return list(results)

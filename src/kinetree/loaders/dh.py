@@ -275,7 +275,7 @@ class _Sheet:
         return LoadError(f"{self.path}:{line}: {message}")
 
     def setting(self, name, size, default):
-        """A setting as so many numbers."""
+        """A setting as a given number of numbers."""
         if name not in self.settings:
             return default
         words = self.settings[name].replace(",", " ").split()

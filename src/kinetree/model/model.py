@@ -136,7 +136,7 @@ class Model:
     if not TYPE_CHECKING:  # checkers of types find unknown names themselves
 
         def __getattr__(self, name):
-            if hasattr(type(self), name):  # a property that failed for want of another attribute
+            if hasattr(type(self), name):  # a property whose code failed to find another attribute
                 return object.__getattribute__(self, name)
             raise AttributeError(names.no_attribute(self, name))
 

@@ -115,7 +115,7 @@ def actuator_forces(
         f_ext: forces on bodies, (..., body_count, 6), or None.
         weights: of the squared forces, (p,); 1 by default.
         bounds: smallest and largest forces, (p,) each, or None.
-        tolerance: loop error [rad, or parts of the size of the loop] that passes for drift.
+        tolerance: loop error [rad, or fraction of the size of the loop] that passes for drift.
     """
     q = as_configuration(model, q)
     qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")
@@ -208,7 +208,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 
 
 def _kernel(model, number, count):
-    """The compiled solver of a number, for so many arrays: ``qdd`` and its health."""
+    """The compiled solver number ``number`` for a number of arrays: ``qdd`` and its health."""
 
     def checked(model, q, *arrays):
         require_unit_parts(model, q)

@@ -85,7 +85,7 @@ class Motion:
         return np.flatnonzero(good), [notice]
 
     def thinned(self, rate: float = FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
-        """Indices of the states to show, so many a second at most, and notices about the others."""
+        """Indices of the states to show, at most ``rate`` a second, and notices about others."""
         which, notices = self.drawable()
         t = self.t[which]
         by_time = int(np.ceil((t[-1] - t[0]) * rate)) + 1

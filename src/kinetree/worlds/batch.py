@@ -176,7 +176,7 @@ class Worlds:
         new = np.flatnonzero(self.failed & ~before)
         if new.size:
             warn(
-                f"{new.size} of {len(self)} worlds {self.world.name!r} failed and stand still: "
+                f"{new.size} of {len(self)} worlds {self.world.name!r} failed and were stopped: "
                 f"world {new[0]}: {self._batch.why(new[0])}; forces or velocities are too large "
                 f"for steps of {self.world.timestep:g} s. worlds.failed has them, "
                 f"worlds.reset(worlds.failed) restarts them",
@@ -184,7 +184,7 @@ class Worlds:
             )
 
     def _take(self, n, u, tau):
-        """So many steps with held controls and joint forces."""
+        """Several steps with held controls and joint forces."""
         drives, h, push = self._drives, self.world.timestep, [] if tau is None else [tau]
         act = self.activation if drives.states.size else None
         if u is not None and not drives.is_simple:

@@ -32,7 +32,7 @@ VERSION = "1.11"  # the first with <mimic>
 WORLD = "world"
 INITIAL = "initial"  # the posture that the poses of floating links are
 _APART = "::"
-_CLOSED = 1e-9  # parts of the size of a loop
+_CLOSED = 1e-9  # fraction of the size of a loop
 _IN_TOML = "save it as kinetree's TOML (.toml), which holds everything"
 
 

@@ -325,7 +325,7 @@ NAMESPACE = "urn:kinetree:urdf:1"
 
 
 def own(tag: str) -> str:
-    """A tag of ours, as lxml wants it."""
+    """A tag of kinetree's namespace, in lxml's form."""
     return f"{{{NAMESPACE}}}{tag}"
 
 

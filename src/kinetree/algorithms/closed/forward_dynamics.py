@@ -148,7 +148,7 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         q: position variables, (nq,).
         qd: velocity variables, (nv,).
         c: its constraints in this state.
-        tolerance: largest error [rad, or parts of the size of the loop] and, of slow motions,
+        tolerance: largest error [rad, or fraction of the size of the loop] and, of slow motions,
             rate of it.
 
     Returns:

@@ -26,7 +26,7 @@ from kinetree.errors import ShapeError
 from kinetree.spatial import Force, Motion, crm, log
 
 CLOSURE_TOLERANCE = 1e-3
-"""Largest error of a loop [rad, or parts of the size of the loop] that is taken for drift; and
+"""Largest error of a loop [rad, or fraction of the size of the loop] that is taken for drift; and
 rate of it, relative to the speed."""
 
 
@@ -62,7 +62,7 @@ class Solution(NamedTuple):
     rank: int
     """Number of independent constraints."""
     redundancy: int
-    """Number of constraints that say nothing new."""
+    """Number of redundant constraints."""
 
 
 def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
@@ -101,8 +101,8 @@ def solution(
         stabilization: time constant [s] with which errors decay; None for none.
         rank_tolerance: relative size below which constraints count as dependent; None for the
             policy of ``rank``.
-        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
-            is rejected; infinite to take any state.
+        closure_tolerance: loop error [rad, or fraction of the size of the loop] above which the
+            state is rejected; infinite to take any state.
     """
     c = constraint(model, q, qd, stabilization=stabilization)
     check_constraints_hold(model, c, closure_tolerance)
@@ -138,7 +138,7 @@ class ClosureErrors(NamedTuple):
     """By how much states miss the constraints, in pure numbers, each (...)."""
 
     position: np.ndarray
-    """Largest position error [rad, or parts of the size of a loop]."""
+    """Largest position error [rad, or fraction of the size of a loop]."""
     velocity: np.ndarray
     """Largest velocity error [1/s] over the largest that passes for drift."""
 
@@ -235,7 +235,7 @@ def _largest(errors, own):
 
 
 def _in_words(gap, length):
-    """A position error, (6,): in radians, in metres, and in parts of the size of the loop."""
+    """A position error, (6,): in radians, in metres, and in fraction of the size of the loop."""
     angle, distance = (float(np.linalg.norm(part)) for part in (gap[:3], gap[3:]))
     return f"{angle:.3g} rad and {distance:.3g} m, {distance / length:.3g} of its size"
 

@@ -120,7 +120,7 @@ class Solution(NamedTuple):
     rank: int
     """Number of independent constraints."""
     redundancy: int
-    """Number of constraints that say nothing new, and degrees of freedom left in ``lam``."""
+    """Number of redundant constraints, and dimension of the set of possible ``lam``."""
     loop_error: np.ndarray
     """Position errors of the loop joints, stacked."""
     loop_rate: np.ndarray
@@ -197,8 +197,8 @@ def solution(
         stabilization: time constant [s] with which loop errors decay; None for none.
         rank_tolerance: relative size below which constraints count as dependent; None for the
             policy of ``rank``.
-        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
-            is rejected as not assembled; infinite to take any state.
+        closure_tolerance: loop error [rad, or fraction of the size of the loop] above which the
+            state is rejected as not assembled; infinite to take any state.
     """
     NB = model.body_count
     require_regular_variables(model, q)

@@ -39,8 +39,8 @@ a contact has two bodies): the interpreter checks it.
 
     Code(cases)                       the case for the kinds of the variables in scope
     Walk(variable, over, ...)         for every row of a domain or list, or along a chain of rows
-    Repeat(times, body)               so many times
-    Until(condition, most, body)      until a condition holds, at most so many times
+    Repeat(times, body)               a number of times
+    Until(condition, most, body)      until a condition holds, at most ``most`` times
     When(condition, body)             if a condition holds
     Clear(table)                      zeros everywhere; a list becomes empty
 
@@ -184,9 +184,9 @@ class Walk:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The body so many times: a number, or the name of an argument without axes, ``"times@"``.
+    """The body ``times`` times: a number, or the name of an argument without axes, ``"times@"``.
 
-    Of an argument a fraction counts as a whole and less than zero as zero, as in ``kt.repeat``.
+    Fractions of an argument are rounded up, negative values count as zero, as in ``kt.repeat``.
     """
 
     times: "int | str"

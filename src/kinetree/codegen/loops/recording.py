@@ -293,11 +293,11 @@ class Recorder:
         return self.pairs is None or kinds in self.pairs or len(set(kinds) - {""}) < 2
 
     def repeat(self, times: int | str) -> Iterator:
-        """The loop's body so many times: a number, or the name of an argument."""
+        """Repeat the loop's body: a number of times, or the name of an argument."""
         yield from self._inside(Loop("repeat", {"times": times}))
 
     def until(self, most: int | str) -> Iterator:
-        """The loop's body until ``stop`` gets a condition that holds, at most so many times."""
+        """The loop's body until ``stop`` gets a condition that holds, at most ``most`` times."""
         yield from self._inside(Loop("until", {"most": most}))
 
     def stop(self, condition: Any) -> None:

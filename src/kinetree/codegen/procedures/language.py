@@ -296,7 +296,7 @@ def lane_max(x: float) -> float:
 
 
 def worlds_max(x: int) -> int:
-    """The largest of the numbers of all worlds that go in step: how far loops go.
+    """The largest of the numbers of all worlds that run in lockstep: the bound of loops.
 
     On a GPU the lanes of a warp may have several worlds. Loops and branches in which lanes exchange
     or wait must be the same for all of these: a world that has ended, or has fewer turns, goes

@@ -21,7 +21,7 @@ STEP = "_step"
 """Ends the names of arguments that say how far apart the numbers of an array are, as in
 ``pose_step``; without one they are next to each other."""
 LIVE = "live"
-"""An argument of procedures for worlds that go in step: 0 for one that only goes along, or 1."""
+"""An argument of procedures for worlds in lockstep: 1, or 0 for one that is masked out."""
 COST = 100_000
 """Operations of a routine, about: how many depends on values."""
 

@@ -50,7 +50,7 @@ def render_assembly(parts, whole, dtype, layout) -> CudaText:
 
 
 def _slices(parts, whole, most):
-    """Results in slices with at most so many numbers that are not zero."""
+    """Results in slices with a limited number of nonzero entries."""
     nodes, found, position = parts.assembly.program.graph.nodes, [], 0
     numbers = {a.name: (k, a.size) for k, a in enumerate(a for a in whole.outputs if a.size)}
     for argument in parts.assembly.program.outputs:

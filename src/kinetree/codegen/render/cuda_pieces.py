@@ -91,7 +91,7 @@ def _part(program, group):
 
 
 def _slices(program, most):
-    """All results in slices of at most so many numbers, whole rows where possible."""
+    """All results in slices of limited size, whole rows where possible."""
     found, position = [], 0
     for argument in program.outputs:
         size, row = argument.size, argument.shape[-1] if argument.shape else 1

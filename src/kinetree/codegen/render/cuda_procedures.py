@@ -5,7 +5,7 @@ become variables, branches become ``goto``; the compiler finds the loops again.
 
 In the program around them a lane has a sample, and loops go on until those of all samples have
 ended. Where it calls a routine, ``LANES`` lanes take a sample, so that the warp has several, which
-go in step, and takes the next ones then: turns of loops over ``lanes`` are those of these lanes.
+run in lockstep, and then takes the next ones: turns of loops over ``lanes`` are those of these.
 Arrays are in device memory, and the workspace of a routine in shared memory. Arrays that programs
 write or read may have numbers of 32 samples side by side, where the routine knows it.
 """
@@ -35,7 +35,7 @@ _INFIX = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
 LANES = {"float32": 4, "float64": 32}
-"""Of a sample. Steps of Newton's method, which only double precision takes, do not go in step."""
+"""Of a sample. Newton's method, for double precision only, does not run in lockstep."""
 _VALUE = r"([%\w.@-]+)"
 _WORD = re.compile(r"\w+")
 _TYPE = r"(double|i64|i1|ptr|\{[^}]*\})"

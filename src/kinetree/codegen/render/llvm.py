@@ -141,7 +141,7 @@ class Constants:
         self.numbers, self.places = [], {}
 
     def place(self, x, copies=1):
-        """Where a number is, or where so many copies of it begin."""
+        """Place of a number, or of the first of its ``copies``."""
         if (x, copies) not in self.places:
             self.numbers += [0.0] * (-len(self.numbers) % copies)
             self.places[x, copies] = len(self.numbers)

@@ -133,7 +133,7 @@ _IN_FLIGHT = 64  # bytes of one sine that are computed together
 
 
 def angles_at_once(v):
-    """How many angles share one wide vector, where there are so many."""
+    """How many angles share one wide vector, if there are enough."""
     return max(1, _IN_FLIGHT // (v.size * v.lanes))
 
 

@@ -152,7 +152,7 @@ class CudaKernel:
             self._start_parts(block, some, stream)
 
     def _allocated(self, room):
-        """A workspace of so many bytes."""
+        """A workspace of the given number of bytes."""
         try:
             return cupy().cuda.alloc(room)
         except MemoryError as error:

@@ -218,7 +218,7 @@ class Kernel:
         return self.lean(*arrays)
 
     def on_device(self, dtype, device, samples=0):
-        """The kernel compiled for a CUDA device; so many samples are about to be requested."""
+        """The kernel compiled for a CUDA device; ``samples`` are about to be requested."""
         from kinetree.codegen.runtime.cuda import cuda_kernel  # needs CuPy
 
         self._count()

@@ -155,7 +155,7 @@ def left_of(alone, wide):
 
 # --- Compiled loops as real NumPy generalised ufuncs ---------------------------------------------
 # NumPy creates ufuncs from C function pointers through its C API; the table of that API is
-# reachable from Python, so a loop compiled a moment ago becomes a ufunc without any C of ours.
+# reachable from Python, so a loop compiled a moment ago becomes a ufunc without any C code.
 # Broadcasting, ``out=``, and releasing the interpreter lock come with it.
 
 _TYPE_NUMBERS = {"float32": 11, "float64": 12}

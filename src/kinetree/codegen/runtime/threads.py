@@ -108,9 +108,9 @@ def _tuple(out) -> Any:
 # program that computes results of one size again and again, and drops the old ones, gets the same
 # memory back, as long as no array or view of it is alive.
 
-KEPT_BYTES = 256 * 2**20  # at most this much stays with us
+KEPT_BYTES = 256 * 2**20  # kept at most
 _LARGE = 2**16  # bytes; less comes from the allocator's own store
-_BLOCKS = 64  # at most so many are looked through
+_BLOCKS = 64  # searched at most
 _lock = Lock()
 _kept: list[np.ndarray] = []
 

@@ -1,4 +1,4 @@
-"""Many worlds of one engine in one native call: so many steps of each, worlds over threads.
+"""Many worlds of one engine in one native call: several steps of each, worlds over threads.
 
 A thread has its own engine, which takes one world after another, see ``many``. So worlds are
 the same to the bit whatever the number of threads. One that fails keeps its last state and is
@@ -96,7 +96,7 @@ class EngineBatch:
         return [engine for engine, _ in self._team]
 
     def _have_room(self, room):
-        """Lists for so many contacts of every world."""
+        """Lists for a number of contacts of every world."""
         b, old = self.many, self.many.room
         for name, (kind, width) in _OF_CONTACTS.items():
             new = np.zeros((b.worlds, room, width), dtype=kind)
@@ -248,7 +248,7 @@ class EngineBatch:
             held: (n or 1, size): joint forces, or the other inputs.
             driven: whether there are controls.
             activation: of the actuators that have one, (n, m).
-            every: store states every so many steps, and the last, in ``out``; 0 for none.
+            every: store every n-th state, and the last, in ``out``; 0 for none.
             out: positions, velocities and work, (times, n, ...) each, from the second time on; and
                 forces of the contacts that ``expect`` named, zeros.
         """

@@ -177,7 +177,7 @@ class Engine:
         return np.array([1.0 if unit == "rad/s" else self.size for unit in units])
 
     def _make_room(self, groups):
-        """Lists for so many groups, with so many entries as paths through the tree may have."""
+        """Lists for a number of groups, with as many entries as paths through the tree may have."""
         p, rows = self.problem, self.rows
         depth = int(np.max(np.diff(p.node_blocks_first), initial=1))
         widest = int(np.max(p.node_count, initial=1))
@@ -264,7 +264,7 @@ class Engine:
         self, q: ArrayLike, qd: ArrayLike, h: float, tau: ArrayLike = 0.0, *, count: int = 1,
         memory: Memory | None = None, t: float = 0.0,
     ) -> Stepped:  # fmt: skip
-        """The state after so many steps of ``h`` seconds under the same joint forces.
+        """The state after ``count`` steps of ``h`` seconds under the same joint forces.
 
         Args:
             q: joint positions, (nq,).

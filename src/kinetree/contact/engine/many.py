@@ -24,7 +24,7 @@ class Many:
         worlds: how many;  steps: of the call.
         row: state and memory, ``width`` numbers each in the order of ``carry``;  number: what of it
             are integers, ``whole`` each.
-        room: contacts that a world can have;  key, kept, ended: so many rows as in ``Rows``.
+        room: contacts that a world can have;  key, kept, ended: rows as in ``Rows``.
         failed: 0, or the code of why the world stands still.
         held, held_size, held_world: joint forces, or inputs of forces, during the whole call; from
             where those of a world are to the next, 0 for the same of all.

@@ -146,7 +146,7 @@ def inertia_blocks(m: Mechanism, p: Problem, h: float, alpha: float):
 
 @procedure
 def factor(p: Problem, L: "float[:]", size: int) -> int:
-    """Factors of ``M`` in ``L``, of so many numbers: leaves first, nothing fills in — RBDA §6.5.
+    """Factors of ``M`` in ``L``, of ``size`` numbers: leaves first, no fill-in — RBDA §6.5.
 
     Of a node its block is ``D = C Cᵀ``, and those with its ancestors are ``C⁻¹ B``. The number
     of the variable that moves no inertia comes back, or -1.

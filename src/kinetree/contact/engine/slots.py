@@ -3,8 +3,8 @@
 The scheme and the laws are those of ``stepping.step``, for trees that touch what is fixed to the
 base. Of many potential contacts, ``slots`` at most enter a step, the closest ones. Kinematics and
 the inertia matrix are traced code; what is here loops over tables, and loops over ``lanes`` are
-shared by the lanes of a world: see ``slot_points`` and ``slot_laws``. Several worlds go in step:
-``worlds_max`` says how far loops go in which lanes exchange numbers.
+shared by the lanes of a world: see ``slot_points`` and ``slot_laws``. Several worlds run in
+lockstep: ``worlds_max`` bounds loops in which lanes exchange numbers.
 
 Arguments that several procedures have:
 
@@ -368,7 +368,7 @@ def slot_shift(
 ) -> None:  # fmt: skip
     """Displacements that open the gaps of the contacts with slots, as ``u`` of ``slot_impulses``.
 
-    By so many sweeps along ``M⁻¹ Gᵀ``.
+    By a fixed number of sweeps along ``M⁻¹ Gᵀ``.
     """
     used = int(found[0]) if live > 0 else 0
     u = view(work, 0)

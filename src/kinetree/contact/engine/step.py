@@ -519,7 +519,7 @@ def one_more(a: Parts) -> int:
 
 @procedure
 def take_steps(a: Parts, count: int, again: bool) -> int:
-    """Up to so many steps under the same controls; the code of why there are fewer, or 0.
+    """Up to ``count`` steps under the same controls; the code of why there are fewer, or 0.
 
     1 if something turns too far. ``again``: they are the rest of a call.
     """

@@ -148,7 +148,7 @@ class PhaseStepper(Stepper):
 _TINY = 1e-15  # [m] stands for the gap of a contact that is about to open
 _NOISE = 1e-3  # of the tolerance of velocities: slower sliding back is rounding
 _KINDS = ("arrive", "stop", "lose", "give_way", "lock")
-_OF_MOTION = 3  # so many of them follow from positions and velocities alone
+_OF_MOTION = 3  # the first of them follow from positions and velocities alone
 
 
 class _Watch:

@@ -15,7 +15,7 @@ __all__ = ["CHECKED", "assemble", "evaluate", "laws", "momentum", "moved"]
 
 
 CHECKED = 10.0
-"""Errors up to so many times those that are wanted are evaluated anew, with no rounding left."""
+"""Errors up to this multiple of the tolerance are evaluated anew, without accumulated rounding."""
 
 WRONG = 1e300
 """Error of numbers that are not finite, which no comparison would find."""

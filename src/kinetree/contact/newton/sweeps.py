@@ -214,7 +214,7 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
 
 @procedure
 def swept(problem: Problem, work: Work, island: int, count: int, enough: float) -> int:
-    """Up to so many rounds of ``EACH`` sweeps from mixtures of the last (Anderson 1965): how many.
+    """Number of rounds taken, up to ``count``, of ``EACH`` sweeps from mixtures (Anderson 1965).
 
     They end when a round changes no impulse by more than ``enough``, scaled. Mixtures are linear,
     so velocities are mixed with the impulses that they belong to.

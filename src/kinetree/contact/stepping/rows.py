@@ -128,7 +128,7 @@ class StepConstraints:
         return slice(None) if rows is None else rows
 
     def count(self, contacts) -> int:
-        """Number of rows when there are so many contacts."""
+        """Number of rows for a number of contacts."""
         every = loop_errors(self.model, self.model.neutral()) if self.closes else np.zeros(0)
         errors = len(every[self._counting]) if self.closes else 0
         return 3 * contacts + len(self.joints.stops) + len(self.joints.friction) + errors
@@ -194,7 +194,7 @@ def _joined(numbers):
 # Rows are in one group if they move the same mechanism, or mechanisms that may touch. The code
 # for the equations of a group grows with the cube of its size, that for all else with the size.
 
-_EACH = 500  # as much code for each row as the equations of so many pairs of rows
+_EACH = 500  # as much code for each row as the equations of this number of pairs of rows
 
 
 def is_short(constraints: StepConstraints, most) -> bool:

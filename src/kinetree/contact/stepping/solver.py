@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
 
 def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
-    """Forces, and their largest error [m/s or rad/s], after at most so many rounds.
+    """Forces, and their largest error [m/s or rad/s], after a limited number of rounds.
 
     A round is a semismooth step on the functions of Alart and Curnier, which is exact once it is
     known what sticks, slides and opens. It is kept whether or not the error has become smaller.
@@ -62,7 +62,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
 
     Loops inside compiled code have no way out but to run zero times. Here it is tried again with
     1, 1, 2, 4, 8 ... rounds, each time where the error is still too large. With ``loose`` above 1
-    the tolerance is so many times larger after the first round; without a round it is the true one
+    the tolerance is larger by this factor after the first round; without a round it is the true one
     that counts.
     """
     if not len(problem.b):
@@ -112,9 +112,9 @@ def solve_by_sweeps(problem, warm, tolerance, rounds):
     """Forces, and their largest error [m/s or rad/s], by sweeps of Gauss and Seidel alone.
 
     Contacts are solved one after the other, each exactly, until nothing changes by more than the
-    tolerance, or so many times: the forces are within their cones and bounds. Feet of a robot take
-    two to seven sweeps from the forces of the last step, also while they slide; contacts that are
-    redundant to each other take more. There is no matrix to factor: the code is short, and all its
+    tolerance, or ``rounds`` times: the forces are within their cones and bounds. Feet of a robot
+    take two to seven sweeps from the forces of the last step, also while they slide; redundant
+    contacts take more. There is no matrix to factor: the code is short, and all its
     numbers fit into the registers of a GPU.
     """
     if not len(problem.b):

@@ -318,7 +318,7 @@ class ContactStep:
         return np.array(targets)
 
     def _or_flight(self, contact, lam, method, field, model, t, h, q, qd, tau):
-        """The integrator's step in place of ours, if nothing touches during either."""
+        """The integrator's step instead of the contact step, if nothing touches during either."""
 
         def fly(state):
             q, qd, *_ = state

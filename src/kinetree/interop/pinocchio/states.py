@@ -176,7 +176,7 @@ def from_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
 
 
 def _joint_of(model, pin_model):
-    """Number of the joint of Pinocchio's that carries each body of ours."""
+    """Number of Pinocchio's joint that carries each body of kinetree."""
     carriers = {leaf.name: leaf.number for leaf in leaves(pin_model) if leaf.last}
     found = {i: carriers[n] for i, n in enumerate(model.joint_names, start=1) if n in carriers}
     missing = set(carriers) - set(model.joint_names)

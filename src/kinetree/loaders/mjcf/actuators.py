@@ -152,7 +152,7 @@ def _range(mj_model, what, a):
 
 
 class _Ends:
-    """What actuators drive, as fields of ours, with their gears."""
+    """What actuators drive, as fields of ``Actuator``, with their gears."""
 
     def __init__(self, mj_model, tree, sites):
         self.mj_model, self.tree, self.sites = mj_model, tree, sites

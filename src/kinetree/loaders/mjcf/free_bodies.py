@@ -3,7 +3,7 @@
 MuJoCo's compiler solves for the apparent inertia of every body, in time quadratic in the number of
 free joints: 0.6 s for 1,000 boxes, against 6 ms without the joints. A free joint on the world adds
 nothing to a compiled model but its variables, whose start is the pose of its body; so the joints
-are taken out of the text, and ``tree_of`` puts the bodies on free joints of ours. Whatever may
+are taken out of the text, and ``tree_of`` puts the bodies on kinetree's free joints. Whatever may
 depend on such a joint keeps it: see ``free_joints`` and ``as_if_free``.
 """
 

@@ -50,7 +50,7 @@ _MOST_HEIGHTS = 2**16
 
 
 def geometry_of(mj_model, tree, note, paths=None, references=None):
-    """Every geom that has a shape of ours; ``paths`` are those of mesh files by MuJoCo's name."""
+    """Every geom whose shape kinetree has; ``paths`` are those of mesh files by MuJoCo's name."""
     meshes = _Meshes(mj_model, paths or {}, references or {}, note)
     found, off = [], disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT")
     if off and mj_model.ngeom:

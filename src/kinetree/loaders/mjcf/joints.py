@@ -201,7 +201,7 @@ class _Moving(JointMap):
         turns: number of angular variables.
         rotation: of ``q``, from parent to body coordinates, (i, j, ...), the batch axes last.
         cross: angular times linear velocity.
-        order: for each position variable of MuJoCo, the index of ours.
+        order: for each position variable of MuJoCo, the index of kinetree's.
     """
 
     def __init__(self, turns, rotation, cross, order):

@@ -1,8 +1,8 @@
 """Sensors of a compiled MuJoCo model.
 
 A frame of MuJoCo, which may be that of a body, of its inertia, of a geom, a site or a camera,
-becomes a frame or body of ours and a placement on it. Forces and subtrees of a body that became
-part of another are about its own inertia, and about the bodies that it carries.
+becomes a frame or body of the model and a placement on it. Forces and subtrees of a body that
+became part of another are about its own inertia, and about the bodies that it carries.
 """
 
 from typing import Any
@@ -145,7 +145,7 @@ class _Reader:
         return self.names[kind][number]
 
     def _frame(self, kind, number):
-        """Name of a frame of ours, from there to MuJoCo's, MuJoCo's body, and from ours to it."""
+        """Name of the model's frame, from it to MuJoCo's, MuJoCo's body, and from ours to it."""
         mj, kind = self.mj, kind.name.removeprefix("mjOBJ_")
         if kind in ("BODY", "XBODY"):
             body, X = number, None
@@ -173,7 +173,7 @@ class _Reader:
     # --- a body with all that it carries ---------------------------------------------------------
 
     def _part(self, b, X):
-        """Inertia and what is beyond, where the body is part of another one of ours.
+        """Inertia, and bodies beyond, of a body that is part of another body of the model.
 
         Args:
             b: MuJoCo's body.
@@ -197,7 +197,7 @@ class _Reader:
         return {"inertia": inertia.transformed(X), "beyond": tuple(beyond)}
 
     def _inertia(self, b):
-        """Of MuJoCo's body, in the coordinates of ours."""
+        """Of MuJoCo's body, in coordinates of the model's body."""
         return inertia_of(self.mj, b).inverse_transformed(self.tree.places[b].X)
 
 

@@ -246,7 +246,7 @@ def _content(result, element, path, budget, limit):
 # --- Limits: no NaN, no millions of copies -------------------------------------------------------
 
 LIMIT_ELEMENTS = 20_000
-"""MuJoCo takes seconds over so many, copies included, and more than linearly."""
+"""Copies included; MuJoCo takes seconds for them, growing faster than linearly."""
 LIMIT_DEPTH = 256
 _LIMIT_HEIGHTS = 10_000_000
 _LIMIT_BUILTIN_MESH = 256

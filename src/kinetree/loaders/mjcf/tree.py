@@ -51,7 +51,7 @@ class Place(NamedTuple):
     """Our body that a body of MuJoCo is part of."""
 
     body: int
-    """Number of ours."""
+    """Number of the body in the model."""
     X: Plucker
     """From the coordinates of our body to those of MuJoCo's."""
 
@@ -121,7 +121,7 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
 
 
 def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
-    """One body of ours for every joint; the last is the body itself."""
+    """One body of the model for every joint; the last is the body itself."""
     first, count = int(mj_model.body_jntadr[b]), int(mj_model.body_jntnum[b])
     for k, j in enumerate(range(first, first + count), start=1):
         last = k == count

@@ -78,7 +78,7 @@ class Table:
         return value if value is default else self.as_number(value, key, **options)
 
     def numbers(self, key, size, default=_REQUIRED, **options) -> Any:
-        """A list of so many numbers; of ``size`` None, any count, or a number for a list of one."""
+        """A list of ``size`` numbers; for None, of any length, or a number for a list of one."""
         value = self.get(key, default)
         return value if value is default else self.as_numbers(value, key, size, **options)
 

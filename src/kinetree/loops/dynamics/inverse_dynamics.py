@@ -124,8 +124,8 @@ def inverse_dynamics(
         bounds: largest forces by joint name: a number for both directions, or a pair; or
             ``"model"`` for the efforts of its limits and actuators.
         f_ext: forces acting on bodies, as in ``kinetree.inverse_dynamics``.
-        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the motion
-            is rejected.
+        closure_tolerance: loop error [rad, or fraction of the size of the loop] above which the
+            motion is rejected.
 
     Raises:
         ShapeError: for positions, velocities or accelerations that the loops do not allow.

@@ -135,7 +135,7 @@ class Instant:
 
 
 def solve_kkt(instant: Instant) -> Accelerations:
-    """The solution of (8.36) without the rows that say nothing new.
+    """The solution of (8.36) without redundant rows.
 
     With ``chosen_rows``, these and no others: they must be independent in every configuration, and
     which are is rarely known. A mechanism can change its mobility.

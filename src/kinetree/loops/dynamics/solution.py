@@ -117,8 +117,8 @@ def solve(
             None for no stabilisation — RBDA (8.22).
         loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
         closure: a ``LoopClosure`` of the model, for ``closure``.
-        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
-            is rejected.
+        closure_tolerance: loop error [rad, or fraction of the size of the loop] above which the
+            state is rejected.
     """
     name = METHODS[0] if method == "auto" else method
     instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows)

@@ -45,7 +45,7 @@ def assemble(
         weights: metric of "near": None, angles and lengths measured in lengths of the mechanism;
             else as in ``project_configuration``.
         limits: keep joints within their limits, loop joints too.
-        tolerance: closure error to reach [rad, or parts of the size of a loop].
+        tolerance: closure error to reach [rad, or fraction of the size of a loop].
         iterations: most steps from one start.
         seed: of the random starts around guesses that lead into a dead end.
 

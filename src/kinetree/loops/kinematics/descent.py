@@ -27,7 +27,7 @@ class Descent(NamedTuple):
     q: np.ndarray
     """Configurations, (n, nq)."""
     error: np.ndarray
-    """Size of the closure error [rad, or parts of the size of a loop], (n,)."""
+    """Size of the closure error [rad, or fraction of the size of a loop], (n,)."""
     steps: np.ndarray
     """Number of steps that were taken, (n,)."""
 
@@ -42,7 +42,7 @@ class Limits(NamedTuple):
 
 
 def smallest_error(model) -> float:
-    """Closure error [rad, or parts of the size of a loop] that rounding leaves anywhere."""
+    """Closure error [rad, or fraction of the size of a loop] that rounding leaves anywhere."""
     return 64 * np.finfo(float).eps * scaling(model).rounding
 
 
@@ -58,7 +58,7 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
         B: metric in which steps are short, see ``metric``; None for that of ``scaling``.
         free: which velocity variables may move, (nv,); None for all.
         limits: bounds that no step exceeds; None for none.
-        tolerance: error [rad, or parts of the size of a loop] at which a start is done; one more
+        tolerance: error [rad, or fraction of the size of a loop] at which a start is done; one more
             step is then taken.
         iterations: most steps to take.
     """

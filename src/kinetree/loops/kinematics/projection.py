@@ -28,7 +28,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import kept
 
 POSITION_TOLERANCE = 1e-12
-"""Closure error [rad, or parts of the size of a loop] with which a configuration is closed."""
+"""Closure error [rad, or fraction of the size of a loop] with which a configuration is closed."""
 _NEAREST_STEPS, _AT_REST = 500, 1e-13
 
 
@@ -49,7 +49,7 @@ def project_configuration(
         weights: metric: ``"mass"``, the inertia matrix of the spanning tree;
             ``"plain"``, all velocity variables alike; numbers (nv,); or a matrix (nv, nv).
         nearest: go to the exact nearest point.
-        tolerance: closure error to reach [rad, or parts of the size of a loop].
+        tolerance: closure error to reach [rad, or fraction of the size of a loop].
         iterations: most steps to take.
     """
     q = as_configuration(as_model(model), q).astype(float)
@@ -107,7 +107,7 @@ def _require_closed(model, q, found, tolerance):
     index = tuple(int(i) for i in np.unravel_index(worst, q.shape[:-1]))
     raise AssemblyError(
         f"q{f' of sample {index}' if q.ndim > 1 else ''} is too far from closed to be projected: "
-        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} rad or parts of its size were "
+        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} rad or fraction of its size is "
         f"required; kinetree.loops.assemble takes guesses that are far off",
         part=part, gap=float(gap), reason="local minimum", q=found.q[worst],
     )  # fmt: skip

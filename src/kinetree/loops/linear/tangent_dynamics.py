@@ -181,7 +181,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 
 
 def kernel_and_columns(model, columns, count, at=None):
-    """The kernel for so many arrays, and the numbers of its independent variables.
+    """The kernel for a number of arrays, and the numbers of its independent variables.
 
     With ``at``, these numbers in the order of the coordinates, it returns ``PlanBlocks``.
     """

@@ -191,13 +191,13 @@ def _advice(model, q, chosen):
         text = allowed.explanation() if policy.tolerance < allowed.tolerance else ""
     if text:
         return (
-            f"{text}, and Loop.misalignment says that they count, which locks the mechanism. "
-            f"kinetree.loops.with_misalignment(model, None) leaves them out"
+            f"{text}, but Loop.misalignment keeps them, which locks the mechanism. "
+            f"kinetree.loops.with_misalignment(model, None) drops them"
         )
     if len(others) and np.max(e[others]) > 10 * np.max(e[list(chosen.rows)], initial=0.0):
         why = policy.explanation() or (
-            f"constraints that repeat others at the start do not do so here: they miss by "
-            f"{np.max(e[others]):.2g} rad, or parts of the size of the loop"
+            f"constraints that are redundant at the start are violated here, by "
+            f"{np.max(e[others]):.2g} rad, or fraction of the size of the loop"
         )
         return (
             f"{why}. Make the placements of its joints agree to more digits, or close the loop by "

@@ -42,7 +42,7 @@ def regular_size(path) -> int:
 
 
 def check_size(path, unfolded, size):
-    """Raise LoadError where a file of so many bytes unfolds to too many."""
+    """Raise LoadError if a compressed file would expand to too many bytes."""
     most = FREE_BYTES + UNFOLDING * size
     if unfolded > most:
         raise LoadError(

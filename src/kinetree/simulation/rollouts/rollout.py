@@ -233,8 +233,8 @@ def warn_of_failures(run, failed):
     """Warn of motions with rigid contact that stopped being finite."""
     if failed is not None and failed.any():
         warn(
-            f"{np.sum(failed)} of {failed.size} motions of {run.model.name!r} did not stay finite "
-            f"and stand still from then on (see `failed`), the first is "
+            f"{np.sum(failed)} of {failed.size} motions of {run.model.name!r} became non-finite "
+            f"and were stopped (see `failed`), the first is "
             f"{np.argwhere(failed)[0].tolist()}: forces or velocities are too large for steps of "
             f"{run.dt:g} s",
             SimulationWarning,

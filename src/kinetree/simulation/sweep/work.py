@@ -12,7 +12,7 @@ from kinetree.errors import SweepError
 from kinetree.functional.parameters import is_parameter, parameter, with_parameters
 
 _EXTRAS = ("seed", "rng")
-_STEPS = 1000  # that a run takes, for want of better knowledge
+_STEPS = 1000  # assumed for a run
 
 
 @dataclass

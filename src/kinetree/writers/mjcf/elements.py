@@ -78,7 +78,7 @@ def range_attributes(name, limits, limited):
 
 
 class Part(NamedTuple):
-    """A joint of MJCF, which is all or a part of one of ours.
+    """A joint of MJCF: all or part of a joint of the model.
 
     Attributes:
         name: name in MJCF; part ``k`` of joint ``j`` is called ``j_k``.
