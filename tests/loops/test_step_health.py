@@ -375,7 +375,7 @@ def test_advice_where_equations_that_were_left_out_stay_open():
         assert steppers._advice(model, q, one) == ""
         text = steppers._advice(model, q, other)
         assert "constraints that are redundant at the start are violated here" in text
-        assert f"they miss by {e[where[0]] * chosen.every[where[0]]:.2g} rad" in text
+        assert f"violated here, by {e[where[0]] * chosen.every[where[0]]:.2g} rad" in text
 
 
 @pytest.mark.parametrize("k", [0, 1])
