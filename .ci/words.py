@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = ("README.md", "CONTRIBUTING.md", "benchmarks", "docs", "examples", "src/kinetree")
+PLACES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks", "docs", "examples")
+PLACES += ("src/kinetree",)
 GENERATED = ("book.md",)  # names of tests
 
 WORDS = {
