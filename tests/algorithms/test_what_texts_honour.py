@@ -798,7 +798,6 @@ RULES = {
         lambda f, _: derivatives(f.force, f.q, f.qd, f.qdd)
     ),
     "rnea_tensor.bias_force": C_RULE,
-    "rnea_tensor.gravity_force": G_RULE,
     "rnea_tensor.inverse_dynamics": TAU_RULE,
     "stacked.coriolis_force": VELOCITY_RULE,
     "stacked.global_jacobian": Rule(columns),
@@ -839,6 +838,7 @@ RULES |= {
 }
 
 PARTS = {
+    "aba.accelerations_at_rest", "rnea_tensor.inertia_forces",
     "actuators.actuator_forces", "actuators.driving_force",
     "actuators.resistance", "actuators.transmission", "joint_space.with_own_rows",
     "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",

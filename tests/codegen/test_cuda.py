@@ -1,5 +1,7 @@
 """CUDA C, run on the CPU by threads that take turns, and compiled for GPUs by NVRTC."""
 
+import re
+
 import numpy as np
 import pytest
 from support.backends import cuda_on_cpu
@@ -174,6 +176,19 @@ def test_steps_may_write_over_where_they_began(integrator, model, short, order, 
             kernel.program, "float64"
         )
         agrees(kernel.program, run, arrays, "float64")
+
+
+def test_a_state_changes_as_soon_as_nothing_needs_the_old_one():
+    def body(s):
+        x, y, z = s
+        return np.array([2 * x, x + y, z + 1])
+
+    program = trace(lambda s: kt.repeat(body, s, 5), [Argument("s", (3,))])
+    text = render_pieces(program, "float32").texts[0].text
+    found = re.findall(r"^ +(?:const float )?(\w+) = \w+(?: . \w+)?;$", text, re.MULTILINE)
+    within = found[found.index("state_4") :]
+    assert within[:4] == ["state_4", "state_1", "state_2", "state_3"]
+    assert "_next" not in text
 
 
 @pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])

@@ -10,7 +10,7 @@ from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 from kinetree.model.define import kernel_of
 
-ORDERS = [order.created, order.by_results, order.deep_first, order.backward, order.fewest_waiting]
+ORDERS = [order.created, order.by_results, order.backward, order.fewest_waiting]
 
 
 @pytest.fixture(scope="module")

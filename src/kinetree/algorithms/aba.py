@@ -8,8 +8,9 @@ from kinetree.algorithms import armature, crba
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, external_forces
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
-from kinetree.spatial import crf, crm, dyadic
+from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, kept_rows, singular_at
+from kinetree.algorithms.rnea_tensor import limb_by_limb
+from kinetree.spatial import Force, crf, crm, dyadic
 
 
 class ArticulatedJoints(NamedTuple):
@@ -92,6 +93,50 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
 def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd = H⁻¹ (tau - C)``: joint accelerations that the joint forces ``tau`` produce."""
     return articulated_bodies(model, q, qd, tau, f_ext).qdd
+
+
+def accelerations_at_rest(model, q, tau, forces):
+    """``qdd`` of bodies at rest that need the forces of ``rnea_tensor.inertia_forces``.
+
+    Where ``U D⁻¹`` is one (``kept_rows``), a joint passes ``tau`` itself on to its parent, and the
+    acceleration of its body comes from ``D⁻¹ (tau - Sᵀ pA)`` and the other rows alone.
+    """
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    X, S, W, u, a, pA, keep = ([None] * (NB + 1) for _ in range(7))
+    IA, qdd = list(model.inertia), [model.zero_velocity[:0]] + [None] * NB
+    for i, body in limb_by_limb(forces, lam):
+        if body:
+            *_, f, n = body
+            X_J, S[i], _, _ = model.jcalc(i, q, model.zero_velocity)
+            X[i], pA[i] = X_J @ model.tree_transform[i], Force(n, f)
+            continue
+        U = IA[i] @ S[i]
+        D = armature.joint_inertia(model, i, S[i].T @ U)
+        D_inv = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+        u[i] = D_inv @ (tau[at[i]] - S[i].T @ pA[i])
+        if lam[i] != 0:
+            keep[i] = np.ones(6, int) if armature.is_present(model, i) else kept_rows(S[i])
+            W[i] = _masked(U @ D_inv, keep[i])
+            Ia, pa = IA[i] - dyadic(U, D_inv), _masked(pA[i] + U @ u[i], keep[i])
+            if not keep[i].all():
+                Ia, pa = cleared(Ia, S[i]), pa + Force.from_array(S[i].to_array() @ tau[at[i]])
+            IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
+            pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
+
+    for i in range(1, NB + 1):
+        if lam[i] == 0:
+            qdd[i], a[i] = u[i], S[i] @ u[i]
+            continue
+        a_ = X[i] @ a[lam[i]]
+        given = u[i] - W[i].T @ a_
+        qdd[i] = given if keep[i].all() else given - S[i].to_array().T @ a_.to_array()
+        a[i] = _masked(a_, keep[i]) + S[i] @ given
+    return np.concatenate(qdd)
+
+
+def _masked(x, keep):
+    """A spatial vector, or columns, with zeros in rows that are not kept."""
+    return type(x)((x.angular.T * keep[:3]).T, (x.linear.T * keep[3:]).T)
 
 
 def true_accelerations(model, bodies):

@@ -14,6 +14,7 @@ from kinetree.algorithms import (
     crba,
     ltl,
     minv,
+    rnea,
     rnea_derivatives,
     rnea_tensor,
 )
@@ -57,7 +58,7 @@ def bias_force(model, q, qd, f_ext=None):
 
 def gravity_force(model, q):
     """``C(q, 0)``."""
-    return rnea_tensor.gravity_force(condensed(model), q)
+    return rnea.gravity_force(axial_view(condensed(model)), q)
 
 
 def joint_space_inertia(model, q):
@@ -94,13 +95,17 @@ def inverse_mass_matrix_by_factors(model, q):
 
 @refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
-    """``qdd``, by articulated bodies of a mechanism at rest."""
+    """``qdd``, by articulated bodies of a mechanism at rest.
+
+    Their bias forces are what the bodies need for their motion at ``qdd = 0``; velocities and
+    gravity are in these and nowhere else.
+    """
     if timed_joints(model):  # which are never at rest
         return aba.forward_dynamics(condensed(model), q, qd, tau, f_ext)
-    at_rest = axial_view(condensed(model))
-    at_rest.a_g = model.zero_motion
-    C = bias_force(model, q, qd, f_ext)
-    return aba.forward_dynamics(at_rest, q, model.zero_velocity, tau - C)
+    if model.couplings:
+        return forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext)
+    forces = rnea_tensor.inertia_forces(condensed(model), q, qd, model.zero_velocity, f_ext)
+    return aba.accelerations_at_rest(axial_view(condensed(model)), q, tau, forces)
 
 
 @refuses("loops", use="implicit.forward_dynamics")

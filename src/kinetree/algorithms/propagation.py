@@ -133,7 +133,7 @@ def cleared(Ia, S):
     and columns of ``Ia`` that they select are zero. Only integers in ``S`` are considered: they are
     structure, not values, so generated code drops the same rows in every configuration.
     """
-    keep = _kept_rows(S if isinstance(S, np.ndarray) else S.to_array())
+    keep = kept_rows(S)
     if isinstance(Ia, np.ndarray):
         return Ia * np.outer(keep, keep)
     if not isinstance(Ia, ArticulatedInertia):
@@ -142,8 +142,9 @@ def cleared(Ia, S):
     return ArticulatedInertia(Ia.I * np.outer(w, w), Ia.H * np.outer(w, v), Ia.M * np.outer(v, v))
 
 
-def _kept_rows(S):
+def kept_rows(S):
     """0 for the coordinates that ``S`` spans, else 1; all 1 if ``S`` is not along axes."""
+    S = S if isinstance(S, np.ndarray) else S.to_array()
     keep = np.ones(len(S), dtype=int)
     if np.issubdtype(S.dtype, np.integer):
         moved = np.any(S != 0, axis=1)

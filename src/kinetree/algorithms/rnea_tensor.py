@@ -11,33 +11,18 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coupled import for_all_joints, force
-from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
 
 @for_all_joints(force)
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """``tau = H(q) qdd + C(q, qd)``."""
-    lam, NB, at = model.parent, model.body_count, model.v_slice
-    E, r, S, w, wd, vd, Om, f, n, tau = ([None] * (NB + 1) for _ in range(10))
-
-    w[0], wd[0], vd[0], Om[0] = ZERO3, ZERO3, -model.gravity, np.zeros((3, 3), dtype=int)
-    for i in range(1, NB + 1):
-        X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
-        X = X_J @ model.tree_transform[i]
-        E[i], r[i] = X.E, X.r
-        w_J, v_J, a_J = v_J.angular, v_J.linear, S[i] @ qdd[at[i]] + c_J
-        w[i] = E[i] @ w[lam[i]] + w_J
-        wd[i] = E[i] @ wd[lam[i]] + cross(w[i], w_J) + a_J.angular
-        slide = 2 * cross(w[i], v_J) - cross(w_J, v_J) + a_J.linear  # Coriolis
-        vd[i] = E[i] @ (vd[lam[i]] + Om[lam[i]] @ r[i]) + slide
-        Om[i] = acceleration_tensor(w[i], wd[i])
-        f[i], n[i] = _inertia_force(model.inertia[i], vd[i], Om[i])
-
-    if f_ext is not None:
-        f, n = _minus_external(model, E, r, f, n, f_ext)
-
-    for i in range(NB, 0, -1):
+    lam = model.parent
+    E, r, S, f, n, tau = ([None] * (model.body_count + 1) for _ in range(6))
+    for i, body in limb_by_limb(inertia_forces(model, q, qd, qdd, f_ext), lam):
+        if body:
+            E[i], r[i], S[i], f[i], n[i] = body
+            continue
         tau[i] = S[i].angular.T @ n[i] + S[i].linear.T @ f[i]
         if lam[i] != 0:
             force = E[i].T @ f[i]
@@ -46,28 +31,53 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     return armature.forces(model, np.concatenate([model.zero_velocity[:0], *tau[1:]]), qdd)
 
 
+def limb_by_limb(bodies, lam):
+    """``i, body`` of each body where it begins, ``i, None`` when all that hang on it have ended.
+
+    Tuples ``bodies`` begin with the number of a body, depth first: a limb is done with before the
+    next one begins, so that few numbers wait in generated code.
+    """
+    begun = [0]
+    for i, *body in bodies:
+        while begun[-1] != lam[i]:
+            yield begun.pop(), None
+        begun.append(i)
+        yield i, body
+    yield from ((i, None) for i in reversed(begun[1:]))
+
+
+def inertia_forces(model, q, qd, qdd, f_ext=None):
+    """``i, E, r, S, f, n`` of one body after the other, depth first.
+
+    ``f`` and ``n`` are the force and the moment that give body ``i`` its acceleration, less the
+    external ones, which come in base coordinates; ``E`` and ``r`` are its placement on the parent.
+    """
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    w, wd, vd, Om, E_0, r_0 = ([None] * (NB + 1) for _ in range(6))
+    w[0], wd[0], vd[0], Om[0] = ZERO3, ZERO3, -model.gravity, np.zeros((3, 3), dtype=int)
+    E_0[0], r_0[0] = identity3(), ZERO3  # orientation and position in the base
+    for *_, i in sorted(model.support[1:]):
+        X_J, S, v_J, c_J = model.jcalc(i, q, qd)
+        X = X_J @ model.tree_transform[i]
+        E, r, p = X.E, X.r, lam[i]
+        w_J, v_J, a_J = v_J.angular, v_J.linear, S @ qdd[at[i]] + c_J
+        w[i] = E @ w[p] + w_J
+        wd[i] = E @ wd[p] + cross(w[i], w_J) + a_J.angular
+        slide = 2 * cross(w[i], v_J) - cross(w_J, v_J) + a_J.linear  # Coriolis
+        vd[i] = E @ (vd[p] + Om[p] @ r) + slide
+        Om[i] = acceleration_tensor(w[i], wd[i])
+        f, n = _inertia_force(model.inertia[i], vd[i], Om[i])
+        if f_ext is not None:
+            E_0[i], r_0[i] = E @ E_0[p], r_0[p] + E_0[p].T @ r
+            force, moment = f_ext[i].linear, f_ext[i].angular
+            f = f - E_0[i] @ force
+            n = n - E_0[i] @ (moment - cross(r_0[i], force))
+        yield i, E, r, S, f, n
+
+
 def bias_force(model, q, qd, f_ext=None):
     """``C(q, qd)``: the joint forces at zero acceleration; gravity included."""
     return inverse_dynamics(model, q, qd, model.zero_velocity, f_ext)
-
-
-@for_all_joints(force)
-def gravity_force(model, q):
-    """Joint forces that hold the mechanism against gravity, whatever prescribed joints do."""
-    lam, NB = model.parent, model.body_count
-    X, S = joint_transforms(model, q)
-    vd, f, n, tau = [-model.gravity] + [None] * NB, *([None] * (NB + 1) for _ in range(3))
-    for i in range(1, NB + 1):
-        vd[i] = X[i].E @ vd[lam[i]]
-        f[i] = model.inertia[i].mass * vd[i]
-        n[i] = cross(model.inertia[i].first_moment, vd[i])
-    for i in range(NB, 0, -1):
-        tau[i] = S[i].angular.T @ n[i] + S[i].linear.T @ f[i]
-        if lam[i] != 0:
-            turned = X[i].E.T @ f[i]
-            f[lam[i]] = f[lam[i]] + turned
-            n[lam[i]] = n[lam[i]] + X[i].E.T @ n[i] + cross(X[i].r, turned)
-    return np.concatenate([model.zero_velocity[:0], *tau[1:]])
 
 
 def acceleration_tensor(w, wd):
@@ -90,16 +100,3 @@ def _inertia_force(inertia, vd, Om):
     K = Om @ J
     turn = np.array([K[2, 1] - K[1, 2], K[0, 2] - K[2, 0], K[1, 0] - K[0, 1]])
     return m * vd + Om @ h, turn + cross(h, vd)
-
-
-def _minus_external(model, E, r, f, n, f_ext):
-    """Forces in body coordinates less the external ones, which come in base coordinates."""
-    E_0, r_0 = [identity3()], [ZERO3]  # orientation and position of each body in the base
-    for i in range(1, model.body_count + 1):
-        p = model.parent[i]
-        E_0.append(E[i] @ E_0[p])
-        r_0.append(r_0[p] + E_0[p].T @ r[i])
-        force, moment = f_ext[i].linear, f_ext[i].angular
-        f[i] = f[i] - E_0[i] @ force
-        n[i] = n[i] - E_0[i] @ (moment - cross(r_0[i], force))
-    return f, n

@@ -10,22 +10,43 @@ from kinetree.expr import interpret
 from kinetree.expr.counting import cost
 from kinetree.expr.forward import substitute
 from kinetree.expr.node import Expr, Graph
+from kinetree.expr.repeat import loop_of
 
 
-def compact(program):
-    """The same program in its own graph, without what differentiation left behind."""
+def compact(program, known=()):
+    """The same program in its own graph, without what differentiation left behind.
+
+    ``known`` are the nodes of conditions that always hold.
+    """
     note(program.warnings)
     graph, roots = Graph(), program.roots
     checks = [c[0] for c in program.checks]
     for i in program.inputs:
         for place in np.ndindex(i.shape):
             graph.input(i.name, place)
-    found = substitute(program.graph, [*roots, *checks], {}, graph)
+    values = dict.fromkeys(known, graph.constant(1.0)) if known else {}
+    found = substitute(program.graph, [*roots, *checks], values, graph)
     kept = zip(found[len(roots) :], program.checks, strict=True)
     return replace(
         program, graph=graph, roots=tuple(found[: len(roots)]),
         checks=tuple((i, *check[1:]) for i, check in kept),
     )  # fmt: skip
+
+
+def alone(program):
+    """The program for code in which no sample runs along with others after its own end.
+
+    There the condition that a counting loop has not ended (``expr.repeat``) always holds.
+    """
+    graph, nodes, known = program.graph, program.graph.nodes, []
+    for i in graph.reachable(program.wanted):
+        if nodes[i][0] == "repeat":
+            loop = loop_of(graph, i)
+            carry, one = loop.carries[0], graph.known.get(("const", 1.0))
+            counts = nodes[loop.next[0]] == ("+", one, carry)
+            if counts and nodes[loop.initial[0]] == ("const", 0.0):
+                known.append(graph.known.get(("<", carry, loop.times)))
+    return compact(program, [i for i in known if i is not None]) if any(known) else program
 
 
 def evaluated(program, arrays):

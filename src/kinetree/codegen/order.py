@@ -18,25 +18,12 @@ def created(program):
     return program.graph.reachable([*program.roots, *_checks(program)])
 
 
-def by_results(program, key=None):
-    """Result after result, each with all that it needs and that is not there yet; limb by limb.
-
-    Args:
-        program: what is computed.
-        key: of the operands of a node that with the smallest key is computed first.
-    """
+def by_results(program):
+    """Result after result, each with all that it needs and that is not there yet; limb by limb."""
     nodes, order, seen = program.graph.nodes, [], set()
     for root in program.roots:
-        _visit(nodes, root, order, seen, key)
+        _visit(nodes, root, order, seen)
     return _with_checks(program, order, seen)
-
-
-def deep_first(program):
-    """Result after result; of two operands the one with the longer history first."""
-    nodes, depth = program.graph.nodes, {}
-    for i in created(program):
-        depth[i] = -1 - max((-depth[a] for a in _operands(nodes[i])), default=-1)
-    return by_results(program, depth.__getitem__)
 
 
 def backward(program, late=True):
@@ -89,11 +76,11 @@ def backward(program, late=True):
 
 def fewest_waiting(program):
     """The best of these orders."""
-    orders = (by_results, deep_first, backward, partial(backward, late=False))
+    orders = (by_results, backward, partial(backward, late=False))
     best = created(program)
     least = most_waiting(program, best)
     loops = any(program.graph.nodes[i][0] == "repeat" for i in best)
-    for make in orders[: 1 if loops else 2 if len(best) > _MANY else 4]:
+    for make in orders[: 1 if loops or len(best) > _MANY else 3]:
         if least <= _FEW:
             break
         order = make(program)
@@ -128,23 +115,18 @@ def _operands(node):
     return () if node[0] in LEAVES else node[1:]
 
 
-def _visit(nodes, root, order, seen, key):
+def _visit(nodes, root, order, seen):
     """Append what ``root`` needs, operands first."""
-
-    def operands(i):
-        found = _operands(nodes[i])
-        return iter(sorted(found, key=key) if key else found)
-
     if root in seen:
         return
-    stack = [(root, operands(root))]
+    stack = [(root, iter(_operands(nodes[root])))]
     seen.add(root)
     while stack:
         i, rest = stack[-1]
         for a in rest:
             if a not in seen:
                 seen.add(a)
-                stack.append((a, operands(a)))
+                stack.append((a, iter(_operands(nodes[a]))))
                 break
         else:
             order.append(i)

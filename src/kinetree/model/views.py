@@ -113,6 +113,11 @@ def _in_plane(x):
     return _small(x.angular[:2], x.linear[2])
 
 
+def _small(*numbers):
+    """Whether numbers of order one are zero but for rounding."""
+    return all(np.all(np.abs(x) <= 64 * np.finfo(float).eps) for x in numbers)
+
+
 # --- axial rotations -----------------------------------------------------------------------------
 
 
@@ -127,6 +132,10 @@ class AxialView(ModelView):
         """``X_J, S, v_J, c_J``; ``X_J`` is an axial screw where the joint turns about an axis."""
         X_J, S, v_J, c_J = self.model.jcalc(i, q, qd)
         return _as_screw(X_J), S, v_J, c_J
+
+
+def _unchanged(x):
+    return x
 
 
 def axial_view(model) -> ModelView:
@@ -164,64 +173,6 @@ def snapped(X):
 
 
 _ROUNDING = 8 * np.finfo(float).eps
-
-
-# --- axial screws --------------------------------------------------------------------------------
-
-
-class ScrewView(ModelView):
-    """A model with Denavit–Hartenberg geometry whose transforms are pairs of axial screws."""
-
-    def __init__(self, model):
-        super().__init__(model, _unchanged)
-        parts = [_dh_parts(model, i) for i in range(1, model.body_count + 1)]
-        self.along_z = (None, *(z for z, _ in parts))
-        self.tree_transform = (None, *(x for _, x in parts))
-
-    def jcalc(self, i, q, qd):
-        """``X_J, S, v_J, c_J``; the screw ``X_J`` includes what the placement has about z."""
-        X_J, S, v_J, c_J = self.model.jcalc(i, q, qd)
-        (c, s, _), (c0, s0, d0) = X_J.E[0], self.along_z[i]
-        turn = AxialRotation.from_cosine_sine(2, c * c0 - s * s0, s * c0 + c * s0)
-        return AxialScrew(turn, X_J.r[2] + d0), S, v_J, c_J
-
-
-def _unchanged(x):
-    return x
-
-
-def screw_view(model) -> ModelView:
-    """The model with every joint and its placement as a screw about z after one about x.
-
-    For joints about and along z (revolute, prismatic, ...) on Denavit–Hartenberg placements, to
-    within rounding: ``X_T = scrz(theta, d) @ scrx(alpha, a)`` — RBDA §4.3, §A.4.
-    """
-    return ScrewView(model)
-
-
-def _dh_parts(model, i):
-    """Cosine, sine and shift of the z screw, and the x screw, that make up ``X_T`` of joint i."""
-    joint, X_T = model.joint[i], model.tree_transform[i]
-    X_J = joint.transform(joint.random(np.random.default_rng(0)))
-    if not (_in_plane(X_J) and _small(*X_J.r[:2])):
-        problem = f"is not about or along z: {joint}"
-    else:
-        x, z = X_T.E[:, 0], X_T.E[2]
-        a, d = X_T.r[0], X_T.r[1:] @ z[1:]
-        if _small(z[0]) and _small(*(X_T.r[1:] - d * z[1:]) / (1 + abs(d))):
-            # A placement without a turn about z keeps exact numbers, which cost nothing.
-            turn = (1, 0) if _small(x[1], x[0] - 1) else (x[0], -x[1])
-            return (*turn, d), AxialScrew(AxialRotation.from_cosine_sine(0, z[2], -z[1]), a)
-        problem = "does not sit on a Denavit–Hartenberg placement, scrz(theta, d) @ scrx(alpha, a)"
-    raise ModelError(
-        f"model {model.name!r} cannot be written in axial screws: joint "
-        f"{model.joint_names[i - 1]!r} {problem}. Use the model itself, or choose such frames"
-    )
-
-
-def _small(*numbers):
-    """Whether numbers of order one are zero but for rounding."""
-    return all(np.all(np.abs(x) <= 64 * np.finfo(float).eps) for x in numbers)
 
 
 # --- inertia moved towards the base: the same equation of motion — RBDA §9.7 ---------------------

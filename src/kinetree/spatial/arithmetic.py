@@ -86,22 +86,20 @@ def _split(A):
 class AxialRotation:
     """``E`` of a turn about a coordinate axis, with what it takes to apply it cheaply.
 
-    Making one costs 2m + 3a beyond the sine and cosine.
+    Of a 2×2 block ``[[a, b], [d, e]]`` a turn keeps ``a + e`` and ``b - d``. With ``t = b + d`` and
+    ``y = c t + s (e - a)`` the block becomes ``[[a + s y, b + z], [d + z, e - s y]]`` for
+    ``z = c y - t``, since ``2 c² - 1 = c² - s²``. Making one costs an addition.
 
     Attributes:
         axis: 0, 1 or 2 for x, y or z.
         c, s: cosine and sine of the angle.
-        ss, cs: ``s²`` and ``c s``.
-        sin2, cos2: sine and cosine of twice the angle, ``2 c s`` and ``1 - 2 s²``.
+        c2: ``2 c``.
     """
 
     axis: int
     c: Any
     s: Any
-    ss: Any
-    cs: Any
-    sin2: Any
-    cos2: Any
+    c2: Any
 
     @classmethod
     def from_angle(cls, axis, angle):
@@ -111,12 +109,11 @@ class AxialRotation:
     @classmethod
     def from_cosine_sine(cls, axis, c, s):
         """A turn about axis 0, 1 or 2 by the angle with cosine ``c`` and sine ``s``."""
-        ss, cs = s * s, c * s
-        return cls(axis, c, s, ss, cs, cs + cs, 1 - (ss + ss))
+        return cls(axis, c, s, c + c)
 
     def inverse(self):
         """The turn back; sign changes only."""
-        return replace(self, s=-self.s, cs=-self.cs, sin2=-self.sin2)
+        return replace(self, s=-self.s)
 
     @property
     def indices(self):
@@ -145,13 +142,13 @@ class AxialRotation:
     def general(self, A):
         """``E A Eᵀ`` of a general matrix: 12m + 12a."""
         (i, j, k), c, s = self.indices, self.c, self.s
-        total, difference = A[i, j] + A[j, i], A[j, j] - A[i, i]
-        alpha = self.cs * total + self.ss * difference
-        beta = self.cs * difference - self.ss * total
+        total = A[i, j] + A[j, i]
+        y = c * total + s * (A[j, j] - A[i, i])
+        z = c * y - total
         return self.matrix(
             [
-                [A[i, i] + alpha, A[i, j] + beta, c * A[i, k] + s * A[j, k]],
-                [A[j, i] + beta, A[j, j] - alpha, c * A[j, k] - s * A[i, k]],
+                [A[i, i] + s * y, A[i, j] + z, c * A[i, k] + s * A[j, k]],
+                [A[j, i] + z, A[j, j] - s * y, c * A[j, k] - s * A[i, k]],
                 [c * A[k, i] + s * A[k, j], c * A[k, j] - s * A[k, i], A[k, k]],
             ]
         )
@@ -159,8 +156,7 @@ class AxialRotation:
     def symmetric(self, A):
         """``E A Eᵀ`` of a symmetric matrix, lower triangle only: 8m + 7a."""
         (i, j, k), c, s = self.indices, self.c, self.s
-        difference = A[j, j] - A[i, i]
-        alpha = self.sin2 * A[j, i] + self.ss * difference
-        ji = self.cs * difference + self.cos2 * A[j, i]
+        y = self.c2 * A[j, i] + s * (A[j, j] - A[i, i])
         ki, kj = c * A[k, i] + s * A[k, j], c * A[k, j] - s * A[k, i]
-        return self.matrix(symmetric(A[i, i] + alpha, ji, A[j, j] - alpha, ki, kj, A[k, k]))
+        ji = c * y - A[j, i]
+        return self.matrix(symmetric(A[i, i] + s * y, ji, A[j, j] - s * y, ki, kj, A[k, k]))

@@ -10,9 +10,7 @@ from typing import Any
 from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.articulated_inertia import ArticulatedInertia
 from kinetree.spatial.inertia import Inertia
-from kinetree.spatial.ops import check_pivot, cos
-from kinetree.spatial.rotation import euler_angles
-from kinetree.spatial.transform import CoordinateTransform, Plucker, rz
+from kinetree.spatial.transform import CoordinateTransform, Plucker
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import symmetric
 
@@ -23,7 +21,7 @@ class AxialScrew(CoordinateTransform):
 
     Costs: vector 10m + 6a, rigid inertia 16m + 15a, articulated inertia 38m + 40a; if row and
     column 3 of the last are zeros that the numbers recognise, 28m + 34a about z, which keeps the
-    zeros, and 32m + 28a about x or y.
+    zeros, and 33m + 28a about x or y.
     """
 
     rotation: AxialRotation
@@ -173,20 +171,3 @@ def scrz(angle, d):
 def dh_step(a, alpha, d, theta):
     """From one Denavit–Hartenberg frame to the next, as two screws — RBDA §4.3, Figure 4.8."""
     return scrz(theta, d) @ scrx(alpha, a)
-
-
-def three_screws(X):
-    """A general ``Plucker`` as screws about z, then y, then x; not for a pitch of ±90°."""
-    yaw, pitch, roll = euler_angles("zyx", X.E)
-    cosine = check_pivot(cos(pitch), 1, lambda: _UPRIGHT)
-    x1, y1, _ = rz(yaw)  # the axes after the first screw, in coordinates of A
-    x3 = X.E[0]
-    along_x = X.r @ x1 / cosine
-    along_z = X.r[2] - along_x * x3[2]
-    return scrx(roll, along_x) @ scry(pitch, X.r @ y1) @ scrz(yaw, along_z)
-
-
-_UPRIGHT = (
-    "a transform with a pitch of 90 degrees cannot be written as screws about z, y and x: the "
-    "first and last axis are parallel. Turn one of its frames, or keep it as a Plücker transform"
-)

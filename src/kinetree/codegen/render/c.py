@@ -72,13 +72,13 @@ class C(Language):
 
     def loop(self, counter, times, carries, initial, body, following):
         """A ``for`` loop; the next state is complete before the old one goes."""
-        pairs = list(zip(carries, following, strict=True))
+        pairs = [(c, x) for c, x in zip(carries, following, strict=True) if x != c]
         return [
             *(f"{self.real} {c} = {x};" for c, x in zip(carries, initial, strict=True)),
             f"for (int {counter} = 0; {counter} < {times}; {counter}++) {{",
             *(f"    {line}" for line in body),
             *(f"    const {self.real} {c}_next = {x};" for c, x in pairs),
-            *(f"    {c} = {c}_next;" for c in carries),
+            *(f"    {c} = {c}_next;" for c, _ in pairs),
             "}",
         ]
 

@@ -267,10 +267,11 @@ class _Writer:
         initial, following, times = (
             [self.values[a] for a in nodes] for nodes in (loop.initial, loop.next, [loop.times])
         )
+        early = self._early(carries, following, body) if self.language.states_change_early else {}
         lines = self.language.loop(
             self._unique("run"), times[0].text, carries,
             [v.text for v in initial],
-            [line for item in body for line in item.lines],
+            [line for k, x in enumerate(body, start=1) for line in (*x.lines, *early.get(k, ()))],
             [v.text for v in following],
         )  # fmt: skip
         inside = set(carries).union(*(item.defines for item in body))
@@ -278,6 +279,23 @@ class _Writer:
             *(v.mentions for v in (*initial, *following, *times)), *(a.mentions for a in body)
         )
         self._add(i, lines, dict.fromkeys(carries, False), mentions - inside)
+
+    @staticmethod
+    def _early(carries, following, body):
+        """Lines that change states of a loop, by the number of items of its body before them.
+
+        A new value need not wait once nothing is left that looks at the old one.
+        """
+        states, after, found = set(carries), {}, {}
+        for k, item in enumerate(body, start=1):
+            after.update(dict.fromkeys((*item.defines, *(item.mentions & states)), k))
+        late = states.intersection(name for v in following for name in v.mentions)
+        for n, (c, v) in enumerate(zip(carries, following, strict=True)):
+            if c not in late and v.mentions and not v.mentions & states:
+                place = max(after.get(name, 0) for name in (c, *v.mentions))
+                found.setdefault(place, []).append(f"{c} = {v.text};")
+                following[n] = Value(c)
+        return found
 
     # --- names -----------------------------------------------------------------------------------
 
@@ -328,6 +346,7 @@ class Language(ABC):
     inputs_have_names: bool  # whether elements of inputs are taken out first
     joins_sines = False  # whether a sine and its cosine are computed together
     sums_absorb = False  # whether a product that one sum alone uses is always written into it
+    states_change_early = False  # whether those of a loop do as soon as nothing needs the old one
     longest = 70  # characters of an expression that is written where it is used
 
     @abstractmethod

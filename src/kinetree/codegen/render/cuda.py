@@ -52,7 +52,7 @@ _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
 _PART = 7_000  # operations of a part
 _WRITTEN = 14 * 1024  # bytes of the tiles of a warp that writes results of parts
-_SHORT = 8_000  # nodes of a program whose instructions, 128 kB at most, have room in their cache
+_SHORT = 9_500  # nodes of a program whose instructions, 128 kB at most, have room in their cache
 _RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fastest
 
 

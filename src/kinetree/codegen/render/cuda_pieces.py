@@ -10,6 +10,7 @@ in a workspace, from which another one writes the slices (``parts``).
 
 from dataclasses import dataclass, replace
 
+from kinetree.codegen.inline import alone
 from kinetree.codegen.parts import Row, in_parts
 from kinetree.codegen.render.cuda import Layout, Whole, render
 from kinetree.codegen.render.cuda_assembly import render_assembly
@@ -31,6 +32,7 @@ class Pieces:
 def render_pieces(program, dtype="float64", layout=None) -> Pieces:
     """CUDA C of a program, by as many functions as are good for it."""
     layout = layout or Layout()
+    program = program if layout.by_warps else alone(program)
     most = layout.results(program, dtype)
     if _room(program, dtype) <= most:
         text = render(program, dtype, layout)
