@@ -26,7 +26,7 @@ TITLES = {
 
 NOTES = {
     "prescribed joint": """\
-A prescribed joint moves as a given function of time. Functions of one state do not know the time:
+A prescribed joint moves as a given function of time. Functions of a single state have no time:
 replace the joint by `joint.at(t)`, which is the next kind.""",
 }
 """What readers should know about a feature."""
@@ -51,8 +51,8 @@ raises an error that names the function and the feature; all other functions giv
 A test calls {functions} public functions with {features} kinds of mechanisms, {cells}
 combinations in all. In {right} of them the result is compared with a slow dense computation from
 definitions (`tests/feature_matrix/reference.py`); in {refused} the function raises such an error.
-There are no other exceptions and no NaN. A new public function fails the test until it says which
-result is right. `python docs/make_honours.py` writes this page, and the test checks that it is
+There are no other exceptions and no NaN. A new public function fails the test until its expected
+result is defined. `python docs/make_honours.py` writes this page, and the test checks that it is
 current.
 
 Two groups are named once, here, and by their title below:
