@@ -505,6 +505,36 @@ def test_numbers_that_are_not_finite_are_not_taken_for_a_solution():
     assert p.error > 1
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_of_a_step_that_failed_are_not_used_again(seed):
+    """Whatever is left in the workspace: stops are solved by the interior points as before."""
+    rng = np.random.default_rng(seed)
+    parent, M = random_forest(rng)
+    rows = random_groups(rng, parent, 40)
+    free, found, work = rng.normal(size=len(parent)), [], None
+    for _ in range(2):
+        p = filled(parent, M, rows)
+        p.free[:] = free
+        status, work = run(p, work)
+        found.append((status, p.rounds, *p.velocity))
+        for name in ("dlam", "dw", "dv", "inner", "changes", "impulses", "velocities"):
+            getattr(work, name)[:] = np.nan
+    assert found[0] == found[1]
+    assert found[0][1] > 0  # rounds of the interior-point method
+
+
+@pytest.mark.parametrize("impulse", [0.0, 1e-9])
+def test_a_stop_that_is_at_its_bound_but_for_the_tolerance_is_there(impulse):
+    """It opens, so nothing is left of its impulse, and its velocity is no error."""
+    rows = [(BOUNDS, np.eye(2)[[k]], np.zeros(1), 0.0, 0.0, np.inf) for k in (0, 1)]
+    p = filled([-1, 0], np.eye(2), rows, most_newton=0)
+    p.velocity[:], p.free[:] = (0.3, 0.0), (0.3, -1.0)
+    p.impulse[:2] = impulse, 1.0
+    run(p)
+    assert p.impulse[0] == 0.0
+    assert p.velocity_error == 0.0
+
+
 def pile(seed, layers=4, side=5, r=0.05, mu=0.5):
     """Balls in layers that lie in the hollows of those below, shaken, between four walls."""
     rng = np.random.default_rng(seed)

@@ -112,3 +112,17 @@ def test_bodies_part_alike_whatever_the_unit_of_length(tmp_path):
         heights.append(world.q[2] / unit)
     length = 0.2 * np.sqrt(3)
     np.testing.assert_allclose(heights, 0.05 + 4 * 10 * length * 0.002, rtol=1e-6)
+
+
+def test_what_is_stuck_between_two_bodies_is_not_pressed_by_nothing():
+    """Contacts on both sides press against each other as they like: 131 N, and growing."""
+    world = kt.World(gravity=(0, 0, 0), timestep=2e-3)
+    for side in (-1, 1):
+        world.add(Box((1, 1, 1)), at=(0.55 * side, 0, 0), friction=1.0)
+    world.add(Box((0.2, 0.2, 0.2)), mass=1.0, spin=(0, 0, 3), friction=1.0)
+    with pytest.warns(SimulationWarning, match="bodies inside each other"):
+        world.step()
+    assert world.contacts().normal_force.sum() > 100  # it stops at once
+    world.step(29)
+    assert world.contacts().normal_force.sum() < 1
+    np.testing.assert_allclose(world.qd, 0, atol=1e-9)

@@ -166,6 +166,21 @@ def test_a_humanoid_falls_and_all_of_its_stops_keep_their_law(spin):
     assert kt.simulate(world, duration=1.2, store_every=20).report.contact.velocity < 1e-5
 
 
+@pytest.mark.parametrize(("seed", "damping", "friction"), [(84, 2.0, 0.7), (305, 5.0, 1.0)])
+def test_every_step_of_a_fall_is_solved(seed, damping, friction):
+    """Impulses of some are ten times those of the step before: they are found from farther away."""
+    rng, robot = np.random.default_rng(seed), kt.samples.humanoid()
+    joints = [b.joint_name for b in robot.bodies[1:] if b.joint.nv]
+    robot = robot.replace(dynamics=dict.fromkeys(joints, kt.JointDynamics(damping=damping)))
+    world = kt.World(timestep=2e-3)
+    world.add_ground(friction=friction)
+    spin, velocity = 1.5 * rng.normal(size=3), rng.normal(size=3) * (0.5, 0.5, 0)
+    world.add(robot, spin=spin, velocity=velocity)
+    for _ in range(700):
+        world.step()
+        assert world.report().residual <= 1e-6
+
+
 def test_limits_of_joints_hold():
     limits = kt.Limits(lower=-0.3, upper=0.4)
     builder = kt.ModelBuilder("arm").body(

@@ -34,6 +34,7 @@ from kinetree.model.model import Model
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
 _TURN_BY_MESH = 0.125  # the same beside triangles: 0.2 rad let a rod pass [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
+_INSIDE = 0.01  # penetration from which on bodies are inside each other, in lengths of a mechanism
 
 
 class Memory:
@@ -133,6 +134,7 @@ class Engine:
         self.mechanism = mechanism_of(tree, self.problem, *spread)
         self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
         self.rows = _rows(joints, self.of_q, self.of_v)
+        self.rows.inside = _INSIDE * self.size
         self._loops()
         self._make_room(64)
         self.work = workspace(self.problem)

@@ -50,6 +50,7 @@ class Rows:
         slip: of groups that are contacts: velocities after the step along normal and tangents, or
             in its middle where the contact goes on.
         follows: 1 where the step begins with the state that the last one ended with.
+        inside: penetration from which on bodies are inside each other [m], see ``add_contacts``.
         known: contacts of the last step, by shapes and feature, in a table with open addressing:
             ``slot`` is 1 + number in ``key``.
         key: shapes and feature.
@@ -101,6 +102,7 @@ class Rows:
     force: "float[:, 6]"
     slip: "float[:, 3]"
     follows: int
+    inside: float
     known: int
     slots: int
     slot: "int[:]"
@@ -300,18 +302,30 @@ def add_contacts(
     """Groups of all contacts that can act within the step; 0, or ``FULL``.
 
     ``again``: of those that had rows, or for which ``missed`` has found that they should have.
+    Bodies inside each other have contacts on opposite sides, which press against each other as they
+    like. What these want by ``bending`` contradicts, and impulses would grow from step to step: in
+    islands with such bodies no contact is known from the last one.
     """
     p.groups = rows.numbers = p.row_first[0] = p.entry_first[0] = 0
     for c in range(f.count):
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0
-    for k in range(by_islands(p, rows, f, z)):
+    count = by_islands(p, rows, f, z)
+    for i in range(p.trees + 1):
+        rows.place[i] = 0
+    for k in range(count):
+        if f.gap[rows.order[k]] < -rows.inside:
+            rows.place[pile_of(p, rows, f, rows.order[k], z)] = 1
+    for k in range(count):
         c = rows.order[k]
         code = add_contact(m, p, rows, f, c, v)
         if code < 0:
             return code
-        warm_start(p, rows, f, c, p.groups - 1, h)
-        bending(m, rows, f, c, p.groups - 1, h, before)
+        n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
+        if rows.place[pile_of(p, rows, f, c, z)] == 1:
+            n = 0
+        warm_start(p, rows, n, p.groups - 1, h)
+        bending(m, rows, f, c, n, p.groups - 1, h, before)
         rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
     rows.contacts = p.groups
     return 0
@@ -400,16 +414,17 @@ def known_again(rows: Rows):
 
 
 @procedure
-def warm_start(p: Problem, rows: Rows, f: Found, c: int, g: int, h: float):
-    """Impulses of a contact as they were in the last step, or zero."""
+def warm_start(p: Problem, rows: Rows, n: int, g: int, h: float):
+    """Impulses of a contact as they were in the last step, as number ``n - 1``, or zero."""
     row = p.row_first[g]
-    n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
     for r in range(p.dim[g]):
         p.impulse[row + r] = h * rows.kept[n - 1, r] if n > 0 else 0.0
 
 
 @procedure
-def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, h: float, before: "float[:, 6]"):
+def bending(
+    m: Mechanism, rows: Rows, f: Found, c: int, n: int, g: int, h: float, before: "float[:, 6]"
+):
     """Half of what the velocity of a contact that goes on has changed by since the last step ended.
 
     Bodies have kept their velocities since then, but have turned, and touch at another point. In
@@ -419,7 +434,6 @@ def bending(m: Mechanism, rows: Rows, f: Found, c: int, g: int, h: float, before
     want the same as ever. The velocity has grown by ``bend`` in the half step since then, and the
     gap by ``h bend / 4``, which the second half takes back: ``gap`` is without it.
     """
-    n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
     goes_on = rows.follows == 1 and n > 0 and rows.kept[n - 1, 0] > 0.0
     w = local("float", 3)
     relative_velocity(m, f, c, before, w)

@@ -3,6 +3,7 @@
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.directions import bounds, direction, longest, rubs
 from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.retries import store
 
 __all__ = ["SHORT_OF", "mix_step", "orientation", "turn"]
 
@@ -31,13 +32,10 @@ def orientation(problem: Problem, work: Work, island: int) -> float:
 @procedure
 def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
     """Keep the step in place 2 or 3 of the columns of ``velocities``, ``impulses``, ``changes``."""
-    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
-        i = work.island_dof[n]
-        work.velocities[i, place] = work.dv[i]
+    store(problem, work, island, place, work.dv, work.dlam)
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.impulses[r, place] = work.dlam[r]
             work.changes[r, place] = work.dw[r]
         work.inner[g, 2 * place] = work.inner[g, 2]
         work.inner[g, 2 * place + 1] = work.inner[g, 3]

@@ -10,7 +10,7 @@ from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
 from kinetree.contact.newton.equations import assemble
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
 
 __all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
 
@@ -278,11 +278,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             z[2] = work.p[first] - z[0] - z[0] / lam[0] * dlam[0]
             z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
             continue
-        for r in range(dim):
-            s = 0.0
-            for m in range(dim):
-                s += A[r * dim + m] * dw[m]
-            dlam[r] -= s
+        take_product(dim, A, dw, dlam)
         low, high = bounds(problem, g)
         z[2] = 0.0
         z[3] = 0.0

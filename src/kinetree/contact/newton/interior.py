@@ -40,7 +40,11 @@ TO_AND_FRO = 6
 
 @procedure
 def begin(problem: Problem, work: Work, island: int, size: float) -> None:
-    """Bring impulses inside; products become about ``size`` squared."""
+    """Bring impulses inside; products become about ``size`` squared.
+
+    The step becomes zero: the last one may have ended a run because it was not finite, and
+    ``direction`` multiplies it by ``correct``, zero or not.
+    """
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         dim = problem.dim[g]
@@ -53,8 +57,8 @@ def begin(problem: Problem, work: Work, island: int, size: float) -> None:
         if low > -1e299 and high < 1e299:
             least = min(least, 0.3 * (high - low))
         lam[0] = min(max(lam[0], low + least), max(high - least, low + least))
-        z[0] = 0.0
-        z[1] = 0.0
+        z[:4] = 0.0
+        work.dlam[first] = 0.0
         if low > -1e299:
             z[0] = max(w[0], max(size * size / (lam[0] - low), 0.1 * size * size / least))
         if high < 1e299:

@@ -27,96 +27,70 @@ from kinetree.contact.newton.steps import (
 
 __all__ = ["solve_island"]
 
-AIM = 1e-4
-"""Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep."""
-
-MOVING = 0.03
-"""The same for islands that move."""
+AIM, MOVING = 1e-4, 0.03
+"""Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep;
+and the same for islands that move."""
 
 ROUNDING = 1e-6
 """Part of the impulses at the start below which impulses are not looked at."""
 
-SOFT = 1e-5
-"""Inverse penalty of contacts that stick, in units of d."""
-
-SOFTEST = 1e-4
-"""The same after a step that was not quick: redundant contacts flip less, the end is slower."""
+SOFT, SOFTEST = 1e-5, 1e-4
+"""Inverse penalty of contacts that stick, in units of d; and the same after a step that was not
+quick: redundant contacts flip less, the end is slower."""
 
 STRESS = 40.0
 """``r`` in units of 1 / d; five times more or less where steps fail, which asks other questions."""
 
-SHORT = 0.3
-"""Part of a step below which it counts as short; too many of those in a row are a failure."""
+SHORT, SHORTEST = 0.3, 0.03
+"""Part of a step below which it counts as short, too many of which in a row are a failure; and
+below which it is given up."""
 
-SHORTEST = 0.03
-"""Part of a step below which it is given up."""
+CHANGES, PAST = 10, 1.01
+"""How often a step that fails is cut where the first contact changes its state, and how far it goes
+past that."""
 
-CHANGES = 10
-"""How often a step that fails is cut where the first contact changes its state."""
+SWEEPS, SINGLE = 11, 5
+"""How many rounds of them at most; and where groups have one row each, as in shifts of positions:
+Newton's method is quick there."""
 
-PAST = 1.01
-"""How far it goes past that."""
-
-SWEEPS = 11
-"""How many rounds of them at most."""
-
-SINGLE = 5
-"""The same where groups have one row each, as in shifts of positions: Newton's method is quick."""
-
-ROUGH = 0.1
+ROUGH, FEW = 0.1, 30
 """Relative error with which islands of bodies that are alone are left to another call, which may
-find more contacts: what sweeps find, and no more."""
+find more contacts: what sweeps find, and no more. Islands of at most ``FEW`` velocities are not;
+nor are large ones, which lose their way then."""
 
-FEW = 30
-"""Velocities of an island up to which it is not; nor are large ones, which lose their way then."""
-
-PATIENCE = 12
-"""Steps before the interior-point method takes over, unless errors fall fast."""
-
-ENDING = 4
-"""The same when it hands back."""
+PATIENCE, ENDING = 12, 4
+"""Steps before the interior-point method takes over, unless errors fall fast; and the same when it
+hands back."""
 
 GROWTH = 1e3
 """Growth of impulses from which on it is not used: there may be no solution."""
 
-ALTERNATING = 100.0
-"""Penalty of the alternating direction method, in units of 1 / d, then less, then more."""
+ALTERNATING, AT_FIRST = 100.0, 16
+"""Penalty of the alternating direction method, in units of 1 / d, then less, then more; and its
+iterations at first: half as many more every time, up to 500."""
 
-AT_FIRST = 16
-"""Iterations of it, at first; half as many more every time, up to 500."""
-
-LARGE = 250
-"""Velocities of an island above which the interior-point method follows the arc of its path."""
-
-WIDE = 800
-"""The same above which it does so with care at once: what it loses there takes long to find."""
+LARGE, WIDE = 250, 800
+"""Velocities of an island above which the interior-point method follows the arc of its path; and
+above which it does so with care at once: what it loses there takes long to find."""
 
 LONG = 30
-"""The same after it has failed."""
+"""Steps before the interior-point method takes over again, after it has failed."""
 
-INSIDE = 0.03
-"""Relative error from which on it starts, at least."""
+INSIDE, AFAR, CLOSE_BY = 0.03, 1.0, 3e-3
+"""Relative error from which on it starts, at least. In large islands: where the path is straight,
+and there is one alone; or where nearly the same was solved, with slightly different forces."""
 
-AFAR = 1.0
-"""The same in large islands: where the path is straight, and there is one alone."""
-
-CLOSE_BY = 3e-3
-"""The same in large islands that were solved with slightly different forces."""
+FARTHEST = 30.0
+"""The same in small islands that were not solved: impulses may be ten times those at hand."""
 
 ELSEWHERE = 0.3
 """Part of it from which it starts the next times, from the best so far; in the end from afar."""
 
-HANDS = 1e-6
-"""Relative error at which it hands back."""
+HANDS, HANDS_LARGE = 1e-6, 1e-5
+"""Relative error at which it hands back, and in large islands; a tenth of it the next time."""
 
-HANDS_LARGE = 1e-5
-"""The same in large islands; a tenth of it the next time."""
-
-MOST = 25
-"""Steps of it in a row."""
-
-MOST_LARGE = 100
-"""The same in large islands."""
+MOST, MOST_LARGE = 25, 100
+"""Steps of it in a row, and along the arc."""
 
 TRIES = 5
 """How often it starts anew."""
@@ -229,7 +203,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
             continue
         if error < best * min(size, most):
             best = error / min(size, most)
-            store(problem, work, island, BEST)
+            store(problem, work, island, BEST, work.v, work.lam)
         if rounds >= problem.most_rounds:
             break
         work.stress = stress
@@ -244,17 +218,18 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
             elif anew and (large or stalled > 1):
                 restore(problem, work, island, BEST)
                 evaluate(problem, work, island)
-                inside = inside * ELSEWHERE if inside > CLOSE_BY else AFAR
+                afar = AFAR if large else FARTHEST
+                inside = inside * ELSEWHERE if inside > CLOSE_BY else afar
                 begin(problem, work, island, inside * size)
             elif anew:
                 prepare(problem, work, island)
-                begin(problem, work, island, size)
+                begin(problem, work, island, FARTHEST * size)
             else:
                 restore(problem, work, island, INNER)
             arcs = 2 if stalled > 0 or dofs > WIDE else (1 if large else 0)
             long = MOST_LARGE if arcs > 0 else MOST
             more, reached = follow(problem, work, island, forces, level, long, arcs)
-            store(problem, work, island, INNER)
+            store(problem, work, island, INNER, work.v, work.lam)
             if arcs > 0:
                 inner += more
             else:
@@ -286,12 +261,12 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
         error, size = errors(problem, work, island, forces)
         if stalled < TRIES and size > most:
             prepare(problem, work, island)
-            store(problem, work, island, INNER)
+            store(problem, work, island, INNER, work.v, work.lam)
             stalled = TRIES
             error, size = errors(problem, work, island, forces)
         if error < best * min(size, most):
             best = error / min(size, most)
-            store(problem, work, island, BEST)
+            store(problem, work, island, BEST, work.v, work.lam)
     if best < 1e300 and not error <= max(problem.tolerance, best) * min(size, most):
         restore(problem, work, island, BEST)
         error, size = errors(problem, work, island, forces)

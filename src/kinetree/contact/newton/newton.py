@@ -17,7 +17,7 @@ Errors are those of ``equations``, relative to the largest ``|lam| sqrt(d)`` of 
 velocity where nothing presses.
 """
 
-from kinetree.codegen.procedures import procedure, view
+from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import tangential
 from kinetree.contact.newton.island import solve_island
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
@@ -28,7 +28,10 @@ __all__ = ["solve"]
 
 @procedure
 def finish(problem: Problem, work: Work, island: int, size: float) -> None:
-    """Write velocities, impulses and residuals of an island."""
+    """Write velocities, impulses and residuals of an island.
+
+    Impulses that are at a bound but for the tolerance count as being there.
+    """
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         problem.velocity[i] = work.v[i]
@@ -39,8 +42,7 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
         first = problem.row_first[g]
         w = view(work.w, first)
         p = view(work.lam, first)
-        for r in range(dim):
-            problem.impulse[first + r] = p[r]
+        least = problem.tolerance * size / sqrt(work.delassus[g])
         if problem.kind[g] == CONE:
             mu = problem.mu[g]
             bad = -w[0]
@@ -50,8 +52,7 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
                 force = tangential(p, dim)
                 problem.cone_error = max(problem.cone_error, force - mu * p[0])
                 # within the cone it sticks, unless it carries nothing to speak of
-                spare = mu * p[0] - force
-                if spare > 1e-6 * mu * p[0] and spare > problem.tolerance * size:
+                if mu * p[0] - force > max(1e-6 * mu * p[0], least):
                     bad = max(bad, speed)
             product = p[0] * (w[0] + mu * speed)
             for r in range(1, dim):
@@ -60,11 +61,15 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
             problem.velocity_error = max(problem.velocity_error, bad)
         else:
             bad = abs(w[0])
-            if p[0] <= problem.low[g]:
+            if p[0] <= problem.low[g] + (least if w[0] > 0.0 else 0.0):
+                p[0] = problem.low[g]
                 bad = max(0.0, -w[0])
-            if p[0] >= problem.high[g]:
+            if p[0] >= problem.high[g] - (least if w[0] < 0.0 else 0.0):
+                p[0] = problem.high[g]
                 bad = max(0.0, w[0])
             problem.velocity_error = max(problem.velocity_error, bad)
+        for r in range(dim):
+            problem.impulse[first + r] = p[r]
 
 
 @procedure

@@ -405,3 +405,14 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
             for r in range(dim):
                 for c in range(count):
                     x[c] -= J[r * count + c] * p[r]
+
+
+@procedure(inline=True)
+def take_product(dim: int, A: "float[:]", x: "float[:]", out: "float[:]") -> None:
+    """``out -= A x`` of a group."""
+    if dim == 3:
+        out[:3] -= view(A, 0, 3, 3) @ view(x, 0, 3)
+    else:
+        for r in range(dim):
+            for m in range(dim):
+                out[r] -= A[r * dim + m] * x[m]

@@ -16,15 +16,17 @@ BEST = 1
 
 
 @procedure
-def store(problem: Problem, work: Work, island: int, place: int) -> None:
-    """Keep velocities and impulses in one of four places."""
+def store(
+    problem: Problem, work: Work, island: int, place: int, v: "float[:]", lam: "float[:]"
+) -> None:
+    """Keep velocities and impulses, or their changes, in one of four places."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
-        work.velocities[i, place] = work.v[i]
+        work.velocities[i, place] = v[i]
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            work.impulses[r, place] = work.lam[r]
+            work.impulses[r, place] = lam[r]
 
 
 @procedure

@@ -4,7 +4,7 @@ from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, law, linear, off_law, touches
 from kinetree.contact.newton.equations import assemble
-from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
+from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
 
 __all__ = ["first_change", "laws_along", "momentum_along", "newton_step", "states", "unchanged"]
 
@@ -156,14 +156,7 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         row_velocity(problem, g, work.dv, dw)
         if work.state[g] == OPEN:
             continue
-        if dim == 3:
-            view(work.dlam, first, 3)[:3] -= view(A, 0, 3, 3) @ view(dw, 0, 3)
-            continue
-        for r in range(dim):
-            s = 0.0
-            for m in range(dim):
-                s += A[r * dim + m] * dw[m]
-            work.dlam[first + r] -= s
+        take_product(dim, A, dw, view(work.dlam, first))
     return 0
 
 
