@@ -158,7 +158,7 @@ class SingularityWarning(UserWarning):
 
 
 class MisalignmentWarning(UserWarning):
-    """Constraints of loops that repeat others, up to a misalignment, and are left out for that."""
+    """Constraints of loops that are redundant up to a misalignment, and are dropped."""
 
 
 class IndeterminateWarning(UserWarning):

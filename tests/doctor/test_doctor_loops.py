@@ -32,7 +32,7 @@ def test_a_loop_that_has_to_be_assembled_and_repeats_itself():
     assert codes(model) == [("note", "loop-neutral"), ("note", "loop-redundant")]
     message = check(model)[1].message
     assert message == (
-        "3 of the 5 constraints of its loops and couplings repeat others; 1 degree of freedom "
+        "3 of the 5 constraints of its loops and couplings are redundant; 1 degree of freedom "
         "remains. For example: loop 'pin': rotation about x, loop 'pin': rotation about y, "
         "loop 'pin': translation along z"
     )

@@ -131,7 +131,7 @@ def test_the_report_reads_well():
         "four-bar: mobility 1",
         "  3 degrees of freedom of the tree - 2 independent of 5 constraints",
         "  counting joints and loops: 4 - 6 * 1 = -2, and 3 redundant: 1; in the plane 1",
-        "  over-constrained: 3 constraints repeat others, for example",
+        "  over-constrained: 3 redundant constraints, for example",
         "    loop 'pin': rotation about z",
         "    loop 'pin': rotation about x",
         "    loop 'pin': translation along y",

@@ -10,7 +10,7 @@ second is the load of the bearing, which does no work on ``S``. Motion does not 
 the bearing load does. Armature accelerates apart from the bodies and loads no bearing.
 
 In a mechanism with loops, the forces of the loop joints act on the bodies of the spanning tree
-like external ones. They satisfy ``Kᵀ lam = tau_ID - tau``; where constraints repeat others, many
+like external ones. They satisfy ``Kᵀ lam = tau_ID - tau``; where constraints are redundant, many
 do, and ``multipliers`` returns the smallest, in units of the mechanism.
 """
 

@@ -182,7 +182,7 @@ CLOSED = 1e-6
 
 
 def loops(model, seed=0):
-    """Loops that do not close, and constraints that repeat others or stop everything."""
+    """Loops that do not close, and constraints that are redundant or prevent all motion."""
     if not model.is_constrained:
         return
     part, model = named("model", model.name), model.at(0.0)
@@ -210,8 +210,8 @@ def loops(model, seed=0):
         text = f"{rank} independent constraints hold its {model.nv} degrees of freedom"
         yield found("loop-locked", part, text)
     if rank < count and not policy.explanation():
-        text = f"{count - rank} of the {count} constraints of its loops and couplings repeat "
-        text += f"others; {_freedoms(left)}"
+        text = f"{count - rank} of the {count} constraints of its loops and couplings are "
+        text += f"redundant; {_freedoms(left)}"
         if not report.is_variable:
             text += f". For example: {_some(report.redundant)}"
         yield found("loop-redundant", part, text)

@@ -277,7 +277,7 @@ KINDS = {
     "loop-misaligned": Kind(
         "warning",
         "taken literally, the axes of the loop would lock it: it moves because constraints "
-        "that almost repeat others are left out",
+        "that are almost redundant are dropped",
         "write the placements with all digits; or, if the misalignment is real and should be "
         "modelled, kinetree.loops.with_misalignment(model, 0)",
     ),

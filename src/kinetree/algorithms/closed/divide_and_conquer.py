@@ -55,7 +55,7 @@ class Joined(NamedTuple):
     rank: int
     """Number of independent constraints among those of the joints."""
     redundancy: int
-    """Number of constraints that repeat others; ``lambda`` is then one of many."""
+    """Number of redundant constraints; ``lambda`` is then one of many."""
     contradiction: float
     """Size of the accelerations that repeated constraints demand and cannot have; zero when the
     positions and velocities obey the constraints."""
@@ -191,7 +191,7 @@ class DivideAndConquer(NamedTuple):
     whole: Part
     """The assembled mechanism, with every intermediate part and its rank report."""
     redundancy: int
-    """Number of constraints that repeat others; where there are any, ``f_J`` is not unique."""
+    """Number of redundant constraints; where there are any, ``f_J`` is not unique."""
     contradiction: float
     """Largest acceleration that repeated constraints contradict one another by; rounding error
     when ``q`` and ``qd`` satisfy the loops."""

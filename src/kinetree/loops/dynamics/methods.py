@@ -129,7 +129,7 @@ class Instant:
 
 # --- KKT: accelerations and constraint forces at once, RBDA §8.5, method 1 -----------------------
 # The matrix of (8.36) is symmetric and indefinite, and has the rank ``n + rank K``. So it is
-# regular as soon as no constraint repeats others: dependent rows are left out, and their forces
+# regular as soon as no constraint is redundant: dependent rows are left out, and their forces
 # are zero. Any solution of the rows that remain solves the others too, up to what these
 # contradict.
 

@@ -231,7 +231,7 @@ def _couple(system, model, node, joints, K, k):
 # nowhere else. Every pivot block is either positive definite or negative semidefinite; the rank of
 # the latter is decided here.
 
-_DEPENDENT = 1e-11  # singular value, relative to the largest, of equations that repeat others
+_DEPENDENT = 1e-11  # singular value, relative to the largest, of redundant equations
 _NO_INERTIA = 64 * np.finfo(float).eps
 """Relative pivot below which a body counts as massless."""
 

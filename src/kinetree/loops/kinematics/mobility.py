@@ -148,8 +148,8 @@ class Mobility:
             others = " or ".join(str(m) for m in self.nearby)
             lines.append(f"  only here: close by the mobility is {others}; a singular position")
         if self.redundant:
-            many = "constraints repeat" if self.redundancy > 1 else "constraint repeats"
-            lines.append(f"  over-constrained: {self.redundancy} {many} others, for example")
+            many = "constraints" if self.redundancy > 1 else "constraint"
+            lines.append(f"  over-constrained: {self.redundancy} redundant {many}, for example")
             lines += [f"    {name}" for name in self.redundant]
             if len(self.involved) > len(self.redundant):
                 lines.append(f"    (a choice: {len(self.involved)} depend on each other)")
