@@ -229,7 +229,7 @@ def test_algorithms_without_a_place_for_it_raise(case):
     if not model.armature_joints:
         pytest.fail("every case has armature somewhere")
     name = model.joint_names[model.armature_joints[0] - 1]
-    message = f"does not honour the armature of joint '{name}' of model"
+    message = f"does not support the armature of joint '{name}' of model"
     for function in (
         divide_and_conquer.forward_dynamics,
         aba_variants.forward_dynamics_1,

@@ -128,7 +128,7 @@ def test_divide_and_conquer_has_no_place_for_couplings(rng):
     model = machine(rng)
     q, qd = state(model, rng)
     bare = model.replace(dynamics=dict.fromkeys(model.joint_names))
-    with pytest.raises(ModelError, match="divide_and_conquer does not honour coupling 'b to c'"):
+    with pytest.raises(ModelError, match="divide_and_conquer does not support coupling 'b to c'"):
         divide_and_conquer.forward_dynamics(bare, q, qd, qd)
 
 

@@ -181,7 +181,7 @@ def test_errors_are_those_of_specialised_code(rng):
     drive = Prescribed(kt.Revolute("z"), lambda t: ([t], [1.0], [0.0]))
     model = builder.body("link", joint=drive).build().at(0.0)
     for tier in ("general", "specialised"):
-        with kt.tier(tier), pytest.raises(JointError, match="does not honour prescribed joint"):
+        with kt.tier(tier), pytest.raises(JointError, match="does not support prescribed joint"):
             kt.coriolis_matrix(model, model.neutral(), np.zeros(model.nv))
 
 

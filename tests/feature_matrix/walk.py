@@ -164,7 +164,7 @@ LACKING = (
 
 
 def require_named(name, case, error, makers=()):
-    """An error names the function that was called, and the feature that it cannot honour."""
+    """An error names the function that was called, and the feature that it cannot support."""
     text, short = str(error), name.rpartition(".")[2]
     called = any(n in text for n in (short, *makers))
     assert called, f"{name} of {case.feature}: the error does not name it: {text}"

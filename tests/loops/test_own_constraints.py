@@ -380,7 +380,7 @@ def test_linear_models_of_a_holonomic_constraint(rng):
     )
     assert_close(linear.A, other.A, ulps=1, condition=1e9)
     assert_close(linear.B, other.B, ulps=1, condition=1e9)
-    with pytest.raises(LoopError, match=r"'recursion' .* does not honour constraint 'curve'"):
+    with pytest.raises(LoopError, match=r"'recursion' .* does not support constraint 'curve'"):
         kt.loops.linearize_in_coordinates(model, q, qd, tau, method="recursion")
 
 

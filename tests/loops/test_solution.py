@@ -214,4 +214,4 @@ def test_impossible_numbers_are_rejected():
 
 def test_methods_say_what_they_have_no_place_for():
     armed = four_bar().replace(dynamics={"crank_joint": JointDynamics(armature=1.0)})
-    refused(ModelError, "does not honour the armature", model=armed, method="articulated")
+    refused(ModelError, "does not support the armature", model=armed, method="articulated")

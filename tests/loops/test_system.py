@@ -149,7 +149,7 @@ def test_springs_and_dampers_of_loop_joints_act():
 def test_prescribed_joints_have_no_place_in_a_system():
     model = samples.four_bar().replace(postures=(), limits={"coupler_joint": None})
     prescribed = PrescribedInstant(model.joint[2], (0.0,), (0.5,), (0.0,))
-    with pytest.raises(JointError, match="system_of has no place for joint 'coupler_joint' of mod"):
+    with pytest.raises(JointError, match="system_of does not support joint 'coupler_joint' of mod"):
         system_of(model.replace(joint={"coupler_joint": prescribed}))
 
 

@@ -190,9 +190,7 @@ def _two_links():
 
 def test_a_ground_that_bodies_fall_through_is_warned_of():
     m = kt.contact.with_ground(_two_links(), point=(0, 0, -1))
-    message = (
-        r"'links' has a ground, 'ground', and bodies pass through it: no contact=.*Scene\(model"
-    )
+    message = r"'links' has a ground, 'ground', and bodies pass .* no contact model.*Scene\(model"
     with pytest.warns(kt.SimulationWarning, match=message) as warned:
         kt.simulate(m, Q, duration=2e-3)
     assert warned[0].filename == __file__

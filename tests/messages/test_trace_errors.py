@@ -123,7 +123,7 @@ CASES = {
     a_slice_assignment: "dtype=object",
     a_while: "kinetree.repeat(body, state, times)",
     a_range: "kinetree.repeat(body, state, times)",
-    a_cube_root: "only whole powers",
+    a_cube_root: "only integer powers",
     a_leak: "part of the state",
     a_changed_state: "same structure and shapes",
     a_condition: "kinetree.select(condition, 1, 0)",

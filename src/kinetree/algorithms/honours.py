@@ -41,7 +41,7 @@ def refuses(*features, use):
                 found = _FOUND[feature](model)
                 if found:
                     raise _ERROR[feature](
-                        f"{name} does not honour {found} of model {model.name!r}; use {use}"
+                        f"{name} does not support {found} of model {model.name!r}; use {use}"
                     )
 
         @wraps(text)

@@ -200,7 +200,7 @@ def _smallest(model, K, b, size, agreement):
         warn(
             f"the reactions of model {model.name!r} are not unique in this configuration, in which "
             f"{r} of its {len(K)} constraints are independent: the smallest constraint forces are "
-            f"returned; kinetree.unique_reactions(model, q) says which components count",
+            f"returned; kinetree.unique_reactions(model, q) tells which components are unique",
             IndeterminateWarning,
         )
     return lam

@@ -99,8 +99,8 @@ def warn_of_ground(model, contact, forces):
         return
     names = ", ".join(repr(g.name) if g.name else type(g.shape).__name__ for g in ground)
     warn(
-        f"model {model.name!r} has a ground, {names}, and bodies pass through it: no contact= says "
-        f"what happens where they touch. Give one, such as "
+        f"model {model.name!r} has a ground, {names}, and bodies pass through it, since there "
+        f"is no contact model. Give one, such as "
         f"contact=kinetree.contact.TimeStepping(kinetree.contact.Scene(model)), or simulate the "
         f"model without the ground",
         SimulationWarning,

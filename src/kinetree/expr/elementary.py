@@ -90,7 +90,7 @@ class Elementary:
             return self.sqrt()
         if not -8 <= power <= 8 or not power.is_integer():
             raise TraceError(
-                f"cannot raise a traced value to the power {n}: only whole powers from -8 to 8 "
+                f"cannot raise a traced value to the power {n}: only integer powers from -8 to 8 "
                 f"and 0.5 are supported; write products, quotients or sqrt"
             )
         if power < 0:

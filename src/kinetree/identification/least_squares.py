@@ -263,7 +263,7 @@ def _condition(base, A):
     if condition > _FAINT:
         worst = np.argsort(-np.abs(Vt[-1]))[:3]
         warn(
-            f"the motion shows some parameters of model {base.model.name!r} only faintly: "
+            f"the motion excites some parameters of model {base.model.name!r} only weakly: "
             f"condition number {condition:.3g}, above {_FAINT:g}; the least certain are "
             f"{_list(base, worst)}. Move more joints at once, faster and further",
             ExcitationWarning,
@@ -275,7 +275,7 @@ def _singular_values(base, A):
     """With columns of unit length; an error where the data do not suffice."""
     if len(A) < len(base):
         raise ExcitationError(
-            f"{len(A)} joint forces cannot tell {len(base)} base parameters of model "
+            f"{len(A)} joint forces do not determine {len(base)} base parameters of model "
             f"{base.model.name!r}; measure more of them"
         )
     norms = np.linalg.norm(A, axis=0)

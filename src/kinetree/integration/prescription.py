@@ -292,7 +292,7 @@ def check_rates(prescription, model, start, end, dt):
                 warn(
                     f"the motion of joint {name!r} contradicts itself: at t = {times[at[0]]:.6g} s "
                     f"its {what} is {stated[at]:.6g}, and the rate of its {of} is {found[at]:.6g}; "
-                    f"forces and energies will mean little",
+                    f"forces and energies will be unreliable",
                     SimulationWarning,
                 )
 

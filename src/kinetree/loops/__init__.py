@@ -4,8 +4,8 @@
     print(kt.loops.mobility(model, q))
     motion = kt.loops.solve(model, q, qd, tau)
 
-``kt.forward_dynamics``, ``kt.inverse_dynamics``, ``kt.simulate`` and ``kt.linearize`` honour loops
-by themselves; here is what else there is for them.
+``kt.forward_dynamics``, ``kt.inverse_dynamics``, ``kt.simulate`` and ``kt.linearize`` support loops
+directly; this package has everything else about them.
 """
 
 from typing import Any

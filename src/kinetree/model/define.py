@@ -551,7 +551,7 @@ def require_tree(model, function):
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose "
             f"{first_constraint(model)}: its joint forces are not independent. "
-            f"forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) honour loops "
+            f"forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) support loops "
             f"and constraints; model.spanning_tree is the tree alone"
         )
 

@@ -115,7 +115,7 @@ def actuator_forces(
         f_ext: forces on bodies, (..., body_count, 6), or None.
         weights: of the squared forces, (p,); 1 by default.
         bounds: smallest and largest forces, (p,) each, or None.
-        tolerance: loop error [rad, or fraction of the size of the loop] that passes for drift.
+        tolerance: loop error [rad, or fraction of the size of the loop] that is allowed as drift.
     """
     q = as_configuration(model, q)
     qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")

@@ -39,7 +39,7 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
     """``dx/dt`` of the state ``x = (q, alpha)``; the book's ``FDx`` — RBDA (3.8), (3.9).
 
     Args:
-        model: the mechanism; its loops and couplings are honoured.
+        model: the mechanism; loops and couplings are supported.
         x: the state, (nq + nv,).
         tau: joint forces [N or N·m], (nv,).
         f_ext: external force on each body in base coordinates, entry 0 unused.

@@ -370,5 +370,5 @@ def check_motion(model, terms: Terms, qd, qdd, tolerance=CLOSURE_TOLERANCE):
             of_size = ", in sizes of the loop" if rows_of(model)[row].unit == "m" else ""
             raise ShapeError(
                 f"{at}{what} does not satisfy {rows_of(model)[row]}: it is off by {off:.3g}"
-                f"{of_size}, and {tolerance:.3g} passes for drift; {cure}"
+                f"{of_size}, and {tolerance:.3g} is allowed as drift; {cure}"
             )

@@ -140,7 +140,7 @@ class ClosureErrors(NamedTuple):
     position: np.ndarray
     """Largest position error [rad, or fraction of the size of a loop]."""
     velocity: np.ndarray
-    """Largest velocity error [1/s] over the largest that passes for drift."""
+    """Largest velocity error [1/s] over the largest that is allowed as drift."""
 
     @classmethod
     def of(cls, model, c, qd):
@@ -153,7 +153,7 @@ class ClosureErrors(NamedTuple):
 
 
 def closure_limit(model, far, tolerance=CLOSURE_TOLERANCE):
-    """What passes for drift: the tolerance, and the misalignment of nearly redundant constraints.
+    """Allowed drift: the tolerance, and the misalignment of nearly redundant constraints.
 
     Whether there is any is looked for only if errors ``far`` exceed the tolerance.
     """
@@ -168,7 +168,7 @@ def check_constraints_hold(model, c: JointSpaceConstraint, tolerance, sample="")
     Args:
         model: the mechanism.
         c: its constraints.
-        tolerance: largest error that passes for drift, see ``CLOSURE_TOLERANCE``.
+        tolerance: largest error that is allowed as drift, see ``CLOSURE_TOLERANCE``.
         sample: how a message calls the state, after ``q`` or ``qd``.
     """
     check_loops_closed(model, c.loops, tolerance, sample)
@@ -188,7 +188,7 @@ def check_loops_closed(model, loops, tolerance, sample=""):
             raise ShapeError(
                 f"q{sample} does not close loop {loop.name!r}: its position error is "
                 f"{_in_words(J.gap, length)}; at most {limit:.3g} rad, or {limit:.3g} of its "
-                f"size, passes for drift; assemble the mechanism first"
+                f"size, is allowed as drift; assemble the mechanism first"
             )
         rate = float(np.linalg.norm(J.rate * of_loop))
         speed = max(1.0, *(float(np.linalg.norm(v * units)) for v in J.velocities))
@@ -197,7 +197,7 @@ def check_loops_closed(model, loops, tolerance, sample=""):
             raise ShapeError(
                 f"qd{sample} tears loop {loop.name!r} apart: its velocity error is {rate:.3g} "
                 f"rad/s, or sizes of the loop ({length:.3g} m) per second, at most {limit:.3g} "
-                f"passes for drift; project qd onto the velocities that the loop allows"
+                f"is allowed as drift; project qd onto the velocities that the loop allows"
             )
 
 
@@ -217,14 +217,14 @@ def _check_functions(model, c, tolerance, sample):
             raise ShapeError(
                 f"q{sample} does not satisfy constraint {own.name!r}{at}: its position error is "
                 f"{_largest(c.implicit.error[rows], own)}, {far:.3g} in motions of joints, of "
-                f"which {limit:.3g} passes for drift; "
+                f"which {limit:.3g} is allowed as drift; "
                 f"kinetree.loops.assemble finds positions that do"
             )
         if not rate <= limit * speed:
             raise ShapeError(
                 f"qd{sample} does not satisfy constraint {own.name!r}{at}: its velocity error is "
                 f"{_largest(c.rate[rows], own)}/s, {rate:.3g} in motions of joints, of which "
-                f"{limit * speed:.3g} passes for drift; "
+                f"{limit * speed:.3g} is allowed as drift; "
                 f"kinetree.loops.project_velocity finds velocities that do"
             )
 

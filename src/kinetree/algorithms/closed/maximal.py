@@ -232,7 +232,7 @@ def solution(
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """Joint accelerations that the joint forces ``tau`` produce; loops and couplings are honoured.
+    """Joint accelerations that the joint forces ``tau`` produce; loops and couplings are supported.
 
     Options are those of ``solution``.
     """

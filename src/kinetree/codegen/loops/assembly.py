@@ -129,7 +129,7 @@ class _Flat:
                     raise TraceError(
                         f"a kind of row reads table {place.table} at {place.paths[0]}, which no "
                         f"representative kind does, so that other kinds do not keep it for it: "
-                        f"record the text with more representative kinds"
+                        f"record the algorithm with more representative kinds"
                     )
 
         again = {n for n, _ in self.recorder.folded & self._stored() - outline.stored}

@@ -227,7 +227,7 @@ def _method(name, instant, independent, rank, rows, closure):
     if instant.model.constraints and name in ("articulated", "closure"):
         own = instant.model.constraints[0].name
         raise LoopError(
-            f"method {name!r} joins bodies by joints alone, and does not honour constraint {own!r} "
+            f"method {name!r} joins bodies by joints and does not support constraint {own!r} "
             f"of model {instant.model.name!r}; 'null_space', 'kkt', 'range_space' and 'sparse' do"
         )
     if name == "null_space":

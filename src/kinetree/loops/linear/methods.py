@@ -47,7 +47,7 @@ def recursion(state, chosen, basis):
     model = state.model
     if model.constraints:
         raise LoopError(
-            f"method 'recursion' goes along the links of loops, and does not honour constraint "
+            f"method 'recursion' goes along the links of loops, and does not support constraint "
             f"{model.constraints[0].name!r} of model {model.name!r}; use 'equations'"
         )
     chain = ClosedChain(model)

@@ -158,8 +158,8 @@ def newton(
         if len(lengths) == limit:
             raise SingularError(
                 f"Newton's method for {what} has not converged in {limit} steps: the last has "
-                f"length {lengths[-1]:.3g}, wanted is an error of {tolerance:.3g}; start closer to "
-                f"the solution, or allow a larger error"
+                f"length {lengths[-1]:.3g}, an error of {tolerance:.3g} is required; start "
+                f"closer to the solution, or allow a larger error"
             )
 
 
@@ -219,7 +219,7 @@ def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, 
     if left > max(tolerance, _ROUNDING * (1 + float(np.linalg.norm(q)))):
         raise SingularError(
             f"a projection onto the constraints stopped where they are violated by {left:.3g}, "
-            f"wanted is {tolerance:.3g}: no small step makes that less; start elsewhere"
+            f"at most {tolerance:.3g} is required: no small step reduces it; start elsewhere"
         )
     if nearest:
         q = _settled(towards_nearest, q, space.move)
@@ -288,8 +288,8 @@ def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=
     else:
         raise SingularError(
             f"a projection onto the invariants has not converged in {limit} steps: they are "
-            f"{size:.3g}, wanted are {tolerance:.3g}; near a kinematic singularity a larger rcond "
-            f"than {rcond:.3g} makes shorter steps"
+            f"{size:.3g}, at most {tolerance:.3g} is required; near a kinematic singularity "
+            f"a larger rcond than {rcond:.3g} makes shorter steps"
         )
     return q, v
 

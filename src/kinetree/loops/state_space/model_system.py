@@ -53,14 +53,14 @@ def system_of(
     for name, joint in zip(_names(model), _joints(model), strict=True):
         if joint.moves_by_itself:
             raise JointError(
-                f"system_of has no place for joint {name!r} of model {model.name!r}, which time "
+                f"system_of does not support joint {name!r} of model {model.name!r}, which time "
                 f"moves: constraints of a constrained system do not depend on time. Use "
                 f"kinetree.forward_dynamics, or kinetree.simulate(prescribed=...)"
             )
     for c in model.constraints:
         if c.rheonomic or not c.holonomic:
             raise LoopError(
-                f"system_of has no place for constraint {c.name!r} of model {model.name!r}, which "
+                f"system_of does not support constraint {c.name!r} of model {model.name!r}, which "
                 f"is {c.kind.partition(', ')[2]}: those of a constrained system are functions of "
                 f"position alone. Use kinetree.forward_dynamics, or kinetree.simulate"
             )

@@ -192,7 +192,7 @@ def _hold(system, hold, q, v, tolerance):
             f"nothing to hold constraints is called {hold!r}; use one of {HOLDS}"
         )
     if hold == "energy" and system.energy is None:
-        raise ShapeError("the system does not know its energy: give it one, or hold 'all'")
+        raise ShapeError("the system has no energy function: give it one, or hold 'all'")
     tolerance = 1e-3 if tolerance is None else tolerance
 
     def projected(q, v):

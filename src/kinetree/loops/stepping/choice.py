@@ -163,7 +163,7 @@ def check_start(model, q, qd):
         part, gap = max(loop_gaps(model, q[index]).items(), key=lambda item: item[1])
         raise LoopError(
             f"q0{sample} does not close {part} of model {model.name!r}: it is open by {gap:.3g} m "
-            f"or rad, {far[index]:.3g} of its size; at most {limit:.3g} passes for drift; "
+            f"or rad, {far[index]:.3g} of its size; at most {limit:.3g} is allowed as drift; "
             f"kinetree.loops.assemble finds positions that close"
         )
     limit = closure_limit(model, rate)
