@@ -49,6 +49,15 @@ static int __any_sync(unsigned mask, int x)
     return any;
 }
 
+static int __syncthreads_or(int x)
+{
+    unsigned any = 0;
+    __ballot_sync(0xffffffffu, x);
+    for (int k = 0; k < blockDim.x / 32; k++) any |= votes[k];
+    __syncthreads();
+    return any != 0;
+}
+
 static double given_lanes[FIBERS];
 
 static double __shfl_sync(unsigned mask, double x, int k)
@@ -80,6 +89,7 @@ static void fiber(void) { kernel(); ended[turn_of] = 1; swapcontext(&fibers[turn
 static void run_block(char *stacks)
 {
     memset(ended, 0, sizeof ended);
+    memset(votes, 0, sizeof votes);
     for (int t = 0; t < blockDim.x; t++) {
         getcontext(&fibers[t]);
         fibers[t].uc_stack.ss_sp = stacks + (size_t)t * STACK;

@@ -34,6 +34,7 @@ from kinetree.codegen.render.cuda_places import WARP, Tile, given_up, kept, tile
 from kinetree.codegen.render.cuda_procedures import (
     APART,
     CudaWithRoutines,
+    in_blocks,
     procedures_text,
     stored_early,
 )
@@ -41,7 +42,7 @@ from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
 LARGEST_BLOCK = 256  # threads
-BLOCK_OF_WARPS = 64  # threads, where a warp computes a sample
+BLOCK_OF_WARPS = 256  # threads at most, where programs call routines
 _SHARED = 224 * 1024  # bytes of shared memory of a multiprocessor; on a smaller one fewer fit
 _REGISTERS = 65_536  # of a multiprocessor
 _MOST_WARPS = 8  # with routines; more of them fit, and are slower, since caches are too small
@@ -318,7 +319,7 @@ class _Renderer:
         turns = self.language.turns([x for x in self.language.turned if x.startswith("in_")])
         body = [*self._watch(), *turns, *(line for item in items for line in item.lines)]
         if self.layout.by_warps:
-            body, self.pieces, frame = outlined(stored_early(body))
+            body, self.pieces, frame = outlined(in_blocks(stored_early(body)))
             body = [*([f"real frame[{frame}];"] if frame else []), *body]
         return "\n".join(
             [
@@ -332,14 +333,14 @@ class _Renderer:
             ]
         )
 
-    def _blocks(self):
-        """Blocks of warps with routines that a multiprocessor has room for."""
-        room = _SHARED // (BLOCK_OF_WARPS // WARP * max(1, self.shared))
-        return max(1, min(room // 2 * 2, _MOST_WARPS * WARP // BLOCK_OF_WARPS))
+    def _warps(self):
+        """Warps with routines that a multiprocessor has room for, of one block: 1, 2, 4 or 8."""
+        room = min(_MOST_WARPS, _SHARED // max(1, self.shared), BLOCK_OF_WARPS // WARP)
+        return 1 << max(1, room).bit_length() - 1
 
     def _registers(self):
         """Registers of a thread, where routines are compiled apart."""
-        most = _REGISTERS // (BLOCK_OF_WARPS * self._blocks())
+        most = _REGISTERS // (WARP * self._warps())
         return min(most // 8 * 8, 248) if self.layout.by_warps else 0
 
     @property
@@ -351,7 +352,7 @@ class _Renderer:
         """Threads of a block, and blocks for which there must be registers."""
         resident = self.layout.resident
         if self.layout.by_warps:
-            return f"{BLOCK_OF_WARPS}, {self._blocks()}"
+            return f"{WARP * self._warps()}, 1"
         if resident is None:
             waiting = most_waiting(self.program, self.order) * self.size // 4
             resident = next((n for most, n in _RESIDENT.items() if waiting <= most), 0)

@@ -9,7 +9,7 @@ import re
 
 LONG = 3000
 """Lines of text that are worth a function."""
-LONGEST = 4500
+LONGEST = 3000
 """Lines of a function, at most."""
 _PLAIN = re.compile(
     r"const (?P<kind>float|double|int) (?P<name>(?!active\b)\w+) = .*;$|"

@@ -6,8 +6,10 @@ become variables, branches become ``goto``; the compiler finds the loops again.
 In the program around them a lane has a sample, and loops go on until those of all samples have
 ended. Where it calls a routine, ``LANES`` lanes take a sample, so that the warp has several, which
 run in lockstep, and then takes the next ones: turns of loops over ``lanes`` are those of these.
-Arrays are in device memory, and the workspace of a routine in shared memory. Arrays that programs
-write or read may have numbers of 32 samples side by side, where the routine knows it.
+Arrays are in device memory, and the workspace of a routine in shared memory. Where a routine knows
+how far apart numbers are, arrays have those of several samples side by side, so that lanes that
+read at the same time read from the same cache line: of all 32 samples of a warp where the program
+writes or reads them, and of the samples that lanes take at once where only routines do.
 """
 
 import re
@@ -290,18 +292,28 @@ _DEFINED = re.compile(r"const (?:real|float|double) (\w+) = ")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an array is in device memory: that of a sample, or of 32 samples side by side."""
+    """Where an array is in device memory.
+
+    Attributes:
+        at: after so many numbers of the sample.
+        size: how many it has.
+        step: samples that have theirs side by side: 1, those that lanes take at once, or 32.
+    """
 
     at: int
-    side: bool
+    size: int
+    step: int
 
     def of_lane(self, k):
         """A number of the sample of a lane."""
-        return f"column[{WARP * (self.at + k)}]" if self.side else f"row[{self.at + k}]"
+        return f"column[{WARP * (self.at + k)}]" if self.step == WARP else f"row[{self.at + k}]"
 
     def of_world(self):
         """The array of the sample that lanes compute."""
-        return f"among + {WARP * self.at}" if self.side else f"its + {self.at}"
+        if self.step == 1:
+            return f"its + {self.at}"
+        start, n = f"side + {WARP * self.at} + which", self.step
+        return start if n == WARP else f"{start} / {n} * {self.size * n} + which % {n}"
 
 
 class CudaWithRoutines(Cuda):
@@ -328,10 +340,10 @@ class CudaWithRoutines(Cuda):
         """Numbers of a sample in device memory."""
         return self.own_numbers + self.side_numbers
 
-    def _placed(self, name, size, side):
+    def _placed(self, name, size, step):
         """Find a place for an array."""
-        self.places[name] = _Place(self.side_numbers if side else self.own_numbers, side)
-        if side:
+        self.places[name] = _Place(self.side_numbers if step > 1 else self.own_numbers, size, step)
+        if step > 1:
             self.side_numbers += size
         else:
             self.own_numbers += size
@@ -343,37 +355,39 @@ class CudaWithRoutines(Cuda):
         if known != name:
             self.places[name] = self.places[known]
             return []
-        place = self._placed(name, len(texts), side)
+        place = self._placed(name, len(texts), WARP if side else 1)
         return [f"{_STORED}{place.of_lane(k)} = {x};" for k, x in enumerate(texts)]
 
     def routine(self, callee, given, results):
         """A loop over the samples of the warp."""
-        text = routine_text(callee, "THIS_ROUTINE", self.dtype)
-        name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
-        self.room = max(self.room, callee.work)
-        own = []
+        teams, own = WARP // self.lanes, []
         for (result, size), a in zip(results.items(), callee.outputs, strict=True):
-            place = self._placed(result, size, callee.has_step(a.name))
-            if (callee, a.name) in self.looked_at:
+            looked_at = (callee, a.name) in self.looked_at
+            step = (WARP if looked_at else teams) if callee.has_step(a.name) else 1
+            place = self._placed(result, size, step)
+            if looked_at:
                 numbers = ", ".join(place.of_lane(k) for k in range(size))
                 own.append(f"const real {result}[{size}] = {{{numbers}}};")
-        places = []
+        places, steps = [], {}
         for a, name_of in zip((*callee.outputs, *callee.inputs), (*results, *given), strict=True):
             place = self.places[name_of]
-            if place.side and not callee.has_step(a.name):
+            if place.step > 1 and not callee.has_step(a.name):
                 raise TraceError(f"{callee.name} takes {a.name} from worlds side by side: it needs "
                                  f"an argument {a.name}{STEP}")  # fmt: skip
             places.append(f", {place.of_world()}")
-            if callee.has_step(a.name):
-                places.append(f", {WARP if place.side else 1}")
+            steps[f"{a.name}{STEP}"] = place.step
+        text = routine_text(callee, "THIS_ROUTINE", self.dtype, steps)
+        name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
+        apart = callee.work + (self.lanes - callee.work) % WARP  # samples in banks of their own
+        self.room = max(self.room, apart)
         return [
             "__syncwarp();",
-            f"for (int turn = 0; turn < {WARP}; turn += {WARP // self.lanes}) {{",
+            f"for (int turn = 0; turn < {WARP}; turn += {teams}) {{",
             f"    const int world = turn + lane / {self.lanes};",
             f"    const int live = (int)__shfl_sync({_ALL}, active, world);",
             f"    if (!__any_sync({_ALL}, live)) continue;",
             "    const int which = live ? world : 0;",
-            "    real *const its = left + which * NUMBERS_OF_ITS_OWN, *const among = side + which;",
+            "    real *const its = left + which * NUMBERS_OF_ITS_OWN;",
             f"    {name}(live{''.join(places)});",
             "    __syncwarp();",
             "}",
@@ -432,6 +446,16 @@ def stored_early(lines) -> list[str]:
     return [x for k, line in pairs for x in (line, *early.get(k, ())) if x]
 
 
+def in_blocks(lines) -> list[str]:
+    """Lines in which all warps of a block begin each turn of an outermost loop at the same time.
+
+    The text is longer than the caches for instructions, so warps that are at the same place read it
+    once, not each on its own. A warp whose samples have ended goes along.
+    """
+    each, all_warps = f"; __any_sync({_ALL}, ", "; __syncthreads_or("
+    return [x.replace(each, all_warps) if x.startswith("for (") else x for x in lines]
+
+
 def _looked_at(program):
     """Results of routines, by routine and name, that not only other routines take."""
     nodes, found = program.graph.nodes, set()
@@ -469,8 +493,11 @@ APART = """\
 """Routines, pieces of the program and the rest of it may be compiled each by itself, and linked."""
 
 
-def routine_text(routine, name, dtype) -> str:
-    """The function of a ``Routine``: of places of its results and arguments."""
+def routine_text(routine, name, dtype, steps) -> str:
+    """The function of a ``Routine``, of places of its results and arguments.
+
+    Numbers of arrays are ``steps`` apart, by the names of arguments.
+    """
     language, tables, arguments = C(dtype), [], []
     arrays = [a.name for a in (*routine.outputs, *routine.inputs)]
     for argument, kind in routine.places:
@@ -478,10 +505,8 @@ def routine_text(routine, name, dtype) -> str:
             arguments.append(LIVE)
         elif argument in arrays:
             arguments.append(f"(void *)its_{argument}")
-        elif argument.removesuffix(STEP) in arrays:
-            arguments.append(argument)
         elif argument.endswith(STEP) and argument not in routine.given:
-            arguments.append("1")
+            arguments.append(str(steps.get(argument, 1)))
         elif argument not in routine.given:
             arguments.append("(void *)room")
         elif isinstance(kind, ArrayType):
@@ -497,9 +522,7 @@ def routine_text(routine, name, dtype) -> str:
         else:
             x = routine.given[argument]
             arguments.append(str(x) if isinstance(x, int) else language.constant(x))
-    parameters = "".join(
-        f", real *its_{x}" + f", const int {x}{STEP}" * routine.has_step(x) for x in arrays
-    )
+    parameters = "".join(f", real *its_{x}" for x in arrays)
     return "\n".join([
         *tables,
         f"ROUTINE_VOID {name}(const int live{parameters})",

@@ -203,7 +203,7 @@ class CudaKernel:
     def _block_for(self, count, words, stream):
         """Threads in a block; measured when the first large batch comes."""
         if self._by_warps:  # they compute long, and shared memory decides how many there are
-            return max(self.blocks, key=lambda b: (self._warps[b], -b))
+            return max(self.blocks, key=lambda b: (self._warps[b], b))
         if count >= _LARGE:
             if self.block is None and not _capturing(stream):
                 self.block = self._measured(words, stream)

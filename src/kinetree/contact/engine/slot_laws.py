@@ -3,7 +3,8 @@
 Impulses ``lam`` and velocities ``w = b + Y u`` of the contacts with slots are along normal and
 tangents, three numbers each, with ``u = Yᵀ lam``: ``Y = G L⁻¹ D^{-1/2}``, so that the mobility of
 the contacts is ``Y Yᵀ``. Rows of ``Y`` are stored along the chain of the variables that move a
-body, which begins alike for all bodies of a tree. Laws are those of ``stepping.step``.
+body, which begins alike for all bodies of a tree. ``own`` has the six numbers of the blocks on the
+diagonal of ``Y Yᵀ``. Laws are those of ``stepping.step``.
 """
 
 from kinetree.codegen.procedures import (
@@ -20,6 +21,10 @@ from kinetree.codegen.procedures import (
 )
 from kinetree.contact.engine.slot_points import motion_of
 
+SLOT = 9
+"""Numbers of a slot."""
+TURNS = 128
+"""Variables that move a body at most: turns of a lane that is alone."""
 PLAIN = 8  # sweeps at the end that do not mix
 FARTHEST = 5.0  # how far ahead of the last change mixtures may lie
 ALIKE = 1.01  # growth of the squared change up to which they may lie ahead
@@ -30,40 +35,25 @@ LEAST = 1e-6  # weight of staying, for forces that move nothing
 
 
 @procedure
-def inverse_factor(
-    nv: int, deep: int, owner: "int[:]", level: "int[:]", deepest: "int[:]", chain: "int[:]",
-    L: "float[:]", L_step: int, root: "float[:]", root_step: int, X: "float[:]",
-) -> None:  # fmt: skip
-    """``X = L⁻¹ D^{-1/2}``, rows along chains as those of ``L`` — RBDA Table 6.5."""
-    for j in lanes(nv):
-        k = deepest[j]
-        n = level[k]
-        at = owner[k] * deep
-        for r in range(n):
-            e = n - 1 - r
-            x = -L[(k * deep + e) * L_step]
-            for f in range(e + 1, n):
-                x -= X[k * deep + f] * L[(chain[at + f] * deep + e) * L_step]
-            X[k * deep + e] = x
-        X[k * deep + n] = 1.0
-        for e in range(n + 1):
-            X[k * deep + e] *= root[chain[at + e] * root_step]
-
-
-@procedure
 def contact_rows(
-    used: int, deep: int, moves: "int[:]", chain: "int[:]", slot: "float[:, 9]",
-    place: "float[:, 12]", S: "float[:]", S_step: int, X: "float[:]", Y: "float[:]",
-    own: "float[:, 9]",
+    used: int, deep: int, nv: int, inverses: int, moves: "int[:]", chain: "int[:]", begin: "int[:]",
+    slot: "float[:]", slot_step: int, place: "float[:]", place_step: int, S: "float[:]",
+    S_step: int, inverse: "float[:]", inverse_step: int, Y: "float[:]", Y_step: int,
+    own: "float[:]", own_step: int, work: "float[:]",
 ) -> None:  # fmt: skip
     """``Y``, and the blocks on the diagonal of ``Y Yᵀ``; ``place`` has points and axes.
 
     A lane computes columns ``d`` and ``d + deep/2``, of all six rows of the body first.
     """
     half = deep // 2
+    column = view(work, inverses, nv, 6)  # at hand for all contacts, as ``inverse`` is
+    for k in lanes(inverses if used > 0 else 0):
+        work[k] = inverse[k * inverse_step]
+    for k in lanes(nv if used > 0 else 0):
+        motion_of(k, S, S_step, column[k])
     for s in range(worlds_max(used)):
         here = s < used
-        i = int(slot[s, 0]) if here else 0
+        i = int(slot[SLOT * s * slot_step]) if here else 0
         n = moves[i]
         at = 3 * s * deep
         D = local("float", 6)
@@ -72,33 +62,60 @@ def contact_rows(
             a, b = local("float", 2, 6)
             a[:] = 0.0
             b[:] = 0.0
-            for e in range(n):
-                k = chain[i * deep + e]
-                column = local("float", 6)
-                motion_of(k, S, S_step, column)
-                a += (X[k * deep + d] if e >= d else 0.0) * column
-                b += (X[k * deep + d + half] if e >= d + half else 0.0) * column
-            p = place[s, 9:]
-            R = view(place, s, 3, 3)
+            for e in range(d, n):
+                row = begin[i * deep + e]
+                c = column[chain[i * deep + e]]
+                a += work[row + d] * c
+                b += (work[row + d + half] if e >= d + half else 0.0) * c
+            its = local("float", 12)
+            for k in range(12):
+                its[k] = place[(12 * s + k) * place_step]
+            p = its[9:]
+            R = view(its, 0, 3, 3)
             x = R @ (a[3:] + cross(a[:3], p))
             y = R @ (b[3:] + cross(b[:3], p))
             for r in range(3):
-                Y[at + r * deep + d] = x[r]
-                Y[at + r * deep + d + half] = y[r]
+                Y[(at + r * deep + d) * Y_step] = x[r]
+                Y[(at + r * deep + d + half) * Y_step] = y[r]
             D += vector(x[0] * x[0], x[0] * x[1], x[1] * x[1], x[0] * x[2], x[1] * x[2],
                         x[2] * x[2])  # fmt: skip
             D += vector(y[0] * y[0], y[0] * y[1], y[1] * y[1], y[0] * y[2], y[1] * y[2],
                         y[2] * y[2])  # fmt: skip
         for r in range(6):
             D[r] = lane_sum(D[r])
-        if here:
-            own[s] = vector(D[0], D[1], D[3], D[1], D[2], D[4], D[3], D[4], D[5])
+        for r in range(6 if here else 0):
+            own[(6 * s + r) * own_step] = D[r]
+
+
+@procedure(inline=True)
+def block_of(x: "float[6]", D: "float[3, 3]") -> None:
+    """A block on the diagonal of ``Y Yᵀ``, whole."""
+    D[0] = vector(x[0], x[1], x[3])
+    D[1] = vector(x[1], x[2], x[4])
+    D[2] = vector(x[3], x[4], x[5])
+
+
+@procedure(inline=True)
+def fetched(
+    s: int, used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int,
+    own: "float[:]", own_step: int, row: "float[3, TURNS]", place: "int[TURNS]", block: "float[6]",
+) -> None:  # fmt: skip
+    """What a lane needs of a contact: its part of the rows and their variables, and the block."""
+    places = int(carrier[s]) * deep if s < used else 0
+    k = 0
+    for d in lanes(deep):
+        place[k] = chain[places + d]
+        for r in range(3):
+            row[r, k] = Y[((3 * s + r) * deep + d) * Y_step]
+        k += 1  # noqa: SIM113
+    for r in range(6):
+        block[r] = own[(6 * s + r) * own_step]
 
 
 @procedure
 def pressed(
     used: int, nv: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]",
-    lam: "float[:]", u: "float[:]",
+    Y_step: int, lam: "float[:]", u: "float[:]",
 ) -> None:  # fmt: skip
     """``u = Yᵀ lam``."""
     for k in lanes(nv + 1):
@@ -107,15 +124,15 @@ def pressed(
         here = s < used
         places = int(carrier[s]) * deep if here else 0
         for d in lanes(deep if here else 0):
-            rows = view(Y, 3 * s * deep + d)
-            x = lam[3 * s] * rows[0] + lam[3 * s + 1] * rows[deep]
-            u[chain[places + d]] += x + lam[3 * s + 2] * rows[2 * deep]
+            at = 3 * s * deep + d
+            x = lam[3 * s] * Y[at * Y_step] + lam[3 * s + 1] * Y[(at + deep) * Y_step]
+            u[chain[places + d]] += x + lam[3 * s + 2] * Y[(at + 2 * deep) * Y_step]
 
 
 @procedure
 def speeds(
-    used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", b: "float[:]",
-    u: "float[:]", w: "float[:]",
+    used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int,
+    b: "float[:]", u: "float[:]", w: "float[:]",
 ) -> None:  # fmt: skip
     """``w = b + Y u``."""
     for s in range(worlds_max(used)):
@@ -124,8 +141,10 @@ def speeds(
         v = local("float", 3)
         v[:] = 0.0
         for d in lanes(deep if here else 0):
-            rows = view(Y, 3 * s * deep + d)
-            v += u[chain[places + d]] * vector(rows[0], rows[deep], rows[2 * deep])
+            at = 3 * s * deep + d
+            part = u[chain[places + d]]
+            for r in range(3):
+                v[r] += part * Y[(at + r * deep) * Y_step]
         for r in range(3):
             v[r] = lane_sum(v[r])
         for r in lanes(3 if here else 0):
@@ -235,8 +254,9 @@ def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float
 @procedure
 def swept(
     used: int, nv: int, deep: int, sweeps: int, enough: float, chain: "int[:]",
-    carrier: "float[:]", Y: "float[:]", own: "float[:, 9]", mu: "float[:]", b: "float[:]",
-    lam: "float[:]", u: "float[:]", last: "float[:, 3]", older: "float[:]", best: "float[:]",
+    carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]", own_step: int,
+    mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", last: "float[:, 3]",
+    older: "float[:]", best: "float[:]",
 ) -> "(int, float)":  # fmt: skip
     """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
 
@@ -246,9 +266,17 @@ def swept(
     Contacts that are solved whole, one after the other, may run in cycles, where several slide:
     after ``WHOLE`` sweeps normal forces and friction take a step each. Where sweeps do not end,
     ``best`` of what they began with is taken.
+
+    What is read of the next contact is on its way while a contact is solved.
     """
     new, change = local("float", 2, 3)
     D = local("float", 3, 3)
+    row, following = local("float", 2, 3, TURNS)
+    block, its_block = local("float", 2, 6)
+    its_place, place = local("int", 2, TURNS)
+    fetched(
+        0, used, deep, chain, carrier, Y, Y_step, own, own_step, following, its_place, its_block
+    )
     most = worlds_max(used)
     error = 0.0
     before = 0.0
@@ -265,16 +293,22 @@ def swept(
         largest = 0.0
         for s in range(most):
             here = s < mine
-            places = int(carrier[s]) * deep if here else 0
-            at = 3 * s * deep if here else 0
             x = 0.0
             y = 0.0
             z = 0.0
-            for d in lanes(deep):
-                part = u[chain[places + d]]
-                x += Y[at + d] * part
-                y += Y[at + deep + d] * part
-                z += Y[at + 2 * deep + d] * part
+            k = 0
+            for _ in lanes(deep):
+                place[k] = its_place[k]
+                for r in range(3):
+                    row[r, k] = following[r, k]
+                part = u[place[k]]
+                x += row[0, k] * part
+                y += row[1, k] * part
+                z += row[2, k] * part
+                k += 1  # noqa: SIM113
+            block[:] = its_block
+            fetched(s + 1 if s + 1 < mine else 0, mine, deep, chain, carrier, Y, Y_step, own,
+                    own_step, following, its_place, its_block)  # fmt: skip
             x = lane_sum(x)
             y = lane_sum(y)
             z = lane_sum(z)
@@ -284,7 +318,7 @@ def swept(
             if here:
                 v = vector(b[3 * s] + x, b[3 * s + 1] + y, b[3 * s + 2] + z)
                 old = vector(lam[3 * s], lam[3 * s + 1], lam[3 * s + 2])
-                D[:] = view(own, s, 3, 3)
+                block_of(block, D)
                 off = missed(D, mu[s], v, old)
                 if n < sweeps and off > enough:
                     if n < WHOLE:
@@ -294,9 +328,11 @@ def swept(
                         pushed(D, mu[s], v, old, new)
                         change[:] = RELAXED * (new - old)
             largest = max(largest, off)
+            k = 0
             for d in lanes(deep if off > enough and n < sweeps else 0):
-                more = change[0] * Y[at + d] + change[1] * Y[at + deep + d]
-                u[chain[places + d]] += more + change[2] * Y[at + 2 * deep + d]
+                more = change[0] * row[0, k] + change[1] * row[1, k] + change[2] * row[2, k]
+                u[place[k]] += more
+                k += 1  # noqa: SIM113
                 if d == 0:
                     lam[3 * s] = old[0] + change[0]
                     lam[3 * s + 1] = old[1] + change[1]
@@ -346,11 +382,13 @@ def swept(
     if worlds_max(worse) > 0:
         for k in lanes(3 * worse):
             lam[k] = best[k]
-        pressed(worse, nv if worse > 0 else -1, deep, chain, carrier, Y, lam, u)
-        speeds(worse, deep, chain, carrier, Y, b, u, best)
+        pressed(worse, nv if worse > 0 else -1, deep, chain, carrier, Y, Y_step, lam, u)
+        speeds(worse, deep, chain, carrier, Y, Y_step, b, u, best)
         largest = 0.0
         for s in lanes(worse):
-            D[:] = view(own, s, 3, 3)
+            for r in range(6):
+                block[r] = own[(6 * s + r) * own_step]
+            block_of(block, D)
             off = missed(D, mu[s], view(best, 3 * s), view(lam, 3 * s))
             largest = max(largest, off)
         largest = lane_max(largest)
@@ -361,7 +399,7 @@ def swept(
 @procedure
 def mobility(
     used: int, deep: int, bodies: int, carrier: "float[:]", common: "int[:]", Y: "float[:]",
-    A: "float[:]",
+    Y_step: int, A: "float[:]",
 ) -> None:  # fmt: skip
     """Blocks of ``A = Y Yᵀ``, row by row to the diagonal."""
     for s in lanes(used):
@@ -370,10 +408,11 @@ def mobility(
             n = common[int(carrier[s]) * bodies + int(carrier[t])]
             B[:] = 0.0
             for d in range(n):
-                y = view(Y, 3 * s * deep + d)
-                z = view(Y, 3 * t * deep + d)
+                z = local("float", 3)
                 for r in range(3):
-                    B[r] += y[r * deep] * vector(z[0], z[deep], z[2 * deep])
+                    z[r] = Y[((3 * t + r) * deep + d) * Y_step]
+                for r in range(3):
+                    B[r] += Y[((3 * s + r) * deep + d) * Y_step] * z
             at = 9 * (s * (s + 1) // 2 + t)
             for r in range(3):
                 for q in range(3):
@@ -478,17 +517,17 @@ def eliminated(m: int, J: "float[:]") -> None:
 
 @procedure
 def finished(
-    used: int, nv: int, deep: int, bodies: int, steps: int, enough: float, moves: "int[:]",
-    chain: "int[:]", common: "int[:]", carrier: "float[:]", Y: "float[:]",
-    mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]",
-    last: "float[:, 3]", A: "float[:]", J: "float[:]",
+    used: int, nv: int, deep: int, bodies: int, steps: int, enough: float, chain: "int[:]",
+    common: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int, mu: "float[:]",
+    b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]", last: "float[:, 3]",
+    A: "float[:]", J: "float[:]",
 ) -> float:  # fmt: skip
     """The error [m/s] after the best of some steps of Newton from where sweeps end."""
     m = 3 * used
     least = 0.0
-    mobility(used, deep, bodies, carrier, common, Y, A)
+    mobility(used, deep, bodies, carrier, common, Y, Y_step, A)
     for n in range(steps + 1):
-        speeds(used, deep, chain, carrier, Y, b, u, w)
+        speeds(used, deep, chain, carrier, Y, Y_step, b, u, w)
         error = laws(used, A, mu, w, lam, J)
         if n == 0 or error < least:
             least = error
@@ -499,8 +538,8 @@ def finished(
         eliminated(m, J)
         for k in lanes(m):
             lam[k] += J[k * (m + 1) + m]
-        pressed(used, nv, deep, chain, carrier, Y, lam, u)
+        pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, u)
     for k in lanes(m):
         lam[k] = last[k, 0]
-    pressed(used, nv, deep, chain, carrier, Y, lam, u)
+    pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, u)
     return least

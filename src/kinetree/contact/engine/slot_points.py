@@ -175,7 +175,8 @@ def chosen(
     shape: "int[:]", ground: "int[:]", body: "int[:]", group: "int[:]", tree: "int[:]",
     frame: "float[:, 12]", spot: "float[:, 4]", plane: "float[:, 10]", traced: "float[:, 25]",
     pose: "float[:]", pose_step: int, origin: "float[:, 3]", twist: "float[:]", twist_step: int,
-    gap: "float[:]", ahead: "float[:]", listed: "float[:]", point: "float[:, 3]", taken: "float[:]",
+    gap: "float[:]", ahead: "float[:]", listed: "float[:]", point: "float[:, 3]",
+    taken: "float[:]", taken_step: int,
 ) -> "(int, int, float)":  # fmt: skip
     """How many contacts have slots, how many have none, and the depth; ``taken`` have slots.
 
@@ -265,7 +266,7 @@ def chosen(
     for j in range(many):
         if gap[j] == 0.0:
             if int(rank[j]) < slots:
-                taken[used] = near[j]
+                taken[used * taken_step] = near[j]
                 used += 1
             else:
                 others += 1

@@ -23,17 +23,16 @@ Arguments that several procedures have:
 - traced: gap, point, its rate, axes and their rates of the contacts that are computed elsewhere.
 - pose, origin: axes of bodies by rows, and places relative to the origins of trees; these.
 - S: columns of the joints.
-- owner, level: of variables, the body that they move first, and how many are above them.
-- deepest: variables, deep ones first.
-- L, root: rows of ``L`` of ``Lᵀ D L = H + h lag``, along chains, and ``D^{-1/2}``.
+- inverse, inverses, begin: rows of ``L⁻¹ D^{-1/2}``, with ``Lᵀ D L = H + h lag``, along chains one
+  after the other; how many numbers; and where those of the variables in ``chain`` begin.
 - numbers: length of the step, time to its middle, tolerance, depth that velocities take out,
   and speed of arrival without rebound.
 - found: of ``slot_contacts``: how many slots are in use, how many contacts have none, the largest
   depth, and whether all of it is known.
 - taken, place: contacts with slots; their axes by rows, and points.
-- slot: for each slot body, friction, gap, and velocities along the axes before the step and what
-  they gain without forces, three numbers each.
-- Y, own: rows of contacts, and blocks on the diagonal of ``Y Yᵀ``.
+- slot: ``SLOT`` numbers for each slot: body, friction, gap, velocities along the axes before the
+  step, and what they gain without forces, three numbers each.
+- Y, own: rows of contacts, and blocks on the diagonal of ``Y Yᵀ``: see ``slot_laws``.
 - work: numbers that a procedure may use as it likes.
 """
 
@@ -49,9 +48,9 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import (
+    SLOT,
     contact_rows,
     finished,
-    inverse_factor,
     pressed,
     speeds,
     swept,
@@ -73,8 +72,6 @@ NEARLY = 100.0  # times the tolerance, where no more rounds follow them
 REPORTED = 6
 """Numbers that ``slot_impulses`` reports: errors of velocity, cone and power, contact work, loss,
 and sweeps."""
-SLOT = 9
-"""Numbers of a slot."""
 
 
 @procedure
@@ -83,14 +80,15 @@ def entered(
     ground: "int[:]", body: "int[:]", tree: "int[:]", frame: "float[:, 12]", spot: "float[:, 4]",
     plane: "float[:, 10]", traced: "float[:, 25]", friction: "float[:]", force: "float[:]",
     force_step: int, pose: "float[:]", pose_step: int, origin: "float[:, 3]", twist: "float[:]",
-    twist_step: int, rate: "float[:]", rate_step: int, taken: "float[:]", place: "float[:, 12]",
-    slot: "float[:, SLOT]", start: "float[:]", start_step: int,
+    twist_step: int, rate: "float[:]", rate_step: int, taken: "float[:]", taken_step: int,
+    place: "float[:]", place_step: int, slot: "float[:]", slot_step: int, start: "float[:]",
+    start_step: int,
 ) -> None:  # fmt: skip
     """What the contacts with slots are like, before the step."""
     wait = numbers[1]
     time = numbers[0] - wait
     for s in lanes(used):
-        c = int(taken[s])
+        c = int(taken[s * taken_step])
         i = body[c]
         t, a = local("float", 2, 6)
         motion_of(i, twist, twist_step, t)
@@ -109,9 +107,10 @@ def entered(
             gap = touch(kind[c], frame[shape[c]], spot[c], plane[ground[c]], its,
                         origin[tree[i]], t, p, turn)  # fmt: skip
             R[:] = view(plane[ground[c]], 0, 3, 3)
-        place[s, 9:] = p
-        axes = view(place, s, 3, 3)
-        axes[:] = R
+        for r in range(3):
+            place[(12 * s + 9 + r) * place_step] = p[r]
+            for k in range(3):
+                place[(12 * s + 3 * r + k) * place_step] = R[r, k]
         speed = t[3:] + cross(t[:3], p)
         w0 = R @ speed
         gain = R @ (a[3:] + cross(a[:3], p) + cross(t[:3], turn))
@@ -125,28 +124,29 @@ def entered(
                     f[r] = force[(4 * k + 1 + r) * force_step]
         if f[0] > 0.0:  # it goes on
             gap -= wait * wait * gain[0] / 2.0
-        slot[s, 0] = float(i)
-        slot[s, 1] = friction[c]
-        slot[s, 2] = gap
+        at = SLOT * s
+        slot[at * slot_step] = float(i)
+        slot[(at + 1) * slot_step] = friction[c]
+        slot[(at + 2) * slot_step] = gap
         start[4 * s * start_step] = float(c + 1)
         for r in range(3):
-            slot[s, 3 + r] = w0[r]
-            slot[s, 6 + r] = time * gain[r] if f[0] > 0.0 else 0.0
+            slot[(at + 3 + r) * slot_step] = w0[r]
+            slot[(at + 6 + r) * slot_step] = time * gain[r] if f[0] > 0.0 else 0.0
             start[(4 * s + 1 + r) * start_step] = f[r]
 
 
 @procedure
 def slot_contacts(
-    live: int, nv: int, contacts: int, slots: int, deep: int, owner: "int[:]", level: "int[:]",
-    deepest: "int[:]", moves: "int[:]", chain: "int[:]", sort: "int[:]", kind: "int[:]",
+    live: int, nv: int, contacts: int, slots: int, deep: int, inverses: int, moves: "int[:]",
+    chain: "int[:]", begin: "int[:]", sort: "int[:]", kind: "int[:]",
     shape: "int[:]", ground: "int[:]", body: "int[:]", group: "int[:]", tree: "int[:]",
     frame: "float[:, 12]", spot: "float[:, 4]", plane: "float[:, 10]", traced: "float[:, 25]",
     pose: "float[:]", pose_step: int, origin: "float[:, 3]", S: "float[:]", S_step: int,
-    twist: "float[:]", twist_step: int, rate: "float[:]", rate_step: int, L: "float[:]",
-    L_step: int, root: "float[:]", root_step: int, friction: "float[:]", force: "float[:]",
-    force_step: int, numbers: "float[5]", found: "float[3]", taken: "float[:]",
-    place: "float[:, 12]", slot: "float[:, SLOT]", start: "float[:]", start_step: int,
-    Y: "float[:]", own: "float[:, 9]", work: "float[:]",
+    twist: "float[:]", twist_step: int, rate: "float[:]", rate_step: int,
+    inverse: "float[:]", inverse_step: int, friction: "float[:]", force: "float[:]",
+    force_step: int, numbers: "float[5]", found: "float[3]", taken: "float[:]", taken_step: int,
+    place: "float[:]", place_step: int, slot: "float[:]", slot_step: int, start: "float[:]",
+    start_step: int, Y: "float[:]", Y_step: int, own: "float[:]", own_step: int, work: "float[:]",
 ) -> None:  # fmt: skip
     """Contacts that enter a step.
 
@@ -163,16 +163,18 @@ def slot_contacts(
     used, left, depth = chosen(
         live, contacts, slots, numbers[0], sort, kind, shape, ground, body, group, tree, frame,
         spot, plane, traced, pose, pose_step, origin, twist, twist_step, gap, soon, listed, point,
-        taken,
+        taken, taken_step,
     )  # fmt: skip
     for s in lanes(slots if live > 0 else 0):
         start[4 * s * start_step] = 0.0
     entered(used, slots, numbers, kind, shape, ground, body, tree, frame, spot, plane, traced,
             friction, force, force_step, pose, pose_step, origin, twist, twist_step, rate,
-            rate_step, taken, place, slot, start, start_step)  # fmt: skip
+            rate_step, taken, taken_step, place, place_step, slot, slot_step, start,
+            start_step)  # fmt: skip
     if worlds_max(used) > 0:
-        inverse_factor(nv, deep, owner, level, deepest, chain, L, L_step, root, root_step, work)
-        contact_rows(used, deep, moves, chain, slot, place, S, S_step, work, Y, own)
+        contact_rows(used, deep, nv, inverses, moves, chain, begin, slot, slot_step, place,
+                     place_step, S, S_step, inverse, inverse_step, Y, Y_step, own, own_step,
+                     work)  # fmt: skip
     if live > 0:
         found[0] = float(used)
         found[1] = float(left)
@@ -183,16 +185,16 @@ def contacts_size(tables: dict) -> int:
     """Numbers of the workspace of ``slot_contacts``."""
     contacts = tables["contacts"]
     found = 3 * contacts + PARTS + max(3 * POINTS, contacts)
-    return max(found, tables["nv"] * tables["deep"])
+    return max(found, tables["inverses"] + 6 * tables["nv"])
 
 
 @procedure
 def slot_impulses(
     live: int, nv: int, slots: int, deep: int, bodies: int, sweeps: int, again: int, first: float,
-    moves: "int[:]", chain: "int[:]", common: "int[:]", restitution: "float[:]",
-    numbers: "float[5]", loose: "float[1]", z: "float[:]", z_step: int,
-    found: "float[3]", taken: "float[:]", slot: "float[:, SLOT]", Y: "float[:]", own: "float[:, 9]",
-    start: "float[:]", start_step: int, held: "float[:]", held_step: int, u: "float[:]",
+    chain: "int[:]", common: "int[:]", restitution: "float[:]", numbers: "float[5]",
+    loose: "float[1]", z: "float[:]", z_step: int, found: "float[3]", taken: "float[:]",
+    taken_step: int, slot: "float[:]", slot_step: int, Y: "float[:]", Y_step: int, own: "float[:]",
+    own_step: int, start: "float[:]", start_step: int, held: "float[:]", held_step: int, u: "float[:]",
     u_step: int, reported: "float[REPORTED]", work: "float[:]",
 ) -> None:  # fmt: skip
     """Impulses of the contacts with slots.
@@ -223,50 +225,51 @@ def slot_impulses(
     for k in lanes(nv + 1):
         v[k] = z[k * z_step] if k < nv else 0.0
     for s in lanes(used):
-        carrier[s] = slot[s, 0]
-        mu[s] = slot[s, 1]
+        at = SLOT * s
+        carrier[s] = slot[at * slot_step]
+        mu[s] = slot[(at + 1) * slot_step]
         for r in range(3):
-            b[3 * s + r] = slot[s, 3 + r]
+            b[3 * s + r] = slot[(at + 3 + r) * slot_step]
             lam[3 * s + r] = h * start[(4 * s + 1 + r) * start_step]
-    speeds(used, deep, chain, carrier, Y, b, v, w)
+    speeds(used, deep, chain, carrier, Y, Y_step, b, v, w)
     largest = 0.0
     for s in lanes(used):
         n = 3 * s
-        e = restitution[int(taken[s])]
-        near = slot[s, 2]
+        e = restitution[int(taken[s * taken_step])]
+        near = slot[(SLOT * s + 2) * slot_step]
         wanted = max(near, -numbers[3]) / h
         if e > 0.0 and near + h * w[n] <= 0.0 and b[n] < -numbers[4]:
             wanted = e * b[n]
         target[s] = wanted
         for r in range(3):
             largest = max(largest, abs(w[n + r]))
-            b[n + r] = w[n + r] + slot[s, 6 + r]
+            b[n + r] = w[n + r] + slot[(SLOT * s + 6 + r) * slot_step]
         b[n] += wanted
     enough = numbers[2] * (1.0 + lane_max(largest))
     if loose[0] > 0.0:
         enough *= first
-    pressed(used, nv, deep, chain, carrier, Y, lam, v)
-    rounds, error = swept(used, nv, deep, sweeps, enough, chain, carrier, Y, own, mu, b, lam, v,
-                          last, older, w)  # fmt: skip
+    pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, v)
+    rounds, error = swept(used, nv, deep, sweeps, enough, chain, carrier, Y, Y_step, own, own_step,
+                          mu, b, lam, v, last, older, w)  # fmt: skip
     for n in range(again):
         if error <= enough:
             break
         if n > 0:
-            more, error = swept(used, nv, deep, sweeps, enough, chain, carrier, Y, own, mu, b,
-                                lam, v, last, older, w)  # fmt: skip
+            more, error = swept(used, nv, deep, sweeps, enough, chain, carrier, Y, Y_step, own,
+                                own_step, mu, b, lam, v, last, older, w)  # fmt: skip
             rounds += more
-        error = finished(used, nv, deep, bodies, STEPS, enough, moves, chain, common, carrier, Y,
+        error = finished(used, nv, deep, bodies, STEPS, enough, chain, common, carrier, Y, Y_step,
                          mu, b, lam, v, w, last, A, J)  # fmt: skip
         if error <= NEARLY * enough:  # sweeps would only disturb it
             break
-    speeds(used, deep, chain, carrier, Y, b, v, w)
+    speeds(used, deep, chain, carrier, Y, Y_step, b, v, w)
     cone = 0.0
     power = 0.0
     done = 0.0
     lost = 0.0
     for s in lanes(used):
         n = 3 * s
-        held[4 * s * held_step] = taken[s] + 1.0
+        held[4 * s * held_step] = taken[s * taken_step] + 1.0
         sliding = sqrt(lam[n + 1] * lam[n + 1] + lam[n + 2] * lam[n + 2])
         cone = max(cone, sliding - mu[s] * lam[n])
         slip = sqrt(w[n + 1] * w[n + 1] + w[n + 2] * w[n + 2])
@@ -276,7 +279,8 @@ def slot_impulses(
             held[(4 * s + 1 + r) * held_step] = lam[n + r] / h
             there = w[n + r] - (target[s] if r == 0 else 0.0)
             done += lam[n + r] * there
-            lost += lam[n + r] * (there - slot[s, 3 + r] + slot[s, 6 + r]) / 2.0
+            before = slot[(SLOT * s + 3 + r) * slot_step] - slot[(SLOT * s + 6 + r) * slot_step]
+            lost += lam[n + r] * (there - before) / 2.0
     for k in lanes(nv if live > 0 else 0):
         u[k * u_step] = v[k]
     for s in lanes(slots if live > 0 else 0):
@@ -340,8 +344,8 @@ def slot_look(
     live: int, contacts: int, slots: int, sort: "int[:]", kind: "int[:]", shape: "int[:]",
     ground: "int[:]", body: "int[:]", tree: "int[:]", frame: "float[:, 12]", spot: "float[:, 4]",
     plane: "float[:, 10]", traced: "float[:, 25]", pose: "float[:]", pose_step: int,
-    origin: "float[:, 3]", found: "float[3]", taken: "float[:]", near: "float[:]", near_step: int,
-    depth: "float[1]", work: "float[:]",
+    origin: "float[:, 3]", found: "float[3]", taken: "float[:]", taken_step: int,
+    near: "float[:]", near_step: int, depth: "float[1]", work: "float[:]",
 ) -> None:  # fmt: skip
     """Gaps of the contacts with slots, and the largest depth of all, at a configuration.
 
@@ -354,7 +358,7 @@ def slot_look(
     for c in lanes(contacts):
         most = max(most, -work[c])
     for s in lanes(used):
-        near[s * near_step] = work[int(taken[s])]
+        near[s * near_step] = work[int(taken[s * taken_step])]
     most = lane_max(most)
     if live > 0:
         depth[0] = most
@@ -363,8 +367,8 @@ def slot_look(
 @procedure
 def slot_shift(
     live: int, nv: int, deep: int, rounds: int, chain: "int[:]", near: "float[:]", near_step: int,
-    found: "float[3]", slot: "float[:, SLOT]", Y: "float[:]", own: "float[:, 9]",
-    shift: "float[:]", shift_step: int, work: "float[:]",
+    found: "float[3]", slot: "float[:]", slot_step: int, Y: "float[:]", Y_step: int,
+    own: "float[:]", own_step: int, shift: "float[:]", shift_step: int, work: "float[:]",
 ) -> None:  # fmt: skip
     """Displacements that open the gaps of the contacts with slots, as ``u`` of ``slot_impulses``.
 
@@ -381,20 +385,20 @@ def slot_shift(
     for _ in range(rounds):
         for s in range(most):
             here = s < used
-            at = 3 * s * deep if here else 0
-            places = int(slot[s, 0]) * deep if here else 0
+            at = 3 * s * deep
+            places = int(slot[SLOT * s * slot_step]) * deep if here else 0
             opens = 0.0
             for d in lanes(deep):
-                opens += Y[at + d] * u[chain[places + d]]
+                opens += Y[(at + d) * Y_step] * u[chain[places + d]]
             opens = lane_sum(opens)
             x = 0.0
             have = 0.0
             if here:
                 have = pushed[s]
-                size = own[s, 0]
+                size = own[6 * s * own_step]
                 x = max(-(near[s * near_step] + opens) / size if size > 0.0 else 0.0, -have)
             for d in lanes(deep if here else 0):
-                u[chain[places + d]] += x * Y[at + d]
+                u[chain[places + d]] += x * Y[(at + d) * Y_step]
                 if d == 0:
                     pushed[s] = have + x
     for k in lanes(nv if live > 0 else 0):

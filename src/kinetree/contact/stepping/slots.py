@@ -1,5 +1,6 @@
 """Steps with contact for GPUs and many potential contacts, of which only a few act at once."""
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +12,10 @@ from kinetree.algorithms.kinematics import base_transforms, body_velocities, joi
 from kinetree.codegen.procedures.routine import routine
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.contacts import contact_axes, contact_axes_rate
+from kinetree.contact.engine.slot_laws import SLOT, TURNS
 from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST, TRACED
 from kinetree.contact.engine.slots import (
     REPORTED,
-    SLOT,
     contacts_size,
     impulses_size,
     slot_contacts,
@@ -52,7 +53,7 @@ SWEEPS = 48
 """Of Gauss and Seidel, at most."""
 AGAIN = {"float32": 0, "float64": 8}
 """How often steps of Newton, then sweeps again, follow sweeps that do not end."""
-AIM = {"float32": 0.4, "float64": 0.1}
+AIM = {"float32": 1.0, "float64": 0.1}
 """Times the tolerance: where sweeps end."""
 _TRIES, _SWEEPS = 3, 2  # of the projection of positions, see ``step.projected``
 
@@ -92,6 +93,7 @@ class SlotStep(ContactStep):
             ("it has free bodies that carry nothing", np.any(alone(model))),
             ("it has joints with axes that are not fixed to the body that they move",
              not all(map(_is_plain, model.joint[1:]))),
+            (f"more than {TURNS} variables move a body", max(map(len, self._support)) > TURNS),
         )  # fmt: skip
         for reason, holds in checks:
             if holds:
@@ -155,10 +157,10 @@ class SlotStep(ContactStep):
         there = self._placed(model, middle, v)
         found, taken, _, slot, start, Y, own = self._routine(
             slot_contacts,
-            {**there, "L": self._rows(inertia.L), "root": root, "friction": mu,
-             "force": force, "numbers": numbers},
-            {"found": (3,), "taken": (slots,), "place": (slots, 12), "slot": (slots, SLOT),
-             "start": (4 * slots,), "Y": (3 * slots * deep,), "own": (slots, 9)},
+            {**there, "inverse": self._inverse(inertia.L, root), "friction": mu, "force": force,
+             "numbers": numbers},
+            {"found": (3,), "taken": (slots,), "place": (12 * slots,), "slot": (SLOT * slots,),
+             "start": (4 * slots,), "Y": (3 * slots * deep,), "own": (6 * slots,)},
             contacts_size(tables),
         )  # fmt: skip
         entered = {"found": found, "taken": taken, "slot": slot, "Y": Y, "own": own}
@@ -209,13 +211,12 @@ class SlotStep(ContactStep):
         for i in range(1, n):
             above = model.parent[i]
             tree[i] = tree[above] if above else max(tree) + 1
-        owner = [i for i in range(1, n) for _ in range(nv)[model.v_slice[i]]]
-        level = [support[i].index(k) for k, i in enumerate(owner)]
+        first = [0, *itertools.accumulate(map(len, self._chains))]
         return {
             "bodies": n, "nv": nv, "contacts": known.size, "slots": self.slots, "deep": deep,
-            "owner": owner, "level": level, "deepest": np.argsort(level, kind="stable")[::-1],
-            "tree": tree, "moves": [len(s) for s in support],
+            "inverses": first[-1], "tree": tree, "moves": [len(s) for s in support],
             "chain": [k for s in support for k in (*s, *[nv] * (deep - len(s)))],
+            "begin": [first[k] for s in support for k in (*s, *[0] * (deep - len(s)))],
             "common": [_alike(a, b) for a in support for b in support],
             "body": known.successor, "group": known.pair, **self._shapes,
         }  # fmt: skip
@@ -227,6 +228,15 @@ class SlotStep(ContactStep):
         at = [list(range(model.nv)[s]) if s else [] for s in [None, *model.v_slice[1:]]]
         return [[k for i in model.support[b] for k in at[i]] if b else []
                 for b in range(model.body_count + 1)]  # fmt: skip
+
+    @property
+    def _chains(self) -> list[list[int]]:
+        """For each variable those above it, from the base outward, and itself."""
+        model, support = self.constraints.model, self._support
+        owner = [
+            i for i in range(1, model.body_count + 1) for _ in range(model.nv)[model.v_slice[i]]
+        ]
+        return [support[i][: support[i].index(k) + 1] for k, i in enumerate(owner)]
 
     @cached_property
     def _shapes(self) -> dict[str, Any]:
@@ -299,12 +309,15 @@ class SlotStep(ContactStep):
             "rate": np.array(rate), "traced": self._traced(model, q, v),
         }  # fmt: skip
 
-    def _rows(self, L):
-        """Rows of ``L`` along chains."""
-        rows = np.zeros((len(L), self._tables["deep"]), dtype=L.dtype)
-        for k, (i, n) in enumerate(zip(self._tables["owner"], self._tables["level"], strict=True)):
-            rows[k, :n] = L[k, self._support[i][:n]]
-        return rows.ravel()
+    def _inverse(self, L, root):
+        """Rows of ``L⁻¹ D^{-1/2}`` along chains, one after the other — RBDA Table 6.5."""
+        found = []
+        for k, chain in enumerate(self._chains):
+            x = {k: 1.0}
+            for e in range(len(chain) - 2, -1, -1):
+                x[chain[e]] = -sum(x[f] * L[f, chain[e]] for f in chain[e + 1 :])
+            found += [x[e] * root[e] for e in chain]
+        return np.array(found)
 
     def _traced(self, model, q, v):
         """Gap, point, its rate, axes and their rates of the contacts that no table has, (n, 25)."""
