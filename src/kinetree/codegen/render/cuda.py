@@ -42,7 +42,6 @@ from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
 LARGEST_BLOCK = 256  # threads
-BLOCK_OF_WARPS = 256  # threads at most, where programs call routines
 _SHARED = 224 * 1024  # bytes of shared memory of a multiprocessor; on a smaller one fewer fit
 _REGISTERS = 65_536  # of a multiprocessor
 _MOST_WARPS = 8  # with routines; more of them fit, and are slower, since caches are too small
@@ -335,7 +334,7 @@ class _Renderer:
 
     def _warps(self):
         """Warps with routines that a multiprocessor has room for, of one block: 1, 2, 4 or 8."""
-        room = min(_MOST_WARPS, _SHARED // max(1, self.shared), BLOCK_OF_WARPS // WARP)
+        room = min(_MOST_WARPS, _SHARED // max(1, self.shared))
         return 1 << max(1, room).bit_length() - 1
 
     def _registers(self):

@@ -295,7 +295,7 @@ class _Place:
     """Where an array is in device memory.
 
     Attributes:
-        at: after so many numbers of the sample.
+        at: how many numbers of the sample come before it.
         size: how many it has.
         step: samples that have theirs side by side: 1, those that lanes take at once, or 32.
     """
@@ -378,7 +378,7 @@ class CudaWithRoutines(Cuda):
             steps[f"{a.name}{STEP}"] = place.step
         text = routine_text(callee, "THIS_ROUTINE", self.dtype, steps)
         name = self.functions.setdefault(text, f"{callee.name}_{len(self.functions)}")
-        apart = callee.work + (self.lanes - callee.work) % WARP  # samples in banks of their own
+        apart = callee.work + (self.lanes - callee.work) % WARP  # samples in different banks
         self.room = max(self.room, apart)
         return [
             "__syncwarp();",

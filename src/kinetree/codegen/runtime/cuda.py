@@ -10,7 +10,7 @@ from threading import local
 from kinetree.codegen.build import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
-from kinetree.codegen.render.cuda import BLOCK_OF_WARPS, LARGEST_BLOCK
+from kinetree.codegen.render.cuda import LARGEST_BLOCK
 from kinetree.codegen.render.cuda_loops import PLACES, LoopLayout, room
 from kinetree.codegen.render.loop_tables import tables
 from kinetree.errors import DeviceMemoryError
@@ -54,7 +54,7 @@ class CudaKernel:
         self._processors = attributes["MultiProcessorCount"]
         self._by_warps = getattr(layout, "by_warps", False)
         most = attributes["MaxSharedMemoryPerBlockOptin"]
-        self.blocks = block_sizes(max(self.code.shared, default=0), most, self._by_warps)
+        self.blocks = block_sizes(max(self.code.shared, default=0), most)
         self._parts = []
         code = zip(self.code.functions, self.code.shared, self.code.ahead, strict=True)
         for function, shared, ahead in code:
@@ -289,10 +289,9 @@ class LoopCudaKernel(CudaKernel):
         self._launched(address, blocks, block, shared, words, stream)
 
 
-def block_sizes(shared: int, most: int, by_warps: bool = False) -> list[int]:
+def block_sizes(shared: int, most: int) -> list[int]:
     """Threads that a block may have; its warps need ``shared`` bytes each, of ``most``."""
-    largest = BLOCK_OF_WARPS if by_warps else LARGEST_BLOCK
-    found = [b for b in _BLOCKS if b <= largest and b // _WARP * shared <= most]
+    found = [b for b in _BLOCKS if b <= LARGEST_BLOCK and b // _WARP * shared <= most]
     if not found:
         raise DeviceMemoryError(
             f"a sample needs {shared / 1024:.0f} KiB of shared memory, of which a block of this "

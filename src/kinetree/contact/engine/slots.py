@@ -194,8 +194,8 @@ def slot_impulses(
     chain: "int[:]", common: "int[:]", restitution: "float[:]", numbers: "float[5]",
     loose: "float[1]", z: "float[:]", z_step: int, found: "float[3]", taken: "float[:]",
     taken_step: int, slot: "float[:]", slot_step: int, Y: "float[:]", Y_step: int, own: "float[:]",
-    own_step: int, start: "float[:]", start_step: int, held: "float[:]", held_step: int, u: "float[:]",
-    u_step: int, reported: "float[REPORTED]", work: "float[:]",
+    own_step: int, start: "float[:]", start_step: int, held: "float[:]", held_step: int,
+    u: "float[:]", u_step: int, reported: "float[REPORTED]", work: "float[:]",
 ) -> None:  # fmt: skip
     """Impulses of the contacts with slots.
 
