@@ -11,7 +11,7 @@ from html import unescape
 from latex2mathml.converter import convert
 
 _WRAPPED = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
-_PUNCTUATED = re.compile(r"(<math\b[^>]*inline.*?</math>)([.,;:)?]+)", re.S)
+_PUNCTUATED = re.compile(r"(<math\b[^>]*inline(?:(?!</math>).)*</math>)([.,;:)?]+)", re.S)
 _STRUCTURE = re.compile(r"(\\[{}]|[{}]|\\(?:begin|end|left|right|qquad)(?![a-zA-Z]))")
 _OPENS, _CLOSES = ("{", r"\begin", r"\left"), ("}", r"\end", r"\right")
 

@@ -74,6 +74,15 @@ def test_a_page_of_theory_is_completed(monkeypatch):
     assert "[tests/a.py](../../tests/a.py)\n\n- it is so\n" in page
 
 
+def test_punctuation_stays_with_the_equation_before_it():
+    equations = pytest.importorskip("builder.equations")
+    x = r'<span class="arithmatex">\(x\)</span>'
+    first, _, second = equations.render(f"{x} and {x}, here").partition(" and ")
+    assert "nowrap" not in first
+    assert second.startswith('<span style="white-space: nowrap"><math')
+    assert second.endswith("</math>,</span> here")
+
+
 def test_every_page_of_theory_says_what_it_costs():
     counted = {
         name for name, p in theory.PAGES.items() if {"cost", "operations", "joints"} & set(p)
