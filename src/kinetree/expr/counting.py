@@ -41,8 +41,27 @@ WEIGHTS = {
 }  # fmt: skip
 
 
+class _Counts:
+    """What numbers of operations have in common: their sum, and how they are written."""
+
+    multiplications: int
+    additions: int
+    divisions: int
+    square_roots: int
+
+    @property
+    def total(self) -> int:
+        """Multiplications, additions, divisions and square roots."""
+        return self.multiplications + self.additions + self.divisions + self.square_roots
+
+    def __str__(self):
+        counts = (self.multiplications, self.additions, self.divisions, self.square_roots)
+        named = zip(counts, "madr", strict=True)
+        return " + ".join(f"{n}{letter}" for n, letter in named if n) or "0"
+
+
 @dataclass(frozen=True)
-class OperationCount:
+class OperationCount(_Counts):
     """Operations by kind, in the convention of RBDA §10.3; prints as ``24m + 18a``.
 
     Subtractions are additions, sign changes and choices are free, trigonometric functions and
@@ -57,18 +76,6 @@ class OperationCount:
     sign_changes: int = 0
     comparisons: int = 0
     exponentials: int = 0
-
-    @property
-    def total(self) -> int:
-        """Multiplications, additions, divisions and square roots."""
-        return self.multiplications + self.additions + self.divisions + self.square_roots
-
-    def __str__(self):
-        named = (
-            (self.multiplications, "m"), (self.additions, "a"), (self.divisions, "d"),
-            (self.square_roots, "r"),
-        )  # fmt: skip
-        return " + ".join(f"{n}{letter}" for n, letter in named if n) or "0"
 
 
 def count_operations(graph, roots):
@@ -114,7 +121,7 @@ _serial = _serial_numbers()
 
 
 @dataclass
-class Tally:
+class Tally(_Counts):
     """Numbers of operations of each kind; prints as in the book, ``24m + 18a``."""
 
     multiplications: int = 0
@@ -124,18 +131,6 @@ class Tally:
     trigonometric: int = 0
     exponentials: int = 0
     _done: dict = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def total(self) -> int:
-        """Everything but trigonometric functions and exponentials."""
-        return self.multiplications + self.additions + self.divisions + self.square_roots
-
-    def __str__(self):
-        counts = zip(
-            (self.multiplications, self.additions, self.divisions, self.square_roots), "madr",
-            strict=True,
-        )  # fmt: skip
-        return " + ".join(f"{n}{letter}" for n, letter in counts if n) or "0"
 
     def result_of(self, kind: str, *operation: Any) -> Any:
         """Serial number of the result of an operation, which counts if it is a new one."""

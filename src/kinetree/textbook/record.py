@@ -31,6 +31,7 @@ import numpy as np
 
 from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr.counting import OperationCount, count_operations
+from kinetree.expr.elementary import Elementary
 from kinetree.expr.forward import substitute
 from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
@@ -109,7 +110,20 @@ class Recording:
         return recording, np.array(results, dtype=object)
 
 
-class Recorded(NotTraceable):
+def _either_way(op):
+    """An operator and its reflection."""
+
+    def operation(self, a, b):
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return NotImplemented
+        if any(hasattr(x, "__array_ufunc__") and x.__array_ufunc__ is None for x in (a, b)):
+            return NotImplemented  # a spatial vector, which knows what to do
+        return self._record(op, a, b)
+
+    return (lambda a, b: operation(a, a, b)), (lambda b, a: operation(b, a, b))
+
+
+class Recorded(Elementary, NotTraceable):
     """A number that records what is done to it."""
 
     __slots__ = ("i", "recording")
@@ -121,75 +135,25 @@ class Recorded(NotTraceable):
         numbers = [self.recording.number(x) for x in operands]
         return Recorded(self.recording, self.recording.add(op, *numbers))
 
-    def __add__(self, other):
-        return self._binary("+", self, other)
+    __add__, __radd__ = _either_way("+")
+    __sub__, __rsub__ = _either_way("-")
+    __mul__, __rmul__ = _either_way("*")
+    __truediv__, __rtruediv__ = _either_way("/")
+    __lt__, __gt__ = _either_way("<")
 
-    def __radd__(self, other):
-        return self._binary("+", other, self)
-
-    def __sub__(self, other):
-        return self._binary("-", self, other)
-
-    def __rsub__(self, other):
-        return self._binary("-", other, self)
-
-    def __mul__(self, other):
-        return self._binary("*", self, other)
-
-    def __rmul__(self, other):
-        return self._binary("*", other, self)
-
-    def __truediv__(self, other):
-        return self._binary("/", self, other)
-
-    def __rtruediv__(self, other):
-        return self._binary("/", other, self)
-
-    def __lt__(self, other):
-        return self._binary("<", self, other)
-
-    def __gt__(self, other):
-        return self._binary("<", other, self)
-
-    def _binary(self, op, a, b):
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            return NotImplemented
-        if any(hasattr(x, "__array_ufunc__") and x.__array_ufunc__ is None for x in (a, b)):
-            return NotImplemented  # a spatial vector, which knows what to do
-        return self._record(op, a, b)
+    def _unary(self, op):
+        return self._record(op, self)
 
     def __neg__(self):
-        return self._record("neg", self)
+        return self._unary("neg")
 
-    def __abs__(self):
-        return self._record("abs", self)
+    def held(self):
+        """The number itself: there are no derivatives."""
+        return self
 
-    def __floor__(self):
-        return self._record("floor", self)
-
-    def sin(self):
-        """Sine."""
-        return self._record("sin", self)
-
-    def cos(self):
-        """Cosine."""
-        return self._record("cos", self)
-
-    def sqrt(self):
-        """Square root."""
-        return self._record("sqrt", self)
-
-    def exp(self):
-        """Exponential."""
-        return self._record("exp", self)
-
-    def log(self):
-        """Natural logarithm."""
-        return self._record("log", self)
-
-    def tanh(self):
-        """Hyperbolic tangent."""
-        return self._record("tanh", self)
+    def arctan2(self, x):
+        """Angle of the point ``(x, self)``."""
+        return self._record("atan2", self, x)
 
     def atan2(self, y, x):
         """Angle of the point ``(x, y)``."""

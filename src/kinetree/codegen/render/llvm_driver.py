@@ -74,7 +74,12 @@ def _strides(shape, step):
 
 def field(name, kind="i64"):
     """Lines that read ``%name`` from the table ``%kernel``."""
-    at = f"  %{name}_at = getelementptr i64, ptr %kernel, i64 {_FIELDS.index(name)}"
+    return load(name, "%kernel", _FIELDS.index(name), kind)
+
+
+def load(name, base, k, kind="i64", unit="i64"):
+    """Lines that read ``%name``, which is at entry ``k``, in units of ``unit``, of ``base``."""
+    at = f"  %{name}_at = getelementptr {unit}, ptr {base}, i64 {k}"
     return f"{at}\n  %{name} = load {kind}, ptr %{name}_at"
 
 
@@ -85,10 +90,7 @@ def record(*names):
         f"  %record_number = add i64 %record_shift, {_RECORDS}",
         "  %record = getelementptr i64, ptr %kernel, i64 %record_number",
     ]
-    for name in names:
-        at = f"getelementptr i64, ptr %record, i64 {_RECORD.index(name)}"
-        lines += [f"  %{name}_at = {at}", f"  %{name} = load i64, ptr %{name}_at"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(load(name, "%record", _RECORD.index(name)) for name in names)])
 
 
 STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
@@ -154,10 +156,8 @@ argument:
   %home_place = getelementptr i8, ptr %homes, i64 %home
   %home_number = ptrtoint ptr %home_place to i64
   %is_staged = icmp ne i64 %staged, 0
-  %arg_at = getelementptr ptr, ptr %args, i64 %k
-  %arg = load i64, ptr %arg_at
-  %sample_step_at = getelementptr i64, ptr %steps, i64 %k
-  %sample_step = load i64, ptr %sample_step_at
+{load("arg", "%args", "%k", "i64", "ptr")}
+{load("sample_step", "%steps", "%k")}
   %first = select i1 %is_staged, i64 %home_number, i64 %arg
   %move = select i1 %is_staged, i64 0, i64 %sample_step
   %apart = select i1 %is_staged, i64 %size, i64 %sample_step
@@ -178,12 +178,9 @@ axis:
   %more_axes = icmp ult i64 %d, %rank
   br i1 %more_axes, label %axis_body, label %argument_end
 axis_body:
-  %stride_at = getelementptr i64, ptr %found, i64 %d
-  %stride = load i64, ptr %stride_at
-  %expected_at = getelementptr i64, ptr %expected, i64 %d
-  %stride_if_contiguous = load i64, ptr %expected_at
-  %length_at = getelementptr i64, ptr %lengths, i64 %d
-  %length = load i64, ptr %length_at
+{load("stride", "%found", "%d")}
+{load("stride_if_contiguous", "%expected", "%d")}
+{load("length", "%lengths", "%d")}
   %same = icmp eq i64 %stride, %stride_if_contiguous
   %lone = icmp eq i64 %length, 1
   %either = or i1 %same, %lone
@@ -217,10 +214,8 @@ point:
   %number = mul i64 %p, 3
   %from = getelementptr i64, ptr %ways, i64 %number
   %from_first = load i64, ptr %from
-  %from_move_at = getelementptr i64, ptr %from, i64 1
-  %from_move = load i64, ptr %from_move_at
-  %from_apart_at = getelementptr i64, ptr %from, i64 2
-  %from_apart = load i64, ptr %from_apart_at
+{load("from_move", "%from", 1)}
+{load("from_apart", "%from", 2)}
   %shift = mul i64 %from_move, %b
   %place = add i64 %from_first, %shift
   %direct_slot_number = mul i64 %p, {v.lanes}
@@ -299,10 +294,8 @@ head:
 body:
 {record("rank", "size", "home", "shape", "strides")}
   %near = getelementptr i8, ptr %homes, i64 %home
-  %arg_at = getelementptr ptr, ptr %args, i64 %k
-  %arg = load ptr, ptr %arg_at
-  %step_at = getelementptr i64, ptr %steps, i64 %k
-  %step = load i64, ptr %step_at
+{load("arg", "%args", "%k", "ptr", "ptr")}
+{load("step", "%steps", "%k")}
   %lengths = getelementptr i64, ptr %kernel, i64 %shape
   %is_number = icmp eq i64 %rank, 0
   %no_strides = getelementptr i64, ptr %lengths, i64 1
@@ -386,10 +379,8 @@ head:
 body:
 {record("size", "home", "staged")}
   %near = getelementptr i8, ptr %homes, i64 %home
-  %arg_at = getelementptr ptr, ptr %args, i64 %k
-  %arg = load ptr, ptr %arg_at
-  %step_at = getelementptr i64, ptr %steps, i64 %k
-  %step = load i64, ptr %step_at
+{load("arg", "%args", "%k", "ptr", "ptr")}
+{load("step", "%steps", "%k")}
   %is_staged = icmp ne i64 %staged, 0
   br i1 %is_staged, label %one, label %next
 one:

@@ -12,7 +12,7 @@ offsets are those of CPython's object header and of NumPy's array struct on 64-b
 """
 
 from kinetree.codegen.render.llvm_body import declarations
-from kinetree.codegen.render.llvm_driver import FIRST_RANK, STACK, field, record
+from kinetree.codegen.render.llvm_driver import FIRST_RANK, STACK, field, load, record
 
 HOST = (
     "array_type",  # PyArray_Type
@@ -37,17 +37,13 @@ CONTIGUOUS_AND_ALIGNED = 0x1 | 0x100
 def single(v):
     """``@shared``: the lean path, which also takes a kernel's table and its ``@host``."""
     known = "ptr %self, ptr %args, i64 %nargs, ptr %names, ptr %kernel, ptr %host"
-    host = []
-    for k, name in enumerate(HOST):
-        host.append(f"  %{name}_at = getelementptr ptr, ptr %host, i64 {k}")
-        host.append(f"  %{name} = load ptr, ptr %{name}_at")
     parts = [
         f"define ptr @shared({known}) {{",
         "entry:",
         field("step", "ptr"),
         field("constants", "ptr"),
         *map(field, ("arguments", "inputs", "workspace")),
-        *host,
+        *(load(name, "%host", k, "ptr", "ptr") for k, name in enumerate(HOST)),
         _START,
         _inputs(),
         _outputs(),
@@ -80,15 +76,12 @@ kind:  ; one sample, or a batch: the first array says it
   br i1 %has_inputs, label %first, label %general
 first:
   %f = load ptr, ptr %args
-  %f_type_at = getelementptr i8, ptr %f, i64 {TYPE}
-  %f_type = load ptr, ptr %f_type_at
+{load("f_type", "%f", TYPE, "ptr", "i8")}
   %f_is_array = icmp eq ptr %f_type, %array_type
   br i1 %f_is_array, label %first_array, label %general
 first_array:
-  %f_rank_at = getelementptr i64, ptr %kernel, i64 {FIRST_RANK}
-  %f_rank = load i64, ptr %f_rank_at
-  %f_ndim_at = getelementptr i8, ptr %f, i64 {NDIM}
-  %f_ndim32 = load i32, ptr %f_ndim_at
+{load("f_rank", "%kernel", FIRST_RANK)}
+{load("f_ndim32", "%f", NDIM, "i32", "i8")}
   %f_ndim = zext i32 %f_ndim32 to i64
   %lead = sub i64 %f_ndim, %f_rank
   %is_one = icmp eq i64 %lead, 0
@@ -102,8 +95,7 @@ batch_kind:
   %can_batch = and i1 %is_batch, %has_loop
   br i1 %can_batch, label %batch_count, label %general
 batch_count:
-  %f_dims_at = getelementptr i8, ptr %f, i64 {DIMENSIONS}
-  %f_dims = load ptr, ptr %f_dims_at
+{load("f_dims", "%f", DIMENSIONS, "ptr", "i8")}
   %f_count = load i64, ptr %f_dims
   %limit = ptrtoint ptr %most to i64
   %few = icmp ule i64 %f_count, %limit
@@ -113,13 +105,6 @@ batch_count:
 arguments_begin:
   %count = phi i64 [1, %alone_kind], [%f_count, %batch_count]
   br label %argument"""
-
-
-def _load(name, base, offset, kind):
-    return (
-        f"  %{name}_at = getelementptr i8, ptr {base}, i64 {offset}\n"
-        f"  %{name} = load {kind}, ptr %{name}_at"
-    )
 
 
 def _inputs():
@@ -133,15 +118,15 @@ look:
   %lengths = getelementptr i64, ptr %kernel, i64 %shape
   %a_slot = getelementptr ptr, ptr %args, i64 %k
   %a = load ptr, ptr %a_slot
-{_load("a_type", "%a", TYPE, "ptr")}
+{load("a_type", "%a", TYPE, "ptr", "i8")}
   %is_array = icmp eq ptr %a_type, %array_type
   br i1 %is_array, label %array, label %general
 array:
-{_load("a_descriptor", "%a", DESCRIPTOR, "ptr")}
-{_load("a_ndim", "%a", NDIM, "i32")}
-{_load("a_flags", "%a", FLAGS, "i32")}
-{_load("a_dims", "%a", DIMENSIONS, "ptr")}
-{_load("a_data", "%a", DATA, "ptr")}
+{load("a_descriptor", "%a", DESCRIPTOR, "ptr", "i8")}
+{load("a_ndim", "%a", NDIM, "i32", "i8")}
+{load("a_flags", "%a", FLAGS, "i32", "i8")}
+{load("a_dims", "%a", DIMENSIONS, "ptr", "i8")}
+{load("a_data", "%a", DATA, "ptr", "i8")}
   %rank_and_lead = add i64 %rank, %lead
   %axes = trunc i64 %rank_and_lead to i32
   %type_fits = icmp eq ptr %a_descriptor, %descriptor
@@ -165,10 +150,8 @@ axis:
   %more_axes = icmp ult i64 %d, %rank
   br i1 %more_axes, label %length, label %right
 length:
-  %found_at = getelementptr i64, ptr %a_core, i64 %d
-  %found = load i64, ptr %found_at
-  %wanted_at = getelementptr i64, ptr %lengths, i64 %d
-  %wanted = load i64, ptr %wanted_at
+{load("found", "%a_core", "%d")}
+{load("wanted", "%lengths", "%d")}
   %d_next = add i64 %d, 1
   %length_fits = icmp eq i64 %found, %wanted
   br i1 %length_fits, label %axis, label %general
@@ -218,7 +201,7 @@ ptr null, i32 0, i32 0, ptr null)
   %exists = icmp ne ptr %o, null
   br i1 %exists, label %have, label %no_memory
 have:
-{_load("o_data", "%o", DATA, "ptr")}
+{load("o_data", "%o", DATA, "ptr", "i8")}
   %o_place = getelementptr ptr, ptr %frame, i64 %o_k
   store ptr %o_data, ptr %o_place
   %object = getelementptr ptr, ptr %objects, i64 %o_k
@@ -272,8 +255,7 @@ drop_head:
   %more_to_drop = icmp ult i64 %r, %end
   br i1 %more_to_drop, label %drop_one, label %dropped
 drop_one:
-  %r_at = getelementptr ptr, ptr %objects, i64 %r
-  %r_object = load ptr, ptr %r_at
+{load("r_object", "%objects", "%r", "ptr", "ptr")}
   call void %release(ptr %r_object)
   %r_next = add i64 %r, 1
   br label %drop_head
@@ -285,13 +267,12 @@ error:
 
 
 # NumPy's habit: a number, not an array without axes.
-_RESULT = """done:
+_RESULT = f"""done:
   %result_count = sub i64 %arguments, %inputs
   %has_one = icmp eq i64 %result_count, 1
   br i1 %has_one, label %one, label %several_results
 one:
-  %only_at = getelementptr ptr, ptr %objects, i64 %inputs
-  %only = load ptr, ptr %only_at
+{load("only", "%objects", "%inputs", "ptr", "ptr")}
   %only_value = call ptr %as_scalar(ptr %only)
   ret ptr %only_value
 several_results:
@@ -300,8 +281,7 @@ several_results:
 item:
   %i = phi i64 [0, %several_results], [%i_next, %item]
   %i_number = add i64 %i, %inputs
-  %i_at = getelementptr ptr, ptr %objects, i64 %i_number
-  %i_object = load ptr, ptr %i_at
+{load("i_object", "%objects", "%i_number", "ptr", "ptr")}
   %i_value = call ptr %as_scalar(ptr %i_object)
   %set = call i32 %set_item(ptr %tuple, i64 %i, ptr %i_value)
   %i_next = add i64 %i, 1
