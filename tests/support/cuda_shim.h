@@ -81,6 +81,7 @@ static double __shfl_xor_sync(unsigned mask, double x, int k)
 }
 
 static int __float_as_int(float x) { int i; memcpy(&i, &x, sizeof i); return i; }
+static float __int_as_float(int i) { float x; memcpy(&x, &i, sizeof x); return x; }
 static int __double2loint(double x) { int64_t i; memcpy(&i, &x, sizeof i); return (int)i; }
 
 static void kernel(void);

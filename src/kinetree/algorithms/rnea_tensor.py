@@ -66,6 +66,9 @@ def inertia_forces(model, q, qd, qdd, f_ext=None):
         slide = 2 * cross(w[i], v_J) - cross(w_J, v_J) + a_J.linear  # Coriolis
         vd[i] = E @ (vd[p] + Om[p] @ r) + slide
         Om[i] = acceleration_tensor(w[i], wd[i])
+        for k, axis in enumerate(map(_axis, E)):  # a turn about an axis keeps ω² across it
+            if axis is not None and _axis([*np.delete(w_J, k), 1]) == 2:
+                Om[i][k, k] = Om[p][axis, axis]
         f, n = _inertia_force(model.inertia[i], vd[i], Om[i])
         if f_ext is not None:
             E_0[i], r_0[i] = E @ E_0[p], r_0[p] + E_0[p].T @ r
@@ -97,6 +100,14 @@ def _inertia_force(inertia, vd, Om):
     """Force and moment about the origin that give a body its acceleration."""
     m, h, I = inertia.mass, inertia.first_moment, inertia.rotational
     J = (I[0, 0] + I[1, 1] + I[2, 2]) / 2 * identity3() - I
+    if J.dtype != object:  # differences that are rounding errors would cost operations
+        J = np.where(np.abs(J) <= 8 * np.finfo(float).eps * np.max(np.abs(I)), 0.0, J)
     K = Om @ J
     turn = np.array([K[2, 1] - K[1, 2], K[0, 2] - K[2, 0], K[1, 0] - K[0, 1]])
     return m * vd + Om @ h, turn + cross(h, vd)
+
+
+def _axis(row):
+    """Along which axis a row is, if it is along one in every configuration; else None."""
+    known = all(isinstance(x, (int, float, np.number)) for x in row)
+    return [abs(x) for x in row].index(1) if known and sorted(map(abs, row)) == [0, 0, 1] else None

@@ -152,6 +152,7 @@ class _Renderer:
         self.hidden = sorted(hidden_inputs(program))
         loops = len(self.order) > layout.short and not layout.by_warps
         self.angles = set() if loops else angles_of(program, self.tiles)
+        self.watched = self.angles & self._hidden_places()  # when it is looked whether they are far
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.sets = 2 if self.tiles and self._loads_ahead() else 1
@@ -285,13 +286,16 @@ class _Renderer:
 
     # --- one sample ------------------------------------------------------------------------------
 
+    def _hidden_places(self):
+        arguments = {a.name: a for a in self.program.inputs}
+        return {(name, offset(arguments[name], index)) for name, index in self.hidden}
+
     def _watch(self):
         if not self.hidden:
             return []
-        arguments, zero = {a.name: a for a in self.program.inputs}, self.language.constant(0.0)
-        places = {(name, offset(arguments[name], index)) for name, index in self.hidden}
+        zero, places = self.language.constant(0.0), self._hidden_places()
         lines = [f"real watched = {zero};"]
-        for name, first, end in runs(places):
+        for name, first, end in runs(places - self.watched):
             own = f"work[{WARP} * i]" if name == WORK else f"{self.language.inputs[name]}[i]"
             lines += ["#pragma unroll 4", f"for (int i = {first}; i < {end}; i++)"]
             lines.append(f"    watched = fma{self.f}({own}, {zero}, watched);")

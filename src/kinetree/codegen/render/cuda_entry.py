@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from importlib import resources
 
+from kinetree.codegen.render.c import NOT_FINITE
 from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.codegen.render.minimax import RANGE
 
@@ -134,23 +135,21 @@ class Entry:
         ]
 
     def _moderate_angles(self):
-        """Look at all angles at once."""
+        """Look at all angles at once; also whether they are finite."""
         if not self.plan.angles:
             return []
-        name, found = self.plan.language.inputs, runs(self.plan.angles)
-        lines = [f"real far = {self.plan.language.constant(0.0)};"]
+        name, found, f = self.plan.language.inputs, runs(self.plan.angles), self.plan.f
+        zero, bound = map(self.plan.language.constant, (0.0, RANGE[self.plan.dtype] ** 2))
+        near, each = [f"real far = {zero}, watched = {zero};", "(void)watched;"], []
         for argument, first, end in found:
-            x = f"{name[argument]}_own[i]"
-            lines += ["#pragma unroll"]
-            lines += [
-                f"for (int i = {first}; i < {end}; i++) far = fma{self.plan.f}({x}, {x}, far);"
-            ]
-        lines.append(f"if (far > {self.plan.language.constant(RANGE[self.plan.dtype] ** 2)}) {{")
-        for argument, first, end in found:
-            x = f"{name[argument]}_own[i]"
-            lines.append("#pragma unroll 1")
-            lines.append(f"    for (int i = {first}; i < {end}; i++) {x} = reduced({x});")
-        return [*lines, "}"]
+            x, loop = f"{name[argument]}_own[i]", f"for (int i = {first}; i < {end}; i++)"
+            near += ["#pragma unroll", f"{loop} far = fma{f}({x}, {x}, far);"]
+            each += ["#pragma unroll 1", f"    {loop} {x} = reduced({x});"]
+        watch = [
+            f"    watched = fma{f}({name[argument]}_own[{k}], {zero}, watched);"
+            for argument, k in sorted(self.plan.watched)
+        ]
+        return [*near, f"if (!(far <= {bound})) {{", *watch, *each, "}"]
 
     def _call(self):
         arguments = [f"{self.plan.language.inputs[a.name]}_own" for a in self.plan.inputs]
@@ -168,6 +167,9 @@ class Entry:
         if self.plan.language.turned:
             lines.append(f"real *const turned_own = inputs + {self.plan.before_turned} + lane;")
             arguments.append("turned_own")
+        if self.plan.watched:
+            zero = self.plan.language.constant(0.0)
+            arguments[-1] += f") | (watched == {zero} ? 0 : {NOT_FINITE}"
         return [*lines, f"const int status = sample({', '.join(arguments)});"]
 
     def _tile(self, output):

@@ -143,6 +143,12 @@ def elementary(dtype) -> str:
     f = "f" if dtype == "float32" else ""
     steps = "\n".join(f"    r = fma{f}(n, {number(-part)}, r);" for part in half_pi)
     bits = "__float_as_int(turned)" if f else "__double2loint(turned)"
+    turned = ["quadrant & 2 ? -a : a", "(quadrant + 1) & 2 ? -b : b"]
+    if f:  # without predicates
+        signs = ("a", "quadrant"), ("b", "(quadrant + 1)")
+        turned = [
+            f"__int_as_float(__float_as_int({x}) ^ ({q} << 30 & 0x80000000))" for x, q in signs
+        ]
     return f"""\
 DEVICE void sincos_near(real x, real *sine, real *cosine)
 {{
@@ -156,8 +162,8 @@ DEVICE void sincos_near(real x, real *sine, real *cosine)
     const real half = fma{f}(z, {_horner(cosine, f, number)}, {number(-0.5)});
     const real c = fma{f}(z, half, {number(1.0)});
     const real a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;
-    *sine = quadrant & 2 ? -a : a;
-    *cosine = (quadrant + 1) & 2 ? -b : b;
+    *sine = {turned[0]};
+    *cosine = {turned[1]};
 }}
 
 typedef struct {{ real sine, cosine; }} turn;
@@ -190,31 +196,23 @@ static __device__ __noinline__ real reduced(real x)
 
 _QUOTIENT = """
 
-/* a / b: an estimate, and one step from there; `*estimate` is right for zero and infinity. */
-DEVICE real quotient_near(real a, real b, real *estimate)
-{
+/* a / b by an estimate and one step from there. */
 #ifdef __CUDA_ARCH__
-    float r;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(b));
-    *estimate = a * r;
-    return fmaf(fmaf(-b, *estimate, a), r, *estimate);
+#define QUOTIENT(rcp) \\
+    float r; \\
+    asm(rcp " %0, %1;" : "=f"(r) : "f"(b)); \\
+    const float estimate = a * r, q = fmaf(fmaf(-b, estimate, a), r, estimate);
 #else
-    return *estimate = a / b;
+#define QUOTIENT(rcp) const float estimate = a / b, q = estimate;
 #endif
-}
 
-/* a / b; NaN where the divisor is zero or infinite. */
-DEVICE real quotient(real a, real b)
-{
-    real estimate;
-    return quotient_near(a, b, &estimate);
-}
+/* a / b; NaN where the divisor is zero, less than 2**-126 in size, or infinite. */
+DEVICE real quotient(real a, real b) { QUOTIENT("rcp.approx.ftz.f32"); return q; }
 
-/* a / b for any divisor. */
+/* a / b for any divisor; the estimate is right for zero and infinity. */
 DEVICE real quotient_any(real a, real b)
 {
-    real estimate;
-    const real q = quotient_near(a, b, &estimate);
+    QUOTIENT("rcp.approx.f32");
     return q == q ? q : estimate;
 }"""
 
