@@ -188,6 +188,12 @@ class Quantity:
     def __call__(self, model, /, *args, **named) -> Any:
         """The result of any call: arguments read and checked, and a kernel built."""
         as_model(model)
+        given, extra, options = self.arguments(model, *args, **named)
+        kernel = self.kernel(model, extra, **options)
+        return kernel.call(*(given[n] for n in (*self.required, *extra)))
+
+    def arguments(self, model, /, *args, **named) -> tuple[dict[str, Any], tuple[str, ...], dict]:
+        """All arguments of a call, read and checked; which optional arrays there are; options."""
         bound = self.signature.bind(model, *args, **named)
         bound.apply_defaults()
         given: dict[str, Any] = bound.arguments
@@ -197,8 +203,7 @@ class Quantity:
             if given.get(name) is not None:
                 given[name] = read(model, given[name])
         extra = tuple(n for n in self.optional if given[n] is not None)
-        kernel = self.kernel(model, extra, **{n: given[n] for n in self.options})
-        return kernel.call(*(given[n] for n in (*self.required, *extra)))
+        return given, extra, {n: given[n] for n in self.options}
 
     def kernel(self, model, extra=(), **options) -> Kernel:
         """The kernel for a model.

@@ -70,16 +70,7 @@ def with_loops(text, keep=None):
         if not as_model(model).is_constrained:
             require_no_choice(model, named.pop("independent", None))
             return definition(model, *args, **named)
-        bound = definition.signature.bind(model, *args, **named)
-        bound.apply_defaults()
-        given: dict[str, Any] = bound.arguments
-        if definition.check is not None:
-            definition.check(model, given)
-        for argument, read in definition.read.items():
-            if given.get(argument) is not None:
-                given[argument] = read(model, given[argument])
-        extra = tuple(n for n in definition.optional if given[n] is not None)
-        options = {n: given[n] for n in definition.options}
+        given, extra, options = definition.arguments(model, *args, **named)
         chosen = given.get("independent")
         chosen = chosen if chosen is None or isinstance(chosen, str) else tuple(chosen)
         with calling(definition.called):

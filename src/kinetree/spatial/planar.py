@@ -41,22 +41,6 @@ class PlanarVector(SpatialVector):
     def __init__(self, angular, linear):
         super().__init__(np.atleast_1d(angular), linear)
 
-    @classmethod
-    def from_array(cls, x):
-        """From three coordinates (3,), or from n of them as columns (3, n)."""
-        x = np.asarray(x)
-        if x.ndim not in (1, 2) or x.shape[0] != 3:
-            raise ShapeError(
-                f"{cls.__name__} needs three coordinates, angular first: "
-                f"shape (3,) or (3, n), got {x.shape}"
-            )
-        return cls(x[:1], x[1:])
-
-    @classmethod
-    def zero(cls):
-        """The zero vector."""
-        return cls.from_array(np.zeros(3, dtype=int))
-
     @property
     def T(self):
         """The row form, for scalar products: ``S.T @ f``."""

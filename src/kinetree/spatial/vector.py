@@ -37,24 +37,25 @@ class SpatialVector:
 
     @classmethod
     def from_array(cls, x):
-        """From six Plücker coordinates (6,), or from n of them as columns (6, n)."""
+        """From six Plücker coordinates (6,), or n of them as columns (6, n); three in the plane."""
         if isinstance(x, SpatialVector):
             raise SpatialTypeError(
                 f"a {type(x).__name__} cannot be taken for a {cls.__name__}; convert on purpose "
                 f"with {cls.__name__}.from_array(x.to_array())"
             )
-        x = np.asarray(x)
-        if x.ndim not in (1, 2) or x.shape[0] != 6:
+        x, (a, b) = np.asarray(x), cls._sizes
+        if x.ndim not in (1, 2) or x.shape[0] != a + b:
             raise ShapeError(
-                f"{cls.__name__} needs six coordinates, angular first: "
-                f"shape (6,) or (6, n), got {x.shape}"
+                f"{cls.__name__} needs {'six' if a + b == 6 else 'three'} coordinates, angular "
+                f"first: shape ({a + b},) or ({a + b}, n), got {x.shape}"
             )
-        return cls(x[:3], x[3:])
+        return cls(x[:a], x[a:])
 
     @classmethod
     def zero(cls):
         """The zero vector."""
-        return cls(ZERO3, ZERO3)
+        a, b = cls._sizes
+        return cls(ZERO3[:a], ZERO3[:b])
 
     def to_array(self):
         """Plücker coordinates, angular first: (6,) or (6, n)."""

@@ -260,8 +260,22 @@ def inverse_rates(model, q):
     return result
 
 
+@dataclass(frozen=True, kw_only=True)
+class _ByInputs:
+    """Derivatives with respect to what a rollout is given, and how rigid contact was treated."""
+
+    tau: np.ndarray | None
+    inputs: dict = field(default_factory=dict)
+    arguments: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
+    controls: np.ndarray | None = None
+    contact: str | None = None
+    residuals: np.ndarray | None = None
+    failed: np.ndarray | None = None
+
+
 @dataclass(frozen=True)
-class RolloutGradient:
+class RolloutGradient(_ByInputs):
     """A cost, and its derivatives.
 
     Derivatives have the batch axes of the rollout, also those with respect to what all samples
@@ -287,18 +301,10 @@ class RolloutGradient:
     value: np.ndarray
     q0: np.ndarray
     qd0: np.ndarray
-    tau: np.ndarray | None
-    inputs: dict = field(default_factory=dict)
-    arguments: dict = field(default_factory=dict)
-    parameters: dict = field(default_factory=dict)
-    controls: np.ndarray | None = None
-    contact: str | None = None
-    residuals: np.ndarray | None = None
-    failed: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
-class FinalState:
+class FinalState(_ByInputs):
     """Where a rollout ends, and how that changes.
 
     A change of the state is ``(dq, dqd)`` in one vector of length ``2 nv``, ``dq`` in the tangent
@@ -317,14 +323,6 @@ class FinalState:
     q: np.ndarray
     qd: np.ndarray
     state: np.ndarray
-    tau: np.ndarray | None
-    inputs: dict = field(default_factory=dict)
-    arguments: dict = field(default_factory=dict)
-    parameters: dict = field(default_factory=dict)
-    controls: np.ndarray | None = None
-    contact: str | None = None
-    residuals: np.ndarray | None = None
-    failed: np.ndarray | None = None
 
 
 @on_host
