@@ -114,7 +114,7 @@ def _solved(L, lam, B, known):
     after the first half of the solution; in the second half the others follow those that they
     share with ``j``, by coefficients that do not depend on the column.
 
-    Generated code keeps the order of this text. So columns ``j`` of all ``B`` go side by side, to
+    Generated code keeps the order of this source. So columns ``j`` of all ``B`` go side by side, to
     share what they are multiplied with while it is in a register, and so do two neighbours, which
     can be written to memory together.
     """

@@ -22,7 +22,7 @@ Text = TypeVar("Text", bound=Callable[..., Any])
 
 
 def refuses(*features, use):
-    """Let a text raise where a model has one of the features.
+    """Make a function raise an error if the model has one of the features.
 
     Args:
         features: ``"loops"``, user-defined constraints among them; ``"constraints"``, these alone;

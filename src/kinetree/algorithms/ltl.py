@@ -91,7 +91,7 @@ def solve_ltdl(L, lam, b):
 def two_columns_at_a_time(n):
     """Places ``(row, column)`` of a square matrix in an order that suits generated code.
 
-    It keeps the order of the text, and writes neighbours to memory together if they come together.
+    It keeps the order of the source, and writes neighbours to memory together if they are adjacent.
     """
     for first in range(0, n, 2):
         for row in range(n):

@@ -162,7 +162,7 @@ class Task:
 
 
 def _honours_loops(text):
-    """Let a text reject loops, unless the motions that they allow are given."""
+    """Make a function reject loops, unless the motions that they allow are given."""
     refusing = refuses("loops", use="the functions of kinetree.quantities.task_space")(text)
 
     @wraps(text)

@@ -160,13 +160,13 @@ class Quantity:
     """Whether it is undefined where the inertia matrix is singular."""
     general: bool | Callable[[dict], Callable | None] = False
     """Whether the first algorithm can be recorded once for every robot, see
-    ``kinetree.model.general``; or a function of the options that returns a text of the model and
-    arrays that can be, or None."""
+    ``kinetree.model.general``; or a function of the options that returns an algorithm that can
+    be, of the model and arrays, or None."""
     general_for: Callable[[Any, dict], bool] = lambda model, options: True
     """Whether that serves a model with some options."""
     calls: Callable[[Any], Callable | None] | None = None
     """Function of the model that returns an algorithm which calls kernels of other quantities, by
-    ``called``, or None: general code where no text can be recorded."""
+    ``called``, or None: general code where no algorithm can be recorded."""
     called: str = ""
     """What messages call it, if not by its name."""
 

@@ -316,7 +316,7 @@ def _is_traced(a):
 
 
 def _one(model, q, qd, tau, f_ext=None):
-    """One sample in Python; complex and exact numbers by a text without decisions."""
+    """One sample in Python; complex and exact numbers by code without branches."""
     if any(np.asarray(a).dtype.kind in "cO" for a in (q, qd, tau)):
         return _anywhere(model, q, qd, tau, f_ext)[0]
     return joint_space.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))

@@ -39,7 +39,7 @@ FORCES = {"f_ext": external_forces}
 
 
 def _with_both(text, lean):
-    """A text, its lean formulation, and that with inertias left where they are."""
+    """An algorithm, its lean formulation, and that with inertias left where they are."""
     return text, lean, fewest.as_built(lean)
 
 

@@ -51,7 +51,7 @@ def _both(*algorithms, loops=None, general=True):
     loops=hybrid.closed_hybrid_dynamics,
 )
 def _hybrid(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
-    """By the text with the fewest operations."""
+    """By the algorithm with the fewest operations."""
 
 
 @_both(hybrid.hybrid_dynamics_by_articulated_bodies)

@@ -44,7 +44,7 @@ Kind = Literal["spatial", "classical"]
 
 
 def _of_frame(algorithm):
-    """A text about a frame, for the names that callers use."""
+    """An algorithm about a frame, for the names that callers use."""
 
     def of_names(model, *state, name, frame, relative_to, **options):
         observer = None if relative_to is None else model.frame(relative_to)
@@ -185,7 +185,7 @@ Rows = str | Sequence[str] | None
 
 
 def _inverse_map(algorithm):
-    """A text about the inverse of a Jacobian, for the names that callers use."""
+    """An algorithm with the inverse of a Jacobian, for the names that callers use."""
 
     def of_names(model, *state, name, frame, rows, relative_to, **options):
         observer = None if relative_to is None else model.frame(relative_to)

@@ -132,7 +132,7 @@ class _Closed:
             )
 
     def _at(self, arrays, motion):
-        """The text for one sample, by what finds the motions that its state allows."""
+        """The algorithm for one sample, and what finds the motions that its state allows."""
         given = dict(zip(self.names, arrays, strict=True))
         if "f_ext" in given:
             given["f_ext"] = [None, *map(Force.from_array, given["f_ext"])]

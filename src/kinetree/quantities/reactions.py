@@ -99,7 +99,7 @@ def _along_loops(model, loop_tau):
     return np.concatenate([np.broadcast_to(f, batch + f.shape[-1:]) for f in parts.values()], -1)
 
 
-# --- texts ---------------------------------------------------------------------------------------
+# --- algorithms ----------------------------------------------------------------------------------
 
 
 def _shape(model, options):

@@ -56,7 +56,7 @@ class OperationalSpace(NamedTuple):
 
 
 def _of_task(algorithm):
-    """A text about a task, for the names that callers use; and by the leanest texts within it."""
+    """An algorithm about a task, for the names that callers use; and by its leanest versions."""
 
     def of_names(model, *state, name, frame, rows, **options):
         return algorithm(model, *state, model.frame(name), frame, rows=rows, **options)
@@ -65,7 +65,7 @@ def _of_task(algorithm):
 
 
 def _by_articulated_bodies(algorithm):
-    """The text for every robot."""
+    """The algorithm for every robot."""
     text = getattr(articulated, algorithm.__name__)
 
     def of_options(options):
@@ -125,7 +125,7 @@ def _rows(rows):
 
 
 def _with_loops(algorithm):
-    """The text for mechanisms with loops, by the motions that these allow."""
+    """The algorithm for mechanisms with loops, by the motions that these allow."""
 
     def text(at, *, name, frame, **options):
         vectors = [options.pop(n) for n in ("acceleration", "force") if n in options]

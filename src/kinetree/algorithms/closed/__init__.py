@@ -1,4 +1,4 @@
-"""Texts of closed chains: loops as constraints, their ranks, and forward dynamics under them.
+"""Algorithms for closed chains: loops as constraints, their ranks, and forward dynamics under them.
 
 | module | what it has |
 |---|---|

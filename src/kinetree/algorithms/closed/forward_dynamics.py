@@ -1,4 +1,4 @@
-"""Forward dynamics of closed chains for a known rank, as one straight text — RBDA §8.5.
+"""Forward dynamics of closed chains for a known rank, without branches — RBDA §8.5.
 
 Which constraints are independent, and which variables can be solved for from them, is decided
 once for a model (``plan``). What is left can be traced and compiled, in two ways:

@@ -1,4 +1,4 @@
-"""Configurations with closed loops, all over the manifold, and texts evaluated on many at once.
+"""Configurations with closed loops, all over the manifold, and functions of many of them at once.
 
 For decisions made before anything is compiled: ``Rehearsal`` traces a text once on symbols,
 says what it costs, and evaluates it for many samples at once. CPU only.
@@ -154,7 +154,7 @@ def _is_spread(model, q):
     return max(away) > _FAR
 
 
-# --- texts on symbols -----------------------------------------------------------------------------
+# --- functions of symbols -------------------------------------------------------------------------
 
 
 class Rehearsal:

@@ -1,4 +1,4 @@
-"""A model that stands for every robot: texts run on it once and leave loops over tables.
+"""A model that stands for every robot: algorithms run on it once and leave loops over tables.
 
 Texts walk over ``model.outward()`` and ``model.inward()`` and keep what they compute per body in
 ``model.table()``. Of one robot these are ranges and lists: see ``model.tree``. Of a
@@ -31,7 +31,7 @@ from kinetree.spatial.ops import less, select
 from kinetree.spatial.vector3 import ZERO3
 
 REPRESENTATIVES = tuple(Kind(Revolute("z"), at_base, False) for at_base in (False, True))
-"""Kinds that show what a text does to other bodies, and to totals from the base on."""
+"""Kinds that show what an algorithm does to other bodies, and to totals from the base on."""
 
 EXTENTS = {"nq": "q", "nv": "v", "body_count": "b", "parameters": "p"}
 
@@ -108,7 +108,7 @@ class _Laden:
 
 
 class _Body(NamedTuple):
-    """A body as texts about its joint ask for it."""
+    """A body as algorithms about its joint use it."""
 
     joint: Any
     dynamics: Any
@@ -127,10 +127,10 @@ class GeneralFrame(NamedTuple):
 
 
 class GeneralModel:
-    """What texts ask of a model, for a body of any robot.
+    """What algorithms use of a model, for a body of any robot.
 
     Args:
-        recorder: what texts do is recorded there.
+        recorder: what algorithms do is recorded there.
         frames: names that stand for frames of the robot, and whether each is fixed to the base.
     """
 
@@ -323,7 +323,7 @@ def _kind(i) -> Kind:
 
 
 class Source:
-    """A text that can be recorded for any kinds of bodies.
+    """An algorithm that can be recorded for any kinds of bodies.
 
     Args:
         text: function of a model and arrays.
@@ -331,7 +331,7 @@ class Source:
         name: of the program.
         configurations: names of the arrays with quaternions whose lengths are checked.
         frames: as of ``GeneralModel``.
-        marks: whether the text does something else for bodies that are marked.
+        marks: whether it does something else for bodies that are marked.
 
     Attributes:
         typical: kinds that show what all do.
@@ -350,7 +350,7 @@ class Source:
 
     @cached_property
     def outline(self) -> Outline:
-        """What the recording of single kinds of bodies needs to know of the text."""
+        """What the recording of single kinds of bodies needs to know of the algorithm."""
         first = outline_of(*self._recorded(self.typical))
         return outline_of(*self._recorded(self.typical, first))
 
