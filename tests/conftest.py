@@ -121,6 +121,21 @@ def rng(request):
 
 
 @pytest.fixture
+def compilations(monkeypatch):
+    """Says how many programs were compiled so far."""
+    from kinetree.codegen import build
+
+    count, compiled = [], build.object_code
+
+    def counted(*arguments, **named):
+        count.append(arguments)
+        return compiled(*arguments, **named)
+
+    monkeypatch.setattr(build, "object_code", counted)
+    return lambda: len(count)
+
+
+@pytest.fixture
 def specialised():
     """Code for one robot alone, for tests of what it consists of."""
     import kinetree as kt

@@ -20,16 +20,6 @@ from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Prismatic, Revol
 from kinetree.model import Loop, ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree
 
-LINKAGES = {
-    "four-bar": (linkages.four_bar, linkages.four_bar_positions),
-    "crank-slider": (linkages.crank_slider, linkages.crank_slider_positions),
-}
-
-
-@pytest.fixture(params=LINKAGES)
-def linkage(request):
-    return LINKAGES[request.param]
-
 
 @pytest.mark.covers(
     "RBDA 8.1", "RBDA 8.2", by=(joint_space.forward_dynamics, joint_space.constraint)

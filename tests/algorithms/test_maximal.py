@@ -176,16 +176,6 @@ def test_a_motion_without_inertia_is_an_error():
 
 # --- loops ----------------------------------------------------------------------------------------
 
-LINKAGES = {
-    "four-bar": (linkages.four_bar, linkages.four_bar_positions),
-    "crank-slider": (linkages.crank_slider, linkages.crank_slider_positions),
-}
-
-
-@pytest.fixture(params=LINKAGES)
-def linkage(request):
-    return LINKAGES[request.param]
-
 
 @pytest.mark.covers(TABLE, by=maximal.solution)
 @pytest.mark.parametrize("y", [-2.0, 0.4, 1.3])

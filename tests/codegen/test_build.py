@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.linkages import offset_four_bar
 
 import kinetree as kt
 from kinetree.codegen import build as build_module
@@ -400,20 +401,6 @@ def test_large_programs_are_compiled_in_pieces_to_the_same_code(rng):
         results.append(gufunc(k, "float64", code.address("loop"), status)(q, qd, qd))
         assert status.value == 0
     np.testing.assert_array_equal(*results)
-
-
-def offset_four_bar():
-    """A planar four-bar whose pin misses by 10 µm along its axis."""
-    bar, hinge = kt.Inertia.from_mass_center(1.0, (0.1, 0, 0), np.eye(3) / 100), kt.Revolute("z")
-    return (
-        kt.ModelBuilder("offset")
-        .body("crank", joint=hinge, inertia=bar)
-        .body("coupler", on="crank", joint=hinge, at=(0.3, 0, 0), inertia=bar)
-        .body("rocker", joint=hinge, at=(0.4, 0, 0), inertia=bar)
-        .loop("pin", predecessor="coupler", successor="rocker", joint=hinge, at=(0.5, 0, 0),
-              successor_at=(0.4, 0, 1e-5))
-        .build()
-    )  # fmt: skip
 
 
 CLOSED = np.array([1.0, -0.47996268, 1.18764196])

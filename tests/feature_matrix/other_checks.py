@@ -397,13 +397,6 @@ def _(f, c):
 # --- edits ---------------------------------------------------------------------------------------
 
 
-def same_motion(f, c, model, q=None, qd=None, tau=None, at=None):
-    """The reference of an edited model against that of the model."""
-    r = Reference(model, c.q if q is None else q, c.qd if qd is None else qd)
-    rows = slice(None) if at is None else at
-    f.same(r.H, c.ref.H[rows][:, rows])
-
-
 def numeric(model, c):
     """An edited model with numbers for symbols, and at the instant."""
     prescribed = {

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.mechanisms import check_dynamics_of_chain
 from support.special_joints import Driven
 
-from kinetree.algorithms import aba, rnea
+from kinetree.algorithms import rnea
 from kinetree.joints import (
     REPRESENTATIVES,
     AbstractJoint,
@@ -18,7 +19,7 @@ from kinetree.joints import (
     check_joint,
 )
 from kinetree.model import ModelBuilder
-from kinetree.samples import random_inertia, random_placement
+from kinetree.samples import random_inertia
 from kinetree.spatial import Force, Motion, xlt
 
 
@@ -51,17 +52,7 @@ def test_joint_of_a_user_keeps_the_contract(rng):
 
 
 def test_joint_of_a_user_runs_in_the_algorithms_unchanged(rng):
-    builder, on = ModelBuilder(), None
-    for k, joint in enumerate([Revolute("y"), Parabola(), Spherical(), Parabola(), Free()]):
-        builder.body(
-            f"b{k}", on=on, joint=joint, at=random_placement(rng), inertia=random_inertia(rng)
-        )
-        on = f"b{k}"
-    model = builder.build()
-    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
-    qdd = rng.standard_normal(model.nv)
-    tau = rnea.inverse_dynamics(model, q, qd, qdd)
-    assert_close(aba.forward_dynamics(model, q, qd, tau), qdd, ulps=1e5)
+    check_dynamics_of_chain([Revolute("y"), Parabola(), Spherical(), Parabola(), Free()], rng)
 
 
 def test_bead_on_a_parabolic_wire_obeys_its_textbook_equation(rng):

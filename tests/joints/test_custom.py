@@ -4,12 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.mechanisms import check_dynamics_of_chain
 
-from kinetree.algorithms import aba, rnea
 from kinetree.errors import JointError
 from kinetree.joints import CustomJoint, Euler, RackAndPinion, Spherical, Universal, check_joint
-from kinetree.model import ModelBuilder
-from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import rotx, roty, rotz, xlt
 from kinetree.spatial.ops import cos, sin
 
@@ -50,18 +48,8 @@ def test_bias_stays_exact_to_all_digits():
 
 
 def test_custom_joints_run_in_the_algorithms(rng):
-    builder, on = ModelBuilder(), None
     joints = [CustomJoint(cam, 1), Spherical(), CustomJoint(ellipsoid, 3)]
-    for k, joint in enumerate(joints):
-        builder.body(
-            f"b{k}", on=on, joint=joint, at=random_placement(rng), inertia=random_inertia(rng)
-        )
-        on = f"b{k}"
-    model = builder.build()
-    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
-    qdd = rng.standard_normal(model.nv)
-    tau = rnea.inverse_dynamics(model, q, qd, qdd)
-    assert_close(aba.forward_dynamics(model, q, qd, tau), qdd, ulps=1e5)
+    check_dynamics_of_chain(joints, rng)
 
 
 def test_coordinates_that_cannot_be_found_are_reported():

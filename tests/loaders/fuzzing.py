@@ -10,24 +10,17 @@ import random
 import re
 import resource
 import time
-from importlib.metadata import distribution
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
+
+from support.example_robots import ROOT
 
 from kinetree import samples
 from kinetree.errors import KinetreeError
 from kinetree.loaders import read
 
-ROBOTS = Path(
-    str(
-        distribution("example-robot-data").locate_file(
-            "cmeel.prefix/share/example-robot-data/robots"
-        )
-    )
-)
-
 URDF = [
-    (ROBOTS / name).read_bytes()
+    (ROOT / name).read_bytes()
     for name in (
         "double_pendulum_description/urdf/double_pendulum_continuous.urdf",
         "asr_twodof_description/urdf/TwoDofs.urdf",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.linkages import offset_four_bar
 
 import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
@@ -96,20 +97,6 @@ def test_the_row_that_is_torn_is_named():
             check_start(ladder, np.tile(q, (3, 1)), batch)
     model = geared(2).replace(couplings=(Coupling("gear", 2, 1), Coupling("other", 3, 1)))
     check_start(model, model.neutral(), np.zeros(model.nv))
-
-
-def offset_four_bar(z):
-    """A planar four-bar whose pin misses by ``z`` along its axis."""
-    bar, hinge = kt.Inertia.from_mass_center(1.0, (0.1, 0, 0), np.eye(3) / 100), kt.Revolute("z")
-    return (
-        kt.ModelBuilder("offset")
-        .body("crank", joint=hinge, inertia=bar)
-        .body("coupler", on="crank", joint=hinge, at=(0.3, 0, 0), inertia=bar)
-        .body("rocker", joint=hinge, at=(0.4, 0, 0), inertia=bar)
-        .loop("pin", predecessor="coupler", successor="rocker", joint=hinge, at=(0.5, 0, 0),
-              successor_at=(0.4, 0, z))
-        .build()
-    )  # fmt: skip
 
 
 def test_a_start_that_is_open_along_redundant_constraints_has_slack():

@@ -10,7 +10,7 @@ from support.effort import assert_quick
 import kinetree as kt
 from kinetree import joints
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.codegen import build, tiers
+from kinetree.codegen import tiers
 from kinetree.errors import JointError
 from kinetree.model import Coupling, ModelBuilder
 from kinetree.model.general import tables
@@ -296,19 +296,6 @@ def test_another_instant_of_a_prescribed_motion_compiles_nothing(compilations):
 
 
 # --- parameters are data -------------------------------------------------------------------------
-
-
-@pytest.fixture
-def compilations(monkeypatch):
-    """Says how many programs were compiled so far."""
-    count, compiled = [], build.object_code
-
-    def counted(*arguments, **named):
-        count.append(arguments)
-        return compiled(*arguments, **named)
-
-    monkeypatch.setattr(build, "object_code", counted)
-    return lambda: len(count)
 
 
 def test_other_parameters_compile_nothing(compilations):

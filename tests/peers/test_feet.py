@@ -1,16 +1,13 @@
 """Real robots stand on their feet: ``Scene(pairs="feet")`` and names of links, by eye."""
 
 import warnings
-from importlib.metadata import distribution
-from pathlib import Path
 
 import pytest
+from support.example_robots import ROOT
 
 import kinetree as kt
 from kinetree.contact import Scene, with_ground
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
 FEET = {
     "go1_description/urdf/go1.urdf": "FR_foot FL_foot RR_foot RL_foot",
     "anymal_b_simple_description/robots/anymal.urdf": "LF_FOOT RF_FOOT LH_FOOT RH_FOOT",

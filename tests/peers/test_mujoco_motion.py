@@ -1,12 +1,11 @@
 """Motions beside those of MuJoCo, on models that both can express; stiff ones, and real robots."""
 
 import warnings
-from importlib.metadata import distribution
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
+from support.example_robots import ROOT
 from support.motions import assert_trusted
 from support.mujoco_mechanisms import CLOSED, TREES, loaded
 
@@ -143,7 +142,6 @@ def test_stiff_mechanisms_move_as_in_mujoco_at_defaults(name, rng):
             kt.simulate(model, q, duration=0.01, limits=None, integrator="rk4", **options)
 
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
 ROBOTS = {  # the others: benchmarks/mujoco_motions.py
     "allegro_hand_description/urdf/allegro_right_hand.urdf": "rosenbrock_w",
     "z1_description/urdf/z1.urdf": "rosenbrock_w",
@@ -155,7 +153,7 @@ ROBOTS = {  # the others: benchmarks/mujoco_motions.py
 def test_robots_move_as_in_mujoco_at_defaults(file):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = kt.load(Path(str(distribution("example-robot-data").locate_file(PLACE))) / file)
+        whole = kt.load(ROOT / file)
         model = whole.uncoupled.replace(geometry=())
         mj_model, q = M.to_model(model), model.neutral()
     motion = kt.simulate(model, q, duration=0.5, store_every=100, limits=None, friction=None)

@@ -4,33 +4,15 @@ Complex arrays take the definition of the operations instead of machine code, wh
 compare: compiling the derivatives of large robots takes long.
 """
 
-import warnings
-from importlib.metadata import distribution
-from pathlib import Path
-
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.example_robots import ROBOTS, twins
 
 import kinetree as kt
 from kinetree.interop import pinocchio as P
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
-ROBOTS = {
-    "ur5": "ur_description/urdf/ur5_robot.urdf",
-    "panda": "panda_description/urdf/panda.urdf",
-    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
-    "talos": "talos_data/robots/talos_reduced.urdf",
-}
-
-
-def twins(name, floating):
-    root = [pin.JointModelFreeFlyer()] if floating else []
-    theirs = pin.buildModelFromUrdf(str(ROOT / ROBOTS[name]), *root)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is not converted: damping, friction
-        return P.from_model(theirs), theirs
+FILES = ROBOTS | {"talos": "talos_data/robots/talos_reduced.urdf"}
 
 
 def agree(ours, theirs):
@@ -58,10 +40,10 @@ def accelerations_for(m, q, qd, tau, f_local: ("body_count", 6)):  # noqa: F821
 
 
 @pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", FILES)
 def test_products_with_external_forces(name, floating, rng):
     """Pinocchio's external forces turn with their bodies; a kernel makes ours do so, too."""
-    ours, theirs = twins(name, floating)
+    ours, theirs = twins(FILES[name], floating)
     q, (qd, qdd, dq, dqd, w) = ours.random_configuration(rng), rng.standard_normal((5, ours.nv))
     x, A = P.to_q(ours, theirs, q), P.to_v(ours, theirs, q, np.eye(ours.nv)).T
     f = rng.standard_normal((ours.body_count, 6))
@@ -90,7 +72,7 @@ def test_products_with_external_forces(name, floating, rng):
 @pytest.mark.parametrize("floating", [False, True])
 @pytest.mark.parametrize("name", ["ur5", "panda", "anymal"])
 def test_derivatives_of_the_dynamics(name, floating, rng):
-    ours, theirs = twins(name, floating)
+    ours, theirs = twins(FILES[name], floating)
     q, (qd, qdd) = ours.random_configuration(rng), rng.standard_normal((2, ours.nv))
     x, A = P.to_q(ours, theirs, q), P.to_v(ours, theirs, q, np.eye(ours.nv)).T
     data = theirs.createData()

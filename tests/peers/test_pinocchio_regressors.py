@@ -1,35 +1,19 @@
 """Regressors of real robots, here and in Pinocchio."""
 
-import warnings
-from importlib.metadata import distribution
-from pathlib import Path
-
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.example_robots import ROBOTS, twins
 
 import kinetree as kt
 from kinetree.identification import inertial_parameters
 from kinetree.interop import pinocchio as P
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
-ROBOTS = {
-    "ur5": "ur_description/urdf/ur5_robot.urdf",
-    "panda": "panda_description/urdf/panda.urdf",
-    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
-    "talos": "talos_data/robots/talos_full_v2.urdf",
-}
-
 
 @pytest.mark.parametrize("floating", [False, True])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_regressors(name, floating, rng):
-    root = [pin.JointModelFreeFlyer()] if floating else []
-    theirs = pin.buildModelFromUrdf(str(ROOT / ROBOTS[name]), *root)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", kt.ModelWarning)  # friction of the joints
-        ours = P.from_model(theirs)
+    ours, theirs = twins(ROBOTS[name], floating)
     data = theirs.createData()
     q, qd, qdd = ours.random_configuration(rng), *rng.standard_normal((2, ours.nv))
     x, v = P.to_q(ours, theirs, q), P.to_v(ours, theirs, q, qd)

@@ -2,13 +2,12 @@
 
 import re
 import warnings
-from importlib.metadata import distribution
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.example_robots import ROOT
 
 from kinetree.algorithms import (
     aba,
@@ -24,9 +23,6 @@ from kinetree.errors import ModelWarning, SingularError
 from kinetree.interop import pinocchio as P
 from kinetree.model import Model
 from kinetree.spatial import Force
-
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
 
 KNOWN = {
     "a1": "a1_description/urdf/a1.urdf",

@@ -5,28 +5,18 @@ are ``A`` times ours, the rows of a free-flyer in another order. Talos is comput
 the algorithms, the others by compiled code.
 """
 
-import warnings
-from importlib.metadata import distribution
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.example_robots import ROBOTS, twins
 
 import kinetree as kt
 from kinetree.interop import pinocchio as P
 from kinetree.spatial.dense import swap_matrix_order
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
-ROBOTS = {
-    "ur5": "ur_description/urdf/ur5_robot.urdf",
-    "panda": "panda_description/urdf/panda.urdf",
-    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
-    "talos": "talos_data/robots/talos_full_v2.urdf",
-    "solo12": "solo_description/robots/solo12.urdf",
-}
+FILES = ROBOTS | {"solo12": "solo_description/robots/solo12.urdf"}
 # As they are used, arms bolted down and walkers not; one of each also the other way.
 MOUNTED = [
     ("ur5", "bolted"), ("panda", "bolted"), ("panda", "floating"), ("anymal", "floating"),
@@ -57,11 +47,7 @@ class Twin(NamedTuple):
 @pytest.fixture(params=MOUNTED, ids="-".join)
 def twin(request, rng):
     name, base = request.param
-    root = [pin.JointModelFreeFlyer()] if base == "floating" else []
-    theirs = pin.buildModelFromUrdf(str(ROOT / ROBOTS[name]), *root)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", kt.ModelWarning)
-        ours = P.from_model(theirs)
+    ours, theirs = twins(FILES[name], base == "floating")
     q, (qd, qdd) = ours.random_configuration(rng), rng.standard_normal((2, ours.nv))
     x = P.to_q(ours, theirs, q)
     v, a = P.to_v(ours, theirs, q, qd), P.to_a(ours, theirs, q, qd, qdd)

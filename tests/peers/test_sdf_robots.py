@@ -1,21 +1,17 @@
 """The same robot as URDF and as SDF is the same mechanism; and Cassie, with its loops and gears."""
 
 import warnings
-from importlib.metadata import distribution
-from pathlib import Path
 
 import numpy as np
 import pytest
 from lxml import etree
 from support.closeness import assert_close
+from support.example_robots import ROOT
 from support.sdf_files import links, poses
 
 from kinetree.algorithms import crba, rnea
 from kinetree.errors import ModelWarning
 from kinetree.loaders import load, loads
-
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
 
 ROBOTS = {
     "kinova": "kinova_description/robots/kinova.urdf",

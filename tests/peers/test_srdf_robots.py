@@ -1,10 +1,8 @@
 """SRDF files of real robots: the states and collision pairs that Pinocchio reads."""
 
-from importlib.metadata import distribution
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.example_robots import ROOT
 
 import kinetree as kt
 from kinetree.joints import Free
@@ -12,8 +10,6 @@ from kinetree.loaders import read
 
 pin = pytest.importorskip("pinocchio")
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
 ROBOTS = {
     "talos": ("talos_data/robots/talos_reduced.urdf", "talos_data/srdf/talos.srdf", True),
     "panda": ("panda_description/urdf/panda.urdf", "panda_description/srdf/panda.srdf", None),

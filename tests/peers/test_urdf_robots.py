@@ -2,12 +2,11 @@
 
 import warnings
 from collections import Counter
-from importlib.metadata import distribution
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.example_robots import ROOT
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, jacobians, rnea
@@ -17,8 +16,6 @@ from kinetree.loaders import loads, read
 from kinetree.loaders.report import EFFECTS, in_lines, kind_of
 from kinetree.writers.urdf import to_urdf
 
-PLACE = "cmeel.prefix/share/example-robot-data/robots"
-ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
 KNOWN_AS_BROKEN = {
     "falcon_description/urdf/falcon.urdf": r":182: <child link='Z_propeller'>: there is no link",
     "ur_description/urdf/ur3.urdf": r":6: <robot>: the robot has no <link>",

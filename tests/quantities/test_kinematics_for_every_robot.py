@@ -8,7 +8,6 @@ import pytest
 import kinetree as kt
 from kinetree import joints
 from kinetree.algorithms import jacobians
-from kinetree.codegen import build
 from kinetree.model.define import DEFINITIONS
 from kinetree.samples.random_mechanisms import random_placement, random_tree
 
@@ -87,19 +86,6 @@ def test_code_for_every_robot_gives_the_numbers_of_the_source(name, rng):
 
 
 # --- names and parameters are data ----------------------------------------------------------------
-
-
-@pytest.fixture
-def compilations(monkeypatch):
-    """Says how many programs were compiled so far."""
-    count, compiled = [], build.object_code
-
-    def counted(*arguments, **named):
-        count.append(arguments)
-        return compiled(*arguments, **named)
-
-    monkeypatch.setattr(build, "object_code", counted)
-    return lambda: len(count)
 
 
 def test_another_frame_or_robot_compiles_nothing(compilations, rng):

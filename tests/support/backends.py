@@ -55,13 +55,18 @@ def all_exported_c(folder, programs, dtype="float64", level=1):
     library = folder / f"programs{len(_alive)}.so"
     names = {name: f"run{k}" for k, name in enumerate(programs)}
     texts = [c.render(program, dtype, name=names[name]) for name, program in programs.items()]
+    _compile_c(library, texts, level)
+    return {n: _calls_of(_alive[-1][names[n]], p, dtype) for n, p in programs.items()}
+
+
+def _compile_c(library, texts, level):
+    """Make a library of functions in C, which becomes the last of ``_alive``."""
     source = library.with_suffix(".c")
     source.write_text("\n\n".join(["#include <math.h>", *texts]) + "\n")
     flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
     flags += ["-pedantic", "-shared", "-fPIC"]
     subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
     _alive.append(ctypes.CDLL(str(library)))
-    return {n: _calls_of(_alive[-1][names[n]], p, dtype) for n, p in programs.items()}
 
 
 def _calls_of(function, arguments, dtype):
@@ -198,12 +203,7 @@ def all_loops_in_c(folder, programs, dtype="float64", level=1):
     """The same of several, by name; compiled together."""
     library = folder / f"loops{len(_alive)}.so"
     texts = [c_loops.render(*given, dtype, name=name) for name, given in programs.items()]
-    source = library.with_suffix(".c")
-    source.write_text("\n\n".join(["#include <math.h>", *texts]) + "\n")
-    flags = ["-std=c99", f"-O{level}", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
-    flags += ["-pedantic", "-shared", "-fPIC"]
-    subprocess.run([COMPILER, *flags, source, "-o", library, "-lm"], check=True)
-    _alive.append(ctypes.CDLL(str(library)))
+    _compile_c(library, texts, level)
     return {
         name: _calls_of(_alive[-1][name], _as_arguments(*given), dtype)
         for name, given in programs.items()

@@ -158,6 +158,20 @@ def lagrange(positions, y, yd, u):
 # --- Closed chains for tests of linear models: Spencer's parallel four-bar, and chains at random -
 
 
+def offset_four_bar(z=1e-5):
+    """A planar four-bar whose pin misses by ``z`` along its axis."""
+    bar, hinge = kt.Inertia.from_mass_center(1.0, (0.1, 0, 0), np.eye(3) / 100), kt.Revolute("z")
+    return (
+        kt.ModelBuilder("offset")
+        .body("crank", joint=hinge, inertia=bar)
+        .body("coupler", on="crank", joint=hinge, at=(0.3, 0, 0), inertia=bar)
+        .body("rocker", joint=hinge, at=(0.4, 0, 0), inertia=bar)
+        .loop("pin", predecessor="coupler", successor="rocker", joint=hinge, at=(0.5, 0, 0),
+              successor_at=(0.4, 0, z))
+        .build()
+    )  # fmt: skip
+
+
 def parallel_four_bar(L1=1.3, L2=0.8):
     """The four-bar of Spencer's Figures 2.4 and A.1: links 1, and 2, 3, 4, cut at link 1."""
     z = kt.Revolute("z")

@@ -3,6 +3,7 @@
 import numpy as np
 
 import kinetree as kt
+from kinetree.algorithms import aba, rnea
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.model import (
     Actuator,
@@ -17,6 +18,7 @@ from kinetree.model import (
 )
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import ops, rotx, xlt
+from support.closeness import assert_close
 
 # --- Small mechanisms whose motions have formulas ------------------------------------------------
 
@@ -275,3 +277,18 @@ class Reduction:
 def spherical_root():
     """A root whose positions and velocities differ in number."""
     return Spherical()
+
+
+def check_dynamics_of_chain(joints, rng):
+    """Forward dynamics of a chain of bodies on these joints undo its inverse dynamics."""
+    builder, on = ModelBuilder(), None
+    for k, joint in enumerate(joints):
+        builder.body(
+            f"b{k}", on=on, joint=joint, at=random_placement(rng), inertia=random_inertia(rng)
+        )
+        on = f"b{k}"
+    model = builder.build()
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    qdd = rng.standard_normal(model.nv)
+    tau = rnea.inverse_dynamics(model, q, qd, qdd)
+    assert_close(aba.forward_dynamics(model, q, qd, tau), qdd, ulps=1e5)

@@ -1,19 +1,12 @@
 """``.ci/house.py``: what it counts as a cycle and as a string import."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.ci_tools import of_ci
 
 
 @pytest.fixture(scope="module")
 def house():
-    spec = importlib.util.spec_from_file_location("house", ROOT / ".ci" / "house.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return of_ci("house")
 
 
 def test_cycles_are_found_by_way_of_others(house):

@@ -1,25 +1,15 @@
 """``make pythons``: which Pythons, which versions, and what is reported of those left out."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 import smoke
+from support.ci_tools import ROOT, of_ci
 
 try:
     import tomllib
 except ImportError:  # before Python 3.11
     import tomli as tomllib
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def of_ci(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

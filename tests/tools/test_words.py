@@ -1,19 +1,12 @@
 """``.ci/words.py``: phrases that we no longer use are found in what people read, not in names."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.ci_tools import of_ci
 
 
 @pytest.fixture(scope="module")
 def words():
-    spec = importlib.util.spec_from_file_location("words", ROOT / ".ci" / "words.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return of_ci("words")
 
 
 @pytest.mark.parametrize(
