@@ -18,6 +18,7 @@ _log = logging.getLogger("mkdocs.hooks.builder")
 _SHORT = re.compile(r"<code>(?=[^<\n]{1,24}</code>)")
 _API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
 _NAME = re.compile(r"(?<=>)[\w.]{16,}(?=</(?:code|a)>)")
+_OUTPUT = re.compile(r'(?<=<div class="language-text )(?=highlight">)(?=(.*?)</pre>)', re.DOTALL)
 _CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r"(?<=doc-symbol-heading )[^>]*></code>\s*(?:<span[^>]*>)?[\w.]+")
 _GUIDE = re.compile(r"\bdocs/(\w+)\.md\b")
@@ -102,7 +103,7 @@ def on_page_content(html, page, config, files):
     if page.file.src_uri.startswith("reference/"):
         html = _GUIDE.sub(r'<a href="../\1.html">\g<0></a>', html)
         return equations.render(_HEADING.sub(_breakable, html))
-    html = _CELL.sub(_sized, html)
+    html = _OUTPUT.sub(_wrapped, _CELL.sub(_sized, html))
     if page.file.src_uri == "book.md":  # tables of long names
         html = _NAME.sub(lambda m: re.sub(r"[._]", r"\g<0><wbr>", m.group(0)), html)
     html = _PICTURE.sub(r'<a href="\1">\g<0></a>', html)  # opens in full size
@@ -123,6 +124,12 @@ def _sized(cell):
     size = len(re.sub(r"<[^>]*>", "", cell.group(1)))
     kind = "short" if "<" not in cell.group(1) and size <= 14 else "long" if size > 70 else ""
     return f'<td class="{kind}">{cell.group(1)}</td>' if kind else cell.group(0)
+
+
+def _wrapped(output):
+    """``message`` for output that is not a table: one line, or more than 110 columns."""
+    lines = re.sub(r"<[^>]*>", "", output.group(1).partition("<code>")[2]).strip("\n").split("\n")
+    return "message " if len(lines) == 1 or max(map(len, lines)) > 110 else ""
 
 
 def _breakable(heading):
