@@ -47,7 +47,7 @@ def elimination_order(
     body_count: int, ends: Sequence[tuple[int, int]], rows: Sequence[Collection[int]] = (),
     links: Sequence[tuple[int, int]] = (),
 ) -> EliminationOrder:  # fmt: skip
-    """Symbolic analysis; it depends on the connectivity alone, and serves every time step.
+    """Symbolic analysis; it depends on the connectivity alone, and is valid for all time steps.
 
     Args:
         body_count: number of moving bodies, which are 1, 2, ….

@@ -284,7 +284,7 @@ def owners(model) -> list[str]:
 
 @on_host
 def loop_gaps(model: Model, q: ArrayLike) -> dict[str, np.ndarray]:
-    """Size of the error of every loop and coupling [m or rad], by what ``owners`` calls them."""
+    """Size of the error of every loop and coupling [m or rad], by the names of ``owners``."""
     error = np.asarray(closing(model, as_configuration(model, q))[0])
     names = [row.owner for row in rows_of(model)]
     return {
