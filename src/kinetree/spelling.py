@@ -3,8 +3,12 @@
 import difflib
 import inspect
 import re
+import warnings
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 _SHOWN = 8
@@ -47,6 +51,23 @@ def suggesting(module, known):
         raise AttributeError(f"module {module!r} has no attribute {name!r}{hint and '; '}{hint}")
 
     return missing
+
+
+def module_of(package, name, renamed=MappingProxyType({})):
+    """What the ``__getattr__`` of a package returns that imports its modules on first use.
+
+    Args:
+        package: its name.
+        name: of a module of the package, or a former name of a module.
+        renamed: modules by the names that they had, which are taken with a warning.
+    """
+    if name in renamed:
+        new = renamed[name]
+        warnings.warn(f"{package}.{name} is deprecated: use {new}", DeprecationWarning, 3)
+        return import_module(new)
+    if name.startswith("_") or find_spec(f"{package}.{name}") is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return import_module(f"{package}.{name}")
 
 
 # --- Calls with arguments that a function does not have ----------------------------------------

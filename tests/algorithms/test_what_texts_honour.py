@@ -633,9 +633,6 @@ RULES = {
     ),
     "centroidal.centroidal_momentum_rate": Rule(bodies),
     "centroidal.momentum_matrix": Rule(columns),
-    "centroidal.momentum_matrix_rate": DerivativeRule(
-        lambda f, _: [_rate(f, lambda Q, G: _array(centroidal.momentum_matrix(PLAIN, Q)) @ G)]
-    ),
     "centroidal.momentum_rate": Rule(bodies),
     "centroidal.total_inertia": Rule(at_rest),
     "centroidal.zero_moment_point": Rule(bodies),

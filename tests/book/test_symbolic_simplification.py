@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.graphs import check_graph
 
 from kinetree.algorithms import rnea
 from kinetree.codegen.program import Argument, trace
@@ -11,7 +12,7 @@ from kinetree.expr import simplify
 from kinetree.expr.counting import count_operations
 from kinetree.expr.forward import substitute
 from kinetree.expr.interpret import evaluate, run
-from kinetree.expr.show import check_graph, listing
+from kinetree.expr.show import listing
 from kinetree.joints import Exponential, Spherical
 from kinetree.samples import arm, chain, panda, random_tree, scara
 from kinetree.spatial.vector3 import cross

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.graphs import check_graph
 
 import kinetree as kt
 from kinetree.codegen.inline import evaluated, trace_of
@@ -16,7 +17,7 @@ from kinetree.expr import interpret
 from kinetree.expr.calls import call, calls_to
 from kinetree.expr.counting import cost
 from kinetree.expr.repeat import repeat
-from kinetree.expr.show import check_graph, dot, listing
+from kinetree.expr.show import dot, listing
 from kinetree.spatial.ops import check_pivot
 
 INPUTS = [Argument("x", (2,)), Argument("y", (2,))]

@@ -4,13 +4,13 @@ import mpmath
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.graphs import check_graph
 
 from kinetree.algorithms import aba, rnea
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError
 from kinetree.expr.interpret import MEANING, evaluate, holds, run
 from kinetree.expr.node import CONDITIONS, OPERATIONS, Graph
-from kinetree.expr.show import check_graph
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.samples import chain, random_tree
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.graphs import check_graph
 
 from kinetree.errors import SingularError, TraceError
 from kinetree.expr.interpret import evaluate
 from kinetree.expr.node import Condition, Expr, Graph
-from kinetree.expr.show import check_graph
 from kinetree.spatial import Motion, ops
 
 

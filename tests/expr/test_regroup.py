@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.closeness import assert_close
+from support.graphs import check_graph
 
 from kinetree.algorithms import aba, rnea
 from kinetree.codegen.program import Argument, regroup, regrouped, trace
 from kinetree.expr.counting import count_operations
 from kinetree.expr.interpret import holds, run
 from kinetree.expr.repeat import repeat
-from kinetree.expr.show import check_graph
 from kinetree.samples import chain
 
 

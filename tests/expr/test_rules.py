@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.graphs import check_graph
 
 from kinetree.expr import simplify
 from kinetree.expr.interpret import evaluate
 from kinetree.expr.node import Condition, Expr, Graph
-from kinetree.expr.show import check_graph
 from kinetree.expr.simplify import EXACT, NEUTRAL, RULES
 from kinetree.spatial import ops
 

@@ -1,9 +1,9 @@
 """The well-formedness check finds what is wrong."""
 
 import pytest
+from support.graphs import check_graph
 
 from kinetree.expr.node import Graph
-from kinetree.expr.show import check_graph
 
 
 def sample():

@@ -18,7 +18,7 @@ def test_moved_texts_warn_and_work(name):
 def test_texts_that_were_folded_warn_and_work(name):
     with pytest.warns(DeprecationWarning, match=f"textbook.{name} is deprecated: use"):
         text = getattr(kt.textbook, name)
-    assert text.__name__ == f"kinetree.textbook.{kt.textbook._DEPRECATED[name]}"
+    assert text.__name__ == kt.textbook._DEPRECATED[name]
 
 
 def test_an_unknown_text_is_an_attribute_error():

@@ -4,9 +4,7 @@ Modules are loaded on first use: ``kt.algorithms.rnea``. Features of a model tha
 support (loops, couplings, armature, joints that depend on time) raise an error, see ``honours``.
 """
 
-import warnings
-from importlib import import_module
-from importlib.util import find_spec
+from kinetree.spelling import module_of
 
 _DEPRECATED = {
     name: f"kinetree.textbook.{name}"
@@ -56,12 +54,4 @@ _DEPRECATED = {
 
 
 def __getattr__(name):
-    if name in _DEPRECATED:
-        new = _DEPRECATED[name]
-        warnings.warn(
-            f"kinetree.algorithms.{name} is deprecated: use {new}", DeprecationWarning, stacklevel=2
-        )
-        return import_module(new)
-    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+    return module_of(__name__, name, _DEPRECATED)

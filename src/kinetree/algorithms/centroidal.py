@@ -87,24 +87,6 @@ def _momentum_columns(model, q, centroidal=False):
     return A
 
 
-def _coupled_rate(rate, at):
-    """``dA/dt G + A dG/dt``."""
-    rate = columns(rate, at)
-    if not at.second:
-        return rate
-    return rate + momentum_matrix(at.model, at.q, **at.others) @ at.G_rate
-
-
-@for_all_joints(_coupled_rate)
-def momentum_matrix_rate(model, q, qd, *, centroidal=False):
-    """``dA/dt``, force columns as those of ``momentum_matrix``.
-
-    With ``centroidal`` moments are about a fixed point, where the mass centre is at this instant.
-    """
-    rates = _momentum_column_rates(model, q, qd, centroidal).A_rate
-    return Force.from_array(model.columns(rates, 6, q, qd))
-
-
 class _Columns(NamedTuple):
     """Columns of each joint, in base coordinates."""
 

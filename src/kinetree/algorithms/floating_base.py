@@ -14,8 +14,8 @@ from kinetree.algorithms.coupled import congruent, for_all_joints, force, instea
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.algorithms.ltl import dense, ltdl, solve_ltdl
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
-from kinetree.spatial import Motion, crf, crm, dyadic
+from kinetree.algorithms.propagation import apparent_inertia, joint_response
+from kinetree.spatial import Motion, crf, crm
 
 
 class FloatingMotion(NamedTuple):
@@ -117,12 +117,9 @@ def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMo
     qdd = [model.zero_velocity[:0]] + [None] * NB
 
     for i in range(NB, 0, -1):
-        U[i] = IA[i] @ S[i]
-        D = armature.joint_inertia(model, i, S[i].T @ U[i])
-        D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+        U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
         u[i] = tau[model.v_slice[i]] - S[i].T @ pA[i]
-        Ia = IA[i] - dyadic(U[i], D_inv[i])
-        Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+        Ia = apparent_inertia(model, i, IA[i], S[i], U[i], D_inv[i])
         pa = pA[i] + Ia @ c[i] + U[i] @ (D_inv[i] @ u[i])
         IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
         pA[lam[i]] = pA[lam[i]] + X[i].T @ pa

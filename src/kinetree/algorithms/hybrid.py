@@ -10,15 +10,10 @@ import numpy as np
 from kinetree.algorithms import armature, crba, ltl, rnea
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.kinematics import external_forces, joint_transforms
-from kinetree.algorithms.propagation import (
-    cleared,
-    inverse_joint_inertia,
-    moves_no_inertia,
-    singular_at,
-)
+from kinetree.algorithms.propagation import apparent_inertia, joint_response, moves_no_inertia
 from kinetree.model import tree
 from kinetree.model.gearing import elimination_tree, inertia_pattern
-from kinetree.spatial import Force, crf, crm, dyadic
+from kinetree.spatial import Force, crf, crm
 
 
 def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
@@ -259,12 +254,9 @@ def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *,
     for i in model.inward():
         Ia = IA[i]
         if i in free:
-            U[i] = IA[i] @ S[i]
-            D = armature.joint_inertia(model, i, S[i].T @ U[i])
-            D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+            U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
             u[i] = tau[at[i]] - S[i].T @ pA[i]
-            Ia = IA[i] - dyadic(U[i], D_inv[i])
-            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+            Ia = apparent_inertia(model, i, IA[i], S[i], U[i], D_inv[i])
         if lam[i] != 0:
             pa = pA[i] + Ia @ c[i]
             if i in free:
@@ -302,11 +294,8 @@ def response_by_articulated_bodies(model, q, *, free):
     for i in model.inward():
         Ia[i] = IA[i]
         if i in free:
-            U[i] = IA[i] @ S[i]
-            D = armature.joint_inertia(model, i, S[i].T @ U[i])
-            D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
-            Ia[i] = IA[i] - dyadic(U[i], D_inv[i])
-            Ia[i] = Ia[i] if armature.is_present(model, i) else cleared(Ia[i], S[i])
+            U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
+            Ia[i] = apparent_inertia(model, i, IA[i], S[i], U[i], D_inv[i])
         if lam[i] != 0:
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia[i] @ X[i]
         R[at[i], at[i]], p[i] = np.eye(model.joint[i].nv, dtype=int), Force.zero()

@@ -9,14 +9,14 @@ General code finds one column after the other, and any other ``H⁻¹ b``.
 
 import numpy as np
 
-from kinetree.algorithms import armature, ltl
+from kinetree.algorithms import ltl
 from kinetree.algorithms.aba import ArticulatedJoints
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
-from kinetree.spatial import Force, Motion, dyadic
+from kinetree.algorithms.propagation import apparent_inertia, joint_response
+from kinetree.spatial import Force, Motion
 
 
 @refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
@@ -38,13 +38,10 @@ def inverse_mass_matrix(model, q):
     tau = np.eye(n, dtype=int)
 
     for i in range(NB, 0, -1):
-        U[i] = IA[i] @ S[i]
-        D = armature.joint_inertia(model, i, S[i].T @ U[i])
-        D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+        U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
         u[i] = tau[at[i]] - S[i].T @ pA[i]
         if lam[i] != 0:
-            Ia = IA[i] - dyadic(U[i], D_inv[i])
-            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+            Ia = apparent_inertia(model, i, IA[i], S[i], U[i], D_inv[i])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
             pA[lam[i]] = pA[lam[i]] + X[i].T @ (pA[i] + U[i] @ (D_inv[i] @ u[i]))
 
@@ -80,12 +77,9 @@ def articulated_joints(model, q):
     X, S = joint_transforms(model, q)
     U, D_inv, IA = model.table(), model.table(), model.copied(model.inertia)
     for i in model.inward():
-        U[i] = IA[i] @ S[i]
-        D = armature.joint_inertia(model, i, S[i].T @ U[i])
-        D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+        U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
         if lam[i] != 0:
-            Ia = IA[i] - dyadic(U[i], D_inv[i])
-            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+            Ia = apparent_inertia(model, i, IA[i], S[i], U[i], D_inv[i])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
     return ArticulatedJoints(X, S, U, D_inv)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl
+from kinetree.algorithms import armature, ltl
 from kinetree.errors import SingularError
 from kinetree.spatial import ArticulatedInertia, dyadic
 from kinetree.spatial.ops import check_pivot
@@ -34,6 +34,19 @@ def propagate(IA, pA, S, c, tau):
     D_inv = inverse_joint_inertia(IA, S, S.T @ U)
     Ia = cleared(IA - dyadic(U, D_inv), S)
     return Propagated(Ia, pA + Ia @ c + U @ (D_inv @ (tau - S.T @ pA)))
+
+
+def joint_response(model, i, IA, S):
+    """``U = IA S`` and ``D⁻¹`` of joint ``i``, armature included — RBDA Table 7.1."""
+    U = IA @ S
+    D = armature.joint_inertia(model, i, S.T @ U)
+    return U, inverse_joint_inertia(IA, S, D, singular_at(model, i))
+
+
+def apparent_inertia(model, i, IA, S, U, D_inv):
+    """``Ia = IA - U D⁻¹ Uᵀ``: the inertia of a body across its joint ``i`` — RBDA Table 7.1."""
+    Ia = IA - dyadic(U, D_inv)
+    return Ia if armature.is_present(model, i) else cleared(Ia, S)
 
 
 def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):

@@ -11,13 +11,13 @@ of that module.
 
 import numpy as np
 
-from kinetree.algorithms import armature, ltl
+from kinetree.algorithms import ltl
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.jacobians import RelativeFrame
 from kinetree.algorithms.kinematics import base_transforms
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
+from kinetree.algorithms.propagation import apparent_inertia, joint_response
 from kinetree.algorithms.task_space import task_rows
-from kinetree.spatial import Force, Motion, crf, crm, cross, dyadic
+from kinetree.spatial import Force, Motion, crf, crm, cross
 from kinetree.spatial.ops import check_pivot
 
 
@@ -54,12 +54,9 @@ class Task:
             pA[i] = crf(v[i], I[i] @ v[i])
         IA = model.copied(I)
         for i in model.inward():
-            U[i] = IA[i] @ S[i]
-            D = armature.joint_inertia(model, i, S[i].T @ U[i])
-            D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+            U[i], D_inv[i] = joint_response(model, i, IA[i], S[i])
             if lam[i] != 0:
-                Ia = IA[i] - dyadic(U[i], D_inv[i])
-                Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+                Ia = apparent_inertia(model, i, IA[i], S[i], U[i], D_inv[i])
                 pa = pA[i] + Ia @ c[i] - U[i] @ (D_inv[i] @ (S[i].T @ pA[i]))
                 IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
                 pA[lam[i]] = pA[lam[i]] + X[i].T @ pa

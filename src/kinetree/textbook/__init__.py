@@ -5,22 +5,14 @@ independent answers for the tests: ``kt.textbook.rnea_3d`` is the recursive Newt
 with three-dimensional vectors, as it was first published. docs/book.md maps passages to texts.
 """
 
-import warnings
-from importlib import import_module
-from importlib.util import find_spec
+from kinetree.spelling import module_of
 
 _DEPRECATED = {
-    "constraint_kinds": "constrained_body",
-    "derivation": "aba_variants",
-    "rigid_body": "constrained_body",
+    "constraint_kinds": f"{__name__}.constrained_body",
+    "derivation": f"{__name__}.aba_variants",
+    "rigid_body": f"{__name__}.constrained_body",
 }
 
 
 def __getattr__(name):
-    if name in _DEPRECATED:
-        new = f"{__name__}.{_DEPRECATED[name]}"
-        warnings.warn(f"{__name__}.{name} is deprecated: use {new}", DeprecationWarning, 2)
-        return import_module(new)
-    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+    return module_of(__name__, name, _DEPRECATED)

@@ -12,11 +12,8 @@
 | `links` | closed chains with virtual joints, Spencer appendix B |
 """
 
-from importlib import import_module
-from importlib.util import find_spec
+from kinetree.spelling import module_of
 
 
 def __getattr__(name):
-    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+    return module_of(__name__, name)
