@@ -111,23 +111,33 @@ class Checks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Projected(Integrator):
-    """Steps of another method, each followed by projection."""
+class _Corrected(Integrator):
+    """Steps of another method, after which the constraints are corrected."""
 
     inner: Integrator
     """The method."""
     chosen: Chosen
     """Which of the constraint equations are solved."""
+
+    def __post_init__(self):
+        for name in ("name", "order", "error_order", "differentiates", "solves"):
+            object.__setattr__(self, name, getattr(self.inner, name))
+
+    def interpolation(self, theta):
+        """Weights of the stages of the inner method."""
+        return self.inner.interpolation(theta)
+
+
+@dataclass(frozen=True)
+class Projected(_Corrected):
+    """Steps of another method, each followed by projection."""
+
     energy: bool = False
     """Whether velocities are scaled after that, so that the change of energy is exactly the work of
     the joint forces."""
     iterations: int = 3
     """Newton's steps."""
     closes = True
-
-    def __post_init__(self):
-        for name in ("name", "order", "error_order", "differentiates", "solves"):
-            object.__setattr__(self, name, getattr(self.inner, name))
 
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``; with ``checks``."""
@@ -150,27 +160,15 @@ class Projected(Integrator):
         kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
         return select(kick < checks.position, checks.position, kick)
 
-    def interpolation(self, theta):
-        """Weights of the stages of the inner method."""
-        return self.inner.interpolation(theta)
-
 
 @dataclass(frozen=True)
-class PostStabilized(Integrator):
+class PostStabilized(_Corrected):
     """Steps of another method, after which errors are reduced — Ascher and Chin."""
 
-    inner: Integrator
-    """The method."""
-    chosen: Chosen
-    """Which of the constraint equations are solved."""
     repeats: int = 2
     """Corrections after a step."""
     rate: float | None = None
     """With which errors decay [1/s]; None for a whole correction."""
-
-    def __post_init__(self):
-        for name in ("name", "order", "error_order", "differentiates", "solves"):
-            object.__setattr__(self, name, getattr(self.inner, name))
 
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""
@@ -179,10 +177,6 @@ class PostStabilized(Integrator):
         state = after.q, after.qd, share
         q1, qd1 = post_stabilized(model.at(t + h), *state, chosen=self.chosen, repeats=self.repeats)
         return after._replace(q=q1, qd=qd1)
-
-    def interpolation(self, theta):
-        """Weights of the stages of the inner method."""
-        return self.inner.interpolation(theta)
 
 
 def _with_energy(qd, lost, kinetic):
