@@ -172,7 +172,7 @@ def _launched(launches, work, program, dtype, arrays, threads, robot=(), samples
     results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
     words += [r.ctypes.data for r in results if r.size]
     words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
-    workspace = np.full((-(-count // (samples or 32)), work, 32), 777.0, dtype)
+    workspace = np.full((-(-count // (samples or 32)), work, 32), np.nan, dtype)
     words += [*([workspace.ctypes.data] if work else []), *robot]
     words[0] = samples or words[0]
     for launch in launches if count else ():

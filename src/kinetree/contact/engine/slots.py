@@ -165,8 +165,8 @@ def slot_contacts(
         spot, plane, traced, pose, pose_step, origin, twist, twist_step, gap, soon, listed, point,
         taken, taken_step,
     )  # fmt: skip
-    for s in lanes(slots if live > 0 else 0):
-        start[4 * s * start_step] = 0.0
+    for k in lanes(4 * slots if live > 0 else 0):
+        start[k * start_step] = 0.0
     entered(used, slots, numbers, kind, shape, ground, body, tree, frame, spot, plane, traced,
             friction, force, force_step, pose, pose_step, origin, twist, twist_step, rate,
             rate_step, taken, taken_step, place, place_step, slot, slot_step, start,
@@ -283,9 +283,8 @@ def slot_impulses(
             lost += lam[n + r] * (there - before) / 2.0
     for k in lanes(nv if live > 0 else 0):
         u[k * u_step] = v[k]
-    for s in lanes(slots if live > 0 else 0):
-        if s >= used:
-            held[4 * s * held_step] = 0.0
+    for k in lanes(4 * (slots - used) if live > 0 else 0):
+        held[(4 * used + k) * held_step] = 0.0
     cone = lane_max(cone)
     power = lane_max(power)
     done = lane_sum(done)
