@@ -61,16 +61,18 @@ def _check_overflow(result, batch, arguments):
 
 def batch_shape(arguments, core):
     """Common shape of the leading axes of arrays whose last ``core`` axes are one sample."""
-    lead = {
-        name: a.shape[: a.ndim - n] for (name, a), n in zip(arguments.items(), core, strict=True)
-    }
+    leads = [a.shape[: a.ndim - n] for a, n in zip(arguments.values(), core, strict=True)]
+    return common_shape(arguments, leads)
+
+
+def common_shape(names, leads, what="batch axes"):
+    """The shape to which leading axes broadcast; an error names all arrays with theirs."""
     try:
-        return np.broadcast_shapes(*lead.values())
+        return np.broadcast_shapes(*leads)
     except ValueError:
-        shapes = ", ".join(f"{name} {shape}" for name, shape in lead.items())
+        shapes = ", ".join(f"{n} {tuple(lead)}" for n, lead in zip(names, leads, strict=True))
         raise ShapeError(
-            f"batch axes do not broadcast against each other: {shapes}; leading axes must be "
-            f"equal or 1"
+            f"{what} do not broadcast against each other: {shapes}; leading axes must be equal or 1"
         ) from None
 
 
@@ -95,14 +97,7 @@ def batch_of(kernel, shapes):
         leads.append(tuple(shape[:n]))
     if leads.count(leads[0]) == len(leads):
         return leads[0]
-    try:
-        return np.broadcast_shapes(*leads)
-    except ValueError:
-        found = ", ".join(f"{i.name} {lead}" for i, lead in zip(kernel.inputs, leads, strict=True))
-        raise ShapeError(
-            f"batch axes do not broadcast against each other: {found}; leading axes must be "
-            f"equal or 1"
-        ) from None
+    return common_shape([i.name for i in kernel.inputs], leads)
 
 
 def aligned(kernel, shapes):

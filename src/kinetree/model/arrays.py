@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.batch import common_shape
 from kinetree.arrays.kinds import is_foreign, refuse_masked
 from kinetree.errors import ArrayKindError, JointError, ModelError, ShapeError, refuse_formulas
 from kinetree.joints import Prescribed
@@ -141,15 +142,8 @@ def as_given(x, name) -> Any:
 
 def check_batches(function, **arrays):
     """Raise ShapeError where batch axes do not fit: arrays by name, each with its own axes."""
-    leads = {name: tuple(np.shape(a)[: np.ndim(a) - core]) for name, (a, core) in arrays.items()}
-    try:
-        np.broadcast_shapes(*leads.values())
-    except ValueError:
-        found = ", ".join(f"{name} {lead}" for name, lead in leads.items())
-        raise ShapeError(
-            f"{function}: batch axes do not broadcast against each other: {found}; leading axes "
-            f"must be equal or 1"
-        ) from None
+    leads = [np.shape(a)[: np.ndim(a) - core] for a, core in arrays.values()]
+    common_shape(arrays, leads, f"{function}: batch axes")
 
 
 def check_finite(a, name, core=1):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.batch import common_shape
 from kinetree.arrays.kinds import Array, common, is_foreign, stacked_rows
 from kinetree.codegen.program import Argument
 from kinetree.errors import ShapeError, SpatialTypeError
@@ -99,13 +100,9 @@ def _force(name, f):
 
 
 def _common_batch(forces):
-    shapes = {name: f.shape[:-1] for name, f in forces.items()}
-    try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        raise ShapeError(
-            f"batch axes of the forces in f_ext do not broadcast against each other: {shapes}"
-        ) from None
+    leads = [f.shape[:-1] for f in forces.values()]
+    names = [f"{name!r}:" for name in forces]
+    return common_shape(names, leads, "batch axes of the forces in f_ext")
 
 
 def _common_type(forces):

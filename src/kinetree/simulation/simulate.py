@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.batch import common_shape
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen import tiers
 from kinetree.codegen.progress import clock_reporter
@@ -209,12 +210,7 @@ def simulate(
 def _start(model, q0, qd0):
     q = as_configuration(model, q0, "q0").astype(float)
     qd = np.zeros(model.nv) if qd0 is None else as_joint_vector(model, qd0, "qd0").astype(float)
-    try:
-        batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
-    except ValueError:
-        raise ShapeError(
-            f"batch axes of q0 {q.shape[:-1]} and qd0 {qd.shape[:-1]} do not broadcast"
-        ) from None
+    batch = common_shape(("q0", "qd0"), (q.shape[:-1], qd.shape[:-1]))
     q, qd = np.broadcast_to(q, (*batch, model.nq)), np.broadcast_to(qd, (*batch, model.nv))
     return np.array(q), np.array(qd)
 

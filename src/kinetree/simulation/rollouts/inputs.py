@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from kinetree.arrays.batch import common_shape
 from kinetree.codegen.program import Argument
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ShapeError, UnknownNameError
@@ -111,14 +112,8 @@ def collect(
         raw.append(Given("parameters", name, p.shape, False, array))
     check_wanted(raw, kernels)
     leads = [q0.shape[:-1], qd0.shape[:-1], *map(_lead, raw)]
-    try:
-        batch = np.broadcast_shapes(*leads)
-    except ValueError:
-        names = ("q0", "qd0", *(g.name for g in raw))
-        shapes = ", ".join(f"{n} {lead}" for n, lead in zip(names, leads, strict=True))
-        raise ShapeError(
-            f"batch axes of a rollout do not broadcast against each other: {shapes}"
-        ) from None
+    names = ("q0", "qd0", *(g.name for g in raw))
+    batch = common_shape(names, leads, "batch axes of a rollout")
     dtype = _dtype([q0, qd0, *(g.array for g in raw)])
     return RolloutArrays(
         _flat(q0, (), batch, (model.nq,), dtype), _flat(qd0, (), batch, (model.nv,), dtype),

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.batch import common_shape
 from kinetree.arrays.kinds import common, good_samples, is_foreign, module_of, namespace
 from kinetree.codegen.program import Argument
-from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
+from kinetree.errors import ArrayKindError, UnknownNameError
 from kinetree.functional.parameters import parameter
 from kinetree.integration.step import DEFECT
 from kinetree.simulation.rollouts.inputs import contact_arguments, sample_shape
@@ -198,16 +199,10 @@ class _Elsewhere:
         return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
 
     def _batch(self):
-        leads = {"q0": self.q.shape[:-1], "qd0": self.qd.shape[:-1]}
-        for g, x in self.given:
-            leads[g.name] = x.shape[g.timed : len(x.shape) - len(g.shape)]
-        try:
-            return np.broadcast_shapes(*leads.values())
-        except ValueError:
-            shapes = ", ".join(f"{name} {tuple(lead)}" for name, lead in leads.items())
-            raise ShapeError(
-                f"batch axes of a rollout do not broadcast against each other: {shapes}"
-            ) from None
+        leads = [self.q.shape[:-1], self.qd.shape[:-1]]
+        leads += [x.shape[g.timed : len(x.shape) - len(g.shape)] for g, x in self.given]
+        names = ["q0", "qd0", *(g.name for g, _ in self.given)]
+        return common_shape(names, leads, "batch axes of a rollout")
 
     def states(self, marks, *, followed):
         """The states at ``marks``."""
