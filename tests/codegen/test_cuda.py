@@ -12,6 +12,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.cuda import Layout, render
 from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.codegen.render.cuda_places import Tile, given_up
+from kinetree.codegen.render.cuda_procedures import CudaWithRoutines
 from kinetree.expr import interpret
 from kinetree.model.define import kernel_of
 from kinetree.simulation.rollouts.rollout import run_of
@@ -189,6 +190,8 @@ def test_a_state_changes_as_soon_as_nothing_needs_the_old_one():
     within = found[found.index("state_4") :]
     assert within[:4] == ["state_4", "state_1", "state_2", "state_3"]
     assert "_next" not in text
+    routines = CudaWithRoutines(program, "float32")
+    assert not routines.states_change_early  # there a sample that has ended keeps its own
 
 
 @pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])

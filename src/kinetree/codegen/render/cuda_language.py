@@ -44,8 +44,7 @@ class Cuda(C):
         self.shapes = {a.name: a for a in program.inputs}
         self.checked = _checked(program)
         self.loops_over_angles = loops_over_angles
-        self.turned: dict[str, int] = {}
-        self.in_place: set[str] = set()
+        self.turned, self.in_place = dict[str, int](), set[str]()
 
     def call(self, op, texts, operands):
         """Quotients without a look at what comes out where a check has looked at the divisor."""

@@ -328,6 +328,7 @@ class CudaWithRoutines(Cuda):
 
     def __init__(self, program, dtype):
         super().__init__(program, dtype, set(), Kept({}, {}), ())
+        self.states_change_early = False  # samples that have ended run along with their warp
         self.dtype, self.functions, self.lanes = dtype, {}, LANES[dtype]
         self.procedures = [x.procedure for x in calls_of(program)]
         self.looked_at = _looked_at(program)
