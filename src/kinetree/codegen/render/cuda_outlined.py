@@ -7,7 +7,7 @@ fewer registers than such numbers.
 
 import re
 
-LONG = 3000
+LONG = 1000
 """Lines of text that are worth a function."""
 LONGEST = 3000
 """Lines of a function, at most."""
