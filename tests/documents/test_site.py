@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builder import DOCS, ROOT, check_site, outside, reference, theory
+from builder import DOCS, ROOT, check_site, equations, outside, reference, theory
 
 
 def in_nav(entries):
@@ -75,7 +75,6 @@ def test_a_page_of_theory_is_completed(monkeypatch):
 
 
 def test_punctuation_stays_with_the_equation_before_it():
-    equations = pytest.importorskip("builder.equations")
     x = r'<span class="arithmatex">\(x\)</span>'
     first, _, second = equations.render(f"{x} and {x}, here").partition(" and ")
     assert "nowrap" not in first

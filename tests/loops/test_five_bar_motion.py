@@ -265,7 +265,7 @@ def test_unknown_forms_and_holds_are_named():
     with pytest.raises(UnknownNameError, match="is called 'glue'; use one of"):
         integrate_system(SYSTEM, REST, REST, 0.01, 1e-3, hold="glue")
     mute = ConstrainedSystem(**{**vars(SYSTEM), "energy": None})
-    with pytest.raises(ShapeError, match="does not know its energy"):
+    with pytest.raises(ShapeError, match="the system has no energy function"):
         integrate_system(mute, REST, REST, 0.01, 1e-3, hold="energy")
     with pytest.raises(ShapeError, match="soften the inverse of form 'svd'; form 'multipliers'"):
         integrate_system(SYSTEM, REST, REST, 0.01, 1e-3, form="multipliers", damping=1e-3)

@@ -131,7 +131,7 @@ def test_a_motion_that_fails_does_not_lose_the_others():
     world = terrain()
     q0, qd0 = np.tile(world.q, (3, 1)), np.zeros((3, world.model.nv))
     qd0[1, -1] = 1e200
-    with pytest.warns(kt.SimulationWarning, match=r"1 of 3 motions of 'world' did not stay finite"):
+    with pytest.warns(kt.SimulationWarning, match=r"1 of 3 motions of 'world' became non-finite"):
         found = kt.rollout(world, q0, qd0, steps=4)
     assert found.failed.tolist() == [False, True, False]
     np.testing.assert_array_equal(found.q[-1, 1], q0[1])
