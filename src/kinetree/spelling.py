@@ -4,7 +4,7 @@ import difflib
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
@@ -53,7 +53,7 @@ def suggesting(module, known):
     return missing
 
 
-def module_of(package, name, renamed=MappingProxyType({})):
+def module_of(package, name, renamed: Mapping[str, str] = MappingProxyType({})):
     """What the ``__getattr__`` of a package returns that imports its modules on first use.
 
     Args:
