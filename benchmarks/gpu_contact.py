@@ -7,9 +7,9 @@
 
 Of the quadruped, four feet on a plane, joints held by a controller; of the humanoid all shapes, 115
 points of which 24 may touch at once, joints damped, between stops. Steps of 1 ms, one thread a
-world. Residuals are the largest velocity errors of any step times the mass that a foot moves, the
-missing impulse, as a part of the weight's; those of the humanoid are velocities. Prints the table
-last, and exits with the number of things that are wrong.
+world; contacts of the humanoid by four. Residuals are the largest velocity errors of any step times
+the mass that a foot moves, the missing impulse, as a part of the weight's; those of the humanoid
+are velocities. Prints the table last, and exits with the number of things that are wrong.
 """
 
 import argparse

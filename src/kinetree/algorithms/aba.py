@@ -47,7 +47,7 @@ class ArticulatedBodies(NamedTuple):
     """Response of the joints to forces."""
 
 
-@refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")
+@refuses("loops", "couplings", use="implicit.forward_dynamics, which supports both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes of Table 7.1 with their by-products."""
     lam, X_T, I = model.parent, model.tree_transform, model.inertia

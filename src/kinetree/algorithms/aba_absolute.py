@@ -69,7 +69,7 @@ def bodies_in_base(model, q, qd, f_ext=None):
     return InBase(X_0, S, v, c, I, p)
 
 
-@refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")
+@refuses("loops", "couplings", use="implicit.forward_dynamics, which supports both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes with their by-products."""
     lam, NB, at = model.parent, model.body_count, model.v_slice

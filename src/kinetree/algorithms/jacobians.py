@@ -345,7 +345,7 @@ def frame_bias_acceleration(model, q, qd, *frame, **options):
 # --- inverse maps — Lynch & Park (9.93), (9.94) --------------------------------------------------
 
 
-@refuses("loops", use="kinetree.joint_velocity, which honours loops")
+@refuses("loops", use="kinetree.joint_velocity, which supports loops")
 def joint_velocity(model, q, velocity, frame, reference="world", *, rows=range(6), **options):
     """``qd = J⁻¹ V``, (nv,); the smallest there is where the joints are more than the rows.
 
@@ -366,7 +366,7 @@ def joint_velocity(model, q, velocity, frame, reference="world", *, rows=range(6
     return _solved(J[rows], velocity - still[rows], lambda _: singular_jacobian(model, frame))
 
 
-@refuses("loops", use="kinetree.joint_acceleration, which honours loops")
+@refuses("loops", use="kinetree.joint_acceleration, which supports loops")
 def joint_acceleration(
     model, q, qd, acceleration, frame, reference="world", *, rows=range(6), **options
 ):

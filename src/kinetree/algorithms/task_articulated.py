@@ -140,7 +140,7 @@ class Task:
 
 
 _of_free_trees = refuses(
-    "loops", "couplings", "prescribed", use="the same text of task_space, which honours them"
+    "loops", "couplings", "prescribed", use="the same text of task_space, which supports them"
 )
 
 

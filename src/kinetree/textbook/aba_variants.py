@@ -27,7 +27,7 @@ from kinetree.errors import SingularError
 from kinetree.textbook.projection import HandleResponse
 
 
-@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
+@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which supports all")
 def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
     """``qdd`` by variant 1, collecting the mechanism in the body ``root``, by default the base."""
     joints = _in_base(model, q, qd, tau, f_ext)
@@ -42,7 +42,7 @@ def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
     return _joint_accelerations(model, joints, a)
 
 
-@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
+@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which supports all")
 def body_response(model, q, qd, tau, body, f_ext=None):
     """``Phi`` and ``b`` of one body with the mechanism attached, in base coordinates, variant 1.
 
@@ -56,7 +56,7 @@ def body_response(model, q, qd, tau, body, f_ext=None):
     return HandleResponse(Phi, b + model.a_g.to_array())
 
 
-@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
+@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which supports all")
 def forward_dynamics_2(model, q, qd, tau, f_ext=None):
     """``qdd`` by variant 2."""
     lam, NB = model.parent, model.body_count

@@ -200,7 +200,7 @@ class DivideAndConquer(NamedTuple):
     is small."""
 
 
-@refuses("constraints", "couplings", "armature", use="implicit, which honours all of them")
+@refuses("constraints", "couplings", "armature", use="implicit, which supports all of them")
 def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, plan=None, rows=None):
     """Assemble, disassemble, and everything that comes with it.
 

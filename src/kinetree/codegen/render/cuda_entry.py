@@ -167,10 +167,10 @@ class Entry:
         if self.plan.language.turned:
             lines.append(f"real *const turned_own = inputs + {self.plan.before_turned} + lane;")
             arguments.append("turned_own")
+        status = f"sample({', '.join(arguments)})"
         if self.plan.watched:
-            zero = self.plan.language.constant(0.0)
-            arguments[-1] += f") | (watched == {zero} ? 0 : {NOT_FINITE}"
-        return [*lines, f"const int status = sample({', '.join(arguments)});"]
+            status += f" | (watched == {self.plan.language.constant(0.0)} ? 0 : {NOT_FINITE})"
+        return [*lines, f"const int status = {status};"]
 
     def _tile(self, output):
         """Name of the tile of a result."""
