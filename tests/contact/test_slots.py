@@ -274,6 +274,39 @@ def test_contacts_without_a_slot_are_errors_of_velocity():
     assert errors[2] > 1e-3
 
 
+@pytest.mark.parametrize("engine", [True, False], ids=["engine", "slots"])
+def test_stiff_stops_at_several_joints_of_a_limb_take_energy_and_give_none(engine, rng):
+    """Hip yaw and ankle roll of a bent leg feel each other: explicit stops threw them apart."""
+    model = kt.contact.with_ground(kt.samples.humanoid())
+    contact = TimeStepping(Scene(model, "base", friction=0.8))
+    law = kt.StiffLimits().of(model)
+    count, steps = (16, 300) if engine else (2, 8)
+    q = np.tile(np.array(model.posture("home").q), (count, 1))
+    for i_q, _, sign, bound, *_ in law.stops[:: 2 if engine else 1]:
+        q[:, i_q] = bound - sign * rng.uniform(-0.01, 0.02, count)
+    q[:, 2] += 0.05 - contact.scene.candidate_positions(model, q)[0].min(axis=-1)
+    qd = 3 * rng.standard_normal((count, model.nv))
+    options = {"steps": steps, "dt": 1e-3, "contact": contact, "limits": "stiff"}
+    if engine:
+        found = kt.rollout(model, q, qd, **options)
+        assert found.tier == "general"
+        assert not found.failed.any()
+        states = found.q, found.qd
+    else:
+        kernel = transition(contact, limits="stiff", dt=1e-3).steps()
+        ones, memory = np.ones(count), np.zeros((count, kernel.inputs[-1].size))
+        states = [(q, qd)]
+        for k in range(1, steps + 1):
+            given = 0 * ones, 1e-3 * ones, k * ones, q, qd, 0 * ones, memory
+            states.append(evaluated(kernel.program, given)[:2])
+        states = [np.array(x) for x in zip(*states, strict=True)]
+    energy = kt.kinetic_energy(model, *states) + kt.potential_energy(model, states[0])
+    for i_q, _, sign, bound, k, _ in law.stops:
+        energy = energy + k / 2 * np.maximum(0, sign * (bound - states[0][..., i_q])) ** 2
+    assert np.all(energy < 1.01 * energy[0])  # springs that joints enter at once have some, too
+    assert np.mean(energy[-1]) < np.mean(energy[0])
+
+
 def test_what_slots_do_not_apply_to_is_rejected():
     b = kt.ModelBuilder("balls")
     for name in ("one", "other"):

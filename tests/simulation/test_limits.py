@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.mechanisms import arm, assert_balanced, block
+from support.mechanisms import arm, assert_balanced, block, geared_robot
 
 import kinetree as kt
 from kinetree.errors import LoopError, ModelError, ShapeError, UnknownNameError
@@ -54,6 +54,24 @@ def test_stiff_limits_never_pull(rng):
     assert np.all(force[q > 1] <= 0)
     assert np.all(force[q < -1] >= 0)
     assert np.all(force[np.abs(q) < 1] == 0)
+
+
+@pytest.mark.parametrize("geared", [False, True], ids=["arm", "geared"])
+def test_resistance_of_stiff_limits_is_the_derivative_of_their_force(geared, rng):
+    model = geared_robot(rng) if geared else kt.samples.panda()
+    full = model.uncoupled
+    stops = [(i, i, sign, -0.2 * sign, 50.0, 3.0) for i in range(full.nv) for sign in (1.0, -1.0)]
+    law = kt.StiffLimits(onset=1e-15, stops=tuple(stops))
+    unit, h = np.eye(model.nv), 1e-5
+    for _ in range(20):
+        q, qd = rng.normal(size=(2, model.nv))  # beyond most of them
+        K, D = law.resistance(model, q, qd)
+        change = [law(model, 0, q, qd - h * u) - law(model, 0, q, qd + h * u) for u in unit]
+        assert_close(D, np.diag(change) / (2 * h), condition=1 / h)
+        assert np.any(D > 0)
+        if not geared:  # ratios that change would show, too
+            change = [law(model, 0, q - h * u, qd) - law(model, 0, q + h * u, qd) for u in unit]
+            assert_close(K, np.diag(change) / (2 * h), condition=1 / h)
 
 
 @pytest.mark.covers("RBDA 11.7", by=Modes.impact)

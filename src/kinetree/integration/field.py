@@ -58,6 +58,21 @@ class Field:
             tau = tau + force(model, t, q, qd)
         return tau
 
+    @property
+    def resists(self) -> bool:
+        """Whether servos or stiff limits act, whose forces are worth integrating implicitly."""
+        return self.actuators is not None or getattr(self.passive, "limits", None) is not None
+
+    def resistance(self, model, t, q, qd, tau):
+        """Diagonals of stiffness and damping of servos and stiff limits, (nv,) each."""
+        K = D = np.zeros(model.nv)
+        if self.actuators is not None:
+            K, D = self.actuators.resistance(model, t, q, qd, tau)
+        if getattr(self.passive, "limits", None) is not None:
+            stops = self.passive.limits.resistance(model, q, qd)
+            K, D = K + stops[0], D + stops[1]
+        return K, D
+
     def acceleration(self, model, t, q, qd, total):
         """Joint accelerations under joint forces, (..., nv)."""
         return dynamics.forward_dynamics(model, q, qd, total)
@@ -122,6 +137,15 @@ class FieldAround:
     def joint_force(self, model, t, q, qd, tau):
         """See ``Field.joint_force``; without the forces of the constraints."""
         return self.field.joint_force(model, t, q, qd, tau)
+
+    @property
+    def resists(self):
+        """See ``Field.resists``."""
+        return self.field.resists
+
+    def resistance(self, model, t, q, qd, tau):
+        """See ``Field.resistance``."""
+        return self.field.resistance(model, t, q, qd, tau)
 
     @property
     def of_joints(self):

@@ -33,8 +33,8 @@ def _forces(model, t, q, qd, inputs, *, field):
 
 @kernel
 def _resistance(model, t, q, qd, inputs, *, field):
-    """Stiffness and damping of actuators."""
-    K, D = field.actuators.resistance(model, t, q, qd, inputs)
+    """Stiffness and damping of servos and stiff limits."""
+    K, D = field.resistance(model, t, q, qd, inputs)
     return K, D
 
 
@@ -128,7 +128,7 @@ class EngineStepper(Stepper):
         if compiled and not (self.is_plain or self.is_brief or model.couplings):
             start = 0.0, model.neutral(), np.zeros(model.nv), field.inputs(model)
             native["forces"] = _forces.compiled(model, *start, field=field)
-            if field.actuators is not None:
+            if field.resists:
                 native["resistance"] = _resistance.compiled(model, *start, field=field)
         self.is_native = self.is_plain or bool(native)
         self._new_engine = lambda: engine_of(
@@ -255,10 +255,10 @@ class EngineStepper(Stepper):
         if self.is_native:
             return tau
         if self.is_brief or not self.compiled:
-            if field.actuators is not None:
-                engine.resist(self._resists, field.actuators.resistance(model, t, q, qd, tau))
+            if field.resists:
+                engine.resist(self._resists, field.resistance(model, t, q, qd, tau))
             return field.joint_force(model, t, q, qd, tau)
-        if field.actuators is not None:
+        if field.resists:
             engine.resist(self._resists, _resistance(model, t, q, qd, tau, field=field))
         return _forces(model, t, q, qd, tau, field=field)
 

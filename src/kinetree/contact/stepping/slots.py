@@ -37,7 +37,6 @@ from kinetree.contact.stepping.step import (
     Ended,
     balanced,
     bounded,
-    of_leaders,
     resistances,
 )
 from kinetree.errors import ModelError
@@ -138,11 +137,7 @@ class SlotStep(ContactStep):
         fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
         half = select(fast, 0.0, h / 2)
         middle, v = straight_motion(model, q, qd, half)
-        K = of_leaders(model, "stiffness") + self.settings.stiffness
-        D = of_leaders(model, "damping") + self.settings.damping
-        if field.actuators is not None:
-            servos = field.actuators.resistance(model, t, q, qd, tau)
-            K, D = K + servos[0], D + servos[1]
+        K, D = self._resistance(field, model, t, q, qd, tau)
         tau_all = field.joint_force(model, t, q, qd, tau)
         known, tables, slots = self.constraints.scene.candidates, self._tables, self.slots
         mu = known.friction if self.constraints.friction is None else self.constraints.friction

@@ -158,12 +158,8 @@ class ContactStep:
         middle, v = straight_motion(model, q, qd, half)
         rows = self.constraints.at(model, middle, v)
         given = prescribed_over(self.prescription, model, t, h, q, qd, v, half)
-        K = of_leaders(model, "stiffness") + self.settings.stiffness
-        D = of_leaders(model, "damping") + self.settings.damping
-        if field.actuators is not None:
-            servos = field.actuators.resistance(model, t, q, qd, tau)
-            K, D = K + servos[0], D + servos[1]
         H = dynamics.mass_matrix(self.tree, middle)
+        K, D = self._resistance(field, model, t, q, qd, tau)
         lead, lag = resistances(K, D, np.diagonal(H), h, half / h)
         inertia = Inertia(self.tree, H, h * lag, given.free)
         tau_all = field.joint_force(model, t, q, qd, tau)
@@ -245,6 +241,12 @@ class ContactStep:
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
+
+    def _resistance(self, field, model, t, q, qd, tau):
+        """Stiffness and damping of all variables: of joints, the controller, servos and limits."""
+        K, D = (of_leaders(model, x) + getattr(self.settings, x) for x in ("stiffness", "damping"))
+        more = field.resistance(model, t, q, qd, tau) if field.resists else (0.0, 0.0)
+        return K + more[0], D + more[1]
 
     @property
     def _looks_back(self) -> bool:

@@ -15,6 +15,7 @@ from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError, warn
 from kinetree.functional.kernel import select
 from kinetree.model import Model
+from kinetree.model.gearing import Gearing
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 
@@ -93,10 +94,26 @@ class StiffLimits:
             k: stiffness.
             d: damping.
         """
+        f, _ = self._pressed(x, v, sign, bound, k, d)
+        return sign * select(f > 0, f, 0 * f)
+
+    def _pressed(self, x, v, sign, bound, k, d):
+        """What a stop would exert if it could pull, and how much its damper damps."""
         p = sign * (bound - x)
         p = select(p > 0, p, 0 * p)
-        f = k * p - d * (p / (p + self.onset)) * (sign * v)
-        return sign * select(f > 0, f, 0 * f)
+        d = d * (p / (p + self.onset))
+        return k * p - d * (sign * v), d
+
+    def resistance(self, model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
+        """Stiffness and damping of the stops that push, by variable, (nv,) each, of one sample."""
+        geared = Gearing(model, q, qd) if model.couplings else None
+        full, x, v = (model, q, qd) if geared is None else (model.uncoupled, geared.q, geared.qd)
+        K, D = ([0.0] * full.nv for _ in range(2))
+        for i_q, i, sign, bound, k, d in self.stops:
+            f, damping = self._pressed(x[i_q], v[i], sign, bound, k, d)
+            K[i], D[i] = (y + select(f > 0, z, 0.0) for y, z in ((K[i], k), (D[i], damping)))
+        K, D = np.array(K), np.array(D)
+        return (K, D) if geared is None else ((geared.G**2).T @ K, (geared.G**2).T @ D)
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""

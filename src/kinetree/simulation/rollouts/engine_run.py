@@ -64,9 +64,9 @@ def _joint_forces(model, t, q, qd, inputs, *, packed):
 
 @kernel
 def _resistance(model, t, q, qd, inputs, *, packed):
-    """Stiffness and damping of actuators."""
+    """Stiffness and damping of servos and stiff limits."""
     given, of_v = packed(t, q, qd, inputs)
-    both = packed.transition.field.actuators.resistance(*given)
+    both = packed.transition.field.resistance(*given)
     return tuple(_of_all(model, of_v, x) for x in both)
 
 
@@ -130,7 +130,7 @@ class EngineRun(Run):
             start = 0.0, full.neutral(), np.zeros(full.nv), np.zeros(max(size, 1))
             packed = _Packed(t, order)
             native["forces"] = _joint_forces.compiled(full, *start, packed=packed)
-            if t.field.actuators is not None:
+            if t.field.resists:
                 native["resistance"] = _resistance.compiled(full, *start, packed=packed)
         return engine_of(
             self.model, self.settings, self.joints, springs=self.plain, own=self.own, **native

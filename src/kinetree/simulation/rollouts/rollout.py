@@ -77,8 +77,8 @@ def rollout(
             step, held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``,
             ``qd``, ``inputs`` and ``arguments``, by name.
         friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none.
-        limits: of joints that have some: ``"stiff"``, springs that push back, which take short
-            steps; ``kt.StiffLimits``; or None, for none.
+        limits: of joints that have some: ``"stiff"``, springs that push back: implicit in
+            rigid contact, otherwise for short steps; ``kt.StiffLimits``; or None, for none.
         inputs: arrays by name with a value for every step: (steps or 1, ..., shape of one sample).
         arguments: arrays by name that stay the same: (..., shape of one sample).
         parameters: parameters of the model by name, such as ``{"mass:link7": array}``; each with
