@@ -35,7 +35,7 @@ def regroup(graph, roots):
     of operations, but for the sorting of the terms of long sums.
     """
     nodes, order = graph.nodes, graph.reachable(roots)
-    uses = _use_counts(nodes, order, roots)
+    uses = graph.use_counts(order, roots)
     parts = _parts(graph, order, uses)
     sums = {
         i: _Sum(nodes, i, parts, uses) for i in order if nodes[i][0] in _SUMS and i not in parts
@@ -101,18 +101,6 @@ class _Sum:
 
 
 _node_number = itemgetter(1)
-
-
-def _use_counts(nodes, order, roots):
-    uses = [0] * len(nodes)
-    for i in order:
-        node = nodes[i]
-        if node[0] not in LEAVES:
-            for a in node[1:]:
-                uses[a] += 1
-    for i in roots:
-        uses[i] += 1
-    return uses
 
 
 def _parts(graph, order, uses):

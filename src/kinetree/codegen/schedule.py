@@ -249,8 +249,7 @@ def statements_of(graph, order, roots):
 
 def _fusible(graph, order, roots):
     """For each sum or difference the product, used nowhere else, that it can absorb."""
-    nodes, uses = graph.nodes, _use_counts(graph, order, roots)
-
+    nodes, uses = graph.nodes, graph.use_counts(order, roots)
     fused = {}
     for i in order:
         node = nodes[i]
@@ -275,19 +274,6 @@ def inputs_at_first_use(statements, roots):
                 moved.append(pending.pop(a))
         moved.append(s)
     return moved + [pending[i] for i in dict.fromkeys(roots) if i in pending]  # passed through
-
-
-def _use_counts(graph, order, roots):
-    nodes = graph.nodes
-    uses = [0] * len(nodes)
-    for i in order:
-        node = nodes[i]
-        if node[0] != "input":
-            for a in node[1:]:
-                uses[a] += 1
-    for i in roots:
-        uses[i] += 1
-    return uses
 
 
 def _angle_slots(angles, group):

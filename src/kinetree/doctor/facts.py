@@ -9,16 +9,7 @@ from itertools import product
 import numpy as np
 
 from kinetree.doctor.findings import NOWHERE, Place, named
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Mesh,
-    Plane,
-    Sphere,
-)
+from kinetree.model import geometry
 
 
 @dataclass
@@ -134,7 +125,7 @@ def from_model(model) -> Facts:
             links[i].inertia = np.real(body.inertia.rotational).astype(float)
     for g in model.geometry:
         links[g.body].extent += corners(g.shape, g.placement)
-        links[g.body].has_meshes |= isinstance(g.shape, Mesh)
+        links[g.body].has_meshes |= isinstance(g.shape, geometry.Mesh)
     return Facts(list(links.values()), [_joint(model, body) for body in model.bodies])
 
 
@@ -171,16 +162,14 @@ def corners(shape, placement) -> list[np.ndarray]:
 
 def _half_sizes(shape):
     match shape:
-        case Box(size=size):
+        case geometry.Box(size=size):
             return np.array(size, dtype=float) / 2
-        case Sphere(radius=r):
+        case geometry.Sphere(radius=r):
             return np.full(3, float(r))
-        case Cylinder(radius=r, length=length):
+        case geometry.Cylinder(radius=r, length=length):
             return np.array([r, r, length / 2], dtype=float)
-        case Capsule(radius=r, length=length):
+        case geometry.Capsule(radius=r, length=length):
             return np.array([r, r, length / 2 + r], dtype=float)
-        case Ellipsoid(radii=radii):
+        case geometry.Ellipsoid(radii=radii):
             return np.array(radii, dtype=float)
-        case Plane() | HeightField() | Mesh():
-            return None
     return None

@@ -147,6 +147,18 @@ class Graph:
             self.latest = roots, _reachable(self.nodes, roots)
         return list(self.latest[1])
 
+    def use_counts(self, order, roots):
+        """How often each node, by number, is an operand of those in ``order`` or a root."""
+        uses = [0] * len(self.nodes)
+        for i in order:
+            node = self.nodes[i]
+            if node[0] not in LEAVES:
+                for a in node[1:]:
+                    uses[a] += 1
+        for i in roots:
+            uses[i] += 1
+        return uses
+
 
 def _reachable(nodes, roots):
     """From the last to the first: what a node depends on comes before it."""

@@ -19,23 +19,11 @@ from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.loaders.load import announced, read
 from kinetree.loaders.meshes import mesh_inertia
-from kinetree.model import Body, Model, Posture, shapes
+from kinetree.model import Body, Model, Posture, geometry, shapes
 from kinetree.model.actuator import command_vectors, commands_of
 from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.edit import Assembly, free_roots, grounded, moved_roots
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    Geometry,
-    HeightField,
-    Mesh,
-    Plane,
-    Shape,
-    Sphere,
-    Surface,
-)
+from kinetree.model.geometry import Geometry, Surface
 from kinetree.model.parts import Frame, as_placement, is_identity
 from kinetree.spatial import Inertia, Plucker, xlt
 from kinetree.spelling import did_you_mean
@@ -294,7 +282,7 @@ def placements(at: Any) -> list[Plucker] | None:
     return [as_placement(x) for x in np.asarray(at, dtype=float)] if several else None
 
 
-_TERRAIN = (Plane, HeightField)
+_TERRAIN = (geometry.Plane, geometry.HeightField)
 
 
 def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] | None:
@@ -303,7 +291,7 @@ def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] 
     pairs: list[Any] = [
         x if isinstance(x, (list, tuple)) and len(x) == 2 else (x, None) for x in several
     ]
-    if not all(isinstance(shape, Shape) for shape, _ in pairs):
+    if not all(isinstance(shape, geometry.Shape) for shape, _ in pairs):
         return None
     color = None if color is None else tuple(map(float, color))
     return [
@@ -337,16 +325,16 @@ def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -
 
 def _inertia(g, density):
     s, at = g.shape, g.placement
-    if isinstance(s, Box):
+    if isinstance(s, geometry.Box):
         return shapes.box(*s.size, density=density, at=at)
-    if isinstance(s, Sphere):
+    if isinstance(s, geometry.Sphere):
         return shapes.sphere(s.radius, density=density, at=at)
-    if isinstance(s, Ellipsoid):
+    if isinstance(s, geometry.Ellipsoid):
         return shapes.ellipsoid(*s.radii, density=density, at=at)
-    if isinstance(s, (Cylinder, Capsule)):
-        solid = shapes.cylinder if isinstance(s, Cylinder) else shapes.capsule
+    if isinstance(s, (geometry.Cylinder, geometry.Capsule)):
+        solid = shapes.cylinder if isinstance(s, geometry.Cylinder) else shapes.capsule
         return solid(s.radius, s.length, density=density, at=at)
-    assert isinstance(s, Mesh)
+    assert isinstance(s, geometry.Mesh)
     return mesh_inertia(s.path, density=density, scale=s.scale, hull=True).inverse_transformed(at)
 
 

@@ -523,7 +523,7 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
 
 
 @procedure
-def add_row(m: Mechanism, p: Problem, rows: Rows, number: int, low: float, high: float) -> int:
+def add_row(p: Problem, rows: Rows, number: int, low: float, high: float) -> int:
     """The next group, one row without blocks yet; 0, or ``FULL``."""
     g = p.groups
     row = p.row_first[g]
@@ -562,8 +562,22 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
 
 
 @procedure
+def add_variable(
+    p: Problem, rows: Rows, number: int, k: int, sign: float, low: float, high: float, was: float
+) -> int:
+    """The next group, a row of variable ``k`` alone, whose impulse ``was`` this; 0, or ``FULL``."""
+    code = add_row(p, rows, number, low, high)
+    at = add_block(p, rows, p.dof_node[k]) if code == 0 else code
+    if at < 0:
+        return at
+    p.J[at + k - p.node_first[p.dof_node[k]]] = sign
+    p.impulse[p.row_first[p.groups - 1]] = was
+    return 0
+
+
+@procedure
 def add_joint_rows(
-    m: Mechanism, p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
+    p: Problem, rows: Rows, q: "float[:]", v: "float[:]", free: "float[:]", h: float,
     everything: bool, z: Sleep,
 ) -> int:  # fmt: skip
     """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
@@ -575,18 +589,11 @@ def add_joint_rows(
         gap = sign * (q[rows.stop_q[s]] - rows.stop_at[s])
         reach = h * (abs(v[k]) + abs(free[k] - v[k]))
         if everything or gap < 2.0 * reach + 1e-9:
-            code = add_row(m, p, rows, s, 0.0, UNBOUNDED)
+            code = add_variable(p, rows, s, k, sign, 0.0, UNBOUNDED, h * rows.stop_kept[s])
             if code < 0:
                 return code
-            node = p.dof_node[k]
-            at = add_block(p, rows, node)
-            if at < 0:
-                return at
-            g = p.groups - 1
-            p.J[at + k - p.node_first[node]] = sign
-            p.impulse[p.row_first[g]] = h * rows.stop_kept[s]
-            rows.gap[g] = gap
-            rows.before[g] = sign * v[k]
+            rows.gap[p.groups - 1] = gap
+            rows.before[p.groups - 1] = sign * v[k]
         else:
             rows.stop_kept[s] = 0.0
     for s in range(rows.dry):
@@ -594,15 +601,9 @@ def add_joint_rows(
         if z.sleeps[z.tree_of_v[k]] == 1:
             continue
         most = h * rows.dry_level[s]
-        code = add_row(m, p, rows, rows.stops + s, -most, most)
+        code = add_variable(p, rows, rows.stops + s, k, 1.0, -most, most, h * rows.dry_kept[s])
         if code < 0:
             return code
-        node = p.dof_node[k]
-        at = add_block(p, rows, node)
-        if at < 0:
-            return at
-        p.J[at + k - p.node_first[node]] = 1.0
-        p.impulse[p.row_first[p.groups - 1]] = h * rows.dry_kept[s]
     return 0
 
 
@@ -619,7 +620,7 @@ def add_loops(
         first = rows.loop_first[s]
         if first < rows.loop_first[s + 1] and z.sleeps[p.node_tree[rows.loop_node[first]]] == 1:
             continue
-        code = add_row(m, p, rows, rows.stops + rows.dry + s, -UNBOUNDED, UNBOUNDED)
+        code = add_row(p, rows, rows.stops + rows.dry + s, -UNBOUNDED, UNBOUNDED)
         if code < 0:
             return code
         g = p.groups - 1

@@ -152,7 +152,7 @@ def rows_of_step(
     code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again, z)
     if code < 0:
         return code
-    code = add_joint_rows(m, p, rows, s.q_m, s.v_m, s.free, s.h, again, z)
+    code = add_joint_rows(p, rows, s.q_m, s.v_m, s.free, s.h, again, z)
     if code < 0:
         return code
     code = add_loops(m, p, rows, s.v_m, s.given_v, s.h, z)

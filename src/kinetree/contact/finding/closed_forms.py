@@ -17,16 +17,7 @@ from kinetree.contact.finding.shapes import (
     hull_of,
     touch,
 )
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Mesh,
-    Plane,
-    Sphere,
-)
+from kinetree.model import geometry
 from kinetree.spatial import cross
 from kinetree.spatial.ops import less, select, sqrt
 
@@ -87,14 +78,14 @@ def round_points(shape):
 
     Of a cylinder they are corners of its two rims: an approximation from inside.
     """
-    if isinstance(shape, Sphere):
+    if isinstance(shape, geometry.Sphere):
         return [([0, 0, 0], shape.radius)]
-    if isinstance(shape, Capsule):
+    if isinstance(shape, geometry.Capsule):
         return [([0, 0, end * shape.length / 2], shape.radius) for end in (1, -1)]
-    if isinstance(shape, Box):
+    if isinstance(shape, geometry.Box):
         x, y, z = (s / 2 for s in shape.size)
         return [([i * x, j * y, k * z], 0) for i in (1, -1) for j in (1, -1) for k in (1, -1)]
-    if isinstance(shape, Cylinder):
+    if isinstance(shape, geometry.Cylinder):
         angles = [2 * math.pi * k / RIM_POINTS for k in range(RIM_POINTS)]
         rim = [(shape.radius * math.cos(t), shape.radius * math.sin(t)) for t in angles]
         return [([x, y, end * shape.length / 2], 0) for end in (1, -1) for x, y in rim]
@@ -247,18 +238,18 @@ def _swapped(function, a, b):
 
 
 CLOSED_FORMS: dict[tuple[type, type], Callable] = {
-    (Plane, Sphere): plane_and_points,
-    (Plane, Capsule): plane_and_points,
-    (Plane, Box): plane_and_points,
-    (Plane, Mesh): plane_and_points,
-    (Plane, Cylinder): plane_and_cylinder,
-    (Plane, Ellipsoid): plane_and_ellipsoid,
-    (HeightField, Sphere): field_and_ball,
-    (Sphere, Sphere): ball_and_ball,
-    (Capsule, Sphere): capsule_and_ball,
-    (Capsule, Capsule): capsule_and_capsule,
-    (Box, Sphere): box_and_ball,
-    (Cylinder, Sphere): cylinder_and_ball,
+    (geometry.Plane, geometry.Sphere): plane_and_points,
+    (geometry.Plane, geometry.Capsule): plane_and_points,
+    (geometry.Plane, geometry.Box): plane_and_points,
+    (geometry.Plane, geometry.Mesh): plane_and_points,
+    (geometry.Plane, geometry.Cylinder): plane_and_cylinder,
+    (geometry.Plane, geometry.Ellipsoid): plane_and_ellipsoid,
+    (geometry.HeightField, geometry.Sphere): field_and_ball,
+    (geometry.Sphere, geometry.Sphere): ball_and_ball,
+    (geometry.Capsule, geometry.Sphere): capsule_and_ball,
+    (geometry.Capsule, geometry.Capsule): capsule_and_capsule,
+    (geometry.Box, geometry.Sphere): box_and_ball,
+    (geometry.Cylinder, geometry.Sphere): cylinder_and_ball,
 }
 
 CLOSED_FORMS |= {
@@ -277,14 +268,14 @@ def is_compiled(a, b) -> bool:
     """Whether a pair has a closed form that is complete, and short enough to compile."""
     if not has_closed_form(a, b) or any(_is_long(shape) for shape in (a, b)):
         return False
-    field, ball = (a, b) if isinstance(a, HeightField) else (b, a)
-    return not isinstance(field, HeightField) or fits(field, ball)
+    field, ball = (a, b) if isinstance(a, geometry.HeightField) else (b, a)
+    return not isinstance(field, geometry.HeightField) or fits(field, ball)
 
 
 def _is_long(shape):
-    if isinstance(shape, Mesh):
+    if isinstance(shape, geometry.Mesh):
         return len(hull_of(shape).vertices) > COMPILED_VERTICES
-    if isinstance(shape, HeightField):
+    if isinstance(shape, geometry.HeightField):
         return len(shape.heights) * len(shape.heights[0]) > COMPILED_HEIGHTS
     return False
 

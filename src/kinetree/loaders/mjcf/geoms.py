@@ -11,19 +11,8 @@ import numpy as np
 from kinetree.loaders.mjcf.joints import disabled
 from kinetree.loaders.mjcf.tree import HERE
 from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement, shift
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    ContactPair,
-    Cylinder,
-    Ellipsoid,
-    Geometry,
-    HeightField,
-    Mesh,
-    Plane,
-    Sphere,
-    Surface,
-)
+from kinetree.model import geometry
+from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import ShapeNames
 from kinetree.spatial import Plucker
 
@@ -121,17 +110,17 @@ def _note_condim(mj_model, note):
 def shape_of(kind, size):
     """The shape of a kind of geom, but for meshes and height fields; sizes are half lengths."""
     if kind == PLANE:
-        return Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
+        return geometry.Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
     if kind == SPHERE:
-        return Sphere(size[0])
+        return geometry.Sphere(size[0])
     if kind == CAPSULE:
-        return Capsule(size[0], 2 * size[1])
+        return geometry.Capsule(size[0], 2 * size[1])
     if kind == ELLIPSOID:
-        return Ellipsoid((size[0], size[1], size[2]))
+        return geometry.Ellipsoid((size[0], size[1], size[2]))
     if kind == CYLINDER:
-        return Cylinder(size[0], 2 * size[1])
+        return geometry.Cylinder(size[0], 2 * size[1])
     if kind == BOX:
-        return Box((2 * size[0], 2 * size[1], 2 * size[2]))
+        return geometry.Box((2 * size[0], 2 * size[1], 2 * size[2]))
     return None
 
 
@@ -156,7 +145,7 @@ class _Meshes(NamedTuple):
         if file in self.references:
             position, quaternion = self.references[file]
             X = self._from_file(position, quaternion, (x, y, z), geom) @ X
-        return Mesh(self.paths.get(file, file), (x, y, z)), X
+        return geometry.Mesh(self.paths.get(file, file), (x, y, z)), X
 
     def _from_file(self, position, quaternion, scale, geom):
         """``scale * R^T (v - position)`` of a vertex ``v``, where ``R`` is that of a quaternion."""
@@ -181,7 +170,7 @@ def _height_field(mj_model, h, name, note):
     heights = (top * heights.reshape(rows, columns).T).tolist()
     why = "a smooth surface through its heights, level beyond them, where MuJoCo has triangles"
     note("geom", name, f"kept as {why}", "contact")
-    return HeightField(tuple(map(tuple, heights)), (2 * x, 2 * y))
+    return geometry.HeightField(tuple(map(tuple, heights)), (2 * x, 2 * y))
 
 
 def _colors(mj_model) -> list[tuple[float, float, float, float]]:

@@ -11,17 +11,8 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Mesh,
-    Plane,
-    Sphere,
-    joined_surface,
-)
+from kinetree.model import geometry
+from kinetree.model.geometry import joined_surface
 from kinetree.model.names import ShapeNames
 from kinetree.model.sensors import KINDS
 from kinetree.spatial import Plucker, xlt
@@ -51,7 +42,7 @@ def write_geometry(model, elements, root, left_out):
         shape, (parent, X) = g.shape, links.place(g)
         if g.surface is not None and any(g.surface.velocity):
             left_out.append(f"velocity of the surface of shape {k}, which MJCF has no word for")
-        if isinstance(shape, Mesh):
+        if isinstance(shape, geometry.Mesh):
             if g.collision and not shape.convex:
                 left_out.append(f"convex=False of mesh {shape.path!r}: MuJoCo takes its hull")
             if os.path.splitext(shape.path)[1].lower() not in _MESHES:
@@ -62,7 +53,7 @@ def write_geometry(model, elements, root, left_out):
                 scale = None if shape.scale == (1, 1, 1) else shape.scale
                 element(asset, "mesh", name=meshes[shape], file=shape.path, scale=scale)
             attributes = {"type": "mesh", "mesh": meshes[shape]}
-        elif isinstance(shape, HeightField):
+        elif isinstance(shape, geometry.HeightField):
             X = _height_field(asset, shape, f"heights_{k}") @ X
             attributes = {"type": "hfield", "hfield": f"heights_{k}"}
         else:
@@ -128,15 +119,15 @@ def shape_attributes(shape) -> dict:
 
 def _shape(shape):
     """Kind and size, in half lengths."""
-    if isinstance(shape, Box):
+    if isinstance(shape, geometry.Box):
         return "box", np.array(shape.size) / 2
-    if isinstance(shape, Sphere):
+    if isinstance(shape, geometry.Sphere):
         return "sphere", [shape.radius]
-    if isinstance(shape, (Cylinder, Capsule)):
+    if isinstance(shape, (geometry.Cylinder, geometry.Capsule)):
         return type(shape).__name__.lower(), [shape.radius, shape.length / 2]
-    if isinstance(shape, Ellipsoid):
+    if isinstance(shape, geometry.Ellipsoid):
         return "ellipsoid", shape.radii
-    if isinstance(shape, Plane):
+    if isinstance(shape, geometry.Plane):
         return "plane", [shape.size[0] / 2, shape.size[1] / 2, 0.1]
     raise InteropError(f"MJCF has no shape {type(shape).__name__}")
 
