@@ -14,7 +14,7 @@ from functools import wraps
 from pickle import PicklingError
 from typing import Any, TypeVar
 
-from kinetree.spelling import explain_call
+from kinetree.spelling import did_you_mean, explain_call
 
 __all__ = [
     "ArrayKindError", "AssemblyError", "BackendError", "CacheWarning", "ContactError",
@@ -182,6 +182,15 @@ class UnknownNameError(KinetreeError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+def require_known(name, known, problem: str, otherwise: str | None = None) -> None:
+    """Raise UnknownNameError for a name that is not ``known``: what the problem is, with a hint.
+
+    The hint is a name that is spelled alike, or ``otherwise``, or else what is known.
+    """
+    if name not in known:
+        raise UnknownNameError(f"{problem}; {did_you_mean(name, known, otherwise)}")
 
 
 class MissingPackageError(KinetreeError, ImportError):

@@ -155,6 +155,21 @@ def test_arrays():
 
 
 @procedure
+def _parts(p: Points, i: int, n: int, out: "float[:]"):
+    """Parts of arrays whose length is known at run time."""
+    out[:n] = 1.0
+    out[1:n] -= 2.0 * p.pool[1:n]
+    out[i : i + n] += p.pool[:n] / (i + 1.0)
+    p.x[1:n] += p.inner.place
+    p.x[:n, 2] = p.x[:n, 0] = out[i : i + n]
+    p.kind[:n] = p.kind[:n] + i
+
+
+def test_parts_of_arrays():
+    _same(_parts, lambda r: (_points(r), *map(int, r.integers(0, 7, 2)), r.standard_normal(14)))
+
+
+@procedure
 def _largest(p: Points, k: int) -> "(int, float)":
     at, value = -1, -math.inf
     for i in range(p.count):
@@ -376,6 +391,16 @@ def test_errors_name_procedure_line_and_what():
         p.pool = x
 
     _refused(reassigned, r"pool is float\[:\]: only Python assigns it")
+
+    def other_length(n: int, m: int, x: "float[:]", y: "float[:]"):
+        x[:n] = y[1:m]
+
+    _refused(other_length, r"\[1:m\] may be longer than \[:n\]")
+
+    def other_end(n: int, m: int, x: "float[:]", y: "float[:]"):
+        x[:n] = y[:m]
+
+    _refused(other_end, r"\[:m\] may be longer than \[:n\]")
 
     def untyped(n) -> int:
         return n

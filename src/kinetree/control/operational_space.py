@@ -19,14 +19,14 @@ from kinetree.control.joint_space import (
     configuration_error,
     damping_for,
 )
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.arrays import as_model, as_numbers, check_finite
 from kinetree.quantities.dynamics import inverse_mass_matrix
 from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
 from kinetree.spatial.rotation import rotation_log
-from kinetree.spelling import did_you_mean, explains, explains_itself
+from kinetree.spelling import explains, explains_itself
 
 _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, inertia is capped
 
@@ -155,11 +155,7 @@ _SHAPES = {"pose": (4, 4), "position": (3,), "orientation": (3, 3)}
 
 def rows_of(task) -> slice:
     """Which of the six coordinates of a motion belong to a task; raise for one that is unknown."""
-    if task not in _ROWS:
-        raise UnknownNameError(
-            f"task must be 'pose', 'position' or 'orientation', got {task!r}; "
-            f"{did_you_mean(task, _ROWS)}"
-        )
+    require_known(task, _ROWS, f"task must be 'pose', 'position' or 'orientation', got {task!r}")
     return _ROWS[task]
 
 

@@ -24,7 +24,7 @@ from kinetree.errors import (
     ModelError,
     ShapeError,
     SingularError,
-    UnknownNameError,
+    require_known,
 )
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
@@ -34,7 +34,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import kept, require_tree
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.quantities.dynamics import bias_force, mass_matrix, passive_force
-from kinetree.spelling import did_you_mean, explains_itself
+from kinetree.spelling import explains_itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,11 +228,9 @@ class WholeBody:
         found = self._stances.get(names)
         if found is None:
             for name in names:
-                if name not in self.contacts:
-                    raise UnknownNameError(
-                        f"the stance at t = {t:g} has no contact {name!r}; "
-                        f"{did_you_mean(name, self.contacts)}"
-                    )
+                require_known(
+                    name, self.contacts, f"the stance at t = {t:g} has no contact {name!r}"
+                )
             found = self._stances[names] = _Stance(self, [n for n in self.contacts if n in names])
         return found
 

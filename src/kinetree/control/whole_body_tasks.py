@@ -15,7 +15,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.joint_space import Gain, Reference, as_reference, damping_for
 from kinetree.control.operational_space import as_task_reference, checked_vector, rows_of
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, require_known
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
 from kinetree.quantities.centroidal import (
@@ -29,7 +29,7 @@ from kinetree.quantities.centroidal import (
 )
 from kinetree.quantities.kinematics import bias_acceleration, jacobian, pose, velocity
 from kinetree.spatial.rotation import rotation_log
-from kinetree.spelling import did_you_mean, explains_itself
+from kinetree.spelling import explains_itself
 
 Points: TypeAlias = dict[str, slice]
 """Columns of the contact forces, by name of the contact."""
@@ -344,11 +344,9 @@ class MomentumTask(Task):
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
         """The task for a model."""
         parts = {"angular": slice(0, 3), "linear": slice(3, 6), "both": slice(0, 6)}
-        if self.part not in parts:
-            raise UnknownNameError(
-                f"part must be 'angular', 'linear' or 'both', got {self.part!r}; "
-                f"{did_you_mean(self.part, parts)}"
-            )
+        require_known(
+            self.part, parts, f"part must be 'angular', 'linear' or 'both', got {self.part!r}"
+        )
         at, size = parts[self.part], 6 if self.part == "both" else 3
         given, zero = self.reference, np.zeros(size)
         fixed = checked_vector(
@@ -388,10 +386,7 @@ class ForceTask(Task):
 
     def rows(self, model: Model, driven: np.ndarray, points: Points) -> Rows:
         """The task for a model."""
-        if self.contact not in points:
-            raise UnknownNameError(
-                f"there is no contact {self.contact!r}; {did_you_mean(self.contact, points)}"
-            )
+        require_known(self.contact, points, f"there is no contact {self.contact!r}")
         given, at = self.reference, points[self.contact]
         constant = None if callable(given) else checked_vector(given, (3,), "force")
         fixed = np.zeros((3, model.nv + sum(_length(s) for s in points.values())))

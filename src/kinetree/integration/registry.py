@@ -1,6 +1,6 @@
 """Integrators by name."""
 
-from kinetree.errors import UnknownNameError
+from kinetree.errors import UnknownNameError, require_known
 from kinetree.integration import explicit
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
 from kinetree.integration.implicit import (
@@ -12,7 +12,6 @@ from kinetree.integration.implicit import (
     VariationalMidpoint,
 )
 from kinetree.integration.integrator import Integrator
-from kinetree.spelling import did_you_mean
 
 INTEGRATORS = {
     integrator.name: integrator
@@ -54,9 +53,5 @@ def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integr
         )
     if integrator == "auto":
         return INTEGRATORS["dopri5" if adaptive else "rk6" if constrained else "rk4"]
-    if integrator not in INTEGRATORS:
-        known = ("auto", *INTEGRATORS)
-        raise UnknownNameError(
-            f"there is no integrator {integrator!r}; {did_you_mean(integrator, known)}"
-        )
+    require_known(integrator, ("auto", *INTEGRATORS), f"there is no integrator {integrator!r}")
     return INTEGRATORS[integrator]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.expr.elementary import Condition
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import located, select
@@ -222,11 +222,9 @@ class ControlStep:
                 f"as {{'q': q, 'qd': qd}}, got {type(found).__name__}"
             )
         for key, value in found.items():
-            if key not in self.shapes:
-                raise UnknownNameError(
-                    f"Environment: {role} kernel {name!r} returns {key!r}; "
-                    f"{did_you_mean(key, sorted(self.shapes))}"
-                )
+            require_known(
+                key, sorted(self.shapes), f"Environment: {role} kernel {name!r} returns {key!r}"
+            )
             if np.shape(value) != self.shapes[key]:
                 raise ShapeError(
                     f"Environment: {role} kernel {name!r} must return {key!r} of shape "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.model.parts import Frame
 from kinetree.spelling import FUNCTIONS, OF_MODELS, did_you_mean, name_here
 
@@ -250,16 +250,11 @@ def check_group(model, group):
     if group.name in known:
         raise ModelError(f"{what} has the name of a joint; rename the group")
     for name in group.joints:
-        if name not in known:
-            raise UnknownNameError(
-                f"{what} has joint {name!r}, which the model does not have; "
-                f"{did_you_mean(str(name), known)}"
-            )
+        require_known(name, known, f"{what} has joint {name!r}, which the model does not have")
     if len(set(group.joints)) < len(group.joints):
         raise ModelError(f"{what} must have each joint once, got {', '.join(group.joints)}")
     frames = (*model.frame_names, *model.body_names)
-    if group.tip and group.tip not in frames:
-        raise UnknownNameError(
-            f"tip of {what} is {group.tip!r}, which the model does not have; "
-            f"{did_you_mean(group.tip, frames)}"
+    if group.tip:
+        require_known(
+            group.tip, frames, f"tip of {what} is {group.tip!r}, which the model does not have"
         )

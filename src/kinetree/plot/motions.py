@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.errors import ModelError, ShapeError, require_known
 from kinetree.functional.layout import positions, velocities
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
@@ -28,7 +28,6 @@ from kinetree.simulation.results.plotting import (
     words,
 )
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -224,10 +223,7 @@ def reactions(
     known = [*model.joint_names, *model.loop_names]
     names = [names] if isinstance(names, str) else known if names is None else list(names)
     for name in names:
-        if name not in known:
-            raise UnknownNameError(
-                f"model {model.name!r} has no joint {name!r}; {did_you_mean(name, known)}"
-            )
+        require_known(name, known, f"model {model.name!r} has no joint {name!r}")
     found = trajectory.reactions(part=part, frame=frame, f_ext=f_ext)
     chosen = np.asarray(found)[:, [known.index(name) for name in names]]
     moment, force = chosen[..., :3], chosen[..., 3:]

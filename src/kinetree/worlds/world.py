@@ -14,7 +14,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
+from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError, require_known
 from kinetree.joints import AbstractJoint, Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
@@ -147,10 +147,8 @@ class World:
         }  # fmt: skip
         if isinstance(what, (str, os.PathLike)):
             what = pieces.model_named(what, fixed)
-        if on is not None and on not in self._parts:
-            raise UnknownNameError(
-                f"on={on!r} is not a part of the world; {did_you_mean(on, self)}"
-            )
+        if on is not None:
+            require_known(on, self._parts, f"on={on!r} is not a part of the world")
         parts = [self._added(what, x, **options) for x in places or [as_placement(at)]]
         if on is not None:
             try:

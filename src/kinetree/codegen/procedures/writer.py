@@ -9,6 +9,7 @@ of each record. Addresses in records do not change while a procedure runs.
 """
 
 import ast
+import copy
 import math
 from typing import Any
 
@@ -47,6 +48,19 @@ def write(procedure, module) -> str:
             return _Writer(procedure, module, types, widened).function()
         except WiderError:
             continue
+
+
+_AT = ".at"  # counts the numbers of parts of arrays: no variable has such a name
+
+
+class _OneNumber(ast.NodeTransformer):
+    """Puts numbers in place of parts of arrays, given the index of each."""
+
+    def __init__(self, index):
+        self.index = index
+
+    def visit_Slice(self, part):
+        return self.index.get(ast.unparse(part), part)
 
 
 class _Writer(Functions):
@@ -207,6 +221,8 @@ class _Writer(Functions):
 
     def s_Assign(self, s):
         first = s.targets[0]
+        if isinstance(first, ast.Subscript) and self.goes_over_parts(s):
+            return
         if isinstance(first, ast.Tuple) and isinstance(s.value, ast.Tuple):
             if len(first.elts) != len(s.value.elts):
                 raise self.fail(f"{len(s.value.elts)} values for {len(first.elts)} names")
@@ -230,6 +246,36 @@ class _Writer(Functions):
                     self.assign(each, x)
             else:
                 self.assign(target, value, s.value)
+
+    def goes_over_parts(self, s):
+        """Write ``a[i:j] = x * b[i:j]``, where bounds are not constants, as a loop, if it is one.
+
+        All parts have the same bounds, or are ``a[:n]`` and ``b[i : i + n]``.
+        """
+        slices: list[Any] = [x for x in ast.walk(s) if isinstance(x, ast.Slice)]
+        parts = [x for x in slices if not self.is_constant(x)]
+        if not parts:
+            return False
+        base = next((x for x in parts if x.lower is None), parts[0])
+        index: dict[str, ast.expr] = {ast.unparse(base): ast.Name(_AT)}
+        for x in parts:
+            if (text := ast.unparse(x)) not in index:
+                start: Any = x.lower if base.lower is None else None
+                end = start and f"{ast.unparse(start)} + {ast.unparse(base.upper)}"
+                if ast.unparse(x.upper) != end:
+                    raise self.fail(f"[{text}] may be longer than [{ast.unparse(base)}]")
+                index[text] = ast.BinOp(start, ast.Add(), ast.Name(_AT))
+        ends = [e for e in (base.lower, base.upper) if e is not None]
+        one = _OneNumber(index).visit(copy.deepcopy(s))
+        loop = ast.For(ast.Name(_AT), ast.Call(ast.Name("range"), ends, []), [one], [])
+        self.s_For(ast.fix_missing_locations(ast.copy_location(loop, s)))
+        return True
+
+    def is_constant(self, part):
+        """Whether a slice is not one with an end that is known at run time alone."""
+        ends = [e for e in (part.lower, part.upper) if e is not None]
+        whole = part.upper is None or part.step is not None
+        return whole or all(isinstance(self.static(e), int) for e in ends)
 
     def calls_local(self, e):
         """Whether an expression is a call of ``local``."""
@@ -278,6 +324,8 @@ class _Writer(Functions):
 
     def s_AugAssign(self, s):
         target = s.target
+        if isinstance(target, ast.Subscript) and self.goes_over_parts(s):
+            return
         if isinstance(target, ast.Name):
             if target.id not in self.names:
                 raise self.fail(f"{target.id} has no value yet")

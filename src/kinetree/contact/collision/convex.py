@@ -204,8 +204,7 @@ def patch(
             n -= 1
         back[:] = near[4:7]
         n = put_between(touch, n, back, normal, near[3], feature + 4095)
-    for k in range(first, n):
-        touch.point[k] += o
+    touch.point[first:n] += o
     return n
 
 

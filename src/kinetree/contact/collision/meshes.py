@@ -299,8 +299,7 @@ def convex_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
             if n - start > _ROOM:
                 n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)
-    for k in range(start, n):
-        touch.point[k] += o
+    touch.point[start:n] += o
     return n
 
 
@@ -347,8 +346,7 @@ def plane_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
                     if n - start > _ROOM:
                         n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)
-    for k in range(start, n):
-        touch.point[k] += o
+    touch.point[start:n] += o
     return n
 
 
@@ -392,8 +390,7 @@ def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
                 if n - start > _ROOM:
                     n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)
-    for k in range(start, n):
-        touch.point[k] += o
+    touch.point[start:n] += o
     return n
 
 

@@ -179,8 +179,7 @@ def support_face(
         out_of_shape(P, o, 0.0, 0.0, -size[1], out[1])
     else:
         support(shapes, i, corners, o, d, 0, out[0])
-    for k in range(n):
-        out[k] += r * d
+    out[:n] += r * d
     return n
 
 

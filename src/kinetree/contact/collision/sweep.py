@@ -267,8 +267,7 @@ def fill_strips(pairs: Pairs) -> int:
 def count_entries(pairs: Pairs, side: int, start: float, span: float, strips: int) -> int:
     """First and last strip of every shape, and how many shapes each strip has; the sum of them."""
     scale, total = strips / span if strips > 1 else 0.0, 0
-    for k in range(strips + 1):
-        pairs.strip_first[k] = 0
+    pairs.strip_first[: strips + 1] = 0
     for x in range(pairs.bounded):
         i = pairs.order[x]
         a = (pairs.box[i, side] - start) * scale
@@ -362,8 +361,7 @@ def endless_pairs(shapes: Shapes, special: Special, pairs: Pairs, margin: float,
 def put_in_order(pairs: Pairs, count: int, n: int) -> None:
     """``near`` sorted by both shapes, so that nothing later depends on earlier steps."""
     sort_by(pairs.unsorted, pairs.near, 1, pairs.strip_first, count, n)
-    for k in range(n):
-        pairs.unsorted[k] = pairs.near[k]
+    pairs.unsorted[:n] = pairs.near[:n]
     sort_by(pairs.unsorted, pairs.near, 0, pairs.strip_first, count, n)
 
 
@@ -372,8 +370,7 @@ def sort_by(
     given: "int[:, 2]", result: "int[:, 2]", side: int, first: "int[:]", count: int, n: int
 ) -> None:
     """Pairs by one of their shapes, those with the same one in the order that they had."""
-    for k in range(count + 1):
-        first[k] = 0
+    first[: count + 1] = 0
     for k in range(n):
         first[given[k, side] + 1] += 1
     for k in range(count):

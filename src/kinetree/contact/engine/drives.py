@@ -79,8 +79,7 @@ def drive(
     K: "float[:]", D: "float[:]",
 ):  # fmt: skip
     """Joint forces, and diagonals of stiffness and damping; see ``algorithms.actuators``."""
-    for i in range(a.nv):
-        tau[i] = K[i] = D[i] = 0.0
+    tau[: a.nv] = K[: a.nv] = D[: a.nv] = 0.0
     for k in range(a.count):
         x = min(max(u[k], a.control[k, 0]), a.control[k, 1])
         if a.state[k] >= 0:

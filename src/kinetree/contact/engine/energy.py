@@ -152,8 +152,7 @@ def flying(
             w.any = 1
     if w.any == 0:
         return False
-    for t in range(p.trees):
-        w.flies[t] = 0
+    w.flies[: p.trees] = 0
     for t in range(p.trees):
         if b.island[t] >= 0 and w.root[t] > 0:
             w.flies[b.island[t]] = 1
@@ -267,8 +266,7 @@ def turn_back(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
 @procedure
 def energy_of_trees(b: Balance, trees: int, total: "float[:]"):
     """Energies of trees from those of their bodies: ``total``, and ``b.kinetic``."""
-    for t in range(trees):
-        total[t] = b.kinetic[t] = 0.0
+    total[:trees] = b.kinetic[:trees] = 0.0
     for i in range(b.bodies):
         t = b.tree[i]
         if t >= 0:

@@ -194,8 +194,7 @@ def carry(a: Parts, b: Many, w: int, back: bool) -> int:
         z.asleep = 0
         for t in range(z.trees):
             z.asleep += z.sleeps[t]
-        for k in range(rows.slots):
-            rows.slot[k] = 0
+        rows.slot[: rows.slots] = 0
         known_again(rows)
     return 0
 
@@ -242,13 +241,11 @@ def inputs_of_step(s: Step, m: Mechanism, b: Many, t: Turn, w: int):
     n = b.timed_size
     at = w * b.timed_world + t.step * b.timed_step
     if s.forced == 1:
-        for i in range(n):
-            s.inputs[i] = b.timed[at + i]
+        s.inputs[:n] = b.timed[at : at + n]
         for i in range(b.held_size):
             s.inputs[n + i] = b.held[w * b.held_world + i]
     elif b.driven == 1:
-        for i in range(n):
-            t.control[i] = b.timed[at + i]
+        t.control[:n] = b.timed[at : at + n]
         drive_joints(s, m, t.laws, t.control, t.state)
         for i in range(b.held_size):
             s.tau[i] = b.held[w * b.held_world + i] + s.tau[i]
@@ -266,16 +263,14 @@ def fly(a: Parts, t: Turn):
     t.flew = 1
     t.length[0] = s.h
     run(t.flight)
-    for i in range(a.mechanism.nq):
-        s.q[i] = s.q_e[i]
+    s.q[: a.mechanism.nq] = s.q_e[: a.mechanism.nq]
     for i in range(a.mechanism.nv):
         s.v[i] = s.v_e[i]
         s.change[i] = s.last[i] = 0.0
     s.time[0] += s.h
     a.total[10] += t.flown[0]
     a.rows.follows = a.rows.contacts = a.balance.known = 0
-    for i in range(a.sleep.trees):
-        a.sleep.calm[i] = 0
+    a.sleep.calm[: a.sleep.trees] = 0
 
 
 @procedure
@@ -310,11 +305,9 @@ def step_world(a: Parts, b: Many, t: Turn) -> int:
     if b.failed[w] != 0:
         at = copied(s.q, m.nq, b.row, w * b.width, False)
         copied(s.v, m.nv, b.row, at, False)
-        for i in range(m.nv):
-            s.change[i] = s.last[i] = 0.0
+        s.change[: m.nv] = s.last[: m.nv] = 0.0
         a.rows.follows = a.rows.known = a.rows.contacts = a.balance.known = 0
-        for i in range(a.sleep.trees):
-            a.sleep.sleeps[i] = a.sleep.calm[i] = 0
+        a.sleep.sleeps[: a.sleep.trees] = a.sleep.calm[: a.sleep.trees] = 0
     elif code < 0:
         return code
     else:

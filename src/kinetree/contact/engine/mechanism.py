@@ -151,8 +151,7 @@ def factor(p: Problem, L: "float[:]", size: int) -> int:
     Of a node its block is ``D = C Cᵀ``, and those with its ancestors are ``C⁻¹ B``. The number
     of the variable that moves no inertia comes back, or -1.
     """
-    for n in range(size):
-        L[n] = p.M[n]
+    L[:size] = p.M[:size]
     for r in range(p.nodes):
         i = p.nodes - 1 - r
         n = p.node_count[i]

@@ -225,8 +225,7 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
     axes = rows.axes[g]
     scale = rows.scale[g]
     target = view(p.target, row)
-    for r in range(dim):
-        target[r] = 0.0
+    target[:dim] = 0.0
     if dim > 1:
         target[1] = scale[1] * dot(axes[1], f.drift[c])
         target[2] = scale[2] * dot(axes[2], f.drift[c])
@@ -250,8 +249,7 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
             return FULL
         p.entry_node[entry] = node
         p.entry_at[entry] = at
-        for k in range(dim * wide):
-            p.J[at + k] = rows.fixed[at + k] = 0.0
+        p.J[at : at + dim * wide] = rows.fixed[at : at + dim * wide] = 0.0
         low = min(last_a, last_b) if a == b else p.node_first[node] - 1
         plus = last_b > last_a if a == b else node == b
         high = last_b if plus else last_a
@@ -311,8 +309,7 @@ def add_contacts(
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0
     count = by_islands(p, rows, f, z)
-    for i in range(p.trees + 1):
-        rows.place[i] = 0
+    rows.place[: p.trees + 1] = 0
     for k in range(count):
         if f.gap[rows.order[k]] < -rows.inside:
             rows.place[pile_of(p, rows, f, rows.order[k], z)] = 1
@@ -490,15 +487,13 @@ def new_number(rows: Rows, f: Found, c: int) -> int:
 @procedure
 def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sleep):
     """Keep the impulses and velocities of this step for the next one, or for another attempt."""
-    for k in range(rows.slots):
-        rows.slot[k] = 0
+    rows.slot[: rows.slots] = 0
     rows.known = 0
     for g in range(p.groups):
         row = p.row_first[g]
         k = rows.contact[g]
         rows.dim[g] = p.dim[g]
-        for r in range(p.dim[g]):
-            rows.force[g, r] = p.impulse[row + r] / h
+        rows.force[g, : p.dim[g]] = p.impulse[row : row + p.dim[g]] / h
         if g < rows.contacts:
             n = new_number(rows, f, k)
             if n >= 0:
@@ -554,8 +549,7 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
         return FULL
     p.entry_node[entry] = node
     p.entry_at[entry] = at
-    for k in range(wide):
-        p.J[at + k] = rows.fixed[at + k] = 0.0
+    p.J[at : at + wide] = rows.fixed[at : at + wide] = 0.0
     p.entry_first[g + 1] = entry + 1
     rows.numbers = at + wide
     return at

@@ -115,8 +115,7 @@ def shifted(
     ``x`` are velocities with which positions come from the middle to the end. Errors of loops are
     looked at again after each of a few shifts. The problem is that of the shift afterwards.
     """
-    for t in range(p.trees):
-        b.fastest[t] = 0.0
+    b.fastest[: p.trees] = 0.0
     for i in range(m.nv):  # what moves faster anyway may be shifted as fast: small bodies that spin
         t = p.node_tree[p.dof_node[i]]
         b.fastest[t] = max(b.fastest[t], abs(s.v_m[i]) / m.units[i])
@@ -125,8 +124,7 @@ def shifted(
     p.coarse = 0.0
     left = s.correction
     for _ in range(SHIFTS):
-        for i in range(m.nv):
-            p.free[i] = p.velocity[i] = 0.0
+        p.free[: m.nv] = p.velocity[: m.nv] = 0.0
         tolerance = p.tolerance
         p.tolerance = max(SHIFTED, tolerance)
         code = solve(p, work)
@@ -140,8 +138,7 @@ def shifted(
             way = max(way, abs(p.velocity[i]) / (m.units[i] * allowed))
         part = 1.0 if way <= left else left / way
         left -= part * way
-        for i in range(m.nv):
-            s.x[i] += part * p.velocity[i] * s.h / beta
+        s.x[: m.nv] += part * p.velocity[: m.nv] * s.h / beta
         run(k.to_shifted)
         s.residuals[3] = rest
         for g in range(p.groups):

@@ -104,8 +104,7 @@ def fall_asleep(
     z: Sleep, island: "int[:]", v: "float[:]", units: "float[:]", tau: "float[:]", nv: int
 ) -> bool:
     """Let islands sleep that have been slow long enough: has any fallen asleep?"""
-    for t in range(z.trees):
-        z.fastest[t] = 0.0
+    z.fastest[: z.trees] = 0.0
     for k in range(nv):
         t = z.tree_of_v[k]
         z.fastest[t] = max(z.fastest[t], abs(v[k]) / units[k])

@@ -172,8 +172,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
     p.again = s.passes
     p.coarse = COARSE * p.tolerance if coarse else 0.0
     if p.groups == 0:
-        for k in range(m.nv):
-            p.velocity[k] = s.free[k]
+        p.velocity[: m.nv] = s.free[: m.nv]
         p.status = 0
         p.error = p.velocity_error = p.cone_error = p.complementarity = 0.0
     else:
@@ -194,15 +193,12 @@ def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
 
     Where more than one solution exists, or none with finite forces (Painlevé), that is the one.
     """
-    for g in range(p.groups):
-        p.mu[g] *= STICKS
-    for r in range(p.row_first[p.groups]):
-        p.impulse[r] = 0.0
+    p.mu[: p.groups] *= STICKS
+    p.impulse[: p.row_first[p.groups]] = 0.0
     passes = s.passes
     s.passes = 0
     code = solved(s, m, p, work, False)
-    for g in range(p.groups):
-        p.mu[g] /= STICKS
+    p.mu[: p.groups] /= STICKS
     code = code if code < 0 else solved(s, m, p, work, False)
     s.passes = passes
     return code
@@ -211,8 +207,7 @@ def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
 @procedure
 def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
     """``x = Jᵀ lam``."""
-    for k in range(p.nv):
-        x[k] = 0.0
+    x[: p.nv] = 0.0
     for g in range(p.groups):
         row = p.row_first[g]
         for n in range(p.entry_first[g], p.entry_first[g + 1]):
@@ -242,8 +237,7 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
             s.given[i] = s.y[i]
             f = s.h * (s.bias[i] - s.tau[i] - s.spring[i]) - s.x[i]
             s.drive[i] = f * (1.0 - m.free[i])
-    for t in range(p.trees):
-        b.joints[t] = b.rows[t] = 0.0
+    b.joints[: p.trees] = b.rows[: p.trees] = 0.0
     contact = mean = s.work = 0.0
     for i in range(m.nv):
         dv = s.after[i] - s.v_m[i]
@@ -293,8 +287,7 @@ def keep_momentum(s: Step, m: Mechanism, p: Problem, b: Balance, w: Flight, k: K
     """Let islands that fly have the angular momentum with which the step began."""
     run(k.terms_before)
     sum_up(w, b, m, p, s.v)
-    for i in range(p.trees):
-        w.spun[i] = w.spin[i]
+    w.spun[: p.trees] = w.spin[: p.trees]
     run(k.terms_after)
     sum_up(w, b, m, p, s.v_e)
     turn_back(w, b, m, p, s.v_e)
@@ -379,8 +372,7 @@ def take_step(a: Parts) -> int:
     s.culprit = factor(p, s.factors, s.numbers)
     if s.culprit >= 0:
         return NO_INERTIA
-    for i in range(m.nv):
-        s.mean[i] = s.v_m[i] + s.change[i] / 2.0
+    s.mean[: m.nv] = s.v_m[: m.nv] + s.change[: m.nv] / 2.0
     run(k.bias)
     unconstrained(s, m, p)
     body_velocities(m, s.free, s.unheld)
@@ -409,8 +401,7 @@ def take_step(a: Parts) -> int:
         left = p.groups > 0 and p.left > 0
         again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
         if s.passes < PASSES:
-            for i in range(m.nv):
-                s.y[i] = s.bias[i]
+            s.y[: m.nv] = s.bias[: m.nv]
             run(k.bias)
             most = 0.0
             changed = False
@@ -425,8 +416,7 @@ def take_step(a: Parts) -> int:
                 changed = most > s.settled
             if changed:
                 again = True
-                for i in range(m.nv):
-                    s.free[i] += s.y[i]
+                s.free[: m.nv] += s.y[: m.nv]
         if s.tried < TRIES and f.count > rows.contacts:
             body_velocities(m, s.after, m.twist)
             if missed(m, f, rows, s.h, s.closed, m.twist, z) > 0:
@@ -486,8 +476,7 @@ def take_step(a: Parts) -> int:
     for i in range(m.nq):
         if z.sleeps[z.tree_of_q[i]] == 0:
             s.q[i] = s.q_e[i]
-    for i in range(m.nv):
-        s.v[i] = s.v_e[i]
+    s.v[: m.nv] = s.v_e[: m.nv]
     foresee(s, p, b)
     for i in range(m.nv if z.asleep > 0 else 0):
         if z.sleeps[z.tree_of_v[i]] == 1:
@@ -502,8 +491,7 @@ def take_step(a: Parts) -> int:
 def one_more(a: Parts) -> int:
     """One step, and what it did in ``total``; 0, or the code of why there is none."""
     s = a.step
-    for i in range(a.mechanism.nv):
-        s.began[i] = s.v[i]
+    s.began[: a.mechanism.nv] = s.v[: a.mechanism.nv]
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)

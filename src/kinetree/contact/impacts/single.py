@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kinetree.errors import ImpactError, UnknownNameError
+from kinetree.errors import ImpactError, require_known
 from kinetree.integration.explicit import DORMAND_PRINCE
 from kinetree.integration.watcher import root
-from kinetree.spelling import did_you_mean
 
 LAWS = ("newton", "poisson", "energetic")
 """Names of the laws."""
@@ -29,9 +28,7 @@ LAWS = ("newton", "poisson", "energetic")
 
 def require_law(law):
     """Raise UnknownNameError for an unknown law of restitution."""
-    if law not in LAWS:
-        hint = did_you_mean(law, LAWS, f"use one of {LAWS}")
-        raise UnknownNameError(f"there is no law of restitution {law!r}; {hint}")
+    require_known(law, LAWS, f"there is no law of restitution {law!r}", f"use one of {LAWS}")
 
 
 def single_impact(W, zeta, restitution, friction, law="energetic"):

@@ -81,8 +81,7 @@ def eliminated(P: "float[:]", rows: int, width: int) -> int:
         if not pivot > 0.0:
             return 1
         scale = 1.0 / sqrt(pivot)
-        for b in range(at, at + width - a):
-            P[b] *= scale
+        P[at : at + width - a] *= scale
     return 0
 
 
@@ -97,8 +96,7 @@ def eliminated_both(U: "float[:]", L: "float[:]", rows: int, width: int) -> int:
         if pivot == 0.0 or not isfinite(pivot):
             return 1
         scale = 1.0 / pivot
-        for b in range(at, at + width - a):
-            L[b] *= scale
+        L[at : at + width - a] *= scale
     return 0
 
 

@@ -49,8 +49,7 @@ def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
         return STICKING
     dim = problem.dim[g]
     if n <= 0.0:
-        for r in range(dim):
-            p[r] = 0.0
+        p[:dim] = 0.0
         return OPEN
     p[0] = n
     most = problem.mu[g] * n
@@ -63,11 +62,9 @@ def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
         return STICKING if inside else SLIDING
     t = tangential(y, dim)
     if t <= most:
-        for r in range(1, dim):
-            p[r] = y[r]
+        p[1:dim] = y[1:dim]
         return STICKING
-    for r in range(1, dim):
-        p[r] = most / t * y[r]
+    p[1:dim] = most / t * y[1:dim]
     return SLIDING
 
 
@@ -95,16 +92,13 @@ def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> None:
     mu = problem.mu[g]
     t = tangential(y, dim)
     if t <= mu * n:
-        for r in range(dim):
-            p[r] = y[r]
+        p[:dim] = y[:dim]
     elif mu * t <= -n:
-        for r in range(dim):
-            p[r] = 0.0
+        p[:dim] = 0.0
     else:
         s = (n + mu * t) / (1.0 + mu * mu)
         p[0] = s
-        for r in range(1, dim):
-            p[r] = mu * s / t * y[r]
+        p[1:dim] = mu * s / t * y[1:dim]
 
 
 @procedure
@@ -119,12 +113,10 @@ def linear(
     A sliding group with direction ``t`` and ``e = mu p_n / |y_t|`` resists across it by the
     curvature ``r e / (1 - e)``, which is that of Coulomb's friction, ``mu p_n / |w_t|``.
     """
-    for k in range(dim):
-        c[k] = p[k] - lam[k]
+    c[:dim] = p[:dim] - lam[:dim]
     if state == OPEN:
         return
-    for k in range(dim * dim):
-        A[k] = 0.0
+    A[: dim * dim] = 0.0
     rho = r / soft
     A[0] = rho
     c[0] = -rho * w[0]

@@ -44,8 +44,7 @@ def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "fl
         dot += b[r] * h[r]
     part = 0.5 / sqrt(max(0.5 + 0.5 * dot / (sb * sh), 0.5))
     q[0] = part * (h0 / sh + b0 / sb)
-    for r in range(1, dim):
-        q[r] = part * (h[r] / sh - b[r] / sb)
+    q[1:dim] = part * (h[1:dim] / sh - b[1:dim] / sb)
     return sh / sb
 
 
@@ -58,8 +57,7 @@ def scaled(q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out
     dot /= q[0] + 1.0
     f = root if sign > 0.0 else 1.0 / root
     out[0] = f * ((q[0] + 1.0) * dot - x[0])
-    for r in range(1, dim):
-        out[r] = f * (sign * q[r] * dot + x[r])
+    out[1:dim] = f * (sign * q[1:dim] * dot + x[1:dim])
 
 
 @procedure
@@ -73,8 +71,7 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
         lam = view(work.lam, first)
         z = work.inner[g]
         A = view(work.A, 6 * first)
-        for i in range(dim * dim):
-            A[i] = 0.0
+        A[: dim * dim] = 0.0
         A[0] = 1.0 / stiffness(problem, work, g)
         work.state[g] = STICKING
         if rubs(problem, g):
@@ -82,8 +79,7 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
             mu = problem.mu[g]
             theta = scaling(mu * lam[0], lam, z[1], view(work.w, first), dim, q)
             work.changes[first, 1] = theta
-            for r in range(dim):
-                work.changes[first + r, 0] = q[r]
+            work.changes[first : first + dim, 0] = q[:dim]
             length = tangential(q, dim)
             less = 2.0 / (1.0 + 2.0 * length * length)
             for r in range(1, dim):
@@ -211,41 +207,33 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             y[0] = (sigma + correct * dlam[0] * z[3]) / (high - lam[0])
             asked -= y[0]
         c[0] = asked * work.A[6 * first]
-        for r in range(1, dim):
-            c[r] = -lam[r]
+        c[1:dim] = -lam[1:dim]
         if rubs(problem, g):
             mu = problem.mu[g]
             theta = work.changes[first, 1]
-            for r in range(dim):
-                q[r] = work.changes[first + r, 0]
-            for r in range(dim):
-                y[r] = 0.0
+            q[:dim] = work.changes[first : first + dim, 0]
+            y[:dim] = 0.0
             if correct > 0.0:
                 root = sqrt(theta)
                 b[0] = mu * lam[0]
-                for r in range(1, dim):
-                    b[r] = lam[r]
+                b[1:dim] = lam[1:dim]
                 scaled(q, root, 1.0, b, dim, e)  # the point itself, scaled
                 b[0] = mu * dlam[0]
-                for r in range(1, dim):
-                    b[r] = dlam[r]
+                b[1:dim] = dlam[1:dim]
                 scaled(q, root, 1.0, b, dim, c)
                 new = c[0]
                 c[0] = asked * work.A[6 * first]
                 b[0] = z[3]
-                for r in range(1, dim):
-                    b[r] = dw[r]
+                b[1:dim] = dw[1:dim]
                 add_product(q, root, b, new, c, dim, y)
                 quotient(e, y, dim)
-                for r in range(dim):
-                    b[r] = correct * y[r]
+                b[:dim] = correct * y[:dim]
                 scaled(q, root, 1.0, b, dim, y)
             force = tangential(lam, dim)
             most = mu * lam[0]
             part = sigma / max((most - force) * (most + force), 1e-300)
             y[0] += part * most - z[1]
-            for r in range(1, dim):
-                y[r] -= part * lam[r] + w[r]
+            y[1:dim] -= part * lam[1:dim] + w[1:dim]
             length = tangential(q, dim)
             less = 2.0 / (1.0 + 2.0 * length * length)
             along = 0.0
@@ -253,8 +241,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
                 along += q[r] * y[r]
             for r in range(1, dim):
                 c[r] = (y[r] - less * q[r] * along) / theta - less * q[0] * q[r] * mu * c[0]
-        for r in range(dim):
-            dlam[r] = c[r]
+        dlam[:dim] = c[:dim]
         give(problem, problem.J, g, c, work.dv)
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
@@ -323,8 +310,7 @@ def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
     for r in range(1, dim):
         dot -= a[r] * x[r]
     x[0] = dot / max((a[0] - length) * (a[0] + length), 1e-300)
-    for r in range(1, dim):
-        x[r] = (x[r] - a[r] * x[0]) / a[0]
+    x[1:dim] = (x[1:dim] - a[1:dim] * x[0]) / a[0]
 
 
 @procedure

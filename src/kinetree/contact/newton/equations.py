@@ -79,8 +79,7 @@ def evaluate(problem: Problem, work: Work, island: int) -> float:
         first = problem.row_first[g]
         w = view(work.w, first)
         row_velocity(problem, g, work.v, w)
-        for r in range(problem.dim[g]):
-            w[r] += problem.target[first + r]
+        w[: problem.dim[g]] += problem.target[first : first + problem.dim[g]]
         give(problem, problem.J, g, view(work.lam, first), work.g)
     return gradient_size(problem, work, island)
 
@@ -146,8 +145,7 @@ def put_mass(problem: Problem, work: Work, island: int) -> None:
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]
         size = work.panel_width[k] * problem.node_count[work.order[k]]
-        for i in range(work.panel_at[k], work.panel_at[k] + size):
-            H[i] = 0.0
+        H[work.panel_at[k] : work.panel_at[k] + size] = 0.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         a = work.order[work.island_node[n]]
         ca = problem.node_count[a]

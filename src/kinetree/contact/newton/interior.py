@@ -67,8 +67,7 @@ def begin(problem: Problem, work: Work, island: int, size: float) -> None:
             most = problem.mu[g] * lam[0]
             length = tangential(lam, dim)
             part = 0.9 * most / length if length > 0.9 * most else 1.0
-            for r in range(1, dim):
-                lam[r] *= part
+            lam[1:dim] *= part
             if most > 0.0:
                 speed = tangential(w, dim)
                 own = size * size / least

@@ -68,16 +68,14 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
                 p[0] = problem.high[g]
                 bad = max(0.0, w[0])
             problem.velocity_error = max(problem.velocity_error, bad)
-        for r in range(dim):
-            problem.impulse[first + r] = p[r]
+        problem.impulse[first : first + dim] = p[:dim]
 
 
 @procedure
 def list_nodes(problem: Problem, work: Work, islands: int) -> None:
     """List the nodes and degrees of freedom of islands in the order of elimination."""
     first = work.island_nodes_first
-    for i in range(islands + 1):
-        first[i] = 0
+    first[: islands + 1] = 0
     for k in range(work.ordered):
         i = work.tree_island[problem.node_tree[work.order[k]]]
         if i >= 0:

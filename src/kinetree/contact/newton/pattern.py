@@ -234,8 +234,7 @@ def unlink(work: Work, n: int) -> None:
 def eliminate(problem: Problem, work: Work, used: int) -> int:
     """Order of elimination by minimum degree; lists end as those of panels. -1: no room."""
     free = used
-    for d in range(problem.nodes + 1):
-        work.bucket[d] = -1
+    work.bucket[: problem.nodes + 1] = -1
     left = 0
     for k in range(problem.nodes):
         n = problem.nodes - 1 - k
@@ -293,15 +292,13 @@ def eliminate(problem: Problem, work: Work, used: int) -> int:
 def analyse(problem: Problem, work: Work) -> int:
     """Pattern of the factor for the groups of a problem: 0, or -1 when there is no room."""
     work.ordered = 0
-    for n in range(problem.nodes):
-        work.position[n] = -1
+    work.position[: problem.nodes] = -1
     used = neighbours(problem, work)
     if used < 0 or eliminate(problem, work, used) < 0:
         work.ordered = 0
         return -1
     total = 0
-    for k in range(work.ordered + 1):
-        work.left_first[k] = 0
+    work.left_first[: work.ordered + 1] = 0
     for k in range(work.ordered):
         u = work.order[k]
         total += work.list_count[u]

@@ -369,8 +369,7 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
                 w0 += J[c] * x[c]
         w[0] = w0
     else:
-        for r in range(dim):
-            w[r] = 0.0
+        w[:dim] = 0.0
         for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
             node = problem.entry_node[e]
             count = problem.node_count[node]

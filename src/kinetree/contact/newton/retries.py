@@ -52,8 +52,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
         g = work.island_group[k]
         dim = problem.dim[g]
         A = view(work.A, 6 * problem.row_first[g])
-        for i in range(dim * dim):
-            A[i] = 0.0
+        A[: dim * dim] = 0.0
         for r in range(dim):
             A[r * dim + r] = penalty / work.delassus[g]
         work.state[g] = STICKING

@@ -55,8 +55,7 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
             most = max(most, d)
         work.delassus[g] = most if most > 0.0 else 1.0
         first = problem.row_first[g]
-        for r in range(first, first + dim):
-            work.lam[r] = problem.impulse[r]
+        work.lam[first : first + dim] = problem.impulse[first : first + dim]
     return size
 
 
@@ -73,8 +72,7 @@ def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
         y = view(work.y, first)
         p = view(work.p, first)
         state = OPEN
-        for r in range(dim):
-            p[r] = lam[r]
+        p[:dim] = lam[:dim]
         if problem.kind[g] != CONE:
             if problem.low[g] < lam[0] < problem.high[g]:
                 state = STICKING
@@ -89,8 +87,7 @@ def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
                 if length > most:
                     state = SLIDING
                     sliding += 1
-                    for r in range(1, dim):
-                        p[r] = most / length * y[r]
+                    p[1:dim] = most / length * y[1:dim]
         if state != OPEN:
             acting += 1
         work.state[g] = state

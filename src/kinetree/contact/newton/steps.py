@@ -21,8 +21,7 @@ def states(problem: Problem, work: Work, island: int) -> "(float, int)":
         d = work.delassus[g]
         y = view(work.y, first)
         p = view(work.p, first)
-        for r in range(dim):
-            y[r] = work.lam[first + r] - work.stress * work.w[first + r] / d
+        y[:dim] = work.lam[first : first + dim] - work.stress * work.w[first : first + dim] / d
         state = law(problem, g, y, p)
         work.state[g] = state
         if state == SLIDING:

@@ -18,8 +18,7 @@ EACH = 2
 def inverted(M: "float[:]", n: int, out: "float[:]") -> None:
     """Inverse of a positive definite matrix, (n, n)."""
     U = local("float", 256)
-    for k in range(n * n):
-        U[k] = M[k]
+    U[: n * n] = M[: n * n]
     eliminated(U, n, n)
     for c in range(n):
         for r in range(n):
@@ -56,8 +55,7 @@ def responses(problem: Problem, work: Work, island: int) -> bool:
         dim = problem.dim[g]
         first = problem.row_first[g]
         D = view(work.A, 6 * first)
-        for r in range(dim * dim):
-            D[r] = 0.0
+        D[: dim * dim] = 0.0
         for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
             a = problem.entry_node[e]
             n = problem.node_count[a]
@@ -175,8 +173,7 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             for r in range(1, dim):
                 change[r] = part * w[r] - lam[r]
                 lam[r] = part * w[r]
-        for r in range(dim):
-            change[r] = -change[r]
+        change[:dim] = -change[:dim]
         give(problem, work.AJ, g, change, work.v)
 
 
@@ -192,13 +189,11 @@ def mixed(G: "float[4, 4]", n: int, c: "float[3]") -> None:
         most = max(most, G[i, i])
     for i in range(n):
         c[i] = G[i, 3]
-        for j in range(n):
-            U[i, j] = G[i, j]
+        U[i, :n] = G[i, :n]
         U[i, i] += 1e-10 * most
     for k in range(n):
         if not U[k, k] > 0.0:
-            for i in range(n):
-                c[i] = 0.0
+            c[:n] = 0.0
             return
         for i in range(k + 1, n):
             f = U[i, k] / U[k, k]

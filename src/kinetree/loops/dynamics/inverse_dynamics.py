@@ -19,14 +19,13 @@ from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.errors import ModelError, ShapeError, UnknownNameError, require_known
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.loop_joints import loop_motion_of
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.closed_chains import actuator_forces
 from kinetree.quantities.dynamics import external_forces
-from kinetree.spelling import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,10 +255,7 @@ def _of_model(model, name):
 
 
 def _slice(freedoms, name, what):
-    if name not in freedoms.slices:
-        raise UnknownNameError(
-            f"{what}: joint {name!r} is not actuated; {did_you_mean(name, freedoms.slices)}"
-        )
+    require_known(name, freedoms.slices, f"{what}: joint {name!r} is not actuated")
     return freedoms.slices[name]
 
 

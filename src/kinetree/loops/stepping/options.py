@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.closed.scaling import typical_length
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.prescription import looped
@@ -19,7 +19,6 @@ from kinetree.loops.stepping.motion import Regularization
 from kinetree.loops.stepping.projected import Constrained, PostStabilized, Projected
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
-from kinetree.spelling import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -252,11 +251,9 @@ CONSTRAINTS = {
 def constraint_named(given):
     """A method to keep constraints, by name or as given."""
     if isinstance(given, str):
-        if given not in CONSTRAINTS:
-            raise UnknownNameError(
-                f"there is no method to keep constraints called {given!r}; "
-                f"{did_you_mean(given, tuple(CONSTRAINTS))}"
-            )
+        require_known(
+            given, CONSTRAINTS, f"there is no method to keep constraints called {given!r}"
+        )
         return CONSTRAINTS[given]
     if not hasattr(given, "stepper"):
         raise TypeError(

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.actuators import resistance, stateful
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import ModelError, UnknownNameError, require_known
 from kinetree.functional.kernel import select
 from kinetree.model.limits import ratio_to_leader
 from kinetree.quantities.actuators import activation_after, driving_force
-from kinetree.spelling import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -162,11 +161,7 @@ def drive_of(model, motors) -> Drive | None:
     actuators = {a.name: a for a in model.actuators}
     found = []
     for name, curve in motors.items():
-        if name not in actuators:
-            raise UnknownNameError(
-                f"motors: model {model.name!r} has no actuator {name!r}; "
-                f"{did_you_mean(name, actuators)}"
-            )
+        require_known(name, actuators, f"motors: model {model.name!r} has no actuator {name!r}")
         if not isinstance(curve, TorqueSpeed):
             raise TypeError(f"motors[{name!r}] must be a TorqueSpeed, got {type(curve).__name__}")
         a = actuators[name]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import UnknownNameError, need
+from kinetree.errors import need, require_known
 from kinetree.functional import layout
 from kinetree.simulation.results.observables import loop_errors, observe
-from kinetree.spelling import did_you_mean, printable
+from kinetree.spelling import printable
 
 COLORS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f4fbf", "#8c613c",
@@ -255,9 +255,7 @@ def chosen_joints(model, joints):
         return set(model.joint_names)
     joints = [joints] if isinstance(joints, str) else list(joints)
     for name in joints:
-        if name not in model.joint_names:
-            hint = did_you_mean(name, model.joint_names)
-            raise UnknownNameError(f"model {model.name!r} has no joint {name!r}; {hint}")
+        require_known(name, model.joint_names, f"model {model.name!r} has no joint {name!r}")
     return set(joints)
 
 

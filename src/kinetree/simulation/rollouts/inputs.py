@@ -11,13 +11,12 @@ import numpy as np
 from kinetree.arrays.batch import common_shape
 from kinetree.codegen.program import Argument
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import check_parameter, parameter
 from kinetree.integration.prescription import check_rates, prescribed_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
 from kinetree.quantities.actuators import activation_after
-from kinetree.spelling import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -272,11 +271,7 @@ def check_name(name, kind, raw, kernels):
     if any(g.name == name for g in raw):
         raise UnknownNameError(f"{name!r} is in inputs and in arguments; give it once")
     wanted = sorted({n for k in kernels for n in names_of(k)} - {*STATE, "tau", "controls"})
-    if name not in wanted:
-        raise UnknownNameError(
-            f"{kind} hold {name!r}, which no kernel of this rollout takes; "
-            f"{did_you_mean(name, wanted)}"
-        )
+    require_known(name, wanted, f"{kind} hold {name!r}, which no kernel of this rollout takes")
 
 
 def check_wanted(raw, kernels):

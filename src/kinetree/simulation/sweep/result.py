@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.errors import SweepError, SweepWarning, UnknownNameError, need, warn
+from kinetree.errors import SweepError, SweepWarning, UnknownNameError, need, require_known, warn
 from kinetree.simulation.results.archives import Archive, regular_size
 from kinetree.simulation.sweep.work import Chunk
-from kinetree.spelling import did_you_mean, printable
+from kinetree.spelling import printable
 
 FORMAT = "kinetree sweep 1"
 _MANIFEST_BYTES = 2**20
@@ -289,10 +289,7 @@ class Sweep:
 
     def __getitem__(self, name):
         """Results of all runs, (count, ...); an array of objects where runs differ in shape."""
-        if name not in self.names:
-            raise UnknownNameError(
-                f"the runs returned no {name!r}; {did_you_mean(name, self.names)}"
-            )
+        require_known(name, self.names, f"the runs returned no {name!r}")
         rows = []
         for chunk in self._chunks((name,)):
             rows += chunk.columns.get(name) or [None] * len(chunk.ids)
