@@ -1,16 +1,8 @@
 """Integrators by name."""
 
 from kinetree.errors import UnknownNameError, require_known
-from kinetree.integration import explicit
+from kinetree.integration import explicit, implicit
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
-from kinetree.integration.implicit import (
-    RODAS3,
-    ROS34PW2,
-    ImplicitMidpoint,
-    Rosenbrock,
-    RosenbrockW,
-    VariationalMidpoint,
-)
 from kinetree.integration.integrator import Integrator
 
 INTEGRATORS = {
@@ -23,10 +15,10 @@ INTEGRATORS = {
         ExplicitRungeKutta(explicit.RK4),
         ExplicitRungeKutta(explicit.RK6),
         ExplicitRungeKutta(explicit.DORMAND_PRINCE),
-        ImplicitMidpoint(),
-        VariationalMidpoint(),
-        Rosenbrock(RODAS3),
-        RosenbrockW(ROS34PW2),
+        implicit.ImplicitMidpoint(),
+        implicit.VariationalMidpoint(),
+        implicit.Rosenbrock(implicit.RODAS3),
+        implicit.RosenbrockW(implicit.ROS34PW2),
     )
 }
 

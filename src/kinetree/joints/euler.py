@@ -10,7 +10,8 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.axis import forces
-from kinetree.joints.base import AbstractJoint, point_mass, unit_forces
+from kinetree.joints.base import AbstractJoint, point_mass
+from kinetree.joints.spherical import BallJoint
 from kinetree.spatial import Force, Inertia, Motion, rot
 from kinetree.spatial.ops import absolute, atan2, cos, sin
 from kinetree.spatial.rotation import check_euler_sequence, euler_angles
@@ -45,7 +46,7 @@ def successive_turns(axes, q, qd):
 
 
 @dataclass(frozen=True)
-class Euler(AbstractJoint):
+class Euler(BallJoint):
     """Turns freely about a point; ``q`` holds three angles [rad], ``qd`` their rates.
 
     ``sequence`` names the axes of the turns, each carried along by those before: any of the
@@ -72,9 +73,6 @@ class Euler(AbstractJoint):
         S = Motion(s, np.zeros((3, 3), dtype=int))
         return rot(E), S, S @ qd, Motion(bias, ZERO3)
 
-    def constraint_subspace(self, q: Array) -> Force:
-        return unit_forces(4, 5, 6)  # constant, although S is not
-
     def active_subspace(self, q: Array) -> Force:
         a, b, c = self.motion_subspace(q).angular.T
         inverse = np.column_stack([cross(b, c), cross(c, a), cross(a, b)]) / (a @ cross(b, c))
@@ -83,15 +81,9 @@ class Euler(AbstractJoint):
     def coordinates(self, X: "Plucker") -> Array:
         return euler_angles(self.sequence, X.E)
 
-    def loop_error(self, X: "Plucker") -> Array:
-        return X.E @ X.r
-
     def singularity(self, q: Array) -> Any:
         """``|det S|``: the cosine, or for sequences such as ``"zxz"`` sine, of the second angle."""
         return absolute(sin(q[1]) if self.sequence[0] == self.sequence[2] else cos(q[1]))
-
-    def movable_inertia(self, inertia: Inertia) -> Inertia:
-        return point_mass(inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         middle = rng.uniform(-1.2, 1.2)

@@ -41,9 +41,10 @@ class AxialJoint(AbstractJoint):
     """A joint with an axis through its frame: a vector, or ``"x"``, ``"-y"`` and so on."""
 
     axis: tuple | str = (0, 0, 1)
+    axis_role = "joint axis"  # what messages call it
 
     def __post_init__(self):
-        object.__setattr__(self, "axis", as_axis(self.axis))
+        object.__setattr__(self, "axis", as_axis(self.axis, self.axis_role))
 
     def parameters(self) -> tuple:
         return axis_parameters(self.axis)

@@ -7,7 +7,6 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import (
-    as_axis,
     axis_angle,
     axis_rotation,
     axis_tilt,
@@ -43,13 +42,14 @@ class Planar(AxialJoint):
     symbol = "E"
     angles = (0,)
     rates_are_velocities = False
+    axis_role = "normal of a planar joint"
 
     @classmethod
     def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("z"), cls((0.5, 1.0, -1.0)), cls("z", translation="child")
 
     def __post_init__(self):
-        object.__setattr__(self, "axis", as_axis(self.axis, "normal of a planar joint"))
+        super().__post_init__()
         as_choice(self.translation, "translation of a planar joint", ("parent", "child"))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.axis import as_axis, axis_parameters, axis_with, completed_basis, forces
-from kinetree.joints.base import AbstractJoint, point_mass, unit_forces, unit_motions, with_fields
+from kinetree.joints.axis import completed_basis, forces
+from kinetree.joints.base import AbstractJoint, point_mass, unit_forces, unit_motions
+from kinetree.joints.one_axis import AxialJoint
 from kinetree.spatial import Force, Inertia, Motion, Plucker, rot
 from kinetree.spatial.lie import left_jacobian, left_jacobian_inverse
 from kinetree.spatial.ops import atan2, less, select, sqrt, stumpff, stumpff_rate
@@ -29,8 +30,21 @@ from kinetree.spatial.rotation import (
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
 
+class BallJoint(AbstractJoint):
+    """A joint that turns freely about a point, whatever its variables."""
+
+    def constraint_subspace(self, q: Array) -> "Force":
+        return unit_forces(4, 5, 6)  # constant, even where S is not
+
+    def loop_error(self, X: "Plucker") -> Array:
+        return X.E @ X.r  # exact — RBDA Table 8.1
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return point_mass(inertia)
+
+
 @dataclass(frozen=True)
-class Spherical(AbstractJoint):
+class Spherical(BallJoint):
     """Turns freely about a point.
 
     ``q = (w, x, y, z)``, a unit quaternion; ``qd`` is the angular velocity [rad/s] in child
@@ -49,19 +63,13 @@ class Spherical(AbstractJoint):
         S = unit_motions(1, 2, 3)
         return rot(rotation_from_quaternion(q)), S, Motion(qd, ZERO3), Motion.zero()
 
-    def constraint_subspace(self, q: Array) -> "Force":
-        return unit_forces(4, 5, 6)
-
     def active_subspace(self, q: Array) -> "Force":
         return unit_forces(1, 2, 3)
 
     def coordinates(self, X: "Plucker") -> Array:
         return quaternion_from_rotation(X.E)
 
-    def loop_error(self, X: "Plucker") -> Array:
-        return X.E @ X.r  # exact — RBDA Table 8.1
-
-    loop_gap = loop_error
+    loop_gap = BallJoint.loop_error
 
     def configuration_rate(self, q: Array, qd: Array) -> Array:
         return quaternion_rate(q, qd)
@@ -74,9 +82,6 @@ class Spherical(AbstractJoint):
 
     def bracket(self, u: Array, v: Array) -> Array:
         return cross(u, v)
-
-    def movable_inertia(self, inertia: Inertia) -> Inertia:
-        return point_mass(inertia)
 
     def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
@@ -96,7 +101,7 @@ def _conjugate(p):
 
 
 @dataclass(frozen=True)
-class Exponential(AbstractJoint):
+class Exponential(BallJoint):
     """Turns freely about a point; ``q`` is axis times angle [rad], ``qd`` its time derivative.
 
     Singular at a full turn. ``reparameterize`` takes the shorter way round to the same orientation
@@ -113,17 +118,11 @@ class Exponential(AbstractJoint):
         S = Motion(left_jacobian(q).T, np.zeros((3, 3), dtype=int))  # child side: transposed
         return rot(rotation_exp(q)), S, S @ qd, Motion(_bias(q, qd), ZERO3)
 
-    def constraint_subspace(self, q: Array) -> Force:
-        return unit_forces(4, 5, 6)
-
     def active_subspace(self, q: Array) -> Force:
         return Force(left_jacobian_inverse(q), np.zeros((3, 3), dtype=int))
 
     def coordinates(self, X: "Plucker") -> Array:
         return rotation_log(X.E)
-
-    def loop_error(self, X: "Plucker") -> Array:
-        return X.E @ X.r
 
     def singularity(self, q: Array) -> Any:
         """``det S = 2 (1 - cos θ) / θ²``: 1 at zero, 0.4 at half a turn, 0 at a full turn."""
@@ -151,9 +150,6 @@ class Exponential(AbstractJoint):
         rate = left_jacobian_inverse(short).T @ (left_jacobian(q).T @ qd)
         return short, np.array([select(beyond, a, b) for a, b in zip(rate, qd, strict=True)])
 
-    def movable_inertia(self, inertia: Inertia) -> Inertia:
-        return point_mass(inertia)
-
     def random(self, rng: np.random.Generator) -> Array:
         return quaternion_log(random_quaternion(rng))
 
@@ -171,7 +167,7 @@ _ROTATION = Spherical()
 
 
 @dataclass(frozen=True)
-class SphereInCylinder(AbstractJoint):
+class SphereInCylinder(AxialJoint):
     """A ball that turns freely and slides along a cylinder fixed in the parent.
 
     ``q = (w, x, y, z, distance)``: a unit quaternion and the distance [m] along the cylinder;
@@ -179,7 +175,6 @@ class SphereInCylinder(AbstractJoint):
     two constraint forces are perpendicular to the cylinder, so they turn in the child frame.
     """
 
-    axis: tuple | str = (0, 0, 1)
     nq = 5
     nv = 4
     position_parts = (*Spherical.position_parts, "distance")
@@ -187,19 +182,11 @@ class SphereInCylinder(AbstractJoint):
     constant_subspace = False
     rates_are_velocities = False
     unit_parts = (slice(0, 4),)
+    axis_role = "cylinder axis"
 
     @classmethod
     def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("z"), cls((1.0, 2.0, 2.0))
-
-    def __post_init__(self):
-        object.__setattr__(self, "axis", as_axis(self.axis, "cylinder axis"))
-
-    def parameters(self) -> tuple:
-        return axis_parameters(self.axis)
-
-    def with_parameters(self, values: Any) -> AbstractJoint:
-        return with_fields(self, axis=axis_with(self.axis, values))
 
     def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         E = rotation_from_quaternion(q[:4])

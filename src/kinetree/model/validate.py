@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning, warn
 from kinetree.joints import AbstractJoint
+from kinetree.model import validate_attachments as attached
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.coupling import GravityCompensation, Tendon
 from kinetree.model.gearing import with_leaders
@@ -15,16 +16,6 @@ from kinetree.model.names import Group, check_group, numbered
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.sensors import Sensor, check_sensors
 from kinetree.model.tree import check_parents
-from kinetree.model.validate_attachments import (
-    check_actuator,
-    check_contact_pairs,
-    check_couplings,
-    check_dynamics,
-    check_loops,
-    check_posture,
-    check_shape,
-    check_tendon,
-)
 from kinetree.spatial import Inertia, Plucker
 
 
@@ -59,7 +50,7 @@ def check_model(model, *, strict):
         _check_transform(frame.placement, f"placement of frame {frame.name!r}")
     for loop in model.loops:
         _check_loop(model, loop, strict)
-    check_loops(model)
+    attached.check_loops(model)
     for constraint in model.constraints:
         if not constraint.equality:
             raise ModelError(
@@ -67,7 +58,7 @@ def check_model(model, *, strict):
                 f"lasts: if it does, make it with equality=True; contacts that open belong to "
                 f"simulate(contact=...)"
             )
-    check_couplings(model)
+    attached.check_couplings(model)
     proper = _are_proper([g.placement for g in model.geometry])
     for geometry, sound in zip(model.geometry, proper, strict=True):
         what = f"geometry {geometry.name!r}" if geometry.name else "geometry"
@@ -75,13 +66,13 @@ def check_model(model, *, strict):
         what = f"{what} on body {model.body_names[geometry.body]!r}"
         if not sound:
             _check_transform(geometry.placement, f"placement of {what}")
-        check_shape(geometry, what)
+        attached.check_shape(geometry, what)
     for actuator in model.actuators:
-        check_actuator(model, actuator)
+        attached.check_actuator(model, actuator)
     for posture in model.postures:
-        check_posture(model, posture)
+        attached.check_posture(model, posture)
     for tendon in model.tendons:
-        check_tendon(model, tendon, strict)
+        attached.check_tendon(model, tendon, strict)
     for group in model.groups:
         check_group(model, group)
     for g in model.gravity_compensation:
@@ -92,7 +83,7 @@ def check_model(model, *, strict):
             raise ModelError(f"{what}: the base does not move and has no weight to carry")
         _check_array(np.asarray(g.mass), (), f"mass of the {what}")
         _check_array(np.asarray(g.center), (3,), f"center of the {what}")
-    check_contact_pairs(model)
+    attached.check_contact_pairs(model)
     check_sensors(model)
     for sensor in model.sensors:
         for X in (sensor.placement, sensor.reference_placement):
@@ -127,7 +118,7 @@ def _check_body(body, strict, sound):
         _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
         _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
     check_limits(body.limits, body.joint, body.joint_name)
-    check_dynamics(body.dynamics, body.joint, body.joint_name, strict)
+    attached.check_dynamics(body.dynamics, body.joint, body.joint_name, strict)
 
 
 def _are_sound(bodies):
@@ -239,7 +230,7 @@ def _check_loop(model, loop, strict):
     _check_transform(loop.predecessor_placement, f"predecessor placement of {what}")
     _check_transform(loop.successor_placement, f"successor placement of {what}")
     check_limits(loop.limits, loop.joint, loop.name)
-    check_dynamics(loop.dynamics, loop.joint, loop.name, strict)
+    attached.check_dynamics(loop.dynamics, loop.joint, loop.name, strict)
 
 
 def _check_body_number(model, i, what):

@@ -7,18 +7,9 @@ from urllib.parse import quote
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
+from kinetree import joints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import InteropError, ModelWarning, warn
-from kinetree.joints import (
-    Fixed,
-    Free,
-    Helical,
-    Prismatic,
-    Reversed,
-    Revolute,
-    Spherical,
-    Universal,
-)
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
@@ -95,7 +86,7 @@ class _Writer:
         q = np.array(model.neutral(), dtype=float)
         initial = next((p for p in model.postures if p.name == INITIAL), None)
         for i, body in enumerate(model.bodies, start=1):
-            if initial is not None and isinstance(body.joint, Free):
+            if initial is not None and isinstance(body.joint, joints.Free):
                 q[model.q_slice[i]] = initial.q[model.q_slice[i]]
         return base_transforms(model, joint_transforms(model, q)[0])
 
@@ -220,8 +211,8 @@ class _Writer:
 
     def _write_joint(self, i, body):
         what = f"joint {body.joint_name!r}"
-        if isinstance(body.joint, Free):
-            if body.parent or not _is_identity(body.placement) or body.joint != Free():
+        if isinstance(body.joint, joints.Free):
+            if body.parent or not _is_identity(body.placement) or body.joint != joints.Free():
                 raise InteropError(
                     f"{what} is {body.joint!r} on {self.link_names[body.parent]!r}: links of SDF "
                     f"float in the world from its origin, or not at all; {_IN_TOML}"
@@ -230,7 +221,7 @@ class _Writer:
                 self.lost.append(f"the name of {what}, which SDF does not name")
             return
         joint, ends = forward(body.joint), (self.link_names[body.parent], body.name)
-        if isinstance(joint, Reversed):
+        if isinstance(joint, joints.Reversed):
             joint, ends = joint.joint, ends[::-1]
         if ends[1] == WORLD:
             raise InteropError(
@@ -258,10 +249,10 @@ class _Writer:
             f"loop joint {loop.name!r}", loop.joint, loop.predecessor, loop.successor,
         )  # fmt: skip
         X_p, X_s = loop.predecessor_placement, loop.successor_placement
-        if isinstance(joint, Reversed):
+        if isinstance(joint, joints.Reversed):
             joint, p, s, X_p, X_s = joint.joint, s, p, X_s, X_p
         if s == 0:  # the world is a parent only
-            joint, p, s, X_p, X_s = forward(Reversed(joint)), s, p, X_s, X_p
+            joint, p, s, X_p, X_s = forward(joints.Reversed(joint)), s, p, X_s, X_p
         X_P, X_S = X_p @ self.X_0[p], X_s @ self.X_0[s]
         turned, moved = np.max(np.abs(X_P.E - X_S.E)), np.linalg.norm(X_P.r - X_S.r)
         size = max(float(np.linalg.norm(X.r)) for X in (X_P, X_S, X_p, X_s))
@@ -290,7 +281,7 @@ class _Writer:
         element = _named(scope, "joint", own, type=kind)
         for tag, end in zip(("parent", "child"), ends, strict=True):
             _put(element, tag, self._seen(end, name, what))
-        if isinstance(joint, Helical):
+        if isinstance(joint, joints.Helical):
             _put(element, "screw_thread_pitch", 2 * math.pi * float(joint.pitch))
         for k, axis in enumerate(_axes(joint)):
             self._write_axis(element, ("axis", "axis2")[k], axis, k, part)
@@ -356,13 +347,13 @@ class _Writer:
 
 
 _TYPES = {
-    Revolute: "revolute", Prismatic: "prismatic", Helical: "screw", Spherical: "ball",
-    Universal: "universal", Fixed: "fixed",
+    joints.Revolute: "revolute", joints.Prismatic: "prismatic", joints.Helical: "screw",
+    joints.Spherical: "ball", joints.Universal: "universal", joints.Fixed: "fixed",
 }  # fmt: skip
 
 
 def _axes(joint):
-    if isinstance(joint, Universal):
+    if isinstance(joint, joints.Universal):
         return [np.eye(3)["xyz".index(letter)] for letter in joint.axes]
     return [joint.axis] if hasattr(joint, "axis") else []
 

@@ -12,32 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.loops.language import (
-    NO_ROW,
-    SINGLE,
-    Chain,
-    Clear,
-    Code,
-    Data,
-    LoopProgram,
-    Place,
-    Repeat,
-    Until,
-    Walk,
-    When,
-    place_of,
-)  # fmt: skip
+from kinetree.codegen.loops import language
 from kinetree.codegen.program import Program
 from kinetree.errors import ShapeError, TraceError
 from kinetree.expr.interpret import evaluate
 
 
-def interpret(program: LoopProgram, data: Data, *arrays: Any) -> tuple:
+def interpret(program: language.LoopProgram, data: language.Data, *arrays: Any) -> tuple:
     """Results of a program for one robot, a tuple with one array per result."""
     return _run(program, data, arrays)[0]
 
 
-def holds(program: LoopProgram, data: Data, *arrays: Any) -> Any:
+def holds(program: language.LoopProgram, data: language.Data, *arrays: Any) -> Any:
     """Whether everything that the program checks at run time is as it should be, per sample."""
     return _run(program, data, arrays)[1]
 
@@ -84,8 +70,8 @@ def _accesses(case: Program):
     for i in case.graph.reachable(case.wanted):
         node = case.graph.nodes[i]
         if node[0] == "input":
-            loads.setdefault(node[1], []).append(place_of(node[1])._replace(index=node[2]))
-    return loads, [place_of(o.name) for o in case.outputs]
+            loads.setdefault(node[1], []).append(language.place_of(node[1])._replace(index=node[2]))
+    return loads, [language.place_of(o.name) for o in case.outputs]
 
 
 class _Run:
@@ -113,21 +99,21 @@ class _Run:
     def run(self, body, at):
         """Regions in order; ``at`` has domain and number of the row of each variable."""
         for region in body:
-            if isinstance(region, Code):
+            if isinstance(region, language.Code):
                 self.code(region, at)
-            elif isinstance(region, Walk):
+            elif isinstance(region, language.Walk):
                 domain, rows = self.walked(region.over, at)
                 for row in reversed(rows) if region.backwards else rows:
                     self.run(region.body, {**at, region.variable: (domain, row)})
-            elif isinstance(region, Repeat):
+            elif isinstance(region, language.Repeat):
                 for _ in range(self.times(region.times)):
                     self.run(region.body, at)
-            elif isinstance(region, Until):
+            elif isinstance(region, language.Until):
                 for _ in range(self.times(region.most)):
                     self.run(region.body, at)
                     if self.code(region.condition, at)["holds@"]:
                         break
-            elif isinstance(region, When):
+            elif isinstance(region, language.When):
                 if self.code(region.condition, at)["holds@"]:
                     self.run(region.body, at)
             else:
@@ -135,11 +121,11 @@ class _Run:
 
     def walked(self, over, at):
         """The domain and the rows of a walk."""
-        if not isinstance(over, Chain):
+        if not isinstance(over, language.Chain):
             return over, list(range(self.count(over)))
         domain, row = self.row(over.start, at)
         rows = []
-        while row != NO_ROW:
+        while row != language.NO_ROW:
             rows.append(row)
             row = self.column(domain, over.column, row)
         return domain, rows
@@ -148,7 +134,7 @@ class _Run:
         number = self.given[times.rstrip("@")] if isinstance(times, str) else times
         return max(0, ceil(number))
 
-    def clear(self, region: Clear):
+    def clear(self, region: language.Clear):
         if region.table in self.lists:
             self.lists[region.table] = []
         elif region.table in self.results:
@@ -212,7 +198,7 @@ class _Run:
                     f"being different rows"
                 )
 
-    def load(self, place: Place, at):
+    def load(self, place: language.Place, at):
         """The number at a place."""
         declared = self.program.tables[place.table]
         if declared.storage == "argument" or declared.storage == "result":
@@ -230,7 +216,7 @@ class _Run:
             )
         return self.rows.get(key, 0.0)
 
-    def store(self, place: Place, x, at, ends):
+    def store(self, place: language.Place, x, at, ends):
         """Set a place, or add to it."""
         declared = self.program.tables[place.table]
         if declared.storage == "result":
@@ -252,7 +238,7 @@ class _Run:
     def row(self, path, at):
         """Domain and number of the row that a path names."""
         variable, *columns = path.split(".")
-        domain, row = (SINGLE, 0) if variable == "world" else at[variable]
+        domain, row = (language.SINGLE, 0) if variable == "world" else at[variable]
         for column in columns:
             domain, row = (
                 self.program.domains[domain].columns[column],
@@ -275,7 +261,7 @@ class _Run:
         return rows.kinds[rows.kind_numbers[row]]
 
     def check_row(self, place, domain, row):
-        count = 1 if domain == SINGLE else self.count(domain)
+        count = 1 if domain == language.SINGLE else self.count(domain)
         if not 0 <= row < count:
             raise TraceError(
                 f"{self.program.name}: {place.table}@{place.paths[0]} is row {row} of {count}"

@@ -7,15 +7,7 @@ follow from one angle, its sine and cosine, and the placement of the joint.
 
 from dataclasses import replace
 
-from kinetree.codegen.loops.language import (
-    Clear,
-    LoopProgram,
-    Walk,
-    output_name,
-    place_of,
-    regions,
-    with_codes,
-)
+from kinetree.codegen.loops import language
 from kinetree.codegen.loops.stores import ANY, Stores, drop_unread, used_numbers
 from kinetree.codegen.program import Argument
 from kinetree.expr.node import LEAVES, Graph
@@ -25,7 +17,7 @@ _COSTS = {"sin": 20, "cos": 20, "/": 8, "sqrt": 8, "atan2": 40, "exp": 20, "log"
 _OPAQUE = ("repeat", "final", "carry", "call", "callee", "result")
 
 
-def recomputed(program: LoopProgram) -> LoopProgram:
+def recomputed(program: language.LoopProgram) -> language.LoopProgram:
     """The same program, which loads fewer numbers of rows and computes more."""
     return _Recomputed(program).program()
 
@@ -39,14 +31,14 @@ class _Recomputed:
     def _storing(self):
         """For tables whose rows are set once, by one code of a walk on its own: its number."""
         found, spoilt = {}, set()
-        outermost = {id(c) for w in self.loops.body if isinstance(w, Walk) for c in w.body}
-        for region, _ in regions(self.loops.body):
-            if isinstance(region, Clear):
+        outermost = {id(c) for w in self.loops.body if isinstance(w, language.Walk) for c in w.body}
+        for region, _ in language.regions(self.loops.body):
+            if isinstance(region, language.Clear):
                 spoilt.add(region.table)
         for n, (code, walks) in enumerate(self.codes):
             alone = id(code) in outermost and isinstance(walks[0].over, str)
             for case in code.cases.values():
-                for place in map(place_of, (a.name for a in case.outputs)):
+                for place in map(language.place_of, (a.name for a in case.outputs)):
                     own = alone and place.paths == (walks[0].variable,) and not place.adds
                     if not own or found.setdefault(place.table, n) != n:
                         spoilt.add(place.table)
@@ -77,7 +69,7 @@ class _Recomputed:
         def change(code):
             return replace(code, cases={key: _kept(*new[id(code), key]) for key in code.cases})
 
-        return replace(self.loops, body=with_codes(self.loops.body, change), rows=rows)
+        return replace(self.loops, body=language.with_codes(self.loops.body, change), rows=rows)
 
     # --- one case --------------------------------------------------------------------------------
 
@@ -86,7 +78,7 @@ class _Recomputed:
         nodes, groups, known = case.graph.nodes, {}, set()
         for i in case.graph.reachable(case.wanted):
             if nodes[i][0] == "input":
-                place = place_of(nodes[i][1])
+                place = language.place_of(nodes[i][1])
                 known.add(nodes[i][1:])
                 source = self.storing.get(place.table)
                 if source is not None and source < n and place.paths[0] in kinds:
@@ -118,7 +110,7 @@ class _Recomputed:
         return node[0] == "input" and self._storage(node[1]) == "model"
 
     def _storage(self, name):
-        return self.loops.tables[place_of(name).table].storage
+        return self.loops.tables[language.place_of(name).table].storage
 
     def _pays(self, case, roots, rename, known):
         """Whether computing some loads again is worth it, and possible."""
@@ -128,7 +120,7 @@ class _Recomputed:
             if op in _OPAQUE:
                 return False
             if op == "input":
-                place, storage = place_of(nodes[i][1]), self._storage(nodes[i][1])
+                place, storage = language.place_of(nodes[i][1]), self._storage(nodes[i][1])
                 if storage == "result" or (storage == "rows" and place.table not in self.storing):
                     return False
                 operations += 1
@@ -142,7 +134,7 @@ class _Recomputed:
 def _kept(case, stores):
     """A case with those of its outputs that are left."""
     pairs = list(zip(case.outputs, case.roots, strict=True))
-    left = {*map(output_name, stores.stores), *stores.conditions}
+    left = {*map(language.output_name, stores.stores), *stores.conditions}
     kept = [(a, root) for a, root in pairs if a.name in left]
     return replace(case, outputs=tuple(a for a, _ in kept), roots=tuple(root for _, root in kept))
 

@@ -18,14 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.build import (
-    compiled_programs,
-    kept_program,
-    loaded_programs,
-    loop_request,
-    named_in,
-    program_of,
-)
+from kinetree.codegen import build
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.linking import Entry
 from kinetree.codegen.loops.language import BODIES, SINGLE
@@ -56,7 +49,7 @@ class LoopCode:
 
     def ready(self, data) -> None:
         """Have the code for a robot's kinds: from disk, else recorded and compiled."""
-        name = named_in("loops", repr(self.key))
+        name = build.named_in("loops", repr(self.key))
         with building(f"{name} for every robot with such joints", 1):
             if not self._have(data, make=False):
                 with open_store().alone(self._request("turn")):
@@ -73,7 +66,7 @@ class LoopCode:
         ):
             pairs = frozenset(kinds for _, kinds in missing if len(kinds) > 1)
             whole = whole and self._have_units(data, wanted, pairs, found, make)
-        self.codes.update(loaded_programs(found))
+        self.codes.update(build.loaded_programs(found))
         return whole
 
     def address(self, domains, kinds, n) -> int:
@@ -95,7 +88,7 @@ class LoopCode:
     # --- the loops, and the cases of a kind -----------------------------------------------------
 
     def _request(self, *what):
-        return loop_request(self.key, self.dtype, self.lanes, *what)
+        return build.loop_request(self.key, self.dtype, self.lanes, *what)
 
     def _have_plan(self, data, found, make):
         self.codes = {}
@@ -103,7 +96,7 @@ class LoopCode:
         kept = open_store().get(request) if request else None
         if kept is not None:
             known = json.loads(kept)
-            code = kept_program(known["program"])
+            code = build.kept_program(known["program"])
             if code is not None:
                 self.plan, self.step = Plan(**known["plan"]), known["program"]
                 self.lanes, found[self.step] = 1 if self.plan.alone else self.lanes, code
@@ -119,8 +112,8 @@ class LoopCode:
         self.plan = plan_of(program, data.numbers)
         self.lanes = 1 if self.plan.alone else self.lanes
         self.group = angles_at_once(Vector(self.dtype, self.lanes))
-        self.step, text = program_of(step(program, self.plan, self.dtype, self.lanes))
-        found[self.step] = kept_program(self.step) or text
+        self.step, text = build.program_of(step(program, self.plan, self.dtype, self.lanes))
+        found[self.step] = build.kept_program(self.step) or text
         if request:
             entry = {"plan": asdict(self.plan), "program": self.step, "group": self.group}
             open_store().put(request, json.dumps(entry).encode())
@@ -155,9 +148,9 @@ class LoopCode:
             entry["row"] = program.rows.get((domains[0], kinds[0]) if kinds else (SINGLE, ""), ())
         if cases:
             text = unit(program, self.plan, domains, kinds, self.dtype, self.lanes)
-            name, text = program_of(text)
+            name, text = build.program_of(text)
             if found.get(name) is None:
-                found[name] = kept_program(name) or text
+                found[name] = build.kept_program(name) or text
             entry["program"] = name
         return json.loads(json.dumps(entry))  # as it is on disk
 
@@ -177,7 +170,7 @@ class LoopCode:
         entry = json.loads(kept)
         name = entry["program"]
         if name is not None and found.get(name) is None:
-            code = kept_program(name)
+            code = build.kept_program(name)
             if code is None:
                 return False
             found[name] = code
@@ -229,14 +222,14 @@ if hasattr(os, "register_at_fork"):  # who makes it would not be there to finish
 @cache
 def _binding(dtype, lanes):
     """Object code of what every kernel loads a copy of."""
-    request = loop_request(("binding",), dtype, lanes)
+    request = build.loop_request(("binding",), dtype, lanes)
     name = open_store().get(request) if request else None
-    found = kept_program(name.decode()) if name is not None else None
+    found = build.kept_program(name.decode()) if name is not None else None
     if found is None:
         from kinetree.codegen.render.llvm_loops import binding
 
-        program, text = program_of(binding(dtype, lanes))
-        found = compiled_programs({program: text})[program]
+        program, text = build.program_of(binding(dtype, lanes))
+        found = build.compiled_programs({program: text})[program]
         if request:
             open_store().put(request, program.encode())
     return found
@@ -370,7 +363,7 @@ class Derivative:
 
     def exists(self, key) -> bool:
         """Whether loops have this derivative; the answer is kept on disk."""
-        request = loop_request(key, "any", 0, "exists")
+        request = build.loop_request(key, "any", 0, "exists")
         known = open_store().get(request) if request else None
         if known is None:
             try:

@@ -17,15 +17,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.contacts import body_motions
 from kinetree.contact.finding.candidates import point_velocities
 from kinetree.contact.scene import Scene, as_scene, require_plain_friction
-from kinetree.contact.soft.laws import (
-    HuntCrossley,
-    Linear,
-    NormalLaw,
-    Regularized,
-    Stiction,
-    TangentialLaw,
-    root,
-)
+from kinetree.contact.soft import laws
 from kinetree.contact.soft.patch import Patch
 from kinetree.errors import ModelError, TraceError, UnknownNameError, calling, warn
 from kinetree.functional.kernel import kernel
@@ -64,8 +56,8 @@ class SoftContact:
 
     def __init__(
         self, scene: Scene, *, stiffness: float | None = None, damping: float | None = None,
-        friction: ArrayLike | None = None, law: str | NormalLaw = "hunt_crossley",
-        tangential: TangentialLaw | None = None, drag: float = 0.0,
+        friction: ArrayLike | None = None, law: str | laws.NormalLaw = "hunt_crossley",
+        tangential: laws.TangentialLaw | None = None, drag: float = 0.0,
     ):  # fmt: skip
         self.scene = as_scene(scene, "SoftContact")
         self.normal, self.tangential = _laws(law, stiffness, damping, tangential)
@@ -129,7 +121,7 @@ class SoftContact:
 
     def energy(self, model: Model, q: ArrayLike) -> Array:
         """Energy stored in the springs of a normal law without memory [J], (...)."""
-        if not isinstance(self.normal, (HuntCrossley, Linear)):
+        if not isinstance(self.normal, (laws.HuntCrossley, laws.Linear)):
             raise UnknownNameError(f"{type(self.normal).__name__} has no energy of positions alone")
         return self.normal.energy(self.scene.candidate_positions(model, q)[0]).sum(-1)
 
@@ -213,7 +205,7 @@ class SoftContact:
         T = self._tangents(model, q)
         flat = (T * _times(T, x)[..., None]).sum(-2)
         tiny = 1e-300
-        longer = root(((x * x).sum(-1) + tiny) / ((flat * flat).sum(-1) + tiny))
+        longer = laws.root(((x * x).sum(-1) + tiny) / ((flat * flat).sum(-1) + tiny))
         return np.concatenate([z, longer[..., None] * flat], axis=-1)
 
     def _parts(self, state):
@@ -246,18 +238,18 @@ _SUGGESTED = {
 
 
 def _laws(law, stiffness, damping, tangential):
-    if isinstance(law, NormalLaw):
+    if isinstance(law, laws.NormalLaw):
         if stiffness is not None or damping is not None:
             raise ModelError(f"{type(law).__name__} has its own stiffness and damping")
-        return law, Regularized() if tangential is None else tangential
+        return law, laws.Regularized() if tangential is None else tangential
     if law not in LAWS:
         hint = did_you_mean(law, LAWS, f"use one of {LAWS}, or a NormalLaw")
         raise UnknownNameError(f"soft contact has no law {law!r}; {hint}")
     if stiffness is None or damping is None:
         raise ModelError(f"law {law!r} needs stiffness and damping{_SUGGESTED[law]}")
-    kinds = {"hunt_crossley": HuntCrossley, "linear": Linear, "patch": Patch}
+    kinds = {"hunt_crossley": laws.HuntCrossley, "linear": laws.Linear, "patch": Patch}
     if tangential is None:
-        tangential = Stiction(stiffness, damping) if law == "patch" else Regularized()
+        tangential = laws.Stiction(stiffness, damping) if law == "patch" else laws.Regularized()
     return kinds[law](stiffness, damping), tangential
 
 

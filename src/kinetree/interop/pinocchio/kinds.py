@@ -5,18 +5,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from kinetree import joints
 from kinetree.errors import InteropError
-from kinetree.joints import (
-    Euler,
-    Free,
-    Helical,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-)
 from kinetree.joints.axis import index_of
 
 # --- Variables of a joint ------------------------------------------------------------------------
@@ -199,16 +189,16 @@ def _unit(axis, name):
 
 
 def _revolute(pin_joint, name):
-    return Revolute(_unit(_subspace(pin_joint)[1], name))
+    return joints.Revolute(_unit(_subspace(pin_joint)[1], name))
 
 
 def _prismatic(pin_joint, name):
-    return Prismatic(_unit(_subspace(pin_joint)[0], name))
+    return joints.Prismatic(_unit(_subspace(pin_joint)[0], name))
 
 
 def _helical(pin_joint, name):
     linear, axis = _subspace(pin_joint)
-    return Helical(_unit(axis, name), pitch=float(linear @ axis))
+    return joints.Helical(_unit(axis, name), pitch=float(linear @ axis))
 
 
 def _mimic(pin_joint, name):
@@ -256,10 +246,13 @@ _PRISMATIC = ("JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismat
 _HELICAL = ("JointModelHX", "JointModelHY", "JointModelHZ")
 
 _MIMICS = {
-    **dict.fromkeys((*_BOUNDED, *_UNBOUNDED), lambda axis, _, name: Revolute(_unit(axis, name))),
-    **dict.fromkeys(_PRISMATIC, lambda _, shift, name: Prismatic(_unit(shift, name))),
     **dict.fromkeys(
-        _HELICAL, lambda axis, shift, name: Helical(_unit(axis, name), pitch=float(shift @ axis))
+        (*_BOUNDED, *_UNBOUNDED), lambda axis, _, name: joints.Revolute(_unit(axis, name))
+    ),
+    **dict.fromkeys(_PRISMATIC, lambda _, shift, name: joints.Prismatic(_unit(shift, name))),
+    **dict.fromkeys(
+        _HELICAL,
+        lambda axis, shift, name: joints.Helical(_unit(axis, name), pitch=float(shift @ axis)),
     ),
 }
 """The joint of a follower, by its kind, the axis of its rotation and the shift at q = 1."""
@@ -270,12 +263,12 @@ _READERS = {
     **dict.fromkeys(_PRISMATIC, (_prismatic, SAME)),
     **dict.fromkeys((*_HELICAL, "JointModelHelicalUnaligned"), (_helical, SAME)),
     "JointModelMimic": (_mimic, SAME),
-    "JointModelUniversal": (lambda j, name: Universal(universal_letters(j)), SAME),
-    "JointModelSpherical": (lambda j, name: Spherical(), SPHERICAL),
-    "JointModelSphericalZYX": (lambda j, name: Euler("zyx"), SAME),
-    "JointModelTranslation": (lambda j, name: Translation(), SAME),
-    "JointModelPlanar": (lambda j, name: Planar("z"), PLANAR),
-    "JointModelFreeFlyer": (lambda j, name: Free(), FREE),
+    "JointModelUniversal": (lambda j, name: joints.Universal(universal_letters(j)), SAME),
+    "JointModelSpherical": (lambda j, name: joints.Spherical(), SPHERICAL),
+    "JointModelSphericalZYX": (lambda j, name: joints.Euler("zyx"), SAME),
+    "JointModelTranslation": (lambda j, name: joints.Translation(), SAME),
+    "JointModelPlanar": (lambda j, name: joints.Planar("z"), PLANAR),
+    "JointModelFreeFlyer": (lambda j, name: joints.Free(), FREE),
 }
 
 
@@ -295,13 +288,13 @@ def _universal(pin, joint):
 
 
 _WRITERS = {
-    Revolute: lambda pin, j: _along(pin, "R", "RevoluteUnaligned", j.axis),
-    Prismatic: lambda pin, j: _along(pin, "P", "PrismaticUnaligned", j.axis),
-    Helical: lambda pin, j: _along(pin, "H", "HelicalUnaligned", j.axis, float(j.pitch)),
-    Universal: _universal,
-    Spherical: lambda pin, j: pin.JointModelSpherical(),
-    Euler: lambda pin, j: pin.JointModelSphericalZYX(),
-    Translation: lambda pin, j: pin.JointModelTranslation(),
-    Planar: lambda pin, j: pin.JointModelPlanar(),
-    Free: lambda pin, j: pin.JointModelFreeFlyer(),
+    joints.Revolute: lambda pin, j: _along(pin, "R", "RevoluteUnaligned", j.axis),
+    joints.Prismatic: lambda pin, j: _along(pin, "P", "PrismaticUnaligned", j.axis),
+    joints.Helical: lambda pin, j: _along(pin, "H", "HelicalUnaligned", j.axis, float(j.pitch)),
+    joints.Universal: _universal,
+    joints.Spherical: lambda pin, j: pin.JointModelSpherical(),
+    joints.Euler: lambda pin, j: pin.JointModelSphericalZYX(),
+    joints.Translation: lambda pin, j: pin.JointModelTranslation(),
+    joints.Planar: lambda pin, j: pin.JointModelPlanar(),
+    joints.Free: lambda pin, j: pin.JointModelFreeFlyer(),
 }

@@ -13,15 +13,7 @@ import numpy as np
 
 from kinetree.joints import AbstractJoint, known_joints
 from kinetree.joints.jet import Jet
-from kinetree.loaders.toml.expressions import (
-    CONSTANTS,
-    RESERVED,
-    UNITS,
-    ExpressionError,
-    apply,
-    names_in,
-    parse,
-)
+from kinetree.loaders.toml import expressions
 from kinetree.loaders.toml.table import Table
 from kinetree.spatial import Plucker, ops
 from kinetree.spatial.transform import rx, ry, rz
@@ -113,7 +105,7 @@ class JointTable:
         table = self._table
         variables = tuple(table.of_kind("variables", list, ["q"]))
         for name in variables:
-            if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
+            if not isinstance(name, str) or not name.isidentifier() or name in expressions.RESERVED:
                 raise table.error(f"{name!r} cannot name a variable", "variables")
         at, rpy = (self._formulas(key, 3, variables, [0, 0, 0]) for key in ("at", "rpy"))
         return FormulaPlacement(variables, at, rpy), len(variables)
@@ -142,7 +134,7 @@ class JointTable:
             raise table.error(f"{key} must be a list of {count}numbers or expressions", key)
         try:
             return tuple(formula(x, variables, table.document.parameters) for x in given)
-        except ExpressionError as error:
+        except expressions.ExpressionError as error:
             raise table.error(f"{key}: {error}", key) from None
         except RecursionError:
             raise table.error(f"{key}: a formula is nested too deeply", key) from None
@@ -165,19 +157,19 @@ def formula(given, variables, parameters) -> str:
 
     Raises ExpressionError for names that are neither, and for what has no derivative.
     """
-    tree = parse(given if isinstance(given, str) else repr(given))
-    for name in sorted(names_in(tree)):
+    tree = expressions.parse(given if isinstance(given, str) else repr(given))
+    for name in sorted(expressions.names_in(tree)):
         if name not in variables and name not in parameters:
             known = ", ".join([*variables, *parameters])
-            raise ExpressionError(f"no variable or parameter {name!r}; known: {known}")
+            raise expressions.ExpressionError(f"no variable or parameter {name!r}; known: {known}")
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.func.id not in _FUNCTIONS:  # pyright: ignore
-            raise ExpressionError(
+            raise expressions.ExpressionError(
                 f"a formula of a variable may use {', '.join(_FUNCTIONS)}, not {node.func.id}"  # pyright: ignore[reportAttributeAccessIssue]
             )
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             _check_power(node.right)
-    known = {**UNITS, **CONSTANTS, **parameters}
+    known = {**expressions.UNITS, **expressions.CONSTANTS, **parameters}
     tree = _Bound({n: v for n, v in known.items() if n not in variables}).visit(_copy(tree))
     return ast.unparse(tree)
 
@@ -187,7 +179,7 @@ def _check_power(node):
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
     value = sign * inner.value if isinstance(inner, ast.Constant) else None  # pyright: ignore
     if not isinstance(value, int) or abs(value) > _LARGEST_POWER:
-        raise ExpressionError(
+        raise expressions.ExpressionError(
             f"a power in a formula of a variable must be an integer from -{_LARGEST_POWER} to "
             f"{_LARGEST_POWER}; there is also sqrt"
         )
@@ -210,7 +202,7 @@ class _Bound(ast.NodeTransformer):
 
 
 def _value(text, names):
-    return apply(parse(text), names, _FUNCTIONS, number=lambda x: x)
+    return expressions.apply(expressions.parse(text), names, _FUNCTIONS, number=lambda x: x)
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
+from kinetree import joints
 from kinetree.errors import InteropError
-from kinetree.joints import (
-    Cylindrical,
-    Euler,
-    Fixed,
-    Free,
-    Planar,
-    Prismatic,
-    Reversed,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-)
 from kinetree.joints.axis import completed_basis
 from kinetree.spatial.rotation import quaternion_from_rotation
 
@@ -101,14 +89,14 @@ def parts_of(joint, name) -> tuple[Part, ...]:
     A free joint comes as three sliders and a ball joint, which can sit on any body; MuJoCo's own
     free joint is for a body at the origin of the world.
     """
-    if isinstance(joint, Fixed):
+    if isinstance(joint, joints.Fixed):
         return ()
-    if isinstance(joint, Spherical):
+    if isinstance(joint, joints.Spherical):
         return (Part(name, "ball", None, slice(0, 4), slice(0, 3)),)
-    if isinstance(joint, Free) and joint.translation == "parent":
+    if isinstance(joint, joints.Free) and joint.translation == "parent":
         ball = Part(f"{name}_4", "ball", None, slice(3, 7), slice(0, 3))
         return (*_sliders(name, np.eye(3, dtype=int), 3, 0), ball)
-    if isinstance(joint, Planar) and joint.translation == "parent":
+    if isinstance(joint, joints.Planar) and joint.translation == "parent":
         hinge = Part(f"{name}_3", "hinge", tuple(joint.axis), slice(0, 1), slice(0, 1))
         return (*_sliders(name, completed_basis(joint.axis), 1, 1), hinge)
     axes = _axes(joint)
@@ -141,19 +129,19 @@ def _sliders(name, axes, v, q):
 
 def _axes(joint):
     """Kinds and axes of joints with one variable each, or None."""
-    if isinstance(joint, Reversed):
-        if not isinstance(joint.joint, (Revolute, Prismatic)):
+    if isinstance(joint, joints.Reversed):
+        if not isinstance(joint.joint, (joints.Revolute, joints.Prismatic)):
             return None
         return [(kind, tuple(-k for k in axis)) for kind, axis in _axes(joint.joint) or ()]
-    if isinstance(joint, Revolute):
+    if isinstance(joint, joints.Revolute):
         return [("hinge", joint.axis)]
-    if isinstance(joint, Prismatic):
+    if isinstance(joint, joints.Prismatic):
         return [("slide", joint.axis)]
-    if isinstance(joint, Cylindrical):
+    if isinstance(joint, joints.Cylindrical):
         return [("hinge", joint.axis), ("slide", joint.axis)]
-    if isinstance(joint, Translation):
+    if isinstance(joint, joints.Translation):
         return [("slide", axis) for axis in np.eye(3, dtype=int)]
-    if isinstance(joint, (Universal, Euler)):
-        letters = joint.axes if isinstance(joint, Universal) else joint.sequence
+    if isinstance(joint, (joints.Universal, joints.Euler)):
+        letters = joint.axes if isinstance(joint, joints.Universal) else joint.sequence
         return [("hinge", np.eye(3, dtype=int)["xyz".index(letter)]) for letter in letters]
     return None
