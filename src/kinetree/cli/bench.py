@@ -9,19 +9,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from kinetree.cli.options import (
-    Floating,
-    FolderOption,
-    Json,
-    complete,
-    fail,
-    misuse,
-    open_robot,
-    option,
-    out,
-    print_json,
-    progress,
-)
+from kinetree.cli import options as cli
+from kinetree.cli.options import Floating, FolderOption, Json, option
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import set_threads, threads
 
@@ -39,7 +28,7 @@ def bench(
         typer.Argument(
             metavar="[ROBOT]",
             help="A file (.urdf, .xml, .sdf, .toml, .csv, .json) or a sample.",
-            autocompletion=complete,
+            autocompletion=cli.complete,
         ),
     ] = "panda",
     batch: Annotated[
@@ -69,24 +58,26 @@ def bench(
     """
     batches = batch or [1, 256, 4096]
     if min(batches) < 1:
-        misuse(f"a batch has at least 1 sample, got {min(batches)}")
+        cli.misuse(f"a batch has at least 1 sample, got {min(batches)}")
     if against is None:
         against = "pinocchio" if robot.endswith(".urdf") and find_spec("pinocchio") else "none"
     if against != "none":
         _against(against, robot, floating, folder, batches, as_json)
         return
-    model = open_robot(robot, floating=floating, folders=folder).model
+    model = cli.open_robot(robot, floating=floating, folders=folder).model
     if model.is_constrained:
-        fail(f"{robot} has loops, and what is timed is for trees", code=2)
-    rows = [measure(model, name, batches, seconds) for name in progress(_FUNCTIONS, "measuring")]
+        cli.fail(f"{robot} has loops, and what is timed is for trees", code=2)
+    rows = [
+        measure(model, name, batches, seconds) for name in cli.progress(_FUNCTIONS, "measuring")
+    ]
     if as_json:
-        print_json({"model": robot, "nv": model.nv, "functions": rows})
+        cli.print_json({"model": robot, "nv": model.nv, "functions": rows})
         return
     table = _table(f"{os.path.basename(robot)}: microseconds per sample, nv = {model.nv}", batches)
     for row in rows:
         times = (f"{1e6 * row['per_sample'][str(n)]:.3f}" for n in batches)
         table.add_row(row["function"], f"{1e3 * row['first']:.0f} ms", *times)
-    out().print(table)
+    cli.out().print(table)
 
 
 def _against(peer, path, floating, folders, batches, as_json):
@@ -94,24 +85,24 @@ def _against(peer, path, floating, folders, batches, as_json):
     from kinetree.interop.pinocchio.leaves import pinocchio
 
     if peer != "pinocchio":
-        misuse(f"--against takes 'pinocchio' or 'none', got {peer!r}")
+        cli.misuse(f"--against takes 'pinocchio' or 'none', got {peer!r}")
     if not os.path.isfile(path):
-        misuse(f"--against pinocchio needs a URDF file; there is no file {path!r}")
-    open_robot(path, floating=floating, folders=folders)  # says best what is wrong with a file
+        cli.misuse(f"--against pinocchio needs a URDF file; there is no file {path!r}")
+    cli.open_robot(path, floating=floating, folders=folders)  # says best what is wrong with a file
     pin = pinocchio()
     root = [pin.JointModelFreeFlyer()] if floating else []
     try:
         model = pin.buildModelFromUrdf(path, *root)
     except ValueError as error:
-        fail(f"Pinocchio cannot read {path!r}: {error}")
+        cli.fail(f"Pinocchio cannot read {path!r}: {error}")
     before = threads()
     set_threads(1)
     try:
-        found = list(progress(compare(model, batches), "measuring"))
+        found = list(cli.progress(compare(model, batches), "measuring"))
     finally:
         set_threads(before)
     if as_json:
-        print_json({"model": path, "results": [asdict(r) for r in found]})
+        cli.print_json({"model": path, "results": [asdict(r) for r in found]})
         return
     title = f"{os.path.basename(path)}: times faster than Pinocchio (microseconds per sample)"
     table = _table(title, batches, "largest error")
@@ -122,7 +113,7 @@ def _against(peer, path, floating, folders, batches, as_json):
             for n in batches
         ]
         table.add_row(function, *cells, f"{max(r.error for r in rows.values()):.0e}")
-    out().print(table)
+    cli.out().print(table)
 
 
 def _table(title, batches, last=None):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kinetree.cli import options as cli
 from kinetree.cli.info import counted
 from kinetree.cli.options import (
     Floating,
@@ -16,16 +17,8 @@ from kinetree.cli.options import (
     KeepFixed,
     RobotArgument,
     SrdfOption,
-    err,
-    examples,
-    fail,
     flag,
-    misuse,
-    open_robot,
-    out,
-    print_json,
 )
-from kinetree.cli.options import out as console_out
 from kinetree.spelling import printable
 
 _STYLES = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -53,11 +46,11 @@ def check(
     if os.path.exists(robot):
         findings = examine(robot, floating_base=floating or None, srdf=srdf, folders=folder or ())
     else:
-        findings = examine(open_robot(robot, floating=floating, srdf=srdf).model)
+        findings = examine(cli.open_robot(robot, floating=floating, srdf=srdf).model)
     counts = {s: sum(f.severity == s for f in findings) for s in _STYLES}
     failed = counts["error"] > 0 or (strict and counts["warning"] > 0)
     if as_json:
-        print_json(
+        cli.print_json(
             {
                 "source": robot,
                 "passed": not failed,
@@ -76,7 +69,7 @@ def _print(robot, findings, counts, most):
     from rich.table import Table
     from rich.text import Text
 
-    console = out()
+    console = cli.out()
     for group in _kinds(findings):
         first, style = group[0], _STYLES[group[0].severity]
         console.print(Text.assemble((first.severity, f"bold {style}"), "  ", (first.code, "bold")))
@@ -162,11 +155,15 @@ def convert(
     """
     from kinetree.loaders.report import in_lines
 
-    found = open_robot(robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed)
+    found = cli.open_robot(
+        robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed
+    )
     for line in in_lines(found.notices):
-        err().print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)
+        cli.err().print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)
     if strict and found.notices:
-        fail(f"nothing was written, because of {counted(len(found.notices), 'note')} about {robot}")
+        cli.fail(
+            f"nothing was written, because of {counted(len(found.notices), 'note')} about {robot}"
+        )
     write(found.model, out, force=force, strict=strict)
 
 
@@ -176,25 +173,25 @@ def write(model, path, *, force, strict=False):
     from kinetree.writers import save
 
     if path.exists() and not force:
-        fail(f"{path} exists; --force replaces it", code=2)
+        cli.fail(f"{path} exists; --force replaces it", code=2)
     if not path.parent.is_dir():
-        fail(f"there is no folder {str(path.parent)!r} to write {path.name} in", code=2)
+        cli.fail(f"there is no folder {str(path.parent)!r} to write {path.name} in", code=2)
     with warnings.catch_warnings():
         if strict:
             warnings.simplefilter("error", ModelWarning)
         try:
             save(model, path)
         except ModelWarning as warning:
-            fail(f"nothing was written: {warning}")
+            cli.fail(f"nothing was written: {warning}")
     size = f"{counted(model.body_count, 'body', 'bodies')}, nv = {model.nv}"
-    err().print(f"wrote {path}: {size}", soft_wrap=True)
+    cli.err().print(f"wrote {path}: {size}", soft_wrap=True)
 
 
 # --- samples -------------------------------------------------------------------------------------
 
 _WRITE = "kinetree samples write panda panda.urdf"
 
-samples_app = typer.Typer(epilog=examples("kinetree samples", _WRITE))
+samples_app = typer.Typer(epilog=cli.examples("kinetree samples", _WRITE))
 
 
 def _sample_names(incomplete: str):
@@ -218,7 +215,7 @@ def samples(context: typer.Context, as_json: Json = False):
         row = {"name": name, "nq": model.nq, "nv": model.nv, "loops": len(model.loops)}
         rows.append({**row, "description": describe(name)})
     if as_json:
-        print_json(rows)
+        cli.print_json(rows)
     else:
         _print_samples(rows)
 
@@ -234,10 +231,10 @@ def _print_samples(rows):
     for row in rows:
         numbers = (str(row["nq"]), str(row["nv"]), str(row["loops"] or ""))
         table.add_row(Text(row["name"], "bold"), *numbers, Text(row["description"]))
-    console_out().print(table)
+    cli.out().print(table)
 
 
-@samples_app.command("write", epilog=examples(_WRITE))
+@samples_app.command("write", epilog=cli.examples(_WRITE))
 def write_sample(
     name: Annotated[str, typer.Argument(help="Name of a sample.", autocompletion=_sample_names)],
     file: Annotated[
@@ -250,5 +247,5 @@ def write_sample(
     from kinetree.cli.options import missing
 
     if name not in kt.samples.names():
-        misuse(missing(name, kt.samples.names(), files=False))
+        cli.misuse(missing(name, kt.samples.names(), files=False))
     write(getattr(kt.samples, name)(), file, force=force)

@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from kinetree.cli import options as cli
 from kinetree.cli.arguments import (
     bind,
     find_function,
@@ -15,19 +16,7 @@ from kinetree.cli.arguments import (
     standard_input,
     summary,
 )
-from kinetree.cli.options import (
-    Floating,
-    FolderOption,
-    SrdfOption,
-    complete,
-    flag,
-    misuse,
-    open_robot,
-    option,
-    out,
-    print_json,
-    print_wide,
-)
+from kinetree.cli.options import Floating, FolderOption, SrdfOption, flag, option
 from kinetree.spelling import printable
 
 
@@ -46,7 +35,7 @@ def evaluate(
     ] = None,
     robot: Annotated[
         str | None,
-        typer.Argument(metavar="ROBOT", help="A file or a sample.", autocompletion=complete),
+        typer.Argument(metavar="ROBOT", help="A file or a sample.", autocompletion=cli.complete),
     ] = None,
     stdin: Annotated[
         str | None, typer.Argument(metavar="[-]", help="'-': arguments as JSON from stdin.")
@@ -101,8 +90,8 @@ def evaluate(
         return
     chosen = find_function(function)
     if robot is None:
-        misuse(f"which robot? kinetree eval {function} ROBOT")
-    model = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
+        cli.misuse(f"which robot? kinetree eval {function} ROBOT")
+    model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "of": of}
     given |= {"in": coordinates, "point": point}
     given = {name: text for name, text in given.items() if text is not None}
@@ -117,11 +106,11 @@ def evaluate(
             words[p]: value if isinstance(value, str) else given.get(words[p], given.get(p))
             for p, value in arguments.items()
         }
-        show(out(), model, function, shown, result)
+        show(cli.out(), model, function, shown, result)
     else:
         answer = {"model": model.name, "function": function}
         answer |= {words[p]: plain(value) for p, value in arguments.items()}
-        print_json({**answer, "result": plain(result)})
+        cli.print_json({**answer, "result": plain(result)})
 
 
 def plain(value):
@@ -132,7 +121,7 @@ def plain(value):
 def _print_list(as_table):
     rows = [{"name": n, "description": summary(f)} for n, f in functions().items()]
     if not as_table:
-        print_json(rows)
+        cli.print_json(rows)
         return
     from rich.table import Table
     from rich.text import Text
@@ -141,7 +130,7 @@ def _print_list(as_table):
     for row in rows:
         text = row["description"].replace("``", "")
         grid.add_row(Text(row["name"], "bold"), Text(text))
-    out().print(grid)
+    cli.out().print(grid)
 
 
 # --- Tables of results ---------------------------------------------------------------------------
@@ -179,7 +168,7 @@ def show(console, model, function, arguments, result):
         table.show_header = False
     for label, row in zip(rows, np.atleast_2d(array.T).T, strict=True):
         table.add_row(Text(printable(label), "cyan"), *(f"{x:.6g}" for x in row))
-    print_wide(console, table)
+    cli.print_wide(console, table)
 
 
 def _labels(model, shape, function, arguments):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kinetree.cli import options as cli
 from kinetree.cli.arguments import find_function, functions, spelling
 from kinetree.cli.options import (
     Floating,
@@ -13,15 +14,8 @@ from kinetree.cli.options import (
     Json,
     RobotArgument,
     SrdfOption,
-    err,
-    examples,
     flag,
-    misuse,
-    open_robot,
     option,
-    out,
-    print_json,
-    progress,
 )
 
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
@@ -62,19 +56,19 @@ def generate(
 
     wanted = [part for entry in function or _USUAL for part in entry.split(",") if part]
     requests = [_request(text) for text in wanted]
-    model = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
+    model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     if numpy:
         _listings(kt, model, requests, out)
         return
     if out is None:
-        misuse("C needs a folder to write to: --out FOLDER")
-    for _ in progress([None], "tracing and printing C"):
+        cli.misuse("C needs a folder to write to: --out FOLDER")
+    for _ in cli.progress([None], "tracing and printing C"):
         kt.export_c(model, requests, out, dtype="float32" if float32 else "float64")
     files = sorted(p.name for p in Path(out).iterdir() if p.is_file())
-    err().print(f"wrote {out}: {', '.join(files)}", soft_wrap=True)
+    cli.err().print(f"wrote {out}: {', '.join(files)}", soft_wrap=True)
     command = f"make -C {shlex.quote(str(out))} test"  # on one line, to be copied
     hint = f"{command}    compiles it and compares numbers"
-    err().print(hint, style="dim", soft_wrap=True)
+    cli.err().print(hint, style="dim", soft_wrap=True)
 
 
 def _request(text):
@@ -82,11 +76,11 @@ def _request(text):
     name, *rest = text.strip().split(":")
     words = [word for word in spelling(find_function(name)).items() if word[1] in ("of", "in")]
     if not words and rest:
-        misuse(f"{name} is not about a frame; drop {':'.join(rest)!r}")
+        cli.misuse(f"{name} is not about a frame; drop {':'.join(rest)!r}")
     if not words:
         return name
     if not 1 <= len(rest) <= len(words):
-        misuse(f"{name} of what? Write {name}:FRAME, such as {name}:tool")
+        cli.misuse(f"{name} of what? Write {name}:FRAME, such as {name}:tool")
     if len(words) == 2 and len(rest) == 1:
         rest = [*rest, "world"]
     return name, {parameter: value for (parameter, _), value in zip(words, rest, strict=True)}
@@ -94,7 +88,7 @@ def _request(text):
 
 def _listings(kt, model, requests, out):
     texts = {}
-    for request in progress(requests, "tracing"):
+    for request in cli.progress(requests, "tracing"):
         name, options = request if isinstance(request, tuple) else (request, {})
         label = "_".join([name, *options.values()])
         texts[label] = kt.listing(name, model, **options)
@@ -105,11 +99,11 @@ def _listings(kt, model, requests, out):
     for label, text in texts.items():
         safe = "".join(c if c.isalnum() else "_" for c in label)
         (out / f"{safe}.py").write_text(text, encoding="utf-8")
-    err().print(f"wrote {len(texts)} files to {out}", soft_wrap=True)
+    cli.err().print(f"wrote {len(texts)} files to {out}", soft_wrap=True)
 
 
 cache_app = typer.Typer(
-    epilog=examples("kinetree cache", "kinetree cache clear", "du -sh $(kinetree cache path)")
+    epilog=cli.examples("kinetree cache", "kinetree cache clear", "du -sh $(kinetree cache path)")
 )
 
 
@@ -156,7 +150,7 @@ def show(as_json: Json = False):
         "code": [asdict(kept) for kept in code],
     }
     if as_json:
-        print_json(facts)
+        cli.print_json(facts)
         return
     table = Table(show_header=False, box=None, padding=(0, 3, 0, 0), pad_edge=False)
     table.add_column(style="dim")
@@ -165,14 +159,14 @@ def show(as_json: Json = False):
     table.add_row("size", f"{decimal(facts['bytes'])} of at most {decimal(store.limit)}")
     if entries:
         table.add_row("last used", f"{datetime.fromtimestamp(entries[-1].used):%Y-%m-%d %H:%M}")
-    out().print(table, soft_wrap=True)
+    cli.out().print(table, soft_wrap=True)
     if code:
         listed = Table("code", "tier", "level", "programs", "size", box=None, pad_edge=False)
         for kept in code:
             level = "GPU" if kept.level is None else str(kept.level)
             listed.add_row(kept.name, kept.tier, level, str(kept.count), decimal(kept.bytes))
-        out().print()
-        out().print(listed)
+        cli.out().print()
+        cli.out().print(listed)
 
 
 @cache_app.command()
@@ -194,10 +188,10 @@ def clear(as_json: Json = False):
     freed = store.clear()
     left = len(store.entries())
     if as_json:
-        print_json({"removed": before - left, "bytes": freed, "left": left})
+        cli.print_json({"removed": before - left, "bytes": freed, "left": left})
     else:
         typer.echo(f"removed {before - left} entries, {decimal(freed)}")
     if left and not as_json:
-        err().print(f"{left} entries could not be removed from {store.folder}", soft_wrap=True)
+        cli.err().print(f"{left} entries could not be removed from {store.folder}", soft_wrap=True)
     if left:
         raise typer.Exit(1)

@@ -2,19 +2,8 @@
 
 import numpy as np
 
-from kinetree.cli.options import (
-    Floating,
-    FolderOption,
-    Json,
-    KeepFixed,
-    RobotArgument,
-    SrdfOption,
-    err,
-    open_robot,
-    out,
-    print_json,
-    print_wide,
-)
+from kinetree.cli import options as cli
+from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, SrdfOption
 from kinetree.model.describe import contact_text, follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
 
@@ -26,12 +15,16 @@ def info(
     folder: FolderOption = None, keep_fixed: KeepFixed = False, as_json: Json = False,
 ):  # fmt: skip
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
-    found = open_robot(robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed)
+    found = cli.open_robot(
+        robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed
+    )
     model = found.model
     if as_json:
-        print_json({"source": robot, **facts(model), "notices": [str(n) for n in found.notices]})
+        cli.print_json(
+            {"source": robot, **facts(model), "notices": [str(n) for n in found.notices]}
+        )
         return
-    draw(out(), model)
+    draw(cli.out(), model)
     _notices(robot, found.notices)
 
 
@@ -42,16 +35,18 @@ def _notices(robot, notices):
     motion = [notice for notice in notices if notice.effect == "motion"]
     if motion:
         lines = [f"{counted(len(motion), 'note')} about motion:", *in_lines(motion)]
-        err().print("\n  ".join(lines), style="yellow", markup=False, soft_wrap=True)
+        cli.err().print("\n  ".join(lines), style="yellow", markup=False, soft_wrap=True)
     if rest := len(notices) - len(motion):
         count = counted(rest, "other note" if motion else "note")
-        err().print(f"{count} about the file: kinetree check {robot}", style="dim", soft_wrap=True)
+        cli.err().print(
+            f"{count} about the file: kinetree check {robot}", style="dim", soft_wrap=True
+        )
 
 
 def draw(console, model):
     """Print the tree of a model and what else it consists of."""
     console.print(_title(model))
-    print_wide(console, _tree(model))
+    cli.print_wide(console, _tree(model))
     console.print(_rest(model))
 
 

@@ -6,23 +6,10 @@ from typing import Annotated
 
 import numpy as np
 
+from kinetree.cli import options as cli
 from kinetree.cli.arguments import configuration, numbers, vector
-from kinetree.cli.options import (
-    Floating,
-    FolderOption,
-    Json,
-    RobotArgument,
-    SrdfOption,
-    bar,
-    err,
-    fail,
-    misuse,
-    open_robot,
-    option,
-    out,
-    print_json,
-)
-from kinetree.cli.view import PICTURES, draw, missing, require_suffix
+from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, SrdfOption, option
+from kinetree.cli.view import PICTURES, draw, missing, require_place
 from kinetree.spelling import did_you_mean, printable
 
 
@@ -107,21 +94,21 @@ def simulate(
     import kinetree as kt
 
     _can_be_written(file, picture)
-    model = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
+    model = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     start, speed = configuration(model, q), vector(model, "qd", qd)
     if goal is not None and controlled_by != "pd":
-        misuse("--goal is for --controller pd")
+        cli.misuse("--goal is for --controller pd")
     if store_every is None:
         store_every = max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
     target = start if goal is None else configuration(model, goal)
     control = controller(model, controlled_by, target)
     if controls is not None and control is not None:
-        misuse("--controls drives the actuators, in place of --controller")
+        cli.misuse("--controls drives the actuators, in place of --controller")
     held = as_controls(model, controls)
     contact = None
     if ground is not None:
         model, contact = put_on_ground(model, ground, start)
-    with bar("simulating", duration) as reached:
+    with cli.bar("simulating", duration) as reached:
         motion = kt.simulate(
             model, start, speed, duration=duration, dt=dt, controller=control, rtol=rtol,
             controls=held, integrator=integrator, store_every=store_every, progress=reached,
@@ -130,11 +117,11 @@ def simulate(
     written = [motion.save(file)] if file else []
     written += [draw(motion, picture)] if picture else []
     if as_json:
-        print_json(_facts(robot, motion, written))
+        cli.print_json(_facts(robot, motion, written))
         return
     _show(motion)
     for path in written:
-        err().print(f"wrote {path}", soft_wrap=True)
+        cli.err().print(f"wrote {path}", soft_wrap=True)
 
 
 def _can_be_written(file, picture):
@@ -143,11 +130,9 @@ def _can_be_written(file, picture):
 
     for path, suffixes in ((file, WRITTEN), (picture, PICTURES)):
         if path is not None:
-            require_suffix(path, suffixes)
-            if not path.absolute().parent.is_dir():
-                misuse(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+            require_place(path, suffixes)
     if picture is not None and (reason := missing()) is not None:
-        fail(reason)
+        cli.fail(reason)
 
 
 def _facts(robot, motion, written):
@@ -176,7 +161,7 @@ def _show(motion):
 
     from kinetree.functional.layout import positions, velocities
 
-    console, report, model = out(), motion.report, motion.model
+    console, report, model = cli.out(), motion.report, motion.model
     title = f"{motion.t[-1] - motion.t[0]:g} s in {report.steps} steps of {report.integrator}"
     console.print(Text.assemble((printable(model.name), "bold"), "  ", title, "\n"))
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
@@ -246,7 +231,7 @@ def as_controls(model, text):
     found, names = np.atleast_1d(numbers(text, "controls")), [a.name for a in model.actuators]
     if found.shape != (len(names),):
         each = f"; one for each of {', '.join(names)}" if names else ""
-        misuse(f"controls needs {len(names)} numbers, got {found.size}{each}")
+        cli.misuse(f"controls needs {len(names)} numbers, got {found.size}{each}")
     return found
 
 
@@ -263,7 +248,7 @@ def controller(model, name, goal):
 
     if name not in NAMES:
         hint = did_you_mean(name, NAMES, f"there are {', '.join(NAMES)}")
-        misuse(f"no controller is called {name!r}; {hint}")
+        cli.misuse(f"no controller is called {name!r}; {hint}")
     if name == "none":
         return None
     driven = _driven(model)
@@ -304,7 +289,7 @@ def put_on_ground(model, height, start):
 
     solid = [g for g in model.geometry if g.collision and g.body]
     if not solid:
-        fail(
+        cli.fail(
             f"{model.name} has nothing solid to touch the ground with: in URDF, <collision> "
             f"elements of links that move"
         )
@@ -313,7 +298,7 @@ def put_on_ground(model, height, start):
     gaps = scene.contacts(start, margin=np.inf).gap
     lowest = float(np.min(gaps, initial=np.inf))
     if lowest < -_DEEP:
-        misuse(
+        cli.misuse(
             f"the robot starts {-lowest:.4g} m deep in the ground; "
             f"--ground {np.floor((height + lowest) * 1000) / 1000:g} is below it"
         )

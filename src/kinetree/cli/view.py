@@ -10,22 +10,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from kinetree.cli import options as cli
 from kinetree.cli.arguments import configuration
-from kinetree.cli.options import (
-    Floating,
-    FolderOption,
-    RobotArgument,
-    SrdfOption,
-    bar,
-    err,
-    fail,
-    flag,
-    misuse,
-    open_robot,
-    option,
-    progress,
-)
-from kinetree.cli.options import out as console
+from kinetree.cli.options import Floating, FolderOption, RobotArgument, SrdfOption, flag, option
 
 
 def _complete_layers(incomplete: str):
@@ -78,30 +65,26 @@ def view(
     from kinetree.viewer.painting import FILMS, PICTURES
     from kinetree.viewer.scenes.description import SHOWN
 
-    kinds = (".html", *PICTURES, *FILMS)
     for path in out or ():
-        if path.suffix.lower() not in kinds:
-            misuse(f"{path} must end in {', '.join(kinds[:-1])} or {kinds[-1]}")
-        if not path.absolute().parent.is_dir():
-            misuse(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+        require_place(path, (".html", *PICTURES, *FILMS))
     what, state = robot, None
     if Path(robot).suffix.lower() in SUFFIXES and Path(robot).exists():
         if q is not None:
-            misuse("--q is for robots; a motion has its own positions")
+            cli.misuse("--q is for robots; a motion has its own positions")
         what = kt.Trajectory.load(robot)
     else:
-        what = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
+        what = cli.open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
         state = None if q is None else configuration(what, q)
-    if ghost is not None and not ghost.exists():
-        misuse(f"there is no file {str(ghost)!r}; kinetree simulate ROBOT --out {ghost} makes one")
+    if ghost is not None:
+        _require_motion(ghost)
     layers = [name for entry in show or () for name in entry.split(",") if name]
     options = {"show": (*SHOWN, *layers), "collision": collision, "ghost": ghost}
     if out:
         for path in out:
-            err().print(f"wrote {_written(what, path, state, speed, options)}", soft_wrap=True)
+            cli.err().print(f"wrote {_written(what, path, state, speed, options)}", soft_wrap=True)
         return
     with kt.view(what, state, port=port, open=not stay, **options) as viewer:
-        err().print(f"{viewer.model.name} is at {viewer.url}; Ctrl-C ends it", soft_wrap=True)
+        cli.err().print(f"{viewer.model.name} is at {viewer.url}; Ctrl-C ends it", soft_wrap=True)
         viewer.wait()
 
 
@@ -117,7 +100,7 @@ def _written(what, path, q, speed, options):
     layers = options.pop("show")
     scene = viewer.scene(what, q, **options)
     options["show"] = layers
-    with bar("drawing", scene.duration) as reached:
+    with cli.bar("drawing", scene.duration) as reached:
         return viewer.record(scene, path, speed=speed, show=layers, progress=reached)
 
 
@@ -142,22 +125,35 @@ def plot(
     """Draw a motion: positions, velocities, forces, energy and events over time."""
     from kinetree.simulation import Trajectory
 
-    if not file.exists():
-        misuse(f"there is no file {str(file)!r}; kinetree simulate ROBOT --out {file} makes one")
+    _require_motion(file)
     picture = picture or file.with_suffix(".png")
     require_suffix(picture, PICTURES)
     if (reason := missing()) is not None:
-        fail(reason)
+        cli.fail(reason)
     names = [name for entry in joints or () for name in entry.split(",") if name]
     motion = Trajectory.load(file)
     written = draw(motion, picture, names or None)
-    err().print(f"wrote {written}", soft_wrap=True)
+    cli.err().print(f"wrote {written}", soft_wrap=True)
+
+
+def _require_motion(path):
+    """Reject a motion that is not there."""
+    if not path.exists():
+        remedy = f"kinetree simulate ROBOT --out {path} makes one"
+        cli.misuse(f"there is no file {str(path)!r}; {remedy}")
 
 
 def require_suffix(path, suffixes):
     """Reject a file that is not of these kinds."""
     if path.suffix.lower() not in suffixes:
-        misuse(f"{path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+        cli.misuse(f"{path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+
+
+def require_place(path, suffixes):
+    """Reject a file that is not of these kinds, or that no folder is there for."""
+    require_suffix(path, suffixes)
+    if not path.absolute().parent.is_dir():
+        cli.misuse(f"there is no folder {str(path.parent)!r} to write {path.name} to")
 
 
 def draw(motion, path, joints=None):
@@ -205,7 +201,7 @@ def demo(
 
     # Faster, motors would need more than they have.
     if not 5 <= seconds <= 600:
-        misuse(f"--seconds must be between 5 and 600, got {seconds:g}")
+        cli.misuse(f"--seconds must be between 5 and 600, got {seconds:g}")
     arm = kt.samples.panda()
     say = _Steps()
     say.step("A robot arm that ships with the package")
@@ -218,7 +214,7 @@ def demo(
     say.step("A hundred thousand at once, and their derivatives")
     _batches(kt, arm, q, say)
     say.step("The arm draws a flower: inverse kinematics, computed torque, simulation")
-    with bar("drawing", seconds) as reached:
+    with cli.bar("drawing", seconds) as reached:
         motion, error = draw_flower(arm, seconds, reached)
     report = motion.report
     say(f"{seconds:g} s in {report.steps} steps of {report.integrator}")
@@ -297,7 +293,7 @@ class _Steps:
     """Numbered headings, and text under them."""
 
     def __init__(self):
-        self.console, self.number = console(), 0
+        self.console, self.number = cli.out(), 0
 
     def step(self, title):
         self.number += 1
@@ -340,7 +336,7 @@ def _batches(kt, model, q, say, count=100_000):
         "d tau / d q": lambda q: gradient(model, q, qd, qdd),
     }
     taken = {}
-    for name in progress(list(calls), "compiling and running"):
+    for name in cli.progress(list(calls), "compiling and running"):
         calls[name](many[:2])  # compile
         start = time.perf_counter()
         calls[name](many)

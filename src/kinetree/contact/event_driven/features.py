@@ -167,6 +167,13 @@ def _turned(R, vectors):
     return np.einsum("...ij,...j->...i", R, vectors)
 
 
+def _crossing(u, w, between):
+    """Cross product of two lines and its square, and how far along each they are nearest."""
+    across = _cross(u, w)
+    square = np.maximum(_dot(across, across), _PARALLEL**2)
+    return across, square, *(_dot(_cross(between, x), across) / square for x in (w, u))
+
+
 class _Corners(NamedTuple):
     """Corners of one body on faces of another, all in coordinates of their bodies."""
 
@@ -224,13 +231,9 @@ class _Edges(NamedTuple):
         T = R[..., self.body, :, :]
         start, along = _turned(T, self.start) + r[..., self.body, :], _turned(T, self.along)
         inward = np.einsum("...msij,mskj->...mski", T, self.inward)
-        u, w = along[..., 0, :], along[..., 1, :]
-        across = _cross(u, w)
-        square = np.maximum(_dot(across, across), _PARALLEL**2)
+        u, between = along[..., 0, :], start[..., 1, :] - start[..., 0, :]
+        across, square, s, t = _crossing(u, along[..., 1, :], between)
         n = self.sign[:, None] * across / np.sqrt(square)[..., None]
-        between = start[..., 1, :] - start[..., 0, :]
-        s = _dot(_cross(between, w), across) / square
-        t = _dot(_cross(between, u), across) / square
         ends = np.stack([s, t], axis=-1)
         beyond = np.maximum(-ends, ends - self.length).max(axis=-1)
         outward = np.stack([n, -n], axis=-2)
@@ -418,11 +421,16 @@ class Features:
         turned = np.maximum(found.beyond, found.turned)
         return np.where(held, found.beyond - limit, turned - limit / 2)
 
-    def _smooth(self, function, shapes, model, q, *rest):
-        """Values of closed forms; of none, arrays without rows."""
+    def _joined(self, function, own, model, q, *rest):
+        """Values of closed forms with those of features, in the same order: gaps first."""
+        lead = np.shape(q)[:-1]
+        shapes = [x.shape[len(lead) + 1 :] for x in own]  # of one contact
+        smooth = [np.zeros((*lead, 0, *shape)) for shape in shapes]
         if self.smooth.pairs:
-            return function(model, q, *rest)
-        return tuple(np.zeros((*np.shape(q)[:-1], 0, *shape)) for shape in shapes)
+            smooth = function(model, q, *rest)
+        fills = [_FAR] + [0.0] * (len(own) - 1)
+        parts = zip(smooth, shapes, own, fills, strict=True)
+        return tuple(self._all(a, -1 - len(shape), b, fill) for a, shape, b, fill in parts)
 
     def _all(self, smooth, axis, values, fill):
         """Values of closed forms, then those of features among all slots; ``axis`` has them."""
@@ -442,19 +450,16 @@ class Features:
     def candidate_positions(self, model, q):
         """As ``Scene.candidate_positions``."""
         found = self._followed(model, q)
-        smooth = self._smooth(self.smooth.candidate_positions, ((), (3,), (3, 3)), model, q)
         own = self._gaps(found), found.point, contact_axes(found.normal)
-        axes = zip(smooth, (-1, -2, -3), own, (_FAR, 0.0, 0.0), strict=True)
-        return tuple(self._all(*one) for one in axes)
+        return self._joined(self.smooth.candidate_positions, own, model, q)
 
     def candidate_velocities(self, model, q, qd):
         """As ``Scene.candidate_velocities``."""
         found = self._followed(model, q)
         v, _ = self._between(model, q, qd)
         zeta = _turned(contact_axes(found.normal), _at(v, found.point))
-        smooth = self._smooth(self.smooth.candidate_velocities, ((), (3,)), model, q, qd)
-        own = zip(smooth, (-1, -2), (self._gaps(found), zeta), (_FAR, 0.0), strict=True)
-        return tuple(self._all(*one) for one in own)
+        own = self._gaps(found), zeta
+        return self._joined(self.smooth.candidate_velocities, own, model, q, qd)
 
     def candidate_terms(self, model, q, qd):
         """As ``Scene.candidate_terms``."""
@@ -472,11 +477,8 @@ class Features:
         there = _at(a, x) + _cross(v[..., :3], point_rate)
         turning = contact_axes_rate(found.normal, normal_rate)
         bias = _turned(axes, there) + _turned(turning, _at(v, x))
-        shapes = (), (3, model.nv), (3,)
-        smooth = self._smooth(self.smooth.candidate_terms, shapes, model, q, qd)
-        own = (self._gaps(found), rows, bias)
-        fills = zip(smooth, (-1, -3, -2), own, (_FAR, 0.0, 0.0), strict=True)
-        return tuple(self._all(*one) for one in fills)
+        own = self._gaps(found), rows, bias
+        return self._joined(self.smooth.candidate_terms, own, model, q, qd)
 
     @property
     def _ends(self):
@@ -564,12 +566,9 @@ def _near_edges(k, a, b, margin, tolerance):
     first, second = (np.flatnonzero(_within(x, y, margin)) for x, y in ((a, b), (b, a)))
     if not (len(first) and len(second)):
         return []
-    u, w = a.along[first][:, None], b.along[second][None]
-    across = _cross(u, w)
-    square = np.maximum(_dot(across, across), _PARALLEL**2)
     between = b.start[second][None] - a.start[first][:, None]
-    s = _dot(_cross(between, w), across) / square
-    t = _dot(_cross(between, u), across) / square
+    lines = a.along[first][:, None], b.along[second][None]
+    across, square, s, t = _crossing(*lines, between)
     beyond = np.maximum(
         np.maximum(-s, s - a.length[first][:, None]), np.maximum(-t, t - b.length[second])
     )
