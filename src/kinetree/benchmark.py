@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -124,10 +125,38 @@ _ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=7, seed=0):
     """Yield a ``Result`` for every function and batch size, against Pinocchio."""
     model = kt.interop.pinocchio.from_model(pin_model)
+    cases = partial(peer_cases, model, pin_model, seed=seed)
+    yield from _compared(model, cases, batches, functions, repeats)
+
+
+def _compared(model, cases, batches, functions, repeats):
     for n in batches:
-        for function, case in peer_cases(model, pin_model, n, seed).items():
+        for function, case in cases(n).items():
             if function in functions and not is_too_large(model, function, n):
                 yield measure(function, n, case, repeats)
+
+
+def _states(model, library, theirs, n, seed):
+    """Random samples: ``q, qd, x`` for us, those of the peer, and the generator of numbers."""
+    rng = np.random.default_rng(seed)
+    q = np.array([model.random_configuration(rng) for _ in range(n)])
+    qd, x = rng.standard_normal((2, n, model.nv))
+    peers = (
+        library.to_q(model, theirs, q), library.to_v(model, theirs, q, qd),
+        library.to_a(model, theirs, q, qd, x), library.to_tau(model, theirs, q, x),
+    )  # fmt: skip
+    return (q, qd, x) if n > 1 else (q[0], qd[0], x[0]), peers, rng
+
+
+def _case(n, ours, one, answer, batch=None):
+    """``one(k)`` is the peer's call for sample k, ``answer`` its result in our order."""
+    samples = n if batch else min(n, PEER_SAMPLES)
+
+    def loop():
+        for k in range(samples):
+            one(k)
+
+    return Case(ours, batch or loop, samples, lambda: difference(ours(), one, answer, n))
 
 
 def peer_cases(model, pin_model, n, seed=0):
@@ -135,31 +164,15 @@ def peer_cases(model, pin_model, n, seed=0):
     pin = pinocchio()
 
     P = kt.interop.pinocchio
-    rng = np.random.default_rng(seed)
-    q = np.array([model.random_configuration(rng) for _ in range(n)])
-    qd, x = rng.standard_normal((2, n, model.nv))
-    pq, pv = P.to_q(model, pin_model, q), P.to_v(model, pin_model, q, qd)
-    pa, pt = P.to_a(model, pin_model, q, qd, x), P.to_tau(model, pin_model, q, x)
+    (q, qd, x), (pq, pv, pa, pt), rng = _states(model, P, pin_model, n, seed)
     data, order = pin_model.createData(), _velocity_order(P, model, pin_model)
     last, joint = model.body_names[-1], pin_model.getJointId(model.joint_names[-1])
     numbers = np.arange(10.0 * (pin_model.njoints - 1))
     parameters = P.from_parameters(model, pin_model, numbers).astype(int)
-    if n == 1:
-        q, qd, x = q[0], qd[0], x[0]
     d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
 
-    def case(ours, one, batch, answer):
-        """``one(k)`` is Pinocchio's call for sample k, ``answer`` its result in our order."""
-        samples = n if batch else min(n, PEER_SAMPLES)
-
-        def loop():
-            for k in range(samples):
-                one(k)
-
-        return Case(ours, batch or loop, samples, lambda: difference(ours(), one, answer, n))
-
-    F = np.asfortranarray
+    case, F = partial(_case, n), np.asfortranarray
     out, pool = np.zeros((pin_model.nv, n), order="F"), pin.ModelPool(pin_model, 1)
     columns = [F(a.T) for a in (pq, pv, pa, pt)]
     from_tau = lambda k, tau: P.from_tau(model, pin_model, pq[k], tau)  # noqa: E731
@@ -198,86 +211,74 @@ def peer_cases(model, pin_model, n, seed=0):
         "RNEA": case(
             lambda: kt.inverse_dynamics(model, q, qd, x),
             lambda k: pin.rnea(pin_model, data, pq[k], pv[k], pa[k]),
-            rnea_batch if n > 1 else None,
             from_tau,
+            rnea_batch if n > 1 else None,
         ),
         "ABA": case(
             lambda: kt.forward_dynamics(model, q, qd, x),
             lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k]),
-            aba_batch if n > 1 else None,
             from_a,
+            aba_batch if n > 1 else None,
         ),
         "ABA, f_ext": case(
             lambda: kt.forward_dynamics(model, q, qd, x, f_ext),
             lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k], forces[k]),
-            None,
             from_a,
         ),
-        "pose": case(lambda: kt.pose(model, q, last), pose, None, lambda k, T: T.homogeneous),
+        "pose": case(lambda: kt.pose(model, q, last), pose, lambda k, T: T.homogeneous),
         "velocity": case(
             lambda: kt.velocity(model, q, qd, last, frame="body"),
             velocity,
-            None,
             lambda k, v: v.vector[_ANGULAR_FIRST],
         ),
         "integrate": case(
             lambda: model.integrate(q, x),
             lambda k: pin.integrate(pin_model, pq[k], px[k]),
-            None,
             lambda k, end: P.from_q(model, pin_model, end),
         ),
         "difference": case(
             lambda: model.difference(q, ends),
             lambda k: pin.difference(pin_model, pq[k], p_ends[k]),
-            None,
             lambda k, dv: P.from_v(model, pin_model, pq[k], dv),
         ),
         "CRBA": case(
             lambda: kt.mass_matrix(model, q),
             lambda k: pin.crba(pin_model, data, pq[k]),
-            None,
             lambda k, H: square(k, np.triu(H) + np.triu(H, 1).T),
         ),
         "inverse of H": case(
             lambda: kt.inverse_mass_matrix(model, q),
             lambda k: pin.computeMinverse(pin_model, data, pq[k]),
-            None,
             lambda k, M: square(k, np.triu(M) + np.triu(M, 1).T),
         ),
         "dRNEA": case(
             lambda: d_rnea(model, q, qd, x),
             lambda k: pin.computeRNEADerivatives(pin_model, data, pq[k], pv[k], pa[k]),
-            None,
             lambda k, d: [square(k, M) for M in d[:2]],
         ),
         "dABA": case(
             lambda: d_aba(model, q, qd, x),
             lambda k: pin.computeABADerivatives(pin_model, data, pq[k], pv[k], pt[k]),
-            None,
             lambda k, d: [square(k, M) for M in d[:3]],
         ),
         "Jacobian": case(
             lambda: kt.jacobian(model, q, last, frame="body"),
             lambda k: pin.computeJointJacobian(pin_model, data, pq[k], joint),
-            None,
             lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, order],
         ),
         "Coriolis": case(
             lambda: kt.coriolis_matrix(model, q, qd),
             lambda k: pin.computeCoriolisMatrix(pin_model, data, pq[k], pv[k]),
-            None,
             square,
         ),
         "centroidal": case(
             lambda: kt.centroidal_momentum_matrix(model, q),
             lambda k: pin.ccrba(pin_model, data, pq[k], pv[k]),
-            None,
             lambda k, _: np.reshape(data.Ag, (6, -1))[_ANGULAR_FIRST][:, order],
         ),
         "regressor": case(
             lambda: kt.regressor(model, q, qd, x),
             lambda k: pin.computeJointTorqueRegressor(pin_model, data, pq[k], pv[k], pa[k]),
-            None,
             lambda k, Y: np.reshape(Y, (model.nv, -1))[order][:, parameters],
         ),
     }
@@ -304,10 +305,9 @@ def compare_mujoco(
 ):
     """Yield a ``Result`` for every function that MuJoCo has, and batch size."""
     mj_model = kt.interop.mujoco.to_model(model)
-    for n in batches:
-        for function, case in mujoco_cases(model, mj_model, n, seed).items():
-            if function in functions and not is_too_large(model, function, n):
-                yield replace(measure(function, n, case, repeats), library="MuJoCo")
+    cases = partial(mujoco_cases, model, mj_model, seed=seed)
+    for result in _compared(model, cases, batches, functions, repeats):
+        yield replace(result, library="MuJoCo")
 
 
 def mujoco_cases(model, mj_model, n, seed=0):
@@ -319,14 +319,9 @@ def mujoco_cases(model, mj_model, n, seed=0):
     mujoco, M = mujoco_library(), kt.interop.mujoco
     for name in _MUJOCO_OFF:
         mj_model.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0))
-    rng = np.random.default_rng(seed)
-    q = np.array([model.random_configuration(rng) for _ in range(n)])
-    qd, x = rng.standard_normal((2, n, model.nv))
-    pq, pv = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
-    pa, pt = M.to_a(model, mj_model, q, qd, x), M.to_tau(model, mj_model, q, x)
+    (q, qd, x), (pq, pv, pa, pt), _ = _states(model, M, mj_model, n, seed)
     data, H = mujoco.MjData(mj_model), np.zeros((mj_model.nv, mj_model.nv))
-    if n == 1:
-        q, qd, x = q[0], qd[0], x[0]
+    case = partial(_case, n)
 
     def inverse(k):
         data.qpos, data.qvel, data.qacc = pq[k], pv[k], pa[k]
@@ -349,15 +344,6 @@ def mujoco_cases(model, mj_model, n, seed=0):
     def in_our_order(k, H):
         rows = M.from_tau(model, mj_model, pq[k], H)
         return M.from_tau(model, mj_model, pq[k], rows.T)
-
-    def case(ours, one, answer):
-        samples = min(n, PEER_SAMPLES)
-
-        def loop():
-            for k in range(samples):
-                one(k)
-
-        return Case(ours, loop, samples, lambda: difference(ours(), one, answer, n))
 
     return {
         "RNEA": case(

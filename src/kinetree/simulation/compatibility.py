@@ -102,6 +102,10 @@ def _integrator(which):
     return lambda s: f"integrator {s.method.name!r}" if which(s.method) else ""
 
 
+def _integrators_of(which):
+    return Feature(f"integrators {_integrators(which)}", _integrator(which))
+
+
 def _is_implicit(method):
     return method.differentiates
 
@@ -221,20 +225,11 @@ GRADIENT = Feature(
     "`rollout_gradient`, `final_state_derivatives`",
     lambda s: s.function if s.function not in ("simulate", "rollout") else "",
 )
-IMPLICIT = Feature(f"integrators {_integrators(_is_implicit)}", _integrator(_is_implicit))
+IMPLICIT = _integrators_of(_is_implicit)
 VARIATIONAL = Feature("integrator `'variational'`", _integrator(lambda m: m.by_action))
-WITHOUT_ERRORS = Feature(
-    f"integrators {_integrators(lambda m: not m.error_order)}",
-    _integrator(lambda m: not m.error_order),
-)
-NOT_RUNGE_KUTTA = Feature(
-    f"integrators {_integrators(lambda m: not _is_runge_kutta(m))}",
-    _integrator(lambda m: not _is_runge_kutta(m)),
-)
-STATELESS = Feature(
-    f"integrators {_integrators(lambda m: not _moves_states(m))}",
-    _integrator(lambda m: not _moves_states(m)),
-)
+WITHOUT_ERRORS = _integrators_of(lambda m: not m.error_order)
+NOT_RUNGE_KUTTA = _integrators_of(lambda m: not _is_runge_kutta(m))
+STATELESS = _integrators_of(lambda m: not _moves_states(m))
 LOOPS = Feature("loops and user-defined constraints", _loops)
 NO_MANIFOLD = Feature(
     "nonholonomic and rheonomic constraints", _own(lambda c: not c.holonomic or c.rheonomic)
@@ -290,176 +285,129 @@ BATCH = Feature("a batch", lambda s: f"a batch of shape {s.batch}" if s.batch el
 _EXPLICIT = "use `'rk4'`, `'rk6'` or `'dopri5'`"
 _LAWS = "use `law='hunt_crossley'` or `'linear'` with `Regularized` friction, which need no memory"
 
-CONFLICTS = tuple(
-    Conflict(*row)
-    for row in (
-        (
-            SIMULATION, TIMED, "its motion is a fixed function of time, not the result of forces",
-            "use an ordinary joint and pass its motion as `prescribed=`, or use `model.at(t)`, in "
-            "which the joint is fixed in its position at that time", JointError,
-        ),
-        (
-            IMPLICIT, NO_GROUP, "derivatives of a step are known for spherical, free and planar "
-            "joints, and for joints whose velocities are rates of their positions",
-            "use the integrator `'rk4'`", JointError,
-        ),
-        (
-            IMPLICIT, LOOPS, "it solves the equations of motion of a tree",
-            "use `'rk4'` or `'dopri5'`, or `constraints='generalized_alpha'` of simulate for "
-            "stiff forces", LoopError,
-        ),
-        (
-            VARIATIONAL, INSTANT, "the action depends on the motion of the joint in time, which "
-            "one instant does not give",
-            "use `'rk4'` or `'implicit_midpoint'`, or give the motion to `prescribed=`", JointError,
-        ),
-        (
-            IMPLICIT, PRESCRIBED, "it solves for all joints at once, also for prescribed ones",
-            _EXPLICIT, UnknownNameError,
-        ),
-        (
-            WITHOUT_ERRORS, ADAPTIVE, "it does not estimate the error of a step",
-            f"use {_integrators(lambda m: m.error_order)}, or leave out `rtol` and `atol`",
-            UnknownNameError,
-        ),
-        (
-            ROLLOUT, EVENT_DRIVEN, "its steps end at events, and a rollout has fixed steps",
-            "use `TimeStepping`, `SoftContact`, or `kinetree.simulate`", TraceError,
-        ),
-        (
-            SIMULATE, RELAXED, "its contact engine supports only rigid laws",
-            "use `kinetree.rollout`, or leave out `relaxation`", ModelError,
-        ),
-        (
-            GRADIENT, STATEFUL, "its internal states jump where bodies touch or slip", _LAWS,
-            TraceError,
-        ),
-        (
-            ROLLOUT, PYTHON_FORCE, "forces become part of a compiled loop",
-            "decorate it with `@kinetree.kernel`, or use `kinetree.simulate`, which takes any "
-            "function", TraceError,
-        ),
-        (
-            ROLLOUT, PYTHON_MOTION, "motions become part of a compiled loop",
-            "decorate them with `@kinetree.kernel`, or use `kinetree.simulate`, which takes any "
-            "function", TraceError,
-        ),
-        (
-            SMOOTH_ROLLOUT, EXACT_FRICTION, "joints come to rest inside steps, and a rollout "
-            "has fixed steps", "use `friction='smooth'`, or `kinetree.simulate`",
-            UnknownNameError,
-        ),
-        (
-            SMOOTH_ROLLOUT, RIGID_LIMITS, "joints reach their stops inside steps, and a "
-            "rollout has fixed steps", "use `limits='stiff'`, or `kinetree.simulate`",
-            UnknownNameError,
-        ),
-        (
-            TIME_STEPPING, ADAPTIVE, "its steps have a fixed length", "leave out `rtol` and `atol`",
-            UnknownNameError,
-        ),
-        (
-            TIME_STEPPING, STATEFUL, "its steps do not integrate internal states of soft contact",
-            _LAWS, TraceError,
-        ),
-        (
-            IMPLICIT, TIME_STEPPING, "it needs derivatives of all forces, which contact does not "
-            "have", "use `'rk4'` or another explicit one", UnknownNameError,
-        ),
-        (
-            EVENT_DRIVEN, BATCH, "events belong to one motion at a time",
-            "use `kinetree.sweep` for many, or `TimeStepping`", ShapeError,
-        ),
-        (
-            EVENT_DRIVEN, NOT_RUNGE_KUTTA, "contacts are equations at every stage of its steps",
-            "use `'rk4'`, `'dopri5'` or another explicit Runge–Kutta method", UnknownNameError,
-        ),
-        (
-            EVENT_DRIVEN, RIGID_LIMITS, "events of stops do not take contacts into account",
-            "use `limits='stiff'`, or `TimeStepping`", ModelError,
-        ),
-        (
-            EVENT_DRIVEN, EXACT_FRICTION,
-            "events of joint friction do not take contacts into account",
-            "use `friction='smooth'`, or `TimeStepping`", ModelError,
-        ),
-        (
-            EVENT_DRIVEN, STATEFUL, "its steps do not integrate internal states of soft contact",
-            _LAWS, ModelError,
-        ),
-        (
-            IMPLICIT, PYTHON_FORCE, "it needs derivatives of all forces",
-            "decorate it with `@kinetree.kernel`, or use `'rk4'` or `'dopri5'`", TraceError,
-        ),
-        (
-            EXACT_FRICTION, KEPT_LOOPS,
-            "friction holds single joints, which loops couple to others",
-            "use `friction='smooth'`", LoopError,
-        ),
-        (
-            RIGID_LIMITS, KEPT_LOOPS, "stops hold single joints, which loops couple to others",
-            "use `limits='stiff'`", LoopError,
-        ),
-        (
-            IMPLICIT, EXACT_FRICTION, "it needs derivatives of all forces, which friction at rest "
-            "does not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
-        ),
-        (
-            IMPLICIT, RIGID_LIMITS, "it needs derivatives of all forces, which those of stops do "
-            "not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
-        ),
-        (
-            STATEFUL, NOT_PROJECTED, "its internal states are integrated only by projected steps",
-            "use `'projection'`", LoopError,
-        ),
-        (
-            STATEFUL, STATELESS, "its internal states are not integrated by implicit steps",
-            "use `'rk4'`, `'dopri5'` or another explicit one, or `law='hunt_crossley'`",
-            UnknownNameError,
-        ),
-        (
-            STATEFUL, EXACT_FRICTION,
-            "its internal states are not integrated in steps to events of friction",
-            "use `friction='smooth'`, `law='hunt_crossley'` or `'linear'`", ModelError,
-        ),
-        (
-            STATEFUL, RIGID_LIMITS,
-            "its internal states are not integrated in steps to events of stops",
-            "use `limits='stiff'`, `law='hunt_crossley'` or `'linear'`", ModelError,
-        ),
-        (
-            MOVES_ALL, PRESCRIBED, "it changes the motion of all joints, also of prescribed ones",
-            "use `'projection'` or `'baumgarte'`", LoopError,
-        ),
-        (
-            CHARTS, NO_MANIFOLD, "charts need a manifold of admissible positions, the same at all "
-            "times", "use `'projection'`, `'baumgarte'` or `'generalized_alpha'`",
-            LoopError,
-        ),
-        (
-            ENERGY, RHEONOMIC, "it scales velocities, which then violate the constraint",
-            "use `'projection'`", LoopError,
-        ),
-        (
-            STEPS_ITSELF, RHEONOMIC, "its steps treat constraints as independent of time",
-            "use `SoftContact`", LoopError,
-        ),
-        (
-            CHARTS, ADAPTIVE, "charts take steps of a fixed length", "leave out `rtol` and `atol`",
-            UnknownNameError,
-        ),
-        (
-            CHARTS, NOT_RUNGE_KUTTA, "charts take steps of an explicit Runge–Kutta method",
-            "use `'rk4'` or another one", UnknownNameError,
-        ),
-        (
-            ALPHA, ADAPTIVE, "it takes steps of a fixed length", "leave out `rtol` and `atol`",
-            UnknownNameError,
-        ),
-        (
-            ALPHA, PYTHON_FORCE, "it needs derivatives of all forces",
-            "decorate it with `@kinetree.kernel`, or use `constraints='projection'`", TraceError,
-        ),
-    )
+CONFLICTS = (
+    Conflict(SIMULATION, TIMED,
+             "its motion is a fixed function of time, not the result of forces",
+             "use an ordinary joint and pass its motion as `prescribed=`, or use `model.at(t)`, in "
+             "which the joint is fixed in its position at that time", JointError),
+    Conflict(IMPLICIT, NO_GROUP,
+             "derivatives of a step are known for spherical, free and planar joints, and for "
+             "joints whose velocities are rates of their positions",
+             "use the integrator `'rk4'`", JointError),
+    Conflict(IMPLICIT, LOOPS,
+             "it solves the equations of motion of a tree",
+             "use `'rk4'` or `'dopri5'`, or `constraints='generalized_alpha'` of simulate for "
+             "stiff forces", LoopError),
+    Conflict(VARIATIONAL, INSTANT,
+             "the action depends on the motion of the joint in time, which one instant does not "
+             "give",
+             "use `'rk4'` or `'implicit_midpoint'`, or give the motion to `prescribed=`",
+             JointError),
+    Conflict(IMPLICIT, PRESCRIBED,
+             "it solves for all joints at once, also for prescribed ones",
+             _EXPLICIT, UnknownNameError),
+    Conflict(WITHOUT_ERRORS, ADAPTIVE,
+             "it does not estimate the error of a step",
+             f"use {_integrators(lambda m: m.error_order)}, or leave out `rtol` and `atol`",
+             UnknownNameError),
+    Conflict(ROLLOUT, EVENT_DRIVEN,
+             "its steps end at events, and a rollout has fixed steps",
+             "use `TimeStepping`, `SoftContact`, or `kinetree.simulate`", TraceError),
+    Conflict(SIMULATE, RELAXED,
+             "its contact engine supports only rigid laws",
+             "use `kinetree.rollout`, or leave out `relaxation`", ModelError),
+    Conflict(GRADIENT, STATEFUL,
+             "its internal states jump where bodies touch or slip",
+             _LAWS, TraceError),
+    Conflict(ROLLOUT, PYTHON_FORCE,
+             "forces become part of a compiled loop",
+             "decorate it with `@kinetree.kernel`, or use `kinetree.simulate`, which takes any "
+             "function", TraceError),
+    Conflict(ROLLOUT, PYTHON_MOTION,
+             "motions become part of a compiled loop",
+             "decorate them with `@kinetree.kernel`, or use `kinetree.simulate`, which takes any "
+             "function", TraceError),
+    Conflict(SMOOTH_ROLLOUT, EXACT_FRICTION,
+             "joints come to rest inside steps, and a rollout has fixed steps",
+             "use `friction='smooth'`, or `kinetree.simulate`", UnknownNameError),
+    Conflict(SMOOTH_ROLLOUT, RIGID_LIMITS,
+             "joints reach their stops inside steps, and a rollout has fixed steps",
+             "use `limits='stiff'`, or `kinetree.simulate`", UnknownNameError),
+    Conflict(TIME_STEPPING, ADAPTIVE,
+             "its steps have a fixed length",
+             "leave out `rtol` and `atol`", UnknownNameError),
+    Conflict(TIME_STEPPING, STATEFUL,
+             "its steps do not integrate internal states of soft contact",
+             _LAWS, TraceError),
+    Conflict(IMPLICIT, TIME_STEPPING,
+             "it needs derivatives of all forces, which contact does not have",
+             "use `'rk4'` or another explicit one", UnknownNameError),
+    Conflict(EVENT_DRIVEN, BATCH,
+             "events belong to one motion at a time",
+             "use `kinetree.sweep` for many, or `TimeStepping`", ShapeError),
+    Conflict(EVENT_DRIVEN, NOT_RUNGE_KUTTA,
+             "contacts are equations at every stage of its steps",
+             "use `'rk4'`, `'dopri5'` or another explicit Runge–Kutta method", UnknownNameError),
+    Conflict(EVENT_DRIVEN, RIGID_LIMITS,
+             "events of stops do not take contacts into account",
+             "use `limits='stiff'`, or `TimeStepping`", ModelError),
+    Conflict(EVENT_DRIVEN, EXACT_FRICTION,
+             "events of joint friction do not take contacts into account",
+             "use `friction='smooth'`, or `TimeStepping`", ModelError),
+    Conflict(EVENT_DRIVEN, STATEFUL,
+             "its steps do not integrate internal states of soft contact",
+             _LAWS, ModelError),
+    Conflict(IMPLICIT, PYTHON_FORCE,
+             "it needs derivatives of all forces",
+             "decorate it with `@kinetree.kernel`, or use `'rk4'` or `'dopri5'`", TraceError),
+    Conflict(EXACT_FRICTION, KEPT_LOOPS,
+             "friction holds single joints, which loops couple to others",
+             "use `friction='smooth'`", LoopError),
+    Conflict(RIGID_LIMITS, KEPT_LOOPS,
+             "stops hold single joints, which loops couple to others",
+             "use `limits='stiff'`", LoopError),
+    Conflict(IMPLICIT, EXACT_FRICTION,
+             "it needs derivatives of all forces, which friction at rest does not have",
+             "use `'rk4'` or `'dopri5'`", UnknownNameError),
+    Conflict(IMPLICIT, RIGID_LIMITS,
+             "it needs derivatives of all forces, which those of stops do not have",
+             "use `'rk4'` or `'dopri5'`", UnknownNameError),
+    Conflict(STATEFUL, NOT_PROJECTED,
+             "its internal states are integrated only by projected steps",
+             "use `'projection'`", LoopError),
+    Conflict(STATEFUL, STATELESS,
+             "its internal states are not integrated by implicit steps",
+             "use `'rk4'`, `'dopri5'` or another explicit one, or `law='hunt_crossley'`",
+             UnknownNameError),
+    Conflict(STATEFUL, EXACT_FRICTION,
+             "its internal states are not integrated in steps to events of friction",
+             "use `friction='smooth'`, `law='hunt_crossley'` or `'linear'`", ModelError),
+    Conflict(STATEFUL, RIGID_LIMITS,
+             "its internal states are not integrated in steps to events of stops",
+             "use `limits='stiff'`, `law='hunt_crossley'` or `'linear'`", ModelError),
+    Conflict(MOVES_ALL, PRESCRIBED,
+             "it changes the motion of all joints, also of prescribed ones",
+             "use `'projection'` or `'baumgarte'`", LoopError),
+    Conflict(CHARTS, NO_MANIFOLD,
+             "charts need a manifold of admissible positions, the same at all times",
+             "use `'projection'`, `'baumgarte'` or `'generalized_alpha'`", LoopError),
+    Conflict(ENERGY, RHEONOMIC,
+             "it scales velocities, which then violate the constraint",
+             "use `'projection'`", LoopError),
+    Conflict(STEPS_ITSELF, RHEONOMIC,
+             "its steps treat constraints as independent of time",
+             "use `SoftContact`", LoopError),
+    Conflict(CHARTS, ADAPTIVE,
+             "charts take steps of a fixed length",
+             "leave out `rtol` and `atol`", UnknownNameError),
+    Conflict(CHARTS, NOT_RUNGE_KUTTA,
+             "charts take steps of an explicit Runge–Kutta method",
+             "use `'rk4'` or another one", UnknownNameError),
+    Conflict(ALPHA, ADAPTIVE,
+             "it takes steps of a fixed length",
+             "leave out `rtol` and `atol`", UnknownNameError),
+    Conflict(ALPHA, PYTHON_FORCE,
+             "it needs derivatives of all forces",
+             "decorate it with `@kinetree.kernel`, or use `constraints='projection'`", TraceError),
 )  # fmt: skip
 """In the order in which they are looked for."""

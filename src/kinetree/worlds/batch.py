@@ -303,7 +303,7 @@ def _shape_arrays(worlds):
             first = getattr(tables.shapes, field)
             array = found[field] = np.tile(first, (len(worlds), *[1] * first.ndim))
             for part, values in worlds.columns[what].items():
-                own = _shapes_of(worlds, part)
+                _, own = _of_part(worlds.world, part)
                 at = np.flatnonzero(np.isin(tables.numbers, own)) if part else np.arange(len(first))
                 values = values.reshape(-1, *[1] * (first.ndim))
                 if what == "friction":
@@ -341,13 +341,12 @@ def _inertias(worlds):
     return found
 
 
-def _shapes_of(worlds, part):
-    """Numbers of the shapes of a part in the model."""
-    model = worlds.model
-    bodies = {*worlds.world[part].numbers} if part else {*range(model.body_count + 1)}
-    return [
-        i for i, g in enumerate(model.geometry) if g.body in bodies or (part and g.name == part)
-    ]
+def _of_part(world, part):
+    """Numbers of the bodies and of the shapes of a part in the model; "" stands for all parts."""
+    model = world.model
+    bodies = {*world[part].numbers} if part else {*range(model.body_count + 1)}
+    found = enumerate(model.geometry)
+    return bodies, [i for i, g in found if g.body in bodies or (part and g.name == part)]
 
 
 # --- numbers of each sample ----------------------------------------------------------------------
@@ -391,17 +390,14 @@ def _changed(world, columns, k) -> Model:
     for what, given in columns.items():
         for name, values in given.items():
             x = float(values[k])
-            bodies = {*range(model.body_count + 1)} if not name else {*world[name].numbers}
-            own = [
-                i for i, g in enumerate(geometry) if g.body in bodies or (name and g.name == name)
-            ]
+            bodies, own = _of_part(world, name)
             if what in ("friction", "restitution"):
                 for i in own:
                     surface = replace(geometry[i].surface or _ALL, **{what: x})
                     geometry[i] = replace(geometry[i], surface=surface)
             elif what == "mass":
                 total = sum(float(inertia[i].mass) for i in bodies)
-                inertia |= {i: _scaled(inertia[i], x / total) for i in bodies}
+                inertia |= {i: inertia[i] * (x / total) for i in bodies}
             elif what == "gains":
                 numbers = world[name].actuators if name else range(len(actuators))
                 for i in numbers:
@@ -414,10 +410,6 @@ def _changed(world, columns, k) -> Model:
                 inertia |= {i: _grown_inertia(inertia[i], x) for i in bodies if i}
     named = {model.body_names[i]: I for i, I in inertia.items() if i and I is not model.inertia[i]}
     return model.replace(geometry=geometry, inertia=named, actuators=actuators)
-
-
-def _scaled(I, factor):
-    return Inertia(I.mass * factor, I.first_moment * factor, I.rotational * factor)
 
 
 def _grown_inertia(I, factor):
