@@ -513,7 +513,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
             return _code(codes, known, host)
     from kinetree.codegen.render.cuda_pieces import render_pieces  # not needed when code is found
 
-    pieces = render_pieces(kernel.program, dtype, layout)
+    pieces = render_pieces(kernel.program, dtype, layout, nvrtc.is_large(device))
     texts = pieces.texts
     each = [options or (nvrtc.LIGHT if t.light else ()) for t in texts]
     apart = [t.apart for t in texts]

@@ -24,6 +24,7 @@ COMPACT = ("--Ofast-compile=min", "--prec-div=false", "--prec-sqrt=false", "--ft
 (``compiled_apart``); quotients and roots within 2 ulp of single precision need no branches."""
 
 _APART = "--relocatable-device-code=true"
+_LARGE = 227 * 1024  # bytes
 _CUBIN = 0  # a kind of what is linked, as the driver counts them
 _LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
 
@@ -87,6 +88,13 @@ def host(device: int) -> str:
 def architecture(device: int) -> str:
     """Compute capability of a device, such as ``90``."""
     return str(cupy().cuda.Device(device).compute_capability)
+
+
+@cache
+def is_large(device: int) -> bool:
+    """Whether a device has the shared memory of Hopper, and copies tiles by itself."""
+    attributes = cupy().cuda.Device(device).attributes
+    return int(architecture(device)) >= 90 and attributes["MaxSharedMemoryPerBlockOptin"] >= _LARGE
 
 
 def compiled(text: str, device: int, options=()) -> bytes:

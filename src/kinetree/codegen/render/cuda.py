@@ -6,7 +6,8 @@ every output. ``dense`` says that, inputs that all share apart, addresses are mu
 and steps the sizes of the inputs. Any number of threads up to ``LARGEST_BLOCK`` may be in a block,
 a multiple of 32; each 32 of them need ``CudaText.shared`` bytes of shared memory. Warps never wait
 for each other. With ``CudaText.ahead`` each computes several times 32 samples if there are few, and
-loads the next meanwhile.
+loads the next meanwhile: into a second set of tiles, or, where there is no room for one, into the
+tile of an input after its last use. Long programs have values that wait for long in shared memory.
 
 Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
 rows would fit there are computed by several functions (``cuda_pieces.py``), which may leave values
@@ -30,7 +31,17 @@ from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import CudaText, Entry, head, runs
 from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_outlined import guarded, outlined
-from kinetree.codegen.render.cuda_places import WARP, Tile, given_up, kept, tiles
+from kinetree.codegen.render.cuda_places import (
+    WARP,
+    Ahead,
+    Tile,
+    given_up,
+    kept,
+    last_mentions,
+    last_uses,
+    parked,
+    tiles,
+)
 from kinetree.codegen.render.cuda_procedures import (
     APART,
     CudaWithRoutines,
@@ -48,6 +59,9 @@ _MOST_WARPS = 8  # with routines; more of them fit, and are slower, since caches
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
+_ROOM = 28_928  # bytes of a warp that takes an eighth of a multiprocessor of Hopper
+_IN_REGISTERS = 200  # values of 32 bits; the compiler needs some registers for itself
+_ASKED = 0.3  # of a program, after which tiles are asked for: the results before are stored by then
 _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
 _PART = 7_000  # operations of a part
@@ -69,6 +83,8 @@ class Layout:
     ahead: bool | None = None
     """Whether a warp loads the inputs of its next samples while it computes; None where it computes
     much and there is memory enough."""
+    large: bool = True
+    """Whether a multiprocessor has the shared memory of Hopper, and copies tiles by itself."""
     resident: int | None = None
     """Blocks of the largest size that a multiprocessor must have registers for; 0 for what the
     compiler finds best, None for what the number of waiting values suggests."""
@@ -155,7 +171,7 @@ class _Renderer:
         self.watched = self.angles & self._hidden_places()  # when it is looked whether they are far
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
-        self.sets = 2 if self.tiles and self._loads_ahead() else 1
+        self.ahead = None if loops else self._ahead()
         self.language: Any = CudaWithRoutines(program, dtype) if layout.by_warps else Cuda(
             program, dtype, self.angles, self.kept, self.part.left, loops_over_angles=loops
         )  # fmt: skip
@@ -169,10 +185,34 @@ class _Renderer:
         names = {nodes[i][1] for i in self.order if nodes[i][0] == "input"}
         return [a for a in self.inputs if a.name in names]
 
-    def _loads_ahead(self):
-        if self.layout.ahead is not None:
-            return self.layout.ahead
-        return self.inputs_of_a_warp * self.size <= _TWICE and self._computes_much()
+    def _ahead(self) -> Ahead | None:
+        """How the inputs of the next samples come meanwhile, if they do."""
+        wanted, twice, again = self.layout.ahead, list(self.tiles), []
+        if wanted is None:
+            wanted = self.inputs_of_a_warp * self.size <= _TWICE and self._computes_much()
+        if wanted and twice:
+            return Ahead(tuple(twice))
+        long = self.layout.large and self.layout.ahead is None and self._computes_much()
+        if not long or self._waiting() <= _IN_REGISTERS or self._has_loops():
+            return None
+        read = last_uses(self.program, self.order)
+        while Ahead(tuple(twice), tuple(again)).numbers(self.tiles) * self.size > _ROOM:
+            free = [name for name in twice if name not in self.taken.values()]
+            if not free:
+                return None
+            last = {name: max(read[x] for x in read if x[0] == name) for name in free}
+            # rows of odd size are better to park in: their numbers are in different banks
+            again.append(min(free, key=lambda name: (self.tiles[name].size % 2, last[name])))
+            twice.remove(again[-1])
+        slots = _ROOM // self.size - 4 - Ahead(tuple(twice), tuple(again)).numbers(self.tiles)
+        return Ahead(tuple(twice), tuple(again), slots // WARP)
+
+    def _waiting(self):
+        """Values of 32 bits that wait at once, at most."""
+        return most_waiting(self.program, self.order) * self.size // 4
+
+    def _has_loops(self):
+        return any(self.program.graph.nodes[i][0] == "repeat" for i in self.order)
 
     def _computes_much(self):
         """Whether arithmetic limits it, and not memory."""
@@ -215,14 +255,15 @@ class _Renderer:
         }
 
     def render(self):
-        sample = self._sample()
-        self.shared = shared = self._shared()
         entry = Entry(self)
+        sample = self._sample(entry)
+        self.shared = shared = self._shared()
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
             *self._sizes(),
             elementary(self.dtype),
+            entry.following(),
             *self._routines(),
             sample,
             *entry.tables(),
@@ -232,7 +273,8 @@ class _Renderer:
         ]
         text = "\n\n".join(parts) + "\n"
         light = not self._computes_much()
-        return CudaText(text, shared, self.sets == 2, light, self.left_numbers, self._registers())
+        ahead = self.ahead is not None
+        return CudaText(text, shared, ahead, light, self.left_numbers, self._registers())
 
     def _sizes(self):
         """Numbers of a sample in device memory and in shared memory, for routines."""
@@ -282,7 +324,12 @@ class _Renderer:
         """Numbers of a warp in shared memory before sines and cosines."""
         own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
         own = 0 if self.layout.by_warps else own
-        return self.sets * self.inputs_of_a_warp + own
+        return self.tiled + own + (self.ahead.numbers_besides if self.ahead else 0)
+
+    @property
+    def tiled(self):
+        """Numbers of a warp in the tiles of inputs."""
+        return self.ahead.numbers(self.tiles) if self.ahead else self.inputs_of_a_warp
 
     # --- one sample ------------------------------------------------------------------------------
 
@@ -301,11 +348,28 @@ class _Renderer:
             lines.append(f"    watched = fma{self.f}({own}, {zero}, watched);")
         return [*lines, f"if (!(watched == {zero})) status |= {NOT_FINITE};"]
 
-    def _sample(self):
+    def _with_tiles_asked_for(self, items, entry):
+        """Lines of all assignments; where many values wait, some do so in shared memory."""
+        ins, lines = self.language.inputs, [list(item.lines) for item in items]
+        last = last_mentions(lines, [ins[name] for name in self.tiles])
+        if self.ahead.slots:
+            own = [ins[name] for name in self.ahead.twice if name not in self.taken.values()]
+            slots = [(text, place) for text, place in last.items() if text.split("[")[0] in own]
+            slots += [(f"parked[{WARP * k}]", -1) for k in range(self.ahead.slots)]
+            lines = parked(items, _IN_REGISTERS * 4 // self.size, slots)
+        lines[int(_ASKED * len(lines))] += entry.asking(0)
+        for k, name in enumerate(self.ahead.again):
+            end = max(place for text, place in last.items() if text.startswith(f"{ins[name]}["))
+            lines[end] += entry.asking(k + 1)
+        return lines
+
+    def _sample(self, entry):
         ins, outs, given = self.language.inputs, self.language.outputs, set(self.taken.values())
+        own = set(self.ahead.twice) if self.ahead and self.ahead.slots else set()
         parameters = [
-            *(
-                f"{'' if a.name in given else 'const '}real *__restrict__ {ins[a.name]}"
+            *(  # what is parked there would stay in registers if nothing else could change it
+                f"{'' if a.name in given | own else 'const '}real *"
+                f"{'' if a.name in own else '__restrict__ '}{ins[a.name]}"
                 for a in self.inputs
             ),
             *(f"real *__restrict__ {outs[a.name]}" for a in self.separate),
@@ -320,7 +384,11 @@ class _Renderer:
         if self.language.turned:
             parameters.append("real *__restrict__ turned")
         turns = self.language.turns([x for x in self.language.turned if x.startswith("in_")])
-        body = [*self._watch(), *turns, *(line for item in items for line in item.lines)]
+        lines = [list(item.lines) for item in items]
+        if self.ahead:
+            parameters += ["const following *next, real *parked"]
+            lines = self._with_tiles_asked_for(items, entry)
+        body = [*self._watch(), *turns, *(line for some in lines for line in some)]
         if self.layout.by_warps:
             body, self.pieces, frame = outlined(in_blocks(stored_early(body)))
             body = [*([f"real frame[{frame}];"] if frame else []), *body]
@@ -357,6 +425,6 @@ class _Renderer:
         if self.layout.by_warps:
             return f"{WARP * self._warps()}, 1"
         if resident is None:
-            waiting = most_waiting(self.program, self.order) * self.size // 4
+            waiting = self._waiting()
             resident = next((n for most, n in _RESIDENT.items() if waiting <= most), 0)
         return f"{LARGEST_BLOCK}, {resident}" if resident else str(LARGEST_BLOCK)

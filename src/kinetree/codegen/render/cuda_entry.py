@@ -18,22 +18,20 @@ class Entry:
     def __init__(self, plan):
         self.plan = plan
         self.loaded = bool(plan.tiles)
+        ahead = plan.ahead
+        self.portions = [ahead.twice, *((name,) for name in ahead.again)] if ahead else []
 
     def load(self):
         """A function that starts to fill the tiles of inputs, one after the other."""
-        names, parameters, dense, any_rows, place = self.plan.language.inputs, [], [], [], 0
-        for a in self.plan.inputs:
-            tile, name = self.plan.tiles.get(a.name), names[a.name]
-            if tile is not None:
-                parameters.append(f"const real *{name}, long long {name}_step")
-                given = f"(tiles + {place}, {tile.size}, {tile.group}, {name} + first * "
-                dense.append(f"if ({name}_step) load_dense{given}{tile.size});")
-                dense.append(
-                    f"else load_shared(tiles + {place}, {tile.size}, {tile.group}, {name});"
-                )
-                any_rows.append(f"load_rows{given}{name}_step, {name}_step, rows);")
-                place += tile.numbers
-        if not self.loaded:
+        parameters, dense, any_rows, place = [], [], [], 0
+        for name, tile in self._tiles():
+            parameters.append(f"const real *{name}, long long {name}_step")
+            given = f"(tiles + {place}, {tile.size}, {tile.group}, {name} + first * "
+            dense.append(f"if ({name}_step) load_dense{given}{tile.size});")
+            dense.append(f"else load_shared(tiles + {place}, {tile.size}, {tile.group}, {name});")
+            any_rows.append(f"load_rows{given}{name}_step, {name}_step, rows);")
+            place += tile.numbers
+        if not self.loaded or self.plan.ahead:
             return ""
         return "\n".join(
             [
@@ -49,6 +47,37 @@ class Entry:
                 "}",
             ]
         )
+
+    def _tiles(self):
+        """Names in the text of inputs that have tiles, and these, in their order in memory."""
+        names = [name for some in self.portions for name in some] or self.plan.tiles
+        return [(self.plan.language.inputs[name], self.plan.tiles[name]) for name in names]
+
+    def following(self):
+        """A type for what comes next, and functions that start to fill tiles with it."""
+        if not self.plan.ahead:
+            return ""
+        ins, lines = self.plan.language.inputs, ["typedef struct {", "    int more;"]
+        lines += ["    long long first;", "    real *tiles, *only;", "    counter *landed;"]
+        lines += [f"    const real *{name}; long long {name}_step;" for name, _ in self._tiles()]
+        lines.append("} following;")
+        place = 0
+        for k, names in enumerate(self.portions):
+            lines += ["", f"DEVICE void ask_{k}(const following *next)", "{"]
+            for name in names:
+                tile, its = self.plan.tiles[name], f"next->{ins[name]}"
+                at = f"next->{'only' if k else 'tiles'} + {place}"
+                rows = f"{its} + next->first * {tile.size}, {its}_step"
+                lines.append(f"    ask({at}, {tile.size}, {tile.group}, {rows}, next->landed);")
+                place += tile.numbers
+            place = place if k else 0
+            lines += ["    asked(next->landed);", "}"]
+        return "\n".join(lines)
+
+    def asking(self, portion):
+        """Lines of the program that start to fill tiles while it goes on."""
+        ready = "__syncwarp()" if portion else "finish_stores()"
+        return [f"if (next->more) {{ {ready}; ask_{portion}(next); }}"]
 
     def run(self):
         """The entry point."""
@@ -69,27 +98,53 @@ class Entry:
             "if (first >= count) return;",
             "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
         ]
-        if self.plan.sets == 2:
+        if self.plan.ahead:
+            landed = f"(counter *)(inputs + {self.plan.before_turned - 4})"
+            names = [name for name, _ in self._tiles()]
             outer += [
-                self._loading("inputs", "first"),
-                f"for (int set = 0; first < count; first += {step}, set ^= 1) {{",
+                f"following its = {{1, first, inputs, inputs + {2 * self._between}, {landed}}};",
+                *(f"its.{name} = {name}, its.{name}_step = {name}_step;" for name in names),
+                "const following *const next = &its;",
+                f"expect_tiles(next->landed, {len(self.portions)});",
+                "if (dense && count - first >= 32) {",
+                *(f"    ask_{k}(next);" for k in range(len(self.portions))),
+                "}",
+                f"for (int set = 0, phase = 0; first < count; first += {step}, set ^= 1) {{",
                 *(f"    {line}" for line in self._turn(step)),
                 "    __syncwarp();",
                 "}",
+                "finish_stores();",
             ]
         else:
-            outer += ["const int set = 0;", *self._turn(step)]
+            outer += self._turn(step)
         text = "\n".join(f"    {line}" for line in outer)
         head = f"ENTRY void __launch_bounds__({self.plan.bounds()}) run(\n    "
         return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
 
-    def _loading(self, tiles, first):
-        arguments = [tiles, first, "count", "(int)dense"]
-        for a in self.plan.inputs:
-            if a.name in self.plan.tiles:
-                name = self.plan.language.inputs[a.name]
-                arguments += [name, f"{name}_step"]
-        return f"load({', '.join(arguments)});"
+    @property
+    def _between(self):
+        """Numbers between the two tiles of an input."""
+        return sum(self.plan.tiles[name].numbers for name in self.plan.ahead.twice)
+
+    def _filled(self):
+        """Tiles of inputs that are there."""
+        if not self.plan.ahead:
+            given = ", ".join(f"{name}, {name}_step" for name, _ in self._tiles())
+            return [f"load(inputs, first, count, (int)dense, {given});", "finish_loads();"]
+        rows = [
+            f"    load_rows({name}_tile, {t.size}, {t.group}, {name} + first * {name}_step, "
+            f"{name}_step, rows);"
+            for name, t in self._tiles()
+        ]
+        return [
+            "if (whole) {",
+            "    wait_for_tiles(next->landed, phase);",
+            "    phase ^= 1;",
+            "} else {",
+            *rows,
+            "    finish_loads();",
+            "}",
+        ]
 
     def _turn(self, step):
         """What a warp does with 32 samples."""
@@ -97,14 +152,26 @@ class Entry:
             "const int rows = count - first < 32 ? (int)(count - first) : 32;",
             "const int whole = dense && rows == 32;",
             "(void)whole;",
-            f"real *free = inputs + set * {self.plan.inputs_of_a_warp};",
+            "real *free = inputs;",
         ]
         if self.plan.layout.by_warps:  # ``dense`` is the number of samples of a warp
             rows = "const int rows = count - first < dense ? (int)(count - first) : (int)dense;"
-            lines = [rows, "(void)set;", "real *free = inputs;"]
+            lines = [rows, "real *free = inputs;"]
+        if self.plan.ahead:
+            lines[-1] = f"real *free = inputs + set * {self._between};"
+            lines += [
+                f"its.first = first + {step};",
+                "its.more = dense && count - its.first >= 32;",
+                f"its.tiles = inputs + (set ^ 1) * {self._between};",
+            ]
+        ins = self.plan.language.inputs
+        for k, names in enumerate(self.portions or [self.plan.tiles]):
+            lines += ["free = next->only;"] * (k == 1)
+            for name in names:
+                lines += self._placed(ins[name], self.plan.tiles[name])
         for a in self.plan.inputs:
-            lines += self._placed(self.plan.language.inputs[a.name], self.plan.tiles.get(a.name))
-        lines.append(f"free = inputs + {self.plan.sets * self.plan.inputs_of_a_warp};")
+            lines += [] if a.name in self.plan.tiles else self._placed(ins[a.name], None)
+        lines.append(f"free = inputs + {self.plan.tiled};")
         for a in self.plan.separate:
             if self.plan.layout.by_warps:
                 to = f"{result_name(a.name)} + (first + {_ROW}) * {a.size}"
@@ -114,14 +181,7 @@ class Entry:
         if self.plan.kept.tables:
             lines.append("real *const kept = free, *const kept_own = kept + lane;")
             lines.append(f"kept_own[0] = {self.plan.language.constant(0.0)};")
-        if self.plan.sets == 1 and self.loaded:
-            lines.append(self._loading("inputs", "first"))
-        if self.loaded:
-            lines.append("finish_loads();")
-        if self.plan.sets == 2:
-            other = f"inputs + (set ^ 1) * {self.plan.inputs_of_a_warp}"
-            lines.append(f"if (first + {step} < count)")
-            lines.append("    " + self._loading(other, f"first + {step}"))
+        lines += self._filled() if self.loaded else []
         return [*lines, *self._moderate_angles(), *self._call(), *self._stores()]
 
     def _placed(self, name, tile):
@@ -167,6 +227,9 @@ class Entry:
         if self.plan.language.turned:
             lines.append(f"real *const turned_own = inputs + {self.plan.before_turned} + lane;")
             arguments.append("turned_own")
+        if self.plan.ahead:
+            parked = self.plan.before_turned - self.plan.ahead.numbers_besides
+            arguments += ["next", f"inputs + {parked} + lane"]
         status = f"sample({', '.join(arguments)})"
         if self.plan.watched:
             status += f" | (watched == {self.plan.language.constant(0.0)} ? 0 : {NOT_FINITE})"
@@ -187,7 +250,7 @@ class Entry:
                 lines.append(f"work_own[{WARP * self.plan.part.status}] = {wrong};")
         if self.plan.layout.by_warps:
             return ["(void)free;", *lines]
-        lines.append("__syncwarp();")
+        lines += ["announce();"] * bool(self.plan.ahead) + ["__syncwarp();"]
         for name, t in self.plan.results.items():
             to = f"{result_name(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
             if name in self.plan.kept.tables:
@@ -201,9 +264,11 @@ class Entry:
                     f"rows, dense);"
                 )
             else:
-                given = f"({to}, {self._tile(name)}_tile, {t.size}, {t.group}"
-                lines.append(f"if (whole) store_dense{given});")
-                lines.append(f"else store_rows{given}, rows);")
+                given = f"({to}, {self._tile(name)}_tile, {t.size}"
+                alone = self.plan.ahead and name in self.plan.taken and not t.group
+                whole = f"start_store{given}" if alone else f"store_dense{given}, {t.group}"
+                lines.append(f"if (whole) {whole});")
+                lines.append(f"else store_rows{given}, {t.group}, rows);")
         return lines
 
     def _all_wrong(self):

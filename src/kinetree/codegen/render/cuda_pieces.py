@@ -29,9 +29,16 @@ class Pieces:
     """Numbers of a sample in the workspace that they share."""
 
 
-def render_pieces(program, dtype="float64", layout=None) -> Pieces:
-    """CUDA C of a program, by as many functions as are good for it."""
-    layout = layout or Layout()
+def render_pieces(program, dtype="float64", layout=None, is_large=True) -> Pieces:
+    """CUDA C of a program, by as many functions as are good for it.
+
+    Args:
+        program: what to compute.
+        dtype: ``"float32"`` or ``"float64"``.
+        layout: how samples travel.
+        is_large: whether a multiprocessor has the shared memory of Hopper.
+    """
+    layout = replace(layout or Layout(), large=is_large)
     program = program if layout.by_warps else alone(program)
     most = layout.results(program, dtype)
     if _room(program, dtype) <= most:

@@ -3,9 +3,12 @@
 A tile holds the rows of one argument for the 32 threads of a warp (``cuda_tiles.cuh``). A result
 may take the tile of an input when no number of the input is needed any more once the number of the
 result in its place is there. Of results that are zero for the most part only the other numbers are
-in shared memory, and a table says which of them goes where.
+in shared memory, and a table says which of them goes where. While a warp computes, the inputs of
+its next samples may come, and values that wait for long may be parked where inputs were.
 """
 
+import re
+from bisect import bisect
 from dataclasses import dataclass
 from math import gcd
 
@@ -121,7 +124,7 @@ def given_up(program, order, inputs, outputs):
         inputs: names of the inputs that have tiles.
         outputs: names of the results that have tiles.
     """
-    read, written = _last_uses(program, order), _written(program, order)
+    read, written = last_uses(program, order), _written(program, order)
     found, free = {}, [a for a in program.inputs if a.name in inputs]
     for o in program.outputs:
         if o.name not in outputs:
@@ -137,7 +140,7 @@ def given_up(program, order, inputs, outputs):
     return found
 
 
-def _last_uses(program, order):
+def last_uses(program, order):
     """The last place in the order where a number of an input is used.
 
     A loop stands behind its body, which reads again and again until it ends; and a product may be
@@ -166,3 +169,85 @@ def _written(program, order):
             found[argument.name, k] = place[program.roots[position]]
             position += 1
     return found
+
+
+# --- The next inputs, and values that wait --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How the inputs of the next samples come while a warp computes.
+
+    Attributes:
+        twice: names of inputs that have two tiles, which take turns.
+        again: names of inputs with one tile, which is filled again after their last use.
+        slots: numbers of a sample that may be parked besides those in tiles.
+    """
+
+    twice: tuple
+    again: tuple = ()
+    slots: int = 0
+
+    def numbers(self, tiles):
+        """Numbers of a warp in all these tiles."""
+        return sum(2 * tiles[x].numbers for x in self.twice) + sum(
+            tiles[x].numbers for x in self.again
+        )
+
+    @property
+    def numbers_besides(self):
+        """Numbers of a warp that are parked, and 16 bytes for what counts those that come."""
+        return WARP * self.slots + 4
+
+
+def last_mentions(lines, names):
+    """Numbers of arrays by their texts, and the last of some lists of lines that mentions each."""
+    number = re.compile(rf"\b(?:{'|'.join(names)})\[\d+\]")
+    return {
+        text: k for k, some in enumerate(lines) for line in some for text in number.findall(line)
+    }
+
+
+def parked(items, most, slots):
+    """Lines of assignments; what waits longest is in shared memory where more values wait.
+
+    Compilers that run out of registers put values into local memory, and load them late.
+
+    Args:
+        items: ``Assignment``s, one after the other.
+        most: values that may wait in registers.
+        slots: texts of places in shared memory, and the item after which each is free.
+    """
+    uses: dict[str, list[int]] = {}
+    for k, item in enumerate(items):
+        for name in item.mentions:
+            uses.setdefault(name, []).append(k)
+    is_condition = {name: x for item in items for name, x in item.defines.items()}
+    texts, there, taken, found = {}, {}, {}, []  # texts: of values in registers; there: in slots
+    for k, item in enumerate(items):
+        before, after = [], []
+        for name in sorted(item.mentions - texts.keys()):
+            texts[name] = f"again_{k}_{name}"
+            before.append(f"const real {texts[name]} = {there[name]};")
+        lines = [_renamed(line, {x: texts[x] for x in item.mentions}) for line in item.lines]
+        texts |= {name: name for name in item.defines}
+        for name in (*item.mentions, *item.defines):
+            if uses.get(name, [-1])[-1] <= k:
+                del texts[name]
+        while len(texts) > most:
+            values = [name for name in texts if not is_condition[name]]
+            name = max(values, key=lambda x: uses[x][bisect(uses[x], k)])
+            if name not in there:
+                place = next((s for s, free in slots if max(free, taken.get(s, -1)) < k), None)
+                if place is None:
+                    break
+                there[name], taken[place] = place, uses[name][-1]
+                after.append(f"{place} = {texts[name]};")
+            del texts[name]
+        found.append([*before, *lines, *after])
+    return found
+
+
+def _renamed(line, names):
+    """A line with other names."""
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), line)
