@@ -61,7 +61,9 @@ _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
 _ROOM = 28_928  # bytes of a warp that takes an eighth of a multiprocessor of Hopper
 _IN_REGISTERS = 200  # values of 32 bits; the compiler needs some registers for itself
-_ASKED = 0.3  # of a program, after which tiles are asked for: the results before are stored by then
+_ASKED = (
+    0.15  # of a program, after which tiles are asked for: the results before are stored by then
+)
 _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
 _PART = 7_000  # operations of a part

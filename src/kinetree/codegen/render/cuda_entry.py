@@ -23,19 +23,18 @@ class Entry:
 
     def load(self):
         """A function that starts to fill the tiles of inputs, one after the other."""
-        parameters, dense, any_rows, place = [], [], [], 0
+        parameters, dense, any_rows = [], [], []
         for name, tile in self._tiles():
-            parameters.append(f"const real *{name}, long long {name}_step")
-            given = f"(tiles + {place}, {tile.size}, {tile.group}, {name} + first * "
-            dense.append(f"if ({name}_step) load_dense{given}{tile.size});")
-            dense.append(f"else load_shared(tiles + {place}, {tile.size}, {tile.group}, {name});")
-            any_rows.append(f"load_rows{given}{name}_step, {name}_step, rows);")
-            place += tile.numbers
-        if not self.loaded or self.plan.ahead:
+            parameters.append(f"real *{name}_tile, const real *{name}, long long {name}_step")
+            given = f"({name}_tile, {tile.size}, {tile.group}, {name}"
+            dense.append(f"if ({name}_step) load_dense{given} + first * {tile.size});")
+            dense.append(f"else load_shared{given});")
+            any_rows.append(f"load_rows{given} + first * {name}_step, {name}_step, rows);")
+        if not self.loaded:
             return ""
         return "\n".join(
             [
-                "DEVICE void load(real *tiles, long long first, long long count, int dense,",
+                "DEVICE void load(long long first, long long count, int dense,",
                 "                 " + ", ".join(parameters) + ")",
                 "{",
                 "    if (dense && count - first >= 32) {",
@@ -57,27 +56,41 @@ class Entry:
         """A type for what comes next, and functions that start to fill tiles with it."""
         if not self.plan.ahead:
             return ""
-        ins, lines = self.plan.language.inputs, ["typedef struct {", "    int more;"]
-        lines += ["    long long first;", "    real *tiles, *only;", "    counter *landed;"]
-        lines += [f"    const real *{name}; long long {name}_step;" for name, _ in self._tiles()]
+        lines = ["typedef struct {", "    int more, mine;", "    long long first;"]
+        lines += ["    real *tiles, *only;", "    counter *landed;"]
+        lines += [f"    const real *{name};" for name, _ in self._tiles()]
         lines.append("} following;")
-        place = 0
         for k, names in enumerate(self.portions):
-            lines += ["", f"DEVICE void ask_{k}(const following *next)", "{"]
+            base, place = "next->only" if k else "next->tiles", self._before(names[0]) if k else 0
+            asked, copied, size = [], [], 0
             for name in names:
-                tile, its = self.plan.tiles[name], f"next->{ins[name]}"
-                at = f"next->{'only' if k else 'tiles'} + {place}"
-                rows = f"{its} + next->first * {tile.size}, {its}_step"
-                lines.append(f"    ask({at}, {tile.size}, {tile.group}, {rows}, next->landed);")
+                tile, text = self.plan.tiles[name], self.plan.language.inputs[name]
+                rows = f"next->{text} + next->first * {tile.size}"
+                if tile.group:
+                    given = f"{base} + {place}, {tile.size}, {tile.group}, {rows}"
+                    copied.append(f"load_dense({given});")
+                else:
+                    asked.append(f"ask({base} + {place}, {tile.size}, {rows}, next->landed);")
+                    size += tile.size
                 place += tile.numbers
-            place = place if k else 0
-            lines += ["    asked(next->landed);", "}"]
+            asked.append(f"asked(next->landed, {size});")
+            for what, texts in (("ask", asked), ("copy", copied)):
+                lines += ["", f"DEVICE void {what}_{k}(const following *next)", "{"]
+                lines += [*(f"    {text}" for text in texts), "}"]
         return "\n".join(lines)
+
+    def _before(self, name):
+        """Numbers of tiles that are filled again before one of them."""
+        again = self.plan.ahead.again
+        return sum(self.plan.tiles[x].numbers for x in again[: again.index(name)])
 
     def asking(self, portion):
         """Lines of the program that start to fill tiles while it goes on."""
-        ready = "__syncwarp()" if portion else "finish_stores()"
-        return [f"if (next->more) {{ {ready}; ask_{portion}(next); }}"]
+        lines = ["__syncwarp();"] if portion else ["if (next->mine) finish_stores();"]
+        lines.append(f"if (next->mine) ask_{portion}(next);")
+        if any(self.plan.tiles[name].group for name in self.portions[portion]):
+            lines.append(f"if (next->more) copy_{portion}(next);")
+        return lines
 
     def run(self):
         """The entry point."""
@@ -102,18 +115,19 @@ class Entry:
             landed = f"(counter *)(inputs + {self.plan.before_turned - 4})"
             names = [name for name, _ in self._tiles()]
             outer += [
-                f"following its = {{1, first, inputs, inputs + {2 * self._between}, {landed}}};",
-                *(f"its.{name} = {name}, its.{name}_step = {name}_step;" for name in names),
+                f"const int apart = dense && {' && '.join(f'{name}_step' for name in names)};",
+                f"following its = {{0, 0, first, inputs, inputs + {2 * self._between}, {landed}}};",
+                *(f"its.{name} = {name};" for name in names),
+                "its.more = apart && count - first >= 32;",
+                "its.mine = its.more && ASKS;",
                 "const following *const next = &its;",
                 f"expect_tiles(next->landed, {len(self.portions)});",
-                "if (dense && count - first >= 32) {",
-                *(f"    ask_{k}(next);" for k in range(len(self.portions))),
-                "}",
+                *(line for k in range(len(self.portions)) for line in self.asking(k)),
                 f"for (int set = 0, phase = 0; first < count; first += {step}, set ^= 1) {{",
                 *(f"    {line}" for line in self._turn(step)),
                 "    __syncwarp();",
                 "}",
-                "finish_stores();",
+                "if (ASKS) finish_stores();",
             ]
         else:
             outer += self._turn(step)
@@ -128,21 +142,18 @@ class Entry:
 
     def _filled(self):
         """Tiles of inputs that are there."""
+        given = ", ".join(f"{name}_tile, {name}, {name}_step" for name, _ in self._tiles())
+        now = [f"load(first, count, (int)dense, {given});", "finish_loads();"]
         if not self.plan.ahead:
-            given = ", ".join(f"{name}, {name}_step" for name, _ in self._tiles())
-            return [f"load(inputs, first, count, (int)dense, {given});", "finish_loads();"]
-        rows = [
-            f"    load_rows({name}_tile, {t.size}, {t.group}, {name} + first * {name}_step, "
-            f"{name}_step, rows);"
-            for name, t in self._tiles()
-        ]
+            return now
+        copied = any(tile.group for _, tile in self._tiles())
         return [
-            "if (whole) {",
+            "if (apart && rows == 32) {",
             "    wait_for_tiles(next->landed, phase);",
+            *["    finish_loads();"] * copied,
             "    phase ^= 1;",
             "} else {",
-            *rows,
-            "    finish_loads();",
+            *(f"    {line}" for line in now),
             "}",
         ]
 
@@ -161,7 +172,8 @@ class Entry:
             lines[-1] = f"real *free = inputs + set * {self._between};"
             lines += [
                 f"its.first = first + {step};",
-                "its.more = dense && count - its.first >= 32;",
+                "its.more = apart && count - its.first >= 32;",
+                "its.mine = its.more && ASKS;",
                 f"its.tiles = inputs + (set ^ 1) * {self._between};",
             ]
         ins = self.plan.language.inputs
