@@ -9,6 +9,7 @@ from support.backends import cuda_on_cpu
 import kinetree as kt
 from kinetree.codegen.check import cases, check_backend
 from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.render import cuda
 from kinetree.codegen.render.cuda import Layout, render
 from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.codegen.render.cuda_places import Tile, given_up
@@ -58,6 +59,32 @@ def test_functions_agree_for_whole_and_partial_warps(model, name, dtype, rng, tm
     run = cuda_on_cpu(tmp_path, threads=64)(kernel.program, dtype)
     for count in (1, 32, 211):  # the last goes round where warps load ahead
         agrees(kernel.program, run, samples(model, kernel, count, rng), dtype)
+
+
+@pytest.mark.parametrize(("room", "again"), [(28_928, 0), (25_000, 1)], ids=["twice", "again"])
+def test_long_programs_park_values_and_load_the_next_samples(
+    room, again, rng, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cuda, "_ROOM", room)
+    model = kt.samples.humanoid()
+    kernel = kernel_of(model, "forward_dynamics")
+    (text,) = render_pieces(kernel.program, "float32").texts
+    assert text.ahead
+    assert text.shared <= room
+    assert text.text.count("DEVICE void ask_") == 1 + again
+    assert len(re.findall(r"const real again_\w+ = ", text.text)) > 30
+    (other,) = render_pieces(kernel.program, "float32", is_large=False).texts
+    assert not other.ahead
+    run = cuda_on_cpu(tmp_path, threads=64)(kernel.program, "float32")
+    for count in (1, 32, 211):  # warps of two blocks go round
+        agrees(kernel.program, run, samples(model, kernel, count, rng), "float32")
+    q, qd, tau = samples(model, kernel, 200, rng)
+    q[70, 3:7] *= 1.1  # not of unit length
+    (found,) = run(q, qd, tau[0])  # which all share
+    assert np.isnan(found[70]).all()
+    rest = [np.delete(x, 70, axis=0) for x in (q, qd, found)]
+    (expected,) = interpret.run(kernel.program, *rest[:2], np.broadcast_to(tau[0], rest[1].shape))
+    assert np.max(np.abs(rest[2] - expected)) <= BOUND["float32"] * np.max(np.abs(expected))
 
 
 def test_slices_of_rows_together_are_the_result(rng, tmp_path):

@@ -350,17 +350,17 @@ class _Renderer:
             lines.append(f"    watched = fma{self.f}({own}, {zero}, watched);")
         return [*lines, f"if (!(watched == {zero})) status |= {NOT_FINITE};"]
 
-    def _with_tiles_asked_for(self, items, entry):
+    def _with_tiles_asked_for(self, ahead, items, entry):
         """Lines of all assignments; where many values wait, some do so in shared memory."""
         ins, lines = self.language.inputs, [list(item.lines) for item in items]
         last = last_mentions(lines, [ins[name] for name in self.tiles])
-        if self.ahead.slots:
-            own = [ins[name] for name in self.ahead.twice if name not in self.taken.values()]
+        if ahead.slots:
+            own = [ins[name] for name in ahead.twice if name not in self.taken.values()]
             slots = [(text, place) for text, place in last.items() if text.split("[")[0] in own]
-            slots += [(f"parked[{WARP * k}]", -1) for k in range(self.ahead.slots)]
+            slots += [(f"parked[{WARP * k}]", -1) for k in range(ahead.slots)]
             lines = parked(items, _IN_REGISTERS * 4 // self.size, slots)
         lines[int(_ASKED * len(lines))] += entry.asking(0)
-        for k, name in enumerate(self.ahead.again):
+        for k, name in enumerate(ahead.again):
             end = max(place for text, place in last.items() if text.startswith(f"{ins[name]}["))
             lines[end] += entry.asking(k + 1)
         return lines
@@ -389,7 +389,7 @@ class _Renderer:
         lines = [list(item.lines) for item in items]
         if self.ahead:
             parameters += ["const following *next, real *parked"]
-            lines = self._with_tiles_asked_for(items, entry)
+            lines = self._with_tiles_asked_for(self.ahead, items, entry)
         body = [*self._watch(), *turns, *(line for some in lines for line in some)]
         if self.layout.by_warps:
             body, self.pieces, frame = outlined(in_blocks(stored_early(body)))
