@@ -71,7 +71,7 @@ def test_long_programs_park_values_and_load_the_next_samples(
     (text,) = render_pieces(kernel.program, "float32").texts
     assert text.ahead
     assert text.shared <= room
-    assert text.text.count("DEVICE void ask_") == 1 + again
+    assert text.text.count("DEVICE void request_") == 1 + again
     assert len(re.findall(r"const real again_\w+ = ", text.text)) > 30
     (other,) = render_pieces(kernel.program, "float32", is_large=False).texts
     assert not other.ahead

@@ -61,9 +61,7 @@ _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
 _ROOM = 28_928  # bytes of a warp that takes an eighth of a multiprocessor of Hopper
 _IN_REGISTERS = 200  # values of 32 bits; the compiler needs some registers for itself
-_ASKED = (
-    0.15  # of a program, after which tiles are asked for: the results before are stored by then
-)
+_PREFETCHED = 0.15  # of a program, after which tiles are requested: the last results are stored
 _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
 _PART = 7_000  # operations of a part
@@ -350,7 +348,7 @@ class _Renderer:
             lines.append(f"    watched = fma{self.f}({own}, {zero}, watched);")
         return [*lines, f"if (!(watched == {zero})) status |= {NOT_FINITE};"]
 
-    def _with_tiles_asked_for(self, ahead, items, entry):
+    def _with_prefetches(self, ahead, items, entry):
         """Lines of all assignments; where many values wait, some do so in shared memory."""
         ins, lines = self.language.inputs, [list(item.lines) for item in items]
         last = last_mentions(lines, [ins[name] for name in self.tiles])
@@ -359,10 +357,10 @@ class _Renderer:
             slots = [(text, place) for text, place in last.items() if text.split("[")[0] in own]
             slots += [(f"parked[{WARP * k}]", -1) for k in range(ahead.slots)]
             lines = parked(items, _IN_REGISTERS * 4 // self.size, slots)
-        lines[int(_ASKED * len(lines))] += entry.asking(0)
+        lines[int(_PREFETCHED * len(lines))] += entry.prefetching(0)
         for k, name in enumerate(ahead.again):
             end = max(place for text, place in last.items() if text.startswith(f"{ins[name]}["))
-            lines[end] += entry.asking(k + 1)
+            lines[end] += entry.prefetching(k + 1)
         return lines
 
     def _sample(self, entry):
@@ -389,7 +387,7 @@ class _Renderer:
         lines = [list(item.lines) for item in items]
         if self.ahead:
             parameters += ["const following *next, real *parked"]
-            lines = self._with_tiles_asked_for(self.ahead, items, entry)
+            lines = self._with_prefetches(self.ahead, items, entry)
         body = [*self._watch(), *turns, *(line for some in lines for line in some)]
         if self.layout.by_warps:
             body, self.pieces, frame = outlined(in_blocks(stored_early(body)))

@@ -62,7 +62,7 @@ class Entry:
         lines.append("} following;")
         for k, names in enumerate(self.portions):
             base, place = "next->only" if k else "next->tiles", self._before(names[0]) if k else 0
-            asked, copied, size = [], [], 0
+            requests, copied, size = [], [], 0
             for name in names:
                 tile, text = self.plan.tiles[name], self.plan.language.inputs[name]
                 rows = f"next->{text} + next->first * {tile.size}"
@@ -70,11 +70,13 @@ class Entry:
                     given = f"{base} + {place}, {tile.size}, {tile.group}, {rows}"
                     copied.append(f"load_dense({given});")
                 else:
-                    asked.append(f"ask({base} + {place}, {tile.size}, {rows}, next->landed);")
+                    requests.append(
+                        f"request({base} + {place}, {tile.size}, {rows}, next->landed);"
+                    )
                     size += tile.size
                 place += tile.numbers
-            asked.append(f"asked(next->landed, {size});")
-            for what, texts in (("ask", asked), ("copy", copied)):
+            requests.append(f"requested(next->landed, {size});")
+            for what, texts in (("request", requests), ("copy", copied)):
                 lines += ["", f"DEVICE void {what}_{k}(const following *next)", "{"]
                 lines += [*(f"    {text}" for text in texts), "}"]
         return "\n".join(lines)
@@ -84,10 +86,10 @@ class Entry:
         again = self.plan.ahead.again
         return sum(self.plan.tiles[x].numbers for x in again[: again.index(name)])
 
-    def asking(self, portion):
+    def prefetching(self, portion):
         """Lines of the program that start to fill tiles while it goes on."""
         lines = ["__syncwarp();"] if portion else ["if (next->mine) finish_stores();"]
-        lines.append(f"if (next->mine) ask_{portion}(next);")
+        lines.append(f"if (next->mine) request_{portion}(next);")
         if any(self.plan.tiles[name].group for name in self.portions[portion]):
             lines.append(f"if (next->more) copy_{portion}(next);")
         return lines
@@ -119,15 +121,15 @@ class Entry:
                 f"following its = {{0, 0, first, inputs, inputs + {2 * self._between}, {landed}}};",
                 *(f"its.{name} = {name};" for name in names),
                 "its.more = apart && count - first >= 32;",
-                "its.mine = its.more && ASKS;",
+                "its.mine = its.more && REQUESTS;",
                 "const following *const next = &its;",
                 f"expect_tiles(next->landed, {len(self.portions)});",
-                *(line for k in range(len(self.portions)) for line in self.asking(k)),
+                *(line for k in range(len(self.portions)) for line in self.prefetching(k)),
                 f"for (int set = 0, phase = 0; first < count; first += {step}, set ^= 1) {{",
                 *(f"    {line}" for line in self._turn(step)),
                 "    __syncwarp();",
                 "}",
-                "if (ASKS) finish_stores();",
+                "if (REQUESTS) finish_stores();",
             ]
         else:
             outer += self._turn(step)
@@ -173,7 +175,7 @@ class Entry:
             lines += [
                 f"its.first = first + {step};",
                 "its.more = apart && count - its.first >= 32;",
-                "its.mine = its.more && ASKS;",
+                "its.mine = its.more && REQUESTS;",
                 f"its.tiles = inputs + (set ^ 1) * {self._between};",
             ]
         ins = self.plan.language.inputs

@@ -209,7 +209,7 @@ def last_mentions(lines, names):
 
 
 def parked(items, most, slots):
-    """Lines of assignments; what waits longest is in shared memory where more values wait.
+    """Lines of assignments; values used last go to shared memory where registers are few.
 
     Compilers that run out of registers put values into local memory, and load them late.
 

@@ -102,35 +102,35 @@ DEVICE void store_rows(real *to, const real *tile, int size, int group, int rows
         to[i] = tile[i + skipped(i / size, group)];
 }
 
-/* Rows that come and go while a warp computes. From Hopper on one thread, `ASKS`, asks for whole
+/* Rows that come and go while a warp computes. From Hopper on one thread, `REQUESTS`, requests whole
  * tiles, which the chip copies by itself; `landed` counts their bytes, and what threads have written
  * must be announced before the chip reads it or writes over it. Others copy as above.
  */
 typedef unsigned long long counter;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define ASKS ((threadIdx.x & 31) == 0)
+#define REQUESTS ((threadIdx.x & 31) == 0)
 
 DEVICE unsigned place_of(const void *x) { return (unsigned)__cvta_generic_to_shared(x); }
 
 /* Tiles come in so many portions. */
 DEVICE void expect_tiles(counter *landed, int portions)
 {
-    if (ASKS) {
+    if (REQUESTS) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(place_of(landed)), "r"(portions));
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncwarp();
 }
 
-DEVICE void ask(real *tile, int size, const real *from, counter *landed)
+DEVICE void request(real *tile, int size, const real *from, counter *landed)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(place_of(tile)), "l"(from), "r"(32 * size * (int)sizeof(real)), "r"(place_of(landed))
                  : "memory");
 }
 
-/* All tiles of a portion, rows of so many numbers, have been asked for. */
-DEVICE void asked(counter *landed, int size)
+/* All tiles of a portion, rows of so many numbers, have been requested. */
+DEVICE void requested(counter *landed, int size)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  ::"r"(place_of(landed)), "r"(32 * size * (int)sizeof(real)) : "memory");
@@ -146,7 +146,7 @@ DEVICE void announce(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "
 
 DEVICE void start_store(real *to, const real *tile, int size)
 {
-    if (ASKS)
+    if (REQUESTS)
         asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2; cp.async.bulk.commit_group;"
                      ::"l"(to), "r"(place_of(tile)), "r"(32 * size * (int)sizeof(real)) : "memory");
 }
@@ -154,10 +154,10 @@ DEVICE void start_store(real *to, const real *tile, int size)
 /* Wait until tiles that the thread stores may be filled again. */
 DEVICE void finish_stores(void) { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 #else
-#define ASKS 1
+#define REQUESTS 1
 DEVICE void expect_tiles(counter *landed, int portions) {}
-DEVICE void ask(real *tile, int size, const real *from, counter *landed) { load_dense(tile, size, 0, from); }
-DEVICE void asked(counter *landed, int size) {}
+DEVICE void request(real *tile, int size, const real *from, counter *landed) { load_dense(tile, size, 0, from); }
+DEVICE void requested(counter *landed, int size) {}
 DEVICE void wait_for_tiles(counter *landed, int phase) { finish_loads(); }
 DEVICE void announce(void) {}
 DEVICE void start_store(real *to, const real *tile, int size) { store_dense(to, tile, size, 0); }
