@@ -52,21 +52,24 @@ def request_key(kernel, dtype, lanes, host=None):
         lanes: samples at a time, or another word for the variant of the code.
         host: compiler and processor; LLVM's and this one by default.
     """
-    source = source_digest()
-    if kernel.key is None or source is None or not _is_literal(kernel.key):
-        return None
     arguments = [[(a.name, a.shape) for a in side] for side in (kernel.inputs, kernel.outputs)]
-    return "\n".join(
-        [
-            "request",
-            f"{kernel.name} {kernel.key!r}",
-            repr(arguments),
-            f"{dtype} x {lanes}",
-            f"source {source}",
-            f"{sys.implementation.cache_tag}, numpy {np.__version__}",
-            host or llvm.host(),
-        ]
-    )
+    key = kernel.key
+    return _request("request", key, f"{kernel.name} {key!r}", repr(arguments), dtype, lanes, host)
+
+
+def _request(kind, key, name, what, dtype, lanes, host):
+    """Lines of a request, or None where ``key`` does not say everything."""
+    source = source_digest()
+    if key is None or source is None or not _is_literal(key):
+        return None
+    versions = f"{sys.implementation.cache_tag}, numpy {np.__version__}"
+    parts = [kind, name, what, f"{dtype} x {lanes}", f"source {source}", versions]
+    return "\n".join([*parts, host or llvm.host()])
+
+
+def _name_of(text):
+    """The name of a program: a digest of its text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def program_key(program, host=None):
@@ -290,7 +293,7 @@ def code_of(text, level=1) -> Any:
 
 def _code_of(text, level, entries=()):
     """The same, with the name of the program; ``entries`` are what it calls."""
-    program = hashlib.sha256(text.encode()).hexdigest()
+    program = _name_of(text)
     robot = entries if any(e.is_bound for e in entries) else ()
     code = _found(program, level, robot)
     if code is None:
@@ -304,15 +307,18 @@ def _code_of(text, level, entries=()):
     return code, program
 
 
+def _kept(key):
+    """Names of what object code on disk calls, and the code; None where there is none."""
+    symbols, _, data = (open_store().get(key) or b"").partition(b"\n")
+    return (symbols.decode().split(), data) if data else None
+
+
 def _found(program, level, robot=()):
     """Machine code of a program, from memory or disk, or None; ``robot`` as in ``_linked``."""
     key = program_key(program, llvm.host(level))
     code = None if robot else _loaded.get(key)
-    if code is None:
-        kept = open_store().get(key)
-        if kept is not None:
-            symbols, _, data = kept.partition(b"\n")
-            code = _linked(program, symbols.decode().split(), data, level, robot)
+    if code is None and (kept := _kept(key)) is not None:
+        code = _linked(program, *kept, level, robot)
     return code
 
 
@@ -379,17 +385,12 @@ def loop_request(key, dtype, lanes, *what, host=None) -> str | None:
         what: which part of the code.
         host: compiler and processor; LLVM's and this one by default.
     """
-    source = source_digest()
-    if key is None or source is None or not _is_literal(key):
-        return None
-    versions = f"{sys.implementation.cache_tag}, numpy {np.__version__}"
-    parts = ["loops", repr(key), repr(what), f"{dtype} x {lanes}", f"source {source}", versions]
-    return "\n".join([*parts, host or llvm.host()])
+    return _request("loops", key, repr(key), repr(what), dtype, lanes, host)
 
 
 def program_of(text) -> tuple[str, str]:
     """The name of a program, and its text with functions whose names no other program has."""
-    program = hashlib.sha256(text.encode()).hexdigest()
+    program = _name_of(text)
     return program, re.sub(r"@(step|case_\d+)\(", rf"@\1_{program}(", text)
 
 
@@ -401,11 +402,8 @@ def kept_program(program) -> Any:
     code = _loaded.get(program_key(program))
     if code is not None:
         return code
-    kept = open_store().get(program_key(program))
-    if kept is None:
-        return None
-    symbols, _, data = kept.partition(b"\n")
-    return data if all(map(_provided, symbols.decode().split())) else None
+    symbols, data = _kept(program_key(program)) or ((), None)
+    return data if all(map(_provided, symbols)) else None
 
 
 def compiled_programs(texts) -> dict[str, bytes]:
@@ -467,7 +465,7 @@ def kept_procedures(name) -> bytes | None:
 
 def keep_procedures(texts) -> list[bytes]:
     """Object code of procedures' texts by name, compiled on all cores where a text is new."""
-    programs = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    programs = {name: _name_of(text) for name, text in texts.items()}
     found: dict[str, Any] = {p: open_store().get(program_key(p)) for p in programs.values()}
     new = [name for name, program in programs.items() if found[program] is None]
     for name, data in zip(new, llvm.optimised_code([texts[n] for n in new]), strict=True):
@@ -578,7 +576,7 @@ def build_cuda_loops(kernel, dtype, device, decide, resident=0, options=()) -> C
 def _built_all(texts, host, device, options, apart=None):
     """Names of programs, and their machine code; each has its own options."""
     pairs = zip(options, texts, strict=True)
-    programs = [hashlib.sha256(f"{some} {text}".encode()).hexdigest() for some, text in pairs]
+    programs = [_name_of(f"{some} {text}") for some, text in pairs]
     with ThreadPoolExecutor(len(texts)) as threads:
         build = partial(_built, host=host, device=device)
         all_apart = apart or [0] * len(texts)

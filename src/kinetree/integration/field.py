@@ -105,52 +105,26 @@ class Field:
         return self.acceleration(model, t, q, qd, total), power
 
 
+def _of_field(name):
+    """An attribute or method of the field within."""
+    return property(lambda self: getattr(self.field, name), doc=f"See ``Field.{name}``.")
+
+
 @dataclass(frozen=True)
 class FieldAround:
     """A field with additional constraints: all but the accelerations are those of ``field``."""
 
     field: Any
 
-    @property
-    def forces(self):
-        """See ``Field``."""
-        return self.field.forces
-
-    @property
-    def prescription(self):
-        """See ``PrescribedField``."""
-        return self.field.prescription
-
-    @property
-    def actuators(self):
-        """See ``Field``."""
-        return self.field.actuators
-
-    def inputs(self, model):
-        """See ``Field.inputs``."""
-        return self.field.inputs(model)
-
-    def driven(self, model, t, q, qd, tau):
-        """See ``Field.driven``."""
-        return self.field.driven(model, t, q, qd, tau)
-
-    def joint_force(self, model, t, q, qd, tau):
-        """See ``Field.joint_force``; without the forces of the constraints."""
-        return self.field.joint_force(model, t, q, qd, tau)
-
-    @property
-    def resists(self):
-        """See ``Field.resists``."""
-        return self.field.resists
-
-    def resistance(self, model, t, q, qd, tau):
-        """See ``Field.resistance``."""
-        return self.field.resistance(model, t, q, qd, tau)
-
-    @property
-    def of_joints(self):
-        """See ``Field.of_joints``."""
-        return self.field.of_joints
+    forces = _of_field("forces")
+    prescription = _of_field("prescription")  # of a ``PrescribedField``
+    actuators = _of_field("actuators")
+    inputs = _of_field("inputs")
+    driven = _of_field("driven")
+    joint_force = _of_field("joint_force")  # without the forces of the constraints
+    resists = _of_field("resists")
+    resistance = _of_field("resistance")
+    of_joints = _of_field("of_joints")
 
 
 def masked(response, model, q, M, free):

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,34 +69,20 @@ class Loaded(_Loaded):
     settings: Mapping[str, Any] = {}
 
 
-def _read_urdf(*arguments) -> Model:
-    from kinetree.loaders.urdf import read_urdf
-
-    return read_urdf(*arguments)
-
-
-def _read_mjcf(*arguments) -> Model:
-    from kinetree.loaders.mjcf import read_mjcf
-
-    return read_mjcf(*arguments)
-
-
-def _read_sdf(*arguments) -> Model:
-    from kinetree.loaders.sdf import read_sdf
-
-    return read_sdf(*arguments)
-
-
-def _read_toml(*arguments) -> Model:
-    from kinetree.loaders.native import read_toml
-
-    return read_toml(*arguments)
-
-
-def _read_dh(*arguments) -> Model:
-    from kinetree.loaders.dh import read_dh
-
-    return read_dh(*arguments)
+def _read_by(format, *arguments) -> Model:
+    """Read a file by the module of its format, which is imported when it is needed."""
+    read: Callable[..., Model]
+    if format == "urdf":
+        from kinetree.loaders.urdf import read_urdf as read
+    elif format == "mjcf":
+        from kinetree.loaders.mjcf import read_mjcf as read
+    elif format == "sdf":
+        from kinetree.loaders.sdf import read_sdf as read
+    elif format == "toml":
+        from kinetree.loaders.native import read_toml as read
+    else:
+        from kinetree.loaders.dh import read_dh as read
+    return read(*arguments)
 
 
 def read_json(source, report, folders, options) -> Model:
@@ -120,17 +107,17 @@ def _whole(digits):
 
 
 FORMATS = {
-    "urdf": Format(_read_urdf, (".urdf", ".xacro"), ("robot",), lumps=True),
+    "urdf": Format(partial(_read_by, "urdf"), (".urdf", ".xacro"), ("robot",), lumps=True),
     "mjcf": Format(
-        _read_mjcf, (".mjcf",), ("mujoco", "mujocoinclude"), lumps=True,
+        partial(_read_by, "mjcf"), (".mjcf",), ("mujoco", "mujocoinclude"), lumps=True,
         floating_base="it frees bodies on the world without a joint, and there are none",
     ),
     "sdf": Format(
-        _read_sdf, (".sdf", ".world"), ("sdf",), lumps=True,
+        partial(_read_by, "sdf"), (".sdf", ".world"), ("sdf",), lumps=True,
         floating_base="the file joins everything to the world",
     ),
-    "toml": Format(_read_toml, (".toml",), parameters=True),
-    "dh": Format(_read_dh, (".csv",), parameters=True),
+    "toml": Format(partial(_read_by, "toml"), (".toml",), parameters=True),
+    "dh": Format(partial(_read_by, "dh"), (".csv",), parameters=True),
     "json": Format(read_json, (".json",)),
 }  # fmt: skip
 """The formats that ``load`` reads, by name."""

@@ -127,22 +127,20 @@ class Turn:
 @procedure
 def copied(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
     """Copy ``n`` numbers from a row, or back into it: where the next ones are."""
-    for i in range(n):
-        if back:
-            row[at + i] = x[i]
-        else:
-            x[i] = row[at + i]
+    if back:
+        row[at : at + n] = x[:n]
+    else:
+        x[:n] = row[at : at + n]
     return at + n
 
 
 @procedure
 def copied_whole(x: "int[:]", n: int, row: "int[:]", at: int, back: bool) -> int:
     """The same of integers."""
-    for i in range(n):
-        if back:
-            row[at + i] = x[i]
-        else:
-            x[i] = row[at + i]
+    if back:
+        row[at : at + n] = x[:n]
+    else:
+        x[:n] = row[at : at + n]
     return at + n
 
 
