@@ -29,8 +29,9 @@ PLAIN = 8  # sweeps at the end that do not mix
 FARTHEST = 5.0  # how far ahead of the last change mixtures may lie
 ALIKE = 1.01  # growth of the squared change up to which they may lie ahead
 WHOLE = 10  # sweeps in which each contact is solved whole
+PATIENT = 16  # sweeps, after which errors may be larger
 RELAXED = 0.8  # part of the change that later sweeps take
-PROXIMAL = 1e-4  # weight of staying in Newton's steps
+FIRM = 3e-2  # weight of staying in two of seven steps of Newton, and in every other try
 LEAST = 1e-6  # weight of staying, for forces that move nothing
 
 
@@ -129,6 +130,21 @@ def pressed(
             u[chain[places + d]] += x + lam[3 * s + 2] * Y[(at + 2 * deep) * Y_step]
 
 
+@procedure(inline=True)
+def along(
+    s: int, long: int, deep: int, places: int, chain: "int[:]", Y: "float[:]", Y_step: int,
+    u: "float[:]", v: "float[3]",
+) -> None:  # fmt: skip
+    """``Y u`` of a contact."""
+    v[:] = 0.0
+    for d in lanes(long):
+        part = u[chain[places + d]]
+        for r in range(3):
+            v[r] += part * Y[((3 * s + r) * deep + d) * Y_step]
+    for r in range(3):
+        v[r] = lane_sum(v[r])
+
+
 @procedure
 def speeds(
     used: int, deep: int, chain: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int,
@@ -139,14 +155,7 @@ def speeds(
         here = s < used
         places = int(carrier[s]) * deep if here else 0
         v = local("float", 3)
-        v[:] = 0.0
-        for d in lanes(deep if here else 0):
-            at = 3 * s * deep + d
-            part = u[chain[places + d]]
-            for r in range(3):
-                v[r] += part * Y[(at + r * deep) * Y_step]
-        for r in range(3):
-            v[r] = lane_sum(v[r])
+        along(s, deep if here else 0, deep, places, chain, Y, Y_step, u, v)
         for r in lanes(3 if here else 0):
             w[3 * s + r] = b[3 * s + r] + v[r]
 
@@ -253,19 +262,19 @@ def missed(D: "float[3, 3]", mu: float, w: "float[:]", lam: "float[:]") -> float
 
 @procedure
 def swept(
-    used: int, nv: int, deep: int, sweeps: int, enough: float, chain: "int[:]",
+    used: int, nv: int, deep: int, sweeps: int, enough: float, later: float, chain: "int[:]",
     carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]", own_step: int,
     mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", last: "float[:, 3]",
     older: "float[:]", best: "float[:]",
 ) -> "(int, float)":  # fmt: skip
     """Sweeps of Gauss and Seidel until no contact misses its laws by more than ``enough``.
 
-    How many, and the error [m/s]. Contacts that obey are passed over. ``u`` goes
-    with ``lam``, before and after. Each sweep starts from a mixture of the last two (Anderson
-    1965), ahead of both only where changes do not grow; mixtures are linear, and so are velocities.
-    Contacts that are solved whole, one after the other, may run in cycles, where several slide:
-    after ``WHOLE`` sweeps normal forces and friction take a step each. Where sweeps do not end,
-    ``best`` of what they began with is taken.
+    After ``PATIENT`` sweeps ``later`` will do. How many, and the error [m/s]. Contacts that obey
+    are passed over. ``u`` goes with ``lam``, before and after. Each sweep starts from a mixture of
+    the last two (Anderson 1965), ahead of both only where changes do not grow; mixtures are
+    linear, and so are velocities. Contacts that are solved whole, one after the other, may run in
+    cycles, where several slide: after ``WHOLE`` sweeps normal forces and friction take a step each.
+    Where sweeps do not end, ``best`` of what they began with is taken.
 
     What is read of the next contact is on its way while a contact is solved.
     """
@@ -344,7 +353,7 @@ def swept(
             error = largest
             least = error if better else least
             rounds = n
-            going = error > enough and n < sweeps
+            going = error > (enough if n < PATIENT else later) and n < sweeps
         mine = used if going else 0
         size = 0.0
         along = 0.0
@@ -397,149 +406,155 @@ def swept(
 
 
 @procedure
-def mobility(
-    used: int, deep: int, bodies: int, carrier: "float[:]", common: "int[:]", Y: "float[:]",
-    Y_step: int, A: "float[:]",
-) -> None:  # fmt: skip
-    """Blocks of ``A = Y Yᵀ``, row by row to the diagonal."""
-    for s in lanes(used):
-        B = local("float", 3, 3)
-        for t in range(s + 1):
-            n = common[int(carrier[s]) * bodies + int(carrier[t])]
-            B[:] = 0.0
-            for d in range(n):
-                z = local("float", 3)
-                for r in range(3):
-                    z[r] = Y[((3 * t + r) * deep + d) * Y_step]
-                for r in range(3):
-                    B[r] += Y[((3 * s + r) * deep + d) * Y_step] * z
-            at = 9 * (s * (s + 1) // 2 + t)
-            for r in range(3):
-                for q in range(3):
-                    A[at + 3 * r + q] = B[r, q]
-
-
-@procedure
 def laws(
-    used: int, A: "float[:]", mu: "float[:]", w: "float[:]", lam: "float[:]", J: "float[:]"
+    used: int, stay: float, own: "float[:]", own_step: int, mu: "float[:]", lam: "float[:]",
+    w: "float[:]", W: "float[:, 9]",
 ) -> float:  # fmt: skip
-    """By how much contacts miss their laws at most [m/s]: see ``missed``.
+    """By how much contacts miss their laws at most [m/s], and blocks of Newton's method.
 
-    Rows of ``J`` are the derivatives with respect to the impulses, then the error, negated.
+    With ``off``, what ``missed`` looks at, and ``P``, the derivatives of its projections with
+    respect to ``y``: of ``B = a (1 + stay - P)`` the products ``W = B⁻¹ P``, and ``B⁻¹ off``
+    in place of ``w``.
     """
     most = 0.0
-    m = 3 * used
     for s in lanes(used):
-        dP, B = local("float", 2, 3, 3)
-        own = view(A, 9 * (s * (s + 1) // 2 + s), 3, 3)
-        a = (own[0, 0] + own[1, 1] + own[2, 2]) / 3.0
+        at = 6 * s * own_step
+        a = (own[at] + own[at + 2 * own_step] + own[at + 5 * own_step]) / 3.0
         x = a * view(lam, 3 * s, 3)
         y = x - view(w, 3 * s, 3)
         n = max(y[0], 0.0)
         t = sqrt(y[1] * y[1] + y[2] * y[2])
-        dP[:] = 0.0
-        part = 1.0
-        if y[0] > 0.0:
-            dP[0, 0] = 1.0
-        if t <= mu[s] * n:
-            dP[1, 1] = 1.0
-            dP[2, 2] = 1.0
-        else:
-            part = mu[s] * n / t
-            c = y[1] / t
-            e = y[2] / t
-            dP[1, 1] = part * e * e
-            dP[1, 2] = -part * c * e
-            dP[2, 1] = -part * c * e
-            dP[2, 2] = part * c * c
-            dP[1, 0] = mu[s] * c if y[0] > 0.0 else 0.0
-            dP[2, 0] = mu[s] * e if y[0] > 0.0 else 0.0
+        slides = t > mu[s] * n
+        part = mu[s] * n / t if slides else 1.0
         off = vector(x[0] - n, x[1] - part * y[1], x[2] - part * y[2])
         most = max(most, abs(off[0]), abs(off[1]), abs(off[2]))
-        for t2 in range(used):
-            i = max(s, t2)
-            j = min(s, t2)
-            C = view(A, 9 * (i * (i + 1) // 2 + j), 3, 3)
-            for r in range(3):
-                for q in range(3):
-                    B[r, q] = C[r, q] if s >= t2 else C[q, r]
-            if s == t2:
-                for r in range(3):
-                    B[r, r] -= a
-            for r in range(3):
-                for q in range(3):
-                    at = (3 * s + r) * (m + 1) + 3 * t2 + q
-                    J[at] = dP[r, 0] * B[0, q] + dP[r, 1] * B[1, q] + dP[r, 2] * B[2, q]
-                    if s == t2 and r == q:
-                        J[at] += (1.0 + PROXIMAL) * a
+        near = 1.0 / (stay * a) if a > 0.0 else 0.0
+        far = 1.0 / ((1.0 + stay) * a) if a > 0.0 else 0.0
+        W[s] = 0.0
+        if not slides:
+            off *= near
+            W[s, 0] = near
+            W[s, 4] = near
+            W[s, 8] = near
+        elif n > 0.0:  # along the force, and across
+            c = y[1] / t
+            e = y[2] / t
+            across = near / (1.0 + (1.0 - part) / stay)
+            d = near * off[0]
+            f = far * (off[1] * c + off[2] * e + mu[s] * a * d)
+            g = across * (off[2] * c - off[1] * e)
+            off[:] = vector(d, f * c - g * e, f * e + g * c)
+            W[s, 0] = near
+            W[s, 3] = near * mu[s] * c
+            W[s, 6] = near * mu[s] * e
+            W[s, 4] = part * across * e * e
+            W[s, 5] = -part * across * c * e
+            W[s, 7] = -part * across * c * e
+            W[s, 8] = part * across * c * c
+        else:
+            off *= far
         for r in range(3):
-            J[(3 * s + r) * (m + 1) + m] = -off[r]
+            w[3 * s + r] = off[r]
     return lane_max(most)
 
 
 @procedure
-def eliminated(m: int, J: "float[:]") -> None:
-    """The last column of ``J``, m by m + 1, becomes the solution; by Gauss, with pivots."""
-    n = m + 1
-    for k in range(m):
-        top = -1.0
-        at = -1.0
-        for i in lanes(m - k):
-            x = abs(J[(k + i) * n + k])
-            if x > top:
-                top = x
-                at = float(k + i)
-        most = lane_max(top)
-        best = int(lane_max(at if top == most else -1.0))
-        if best > k:
-            for j in lanes(n - k):
-                x = J[k * n + k + j]
-                J[k * n + k + j] = J[best * n + k + j]
-                J[best * n + k + j] = x
-        own = J[k * n + k]
-        one = 1.0 / own if own != 0.0 else 0.0
-        for i in lanes(m - k - 1):
-            at_row = (k + 1 + i) * n
-            x = J[at_row + k] * one
-            if x != 0.0:
-                for j in range(k, n):
-                    J[at_row + j] -= x * J[k * n + j]
-    for d in range(m):
-        k = m - 1 - d
+def gained(
+    used: int, most: int, nv: int, deep: int, inverses: int, moves: "int[:]", chain: "int[:]",
+    begin: "int[:]", owner: "int[:]", level: "int[:]", carrier: "float[:]", Y: "float[:]",
+    Y_step: int, w: "float[:]", W: "float[:, 9]", K: "float[:]", z: "float[:]",
+) -> None:  # fmt: skip
+    """``z`` with ``(1 + Yᵀ W Y) z = -Yᵀ w``.
+
+    Like the inertia matrix, this one has numbers where one variable moves the other one, and keeps
+    this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
+    those above the diagonal. A world that is masked out has none of the contacts ``used``.
+    """
+    some = nv if used > 0 else 0
+    above = view(K, inverses)
+    for k in lanes(2 * inverses if used > 0 else 0):
+        K[k] = 0.0
+    for k in lanes(some):
+        K[begin[owner[k] * deep + level[k]] + level[k]] = 1.0
+        z[k] = 0.0
+    for s in range(most):
+        here = s < used
+        i = int(carrier[s]) if here else 0
+        at = i * deep
+        for d in lanes(moves[i] if here else 0):
+            y = local("float", 3)
+            for r in range(3):
+                y[r] = Y[((3 * s + r) * deep + d) * Y_step]
+            z[chain[at + d]] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
+            y[:] = y @ view(W[s], 0, 3, 3)
+            for e in range(d + 1 if W[s, 0] > 0.0 else 0):
+                for r in range(3):
+                    K[begin[at + d] + e] += y[r] * Y[((3 * s + r) * deep + e) * Y_step]
+            for e in range(d + 1, moves[i] if W[s, 0] > 0.0 else 0):
+                for r in range(3):
+                    above[begin[at + e] + d] += y[r] * Y[((3 * s + r) * deep + e) * Y_step]
+    for n in range(2 * nv):  # inward, then outward
+        k = nv - 1 - n if n < nv else n - nv
+        at = owner[k] * deep
+        long = level[k]
+        row = begin[at + long]
+        if worlds_max(1 if used > 0 and K[row + long] != 1.0 else 0) == 0:
+            continue  # no contact feels it
         x = 0.0
-        for j in lanes(d):
-            x += J[k * n + k + 1 + j] * J[(k + 1 + j) * n + m]
-        own = J[k * n + k]
-        x = J[k * n + m] - lane_sum(x)
-        for _ in lanes(1):
-            J[k * n + m] = x / own if own != 0.0 else 0.0
+        if n < nv:
+            for d in lanes(long if used > 0 else 0):
+                part = above[row + d] / K[row + long]
+                z[chain[at + d]] -= part * z[k]
+                for e in range(d + 1):
+                    K[begin[at + d] + e] -= part * K[row + e]
+                for e in range(d + 1, long):
+                    above[begin[at + e] + d] -= part * K[row + e]
+        else:
+            for e in lanes(long if used > 0 else 0):
+                x += K[row + e] * z[chain[at + e]]
+            x = lane_sum(x)
+            for _ in lanes(1 if used > 0 else 0):
+                z[k] = (z[k] - x) / K[row + long]
 
 
 @procedure
 def finished(
-    used: int, nv: int, deep: int, bodies: int, steps: int, enough: float, chain: "int[:]",
-    common: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int, mu: "float[:]",
-    b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]", last: "float[:, 3]",
-    A: "float[:]", J: "float[:]",
+    used: int, nv: int, deep: int, inverses: int, steps: int, light: float, enough: float,
+    moves: "int[:]", chain: "int[:]", begin: "int[:]", owner: "int[:]", level: "int[:]",
+    carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]", own_step: int,
+    mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]", z: "float[:]",
+    W: "float[:, 9]", K: "float[:]",
 ) -> float:  # fmt: skip
     """The error [m/s] after the best of some steps of Newton from where sweeps end."""
-    m = 3 * used
+    best = view(K, 2 * inverses)
     least = 0.0
-    mobility(used, deep, bodies, carrier, common, Y, Y_step, A)
+    most = worlds_max(used)
+    mine = used
     for n in range(steps + 1):
-        speeds(used, deep, chain, carrier, Y, Y_step, b, u, w)
-        error = laws(used, A, mu, w, lam, J)
-        if n == 0 or error < least:
-            least = error
-            for k in lanes(m):
-                last[k, 0] = lam[k]
-        if n == steps or error <= enough:
+        if worlds_max(mine) == 0:
             break
-        eliminated(m, J)
-        for k in lanes(m):
-            lam[k] += J[k * (m + 1) + m]
-        pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, u)
-    for k in lanes(m):
-        lam[k] = last[k, 0]
-    pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, u)
+        speeds(mine, deep, chain, carrier, Y, Y_step, b, u, w)
+        stay = FIRM if n % 7 > 4 else light  # out of cycles
+        error = laws(mine, stay, own, own_step, mu, lam, w, W)
+        better = n == 0 or error < least
+        if mine > 0 and better:
+            least = error
+        for k in lanes(3 * mine if better else 0):
+            best[k] = lam[k]
+        if n == steps or error <= enough:
+            mine = 0
+        gained(mine, most, nv, deep, inverses, moves, chain, begin, owner, level, carrier, Y,
+               Y_step, w, W, K, z)  # fmt: skip
+        for s in range(most):
+            here = s < mine
+            v = local("float", 3)
+            places = int(carrier[s]) * deep if here else 0
+            along(s, deep if here else 0, deep, places, chain, Y, Y_step, z, v)
+            for r in lanes(3 if here else 0):
+                x = W[s, 3 * r] * v[0] + W[s, 3 * r + 1] * v[1] + W[s, 3 * r + 2] * v[2]
+                lam[3 * s + r] -= w[3 * s + r] + x
+        pressed(mine, nv if mine > 0 else -1, deep, chain, carrier, Y, Y_step, lam, u)
+    for k in lanes(3 * used):
+        lam[k] = best[k]
+    pressed(used, nv if used > 0 else -1, deep, chain, carrier, Y, Y_step, lam, u)
     return least

@@ -13,7 +13,7 @@ Arguments that several procedures have:
 - nv, contacts, slots: variables of velocity, potential contacts, and how many may act at once.
 - deep: variables that move a body at most, a multiple of 8.
 - moves, chain: how many variables move a body, and which, from the base outward, then ``nv``.
-- common: how many of them two bodies have in common.
+- owner, level: of variables, the body that they move first, and how many come before them.
 - sort: contacts by their kinds.
 - kind, shape, ground, body, group: of contacts, kinds as ``slot_points`` has them, numbers of
   frames and of planes, the body, and the number of the pair.
@@ -48,6 +48,7 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import (
+    FIRM,
     SLOT,
     contact_rows,
     finished,
@@ -68,7 +69,6 @@ from kinetree.contact.engine.slot_points import (
 )
 
 STEPS = 20  # of Newton's method, at most
-NEARLY = 100.0  # times the tolerance, where no more rounds follow them
 REPORTED = 6
 """Numbers that ``slot_impulses`` reports: errors of velocity, cone and power, contact work, loss,
 and sweeps."""
@@ -190,23 +190,29 @@ def contacts_size(tables: dict) -> int:
 
 @procedure
 def slot_impulses(
-    live: int, nv: int, slots: int, deep: int, bodies: int, sweeps: int, again: int, first: float,
-    chain: "int[:]", common: "int[:]", restitution: "float[:]", numbers: "float[5]",
-    loose: "float[1]", z: "float[:]", z_step: int, found: "float[3]", taken: "float[:]",
-    taken_step: int, slot: "float[:]", slot_step: int, Y: "float[:]", Y_step: int, own: "float[:]",
-    own_step: int, start: "float[:]", start_step: int, held: "float[:]", held_step: int,
-    u: "float[:]", u_step: int, reported: "float[REPORTED]", work: "float[:]",
+    live: int, nv: int, slots: int, deep: int, inverses: int, sweeps: int, tries: int, first: float,
+    serious: float, nearly: float, stay: float, light: float, moves: "int[:]", chain: "int[:]",
+    begin: "int[:]", owner: "int[:]", level: "int[:]", restitution: "float[:]",
+    numbers: "float[5]", loose: "float[1]", z: "float[:]", z_step: int, found: "float[3]",
+    taken: "float[:]", taken_step: int, slot: "float[:]", slot_step: int, Y: "float[:]",
+    Y_step: int, own: "float[:]", own_step: int, start: "float[:]", start_step: int,
+    held: "float[:]", held_step: int, u: "float[:]", u_step: int, reported: "float[REPORTED]",
+    K: "float[:]", work: "float[:]",
 ) -> None:  # fmt: skip
     """Impulses of the contacts with slots.
 
     - sweeps: of Gauss and Seidel, at most.
-    - again: how often steps of Newton, then sweeps again, follow sweeps that do not end.
+    - tries: how often there are sweeps, and steps of Newton where they do not end.
+    - serious, nearly: times the tolerance, above which these steps follow, and sweeps again.
+    - stay: weight of staying in steps of Newton.
+    - light: force of contacts that were pressed before these, and are not any more.
     - first, loose: times the tolerance that will do, where this is above 0.
     - restitution: coefficients of the contacts.
     - z: what velocities gain without contact, ``D^{-1/2} L⁻ᵀ h (tau - C)``.
     - start, held: forces to start from, and forces.
     - u: what velocities gain by contact, as ``z``.
     - reported: ``REPORTED`` numbers.
+    - K: room for Newton's method, ``newton_size`` numbers.
     """
     h = numbers[0]
     used = int(found[0]) if live > 0 else 0
@@ -220,8 +226,7 @@ def slot_impulses(
     lam = view(work, at + 6 * slots)
     last = view(work, at + 9 * slots, 3 * slots, 3)
     w = view(work, at + 18 * slots)
-    A = view(work, at + 21 * slots)
-    J = view(work, at + 21 * slots + 9 * slots * (slots + 1) // 2)
+    W = view(work, at + 9 * slots, slots, 9)  # in place of ``last``
     for k in lanes(nv + 1):
         v[k] = z[k * z_step] if k < nv else 0.0
     for s in lanes(used):
@@ -249,19 +254,25 @@ def slot_impulses(
     if loose[0] > 0.0:
         enough *= first
     pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, v)
-    rounds, error = swept(used, nv, deep, sweeps, enough, chain, carrier, Y, Y_step, own, own_step,
-                          mu, b, lam, v, last, older, w)  # fmt: skip
-    for n in range(again):
-        if error <= enough:
+    left = used
+    rounds = 0
+    error = 0.0
+    for n in range(tries):
+        more, less = swept(left, nv, deep, sweeps, enough, serious * enough, chain, carrier, Y,
+                           Y_step, own, own_step, mu, b, lam, v, last, older, w)  # fmt: skip
+        rounds += more
+        error = less if left > 0 else error
+        for s in lanes(used if n == 0 else 0):
+            held[(4 * s + 1) * held_step] = lam[3 * s]
+        left = left if error > serious * enough else 0
+        if worlds_max(left) == 0:
             break
-        if n > 0:
-            more, error = swept(used, nv, deep, sweeps, enough, chain, carrier, Y, Y_step, own,
-                                own_step, mu, b, lam, v, last, older, w)  # fmt: skip
-            rounds += more
-        error = finished(used, nv, deep, bodies, STEPS, enough, chain, common, carrier, Y, Y_step,
-                         mu, b, lam, v, w, last, A, J)  # fmt: skip
-        if error <= NEARLY * enough:  # sweeps would only disturb it
-            break
+        less = finished(
+            left, nv, deep, inverses, STEPS, FIRM if n % 2 else stay, enough, moves, chain, begin,
+            owner, level, carrier, Y, Y_step, own, own_step, mu, b, lam, v, w, older, W, K,
+        )  # fmt: skip
+        error = less if left > 0 else error
+        left = left if error > nearly * enough else 0
     speeds(used, deep, chain, carrier, Y, Y_step, b, v, w)
     cone = 0.0
     power = 0.0
@@ -270,13 +281,16 @@ def slot_impulses(
     for s in lanes(used):
         n = 3 * s
         held[4 * s * held_step] = taken[s * taken_step] + 1.0
+        touches = light if held[(4 * s + 1) * held_step] > 0.0 else 0.0
         sliding = sqrt(lam[n + 1] * lam[n + 1] + lam[n + 2] * lam[n + 2])
         cone = max(cone, sliding - mu[s] * lam[n])
         slip = sqrt(w[n + 1] * w[n + 1] + w[n + 2] * w[n + 2])
         slip = lam[n + 1] * w[n + 1] + lam[n + 2] * w[n + 2] + mu[s] * lam[n] * slip
         power = max(power, abs(lam[n] * w[n]), abs(slip))
         for r in range(3):
-            held[(4 * s + 1 + r) * held_step] = lam[n + r] / h
+            held[(4 * s + 1 + r) * held_step] = (
+                max(lam[n] / h, touches) if r == 0 else lam[n + r] / h
+            )
             there = w[n + r] - (target[s] if r == 0 else 0.0)
             done += lam[n + r] * there
             before = slot[(SLOT * s + 3 + r) * slot_step] - slot[(SLOT * s + 6 + r) * slot_step]
@@ -298,11 +312,14 @@ def slot_impulses(
         reported[5] = float(rounds)
 
 
-def impulses_size(tables: dict, again: int) -> int:
-    """Numbers of the workspace of ``slot_impulses``; Newton's method needs more."""
-    slots = tables["slots"]
-    newton = 9 * slots * (slots + 1) // 2 + 3 * slots * (3 * slots + 1) if again else 0
-    return 2 * tables["nv"] + 2 + 21 * slots + newton
+def impulses_size(tables: dict) -> int:
+    """Numbers of the workspace of ``slot_impulses``."""
+    return 2 * tables["nv"] + 2 + 21 * tables["slots"]
+
+
+def newton_size(tables: dict) -> int:
+    """Numbers of ``K`` of ``slot_impulses``."""
+    return 2 * tables["inverses"] + 3 * tables["slots"]
 
 
 @procedure

@@ -18,6 +18,7 @@ from kinetree.contact.engine.slots import (
     REPORTED,
     contacts_size,
     impulses_size,
+    newton_size,
     slot_contacts,
     slot_forces,
     slot_impulses,
@@ -48,10 +49,14 @@ from kinetree.quantities import dynamics
 from kinetree.spatial import Motion, crm
 from kinetree.spatial.ops import sqrt
 
-SWEEPS = 48
-"""Of Gauss and Seidel, at most."""
-AGAIN = {"float32": 0, "float64": 8}
-"""How often steps of Newton, then sweeps again, follow sweeps that do not end."""
+SOLVER = {
+    "float32": {"sweeps": 32, "tries": 4, "serious": 3.0, "nearly": 3.0, "stay": 5e-4,
+                "light": 1e-6},
+    "float64": {"sweeps": 48, "tries": 8, "serious": 1.0, "nearly": 100.0, "stay": 1e-4,
+                "light": 0.0},
+}  # fmt: skip
+"""What ``slot_impulses`` wants. A step of Newton in single precision costs as much as some sweeps;
+in double precision sweeps disturb what steps have nearly found."""
 AIM = {"float32": 1.0, "float64": 0.1}
 """Times the tolerance: where sweeps end."""
 _TRIES, _SWEEPS = 3, 2  # of the projection of positions, see ``step.projected``
@@ -163,13 +168,13 @@ class SlotStep(ContactStep):
         def once(state):
             mean, held, loose = state[:3]
             z = root * inertia.half(h * (tau_all - lead * v - self._bias(middle, mean)))
-            held, u, reported = self._routine(
+            held, u, reported, _ = self._routine(
                 slot_impulses,
                 {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
-                {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,)},
-                impulses_size(tables, AGAIN[dtype]),
-                {"sweeps": SWEEPS, "again": AGAIN[dtype], "first": FIRST,
-                 "restitution": known.restitution},
+                {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,),
+                 "K": (newton_size(tables),)},
+                impulses_size(tables),
+                {**SOLVER[dtype], "first": FIRST, "restitution": known.restitution},
             )  # fmt: skip
             after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
             return (v + after) / 2, held, loose - 1, after, reported
@@ -212,7 +217,7 @@ class SlotStep(ContactStep):
             "inverses": first[-1], "tree": tree, "moves": [len(s) for s in support],
             "chain": [k for s in support for k in (*s, *[nv] * (deep - len(s)))],
             "begin": [first[k] for s in support for k in (*s, *[0] * (deep - len(s)))],
-            "common": [_alike(a, b) for a in support for b in support],
+            "owner": self._owner, "level": [len(chain) - 1 for chain in self._chains],
             "body": known.successor, "group": known.pair, **self._shapes,
         }  # fmt: skip
 
@@ -227,11 +232,16 @@ class SlotStep(ContactStep):
     @property
     def _chains(self) -> list[list[int]]:
         """For each variable those above it, from the base outward, and itself."""
-        model, support = self.constraints.model, self._support
-        owner = [
+        support = self._support
+        return [support[i][: support[i].index(k) + 1] for k, i in enumerate(self._owner)]
+
+    @property
+    def _owner(self) -> list[int]:
+        """The body that each variable moves first."""
+        model = self.constraints.model
+        return [
             i for i in range(1, model.body_count + 1) for _ in range(model.nv)[model.v_slice[i]]
         ]
-        return [support[i][: support[i].index(k) + 1] for k, i in enumerate(owner)]
 
     @cached_property
     def _shapes(self) -> dict[str, Any]:
@@ -383,9 +393,3 @@ def _points(pair):
         return [(FIXED, point, radius) for point, radius in corners]
     lowest = [(b.shape.radius, 0.0, end * b.shape.length / 2) for end in (1, -1)]
     return [*((LOWEST, p, 0.0) for p in lowest), *((CORNER, p, 0.0) for p, _ in corners)]
-
-
-def _alike(a, b):
-    """How many numbers two lists begin with alike."""
-    same = [x == y for x, y in zip(a, b, strict=False)]
-    return [*same, False].index(False)
