@@ -31,7 +31,9 @@ ALIKE = 1.01  # growth of the squared change up to which they may lie ahead
 WHOLE = 10  # sweeps in which each contact is solved whole
 PATIENT = 16  # sweeps, after which errors may be larger
 RELAXED = 0.8  # part of the change that later sweeps take
-FIRM = 3e-2  # weight of staying in two of seven steps of Newton, and in every other try
+FIRM = 3e-2  # weight of staying in two of seven steps of Newton
+HEAVY = 0.3  # weight in the first step of every other try
+FALL = 0.7  # weight of the next step
 LEAST = 1e-6  # weight of staying, for forces that move nothing
 
 
@@ -287,10 +289,7 @@ def swept(
         0, used, deep, chain, carrier, Y, Y_step, own, own_step, following, its_place, its_block
     )
     most = worlds_max(used)
-    error = 0.0
-    before = 0.0
-    ahead = 1.0
-    least = 0.0
+    error, before, ahead, least = 0.0, 0.0, 1.0, 0.0
     rounds = 0
     going = used > 0
     for n in range(sweeps + 1):
@@ -302,9 +301,7 @@ def swept(
         largest = 0.0
         for s in range(most):
             here = s < mine
-            x = 0.0
-            y = 0.0
-            z = 0.0
+            x, y, z = 0.0, 0.0, 0.0
             k = 0
             for _ in lanes(deep):
                 place[k] = its_place[k]
@@ -318,9 +315,7 @@ def swept(
             block[:] = its_block
             fetched(s + 1 if s + 1 < mine else 0, mine, deep, chain, carrier, Y, Y_step, own,
                     own_step, following, its_place, its_block)  # fmt: skip
-            x = lane_sum(x)
-            y = lane_sum(y)
-            z = lane_sum(z)
+            x, y, z = lane_sum(x), lane_sum(y), lane_sum(z)
             change[:] = 0.0
             old = vector(0.0, 0.0, 0.0)
             off = 0.0
@@ -343,9 +338,8 @@ def swept(
                 u[place[k]] += more
                 k += 1  # noqa: SIM113
                 if d == 0:
-                    lam[3 * s] = old[0] + change[0]
-                    lam[3 * s + 1] = old[1] + change[1]
-                    lam[3 * s + 2] = old[2] + change[2]
+                    for r in range(3):
+                        lam[3 * s + r] = old[r] + change[r]
         better = going and (n == 0 or largest < least)
         for k in lanes(3 * mine if better else 0):
             best[k] = last[k, 0]
@@ -355,9 +349,7 @@ def swept(
             rounds = n
             going = error > (enough if n < PATIENT else later) and n < sweeps
         mine = used if going else 0
-        size = 0.0
-        along = 0.0
-        across = 0.0
+        size, along, across = 0.0, 0.0, 0.0
         for k in lanes(3 * mine):
             f = lam[k] - last[k, 0]
             turn = f - (last[k, 1] if n > 0 else 0.0)
@@ -365,9 +357,7 @@ def swept(
             along += f * turn
             across += turn * turn
             last[k, 1] = f
-        size = lane_sum(size)
-        along = lane_sum(along)
-        across = lane_sum(across)
+        size, along, across = lane_sum(size), lane_sum(along), lane_sum(across)
         part = 0.0
         if n > 0 and n < sweeps - PLAIN and across > 0.0:
             part = along / across
@@ -433,24 +423,18 @@ def laws(
         W[s] = 0.0
         if not slides:
             off *= near
-            W[s, 0] = near
-            W[s, 4] = near
-            W[s, 8] = near
+            for r in range(3):
+                W[s, 4 * r] = near
         elif n > 0.0:  # along the force, and across
-            c = y[1] / t
-            e = y[2] / t
+            c, e = y[1] / t, y[2] / t
             across = near / (1.0 + (1.0 - part) / stay)
             d = near * off[0]
             f = far * (off[1] * c + off[2] * e + mu[s] * a * d)
             g = across * (off[2] * c - off[1] * e)
             off[:] = vector(d, f * c - g * e, f * e + g * c)
-            W[s, 0] = near
-            W[s, 3] = near * mu[s] * c
-            W[s, 6] = near * mu[s] * e
-            W[s, 4] = part * across * e * e
-            W[s, 5] = -part * across * c * e
-            W[s, 7] = -part * across * c * e
-            W[s, 8] = part * across * c * c
+            across *= part
+            W[s] = vector(near, 0.0, 0.0, near * mu[s] * c, across * e * e, -across * c * e,
+                          near * mu[s] * e, -across * c * e, across * c * c)  # fmt: skip
         else:
             off *= far
         for r in range(3):
@@ -470,11 +454,10 @@ def gained(
     this pattern (RBDA section 6.5): ``K`` has those before and on the diagonal along chains, then
     those above the diagonal. A world that is masked out has none of the contacts ``used``.
     """
-    some = nv if used > 0 else 0
     above = view(K, inverses)
     for k in lanes(2 * inverses if used > 0 else 0):
         K[k] = 0.0
-    for k in lanes(some):
+    for k in lanes(nv if used > 0 else 0):
         K[begin[owner[k] * deep + level[k]] + level[k]] = 1.0
         z[k] = 0.0
     for s in range(most):
@@ -519,13 +502,17 @@ def gained(
 
 @procedure
 def finished(
-    used: int, nv: int, deep: int, inverses: int, steps: int, light: float, enough: float,
-    moves: "int[:]", chain: "int[:]", begin: "int[:]", owner: "int[:]", level: "int[:]",
-    carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]", own_step: int,
-    mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]", z: "float[:]",
-    W: "float[:, 9]", K: "float[:]",
+    used: int, nv: int, deep: int, inverses: int, steps: int, weight: float, light: float,
+    enough: float, moves: "int[:]", chain: "int[:]", begin: "int[:]", owner: "int[:]",
+    level: "int[:]", carrier: "float[:]", Y: "float[:]", Y_step: int, own: "float[:]",
+    own_step: int, mu: "float[:]", b: "float[:]", lam: "float[:]", u: "float[:]", w: "float[:]",
+    z: "float[:]", W: "float[:, 9]", K: "float[:]",
 ) -> float:  # fmt: skip
-    """The error [m/s] after the best of some steps of Newton from where sweeps end."""
+    """The error [m/s] after the best of some steps of Newton from where sweeps end.
+
+    The weight of staying falls from ``weight`` to ``light``; two of seven steps have more of it,
+    out of cycles.
+    """
     best = view(K, 2 * inverses)
     least = 0.0
     most = worlds_max(used)
@@ -534,7 +521,8 @@ def finished(
         if worlds_max(mine) == 0:
             break
         speeds(mine, deep, chain, carrier, Y, Y_step, b, u, w)
-        stay = FIRM if n % 7 > 4 else light  # out of cycles
+        stay = max(weight, FIRM if n % 7 > 4 else light)
+        weight *= FALL
         error = laws(mine, stay, own, own_step, mu, lam, w, W)
         better = n == 0 or error < least
         if mine > 0 and better:

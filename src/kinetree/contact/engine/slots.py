@@ -48,7 +48,7 @@ from kinetree.codegen.procedures import (
     worlds_max,
 )
 from kinetree.contact.engine.slot_laws import (
-    FIRM,
+    HEAVY,
     SLOT,
     contact_rows,
     finished,
@@ -212,7 +212,8 @@ def slot_impulses(
     - start, held: forces to start from, and forces.
     - u: what velocities gain by contact, as ``z``.
     - reported: ``REPORTED`` numbers.
-    - K: room for Newton's method, ``newton_size`` numbers.
+    - K, work: room for Newton's method, 2 ``inverses`` + 3 ``slots`` numbers, and 2 ``nv`` + 2 +
+      21 ``slots``.
     """
     h = numbers[0]
     used = int(found[0]) if live > 0 else 0
@@ -254,9 +255,7 @@ def slot_impulses(
     if loose[0] > 0.0:
         enough *= first
     pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, v)
-    left = used
-    rounds = 0
-    error = 0.0
+    left, rounds, error = used, 0, 0.0
     for n in range(tries):
         more, less = swept(left, nv, deep, sweeps, enough, serious * enough, chain, carrier, Y,
                            Y_step, own, own_step, mu, b, lam, v, last, older, w)  # fmt: skip
@@ -268,16 +267,13 @@ def slot_impulses(
         if worlds_max(left) == 0:
             break
         less = finished(
-            left, nv, deep, inverses, STEPS, FIRM if n % 2 else stay, enough, moves, chain, begin,
-            owner, level, carrier, Y, Y_step, own, own_step, mu, b, lam, v, w, older, W, K,
+            left, nv, deep, inverses, STEPS, HEAVY if n % 2 else stay, stay, enough, moves, chain,
+            begin, owner, level, carrier, Y, Y_step, own, own_step, mu, b, lam, v, w, older, W, K,
         )  # fmt: skip
         error = less if left > 0 else error
         left = left if error > nearly * enough else 0
     speeds(used, deep, chain, carrier, Y, Y_step, b, v, w)
-    cone = 0.0
-    power = 0.0
-    done = 0.0
-    lost = 0.0
+    cone, power, done, lost = 0.0, 0.0, 0.0, 0.0
     for s in lanes(used):
         n = 3 * s
         held[4 * s * held_step] = taken[s * taken_step] + 1.0
@@ -299,10 +295,7 @@ def slot_impulses(
         u[k * u_step] = v[k]
     for k in lanes(4 * (slots - used) if live > 0 else 0):
         held[(4 * used + k) * held_step] = 0.0
-    cone = lane_max(cone)
-    power = lane_max(power)
-    done = lane_sum(done)
-    lost = lane_sum(lost)
+    cone, power, done, lost = lane_max(cone), lane_max(power), lane_sum(done), lane_sum(lost)
     if live > 0:
         reported[0] = error
         reported[1] = cone
@@ -310,16 +303,6 @@ def slot_impulses(
         reported[3] = done
         reported[4] = lost
         reported[5] = float(rounds)
-
-
-def impulses_size(tables: dict) -> int:
-    """Numbers of the workspace of ``slot_impulses``."""
-    return 2 * tables["nv"] + 2 + 21 * tables["slots"]
-
-
-def newton_size(tables: dict) -> int:
-    """Numbers of ``K`` of ``slot_impulses``."""
-    return 2 * tables["inverses"] + 3 * tables["slots"]
 
 
 @procedure

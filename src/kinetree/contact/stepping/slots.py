@@ -17,8 +17,6 @@ from kinetree.contact.engine.slot_points import CORNER, ELLIPSOID, FIXED, LOWEST
 from kinetree.contact.engine.slots import (
     REPORTED,
     contacts_size,
-    impulses_size,
-    newton_size,
     slot_contacts,
     slot_forces,
     slot_impulses,
@@ -50,7 +48,7 @@ from kinetree.spatial import Motion, crm
 from kinetree.spatial.ops import sqrt
 
 SOLVER = {
-    "float32": {"sweeps": 32, "tries": 4, "serious": 3.0, "nearly": 3.0, "stay": 5e-4,
+    "float32": {"sweeps": 32, "tries": 4, "serious": 2.0, "nearly": 2.0, "stay": 5e-4,
                 "light": 1e-6},
     "float64": {"sweeps": 48, "tries": 8, "serious": 1.0, "nearly": 100.0, "stay": 1e-4,
                 "light": 0.0},
@@ -172,8 +170,8 @@ class SlotStep(ContactStep):
                 slot_impulses,
                 {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
                 {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,),
-                 "K": (newton_size(tables),)},
-                impulses_size(tables),
+                 "K": (2 * tables["inverses"] + 3 * slots,)},
+                2 * nv + 2 + 21 * slots,
                 {**SOLVER[dtype], "first": FIRST, "restitution": known.restitution},
             )  # fmt: skip
             after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
@@ -217,7 +215,8 @@ class SlotStep(ContactStep):
             "inverses": first[-1], "tree": tree, "moves": [len(s) for s in support],
             "chain": [k for s in support for k in (*s, *[nv] * (deep - len(s)))],
             "begin": [first[k] for s in support for k in (*s, *[0] * (deep - len(s)))],
-            "owner": self._owner, "level": [len(chain) - 1 for chain in self._chains],
+            "owner": [next(i for i in range(n) if k in support[i]) for k in range(nv)],
+            "level": [len(chain) - 1 for chain in self._chains],
             "body": known.successor, "group": known.pair, **self._shapes,
         }  # fmt: skip
 
@@ -232,16 +231,8 @@ class SlotStep(ContactStep):
     @property
     def _chains(self) -> list[list[int]]:
         """For each variable those above it, from the base outward, and itself."""
-        support = self._support
-        return [support[i][: support[i].index(k) + 1] for k, i in enumerate(self._owner)]
-
-    @property
-    def _owner(self) -> list[int]:
-        """The body that each variable moves first."""
-        model = self.constraints.model
-        return [
-            i for i in range(1, model.body_count + 1) for _ in range(model.nv)[model.v_slice[i]]
-        ]
+        nv, support = self.constraints.model.nv, self._support
+        return [next(s[: s.index(k) + 1] for s in support if k in s) for k in range(nv)]
 
     @cached_property
     def _shapes(self) -> dict[str, Any]:
