@@ -155,6 +155,8 @@ class Entry:
             *["    finish_loads();"] * copied,
             "    phase ^= 1;",
             "} else {",
+            "    if (REQUESTS) finish_stores();  /* those of the turn before the last */",
+            "    __syncwarp();",
             *(f"    {line}" for line in now),
             "}",
         ]
