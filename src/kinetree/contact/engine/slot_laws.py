@@ -536,8 +536,8 @@ def finished(
         for s in range(most):
             here = s < mine
             v = local("float", 3)
-            places = int(carrier[s]) * deep if here else 0
-            along(s, deep if here else 0, deep, places, chain, Y, Y_step, z, v)
+            i = int(carrier[s]) if here else 0
+            along(s, moves[i] if here else 0, deep, i * deep, chain, Y, Y_step, z, v)
             for r in lanes(3 if here else 0):
                 x = W[s, 3 * r] * v[0] + W[s, 3 * r + 1] * v[1] + W[s, 3 * r + 2] * v[2]
                 lam[3 * s + r] -= w[3 * s + r] + x
