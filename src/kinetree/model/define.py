@@ -95,16 +95,21 @@ def _check(model, array, name, argument, options):
     if argument.check is not None:
         argument.check(model, array, name)
         return
-    array, shape = as_numbers(array, name), _sizes(model, argument.shape, options)
+    array = as_numbers(array, name)
+    require_shape(model, array, name, argument.shape, options)
+    check_finite(array, name, core=len(argument.shape))
+
+
+def require_shape(model, array, name, axes, options=None):
+    """Raise ShapeError unless an array has these last axes, given as in ``Array.shape``."""
+    shape = _sizes(model, axes, options)
     if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
-        pairs = zip(argument.shape, shape, strict=True)
-        written = [n if isinstance(n, str) else str(size) for n, size in pairs]
+        written = [n if isinstance(n, str) else str(k) for n, k in zip(axes, shape, strict=True)]
         sizes = [f"{n} = {k}" for n, k in zip(written, shape, strict=True) if n != str(k)]
         raise ShapeError(
             f"{name} must have shape ({', '.join(['...', *written])})"
             f"{' with ' + ', '.join(sizes) if sizes else ''}, got {array.shape}"
         )
-    check_finite(array, name, core=len(shape))
 
 
 def _sizes(model, shape, options=None):

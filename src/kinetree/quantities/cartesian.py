@@ -16,7 +16,7 @@ from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameEr
 from kinetree.model import Model
 from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_batches
 from kinetree.model.define import Array as Argument
-from kinetree.model.define import composed, quantity
+from kinetree.model.define import composed, quantity, require_shape
 from kinetree.quantities.kinematics import Coordinates, jacobians, pose, poses, require_reference
 
 __all__ = [
@@ -153,11 +153,7 @@ def generalized_velocity(
     if rows is not None and method == "joints":
         raise UnknownNameError("rows are for method='least_squares': 'joints' takes every body")
     V = untraced(velocities, "velocities", "generalized_velocity")
-    if V.shape[-2:] != (as_model(model).body_count, 6):
-        raise ShapeError(
-            f"velocities must have shape (..., body_count, 6) with body_count = "
-            f"{model.body_count}, got {V.shape}"
-        )
+    require_shape(as_model(model), V, "velocities", ("body_count", 6))
     J = jacobians(model, q, frame=frame)
     check_batches("generalized_velocity", q=(J, 3), velocities=(V, 2))
     flat = J.reshape(*J.shape[:-3], 6 * model.body_count, model.nv)

@@ -17,7 +17,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError, UnknownNameError, UnreachableError
 from kinetree.model import Model
 from kinetree.model.arrays import as_model, check_batches, check_finite
-from kinetree.model.define import CONFIGURATION, composed, quantity
+from kinetree.model.define import CONFIGURATION, composed, quantity, require_shape
 from kinetree.model.define import Array as Argument
 from kinetree.model.manifold import continued
 from kinetree.quantities.cartesian import (
@@ -313,21 +313,13 @@ def _check_point(at, force):
 
 def _vectors(model, x, name):
     x = untraced(x, name, "generalized_state")
-    if x.shape[-2:] != (as_model(model).body_count, 3):
-        raise ShapeError(
-            f"{name} must have shape (..., body_count, 3) with body_count = {model.body_count}, "
-            f"got {x.shape}"
-        )
+    require_shape(as_model(model), x, name, ("body_count", 3))
     return check_finite(x, name, core=2)
 
 
 def _checked_poses(model, T):
     T = untraced(T, "poses", "generalized_position")
-    if T.shape[-3:] != (model.body_count, 4, 4):
-        raise ShapeError(
-            f"poses must have shape (..., body_count, 4, 4) with body_count = {model.body_count}, "
-            f"got {T.shape}"
-        )
+    require_shape(model, T, "poses", ("body_count", 4, 4))
     check_finite(T, "poses", core=3)
     R = T[..., :3, :3]
     error = np.max(np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)), axis=(-2, -1))

@@ -97,9 +97,8 @@ def clip_faces(
             b[k, 2] -= low
     elif nb >= 3 and face_plane(b, nb, plane) > NEAR * size * size:
         count = clip(a, edge, na, b, nb, NEAR * size)
-        for k in range(count):
-            b[k] = a[k]
-            b[k, 2] = plane[0] + plane[1] * a[k, 0] + plane[2] * a[k, 1] - a[k, 2]
+        b[:count] = a[:count]
+        b[:count, 2] = plane[0] + plane[1] * a[:count, 0] + plane[2] * a[:count, 1] - a[:count, 2]
     else:
         count = edges_meet(a, min(na, 2), b, min(nb, 2), edge, NEAR * size)
     # Now the rows of a are points of the first face, and b[:, 2] is the gap there.
@@ -203,9 +202,8 @@ def clip_side(
             name[m] = 64 * cut + side if d < e else 64 * side + cut
             m += 1
     m = min(m, 32)
-    for k in range(m):
-        subject[k] = corner[k]
-        edge[k] = name[k]
+    subject[:m] = corner[:m]
+    edge[:m] = name[:m]
     return m
 
 

@@ -182,10 +182,9 @@ def flying(
 @procedure
 def sum_up(w: Flight, b: Balance, m: Mechanism, p: Problem, v: "float[:]"):
     """Masses, momenta and inertias of the islands that fly, about their centres of mass."""
-    for i in range(p.trees):
-        w.mass[i] = 0.0
-        w.middle[i] = w.momentum[i] = w.spin[i] = 0.0
-        w.inertia[i] = w.own[i] = 0.0
+    w.mass[: p.trees] = 0.0
+    w.middle[: p.trees] = w.momentum[: p.trees] = w.spin[: p.trees] = 0.0
+    w.inertia[: p.trees] = w.own[: p.trees] = 0.0
     for k in range(p.nv):  # F v is the momentum of what a variable moves, about the tree's point
         t = p.node_tree[p.dof_node[k]]
         i = b.island[t]

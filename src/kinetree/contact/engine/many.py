@@ -262,9 +262,8 @@ def fly(a: Parts, t: Turn):
     t.length[0] = s.h
     run(t.flight)
     s.q[: a.mechanism.nq] = s.q_e[: a.mechanism.nq]
-    for i in range(a.mechanism.nv):
-        s.v[i] = s.v_e[i]
-        s.change[i] = s.last[i] = 0.0
+    s.v[: a.mechanism.nv] = s.v_e[: a.mechanism.nv]
+    s.change[: a.mechanism.nv] = s.last[: a.mechanism.nv] = 0.0
     s.time[0] += s.h
     a.total[10] += t.flown[0]
     a.rows.follows = a.rows.contacts = a.balance.known = 0

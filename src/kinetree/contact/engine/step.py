@@ -181,9 +181,8 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
         s.newton += p.newton
         s.factored += p.factored
     s.unsolved = p.status
-    for k in range(m.nv):
-        s.after[k] = p.velocity[k]
-        s.mean[k] = (s.v_m[k] + p.velocity[k]) / 2.0
+    s.after[: m.nv] = p.velocity[: m.nv]
+    s.mean[: m.nv] = (s.v_m[: m.nv] + p.velocity[: m.nv]) / 2.0
     return 0
 
 
@@ -357,9 +356,8 @@ def take_step(a: Parts) -> int:
             return 0
     if s.resists == 1:
         run(k.resistance)
-        for i in range(m.nv):
-            m.stiffness[i] = s.own_K[i] + s.more_K[i]
-            m.damping[i] = s.own_D[i] + s.more_D[i]
+        m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
+        m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]
     middle(s, m, shapes, k)
     note_turns(s, shapes)
     if s.alpha == 0.0:
@@ -533,6 +531,5 @@ def take_steps(a: Parts, count: int, again: bool) -> int:
 def drive_joints(s: Step, m: Mechanism, laws: Laws, u: "float[:]", state: "float[:]"):
     """Have the forces of actuators at the state, and their stiffness and damping."""
     drive(laws, s.q, s.v, u, state, s.tau, s.more_K, s.more_D)
-    for i in range(m.nv):
-        m.stiffness[i] = s.own_K[i] + s.more_K[i]
-        m.damping[i] = s.own_D[i] + s.more_D[i]
+    m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
+    m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]

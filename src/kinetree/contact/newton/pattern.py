@@ -152,9 +152,8 @@ def place_pairs(problem: Problem, work: Work) -> int:
 def neighbours(problem: Problem, work: Work) -> int:
     """List the neighbours of every node, in ``pool``: 0, or -1 when it is too small."""
     count = work.list_count
-    for n in range(problem.nodes):
-        count[n] = 0
-        work.mark[n] = -1
+    count[: problem.nodes] = 0
+    work.mark[: problem.nodes] = -1
     for n in range(problem.nodes):  # how many, repeated ones included
         if work.tree_island[problem.node_tree[n]] >= 0:
             for b in range(problem.node_blocks_first[n] + 1, problem.node_blocks_first[n + 1]):
