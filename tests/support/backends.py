@@ -16,6 +16,7 @@ from kinetree.codegen.runtime.single import gufunc
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 _SAMPLES_OF_A_WARP = 2  # where it has fewer than lanes
+_ROOM = "__syncwarp(); for (int k = 0; k < NUMBERS_OF_ROOM; k++) room[k] = NAN; __syncwarp();"
 _alive = []
 
 
@@ -136,7 +137,7 @@ def _shimmed(program, found, work, robot=False):
     return "\n".join(
         [
             '#include "cuda_shim.h"',
-            found.text,
+            found.text.replace("(void)room, (void)live;", _ROOM),
             f"vector16 shared[{found.shared * 8 // 16 + 1}];",
             "static long long given_count, *given;",
             f"static void kernel(void) {{ run({', '.join(parts)}); }}",
