@@ -16,7 +16,18 @@ from kinetree.joints.spherical import Spherical
 from kinetree.spatial import Motion
 
 if TYPE_CHECKING:
-    from kinetree.spatial import Force, Inertia, Plucker
+    from kinetree.spatial import Force, Plucker
+
+
+_VARIABLES = (
+    "nq", "nv", "rates_are_velocities", "position_parts", "velocity_parts", "unit_parts", "angles",
+    "turns_over",
+)  # fmt: skip
+
+
+def _of_joint(name) -> Any:
+    """What depends on the variables alone, which are those of the joint itself."""
+    return property(lambda self: getattr(self.joint, name))
 
 
 @dataclass(frozen=True)
@@ -36,22 +47,24 @@ class Reversed(AbstractJoint):
     def __post_init__(self):
         if not isinstance(self.joint, AbstractJoint):
             raise JointError(f"Reversed needs a joint such as Revolute('z'), got {self.joint!r}")
+        for name in _VARIABLES:
+            object.__setattr__(self, name, getattr(self.joint, name))
         constant = self.joint.constant_subspace and _freedoms_commute(self.joint)
-        for name, value in (
-            ("nq", self.joint.nq),
-            ("nv", self.joint.nv),
-            ("constant_subspace", constant),
-            ("rates_are_velocities", self.joint.rates_are_velocities),
-            ("position_parts", self.joint.position_parts),
-            ("velocity_parts", self.joint.velocity_parts),
-            ("unit_parts", self.joint.unit_parts),
-            ("angles", self.joint.angles),
-            ("turns_over", self.joint.turns_over),
-        ):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "constant_subspace", constant)
 
-    def parameters(self) -> tuple:
-        return self.joint.parameters()
+    parameters = _of_joint("parameters")
+    configuration_rate = _of_joint("configuration_rate")
+    bracket = _of_joint("bracket")
+    position_units = _of_joint("position_units")
+    velocity_units = _of_joint("velocity_units")
+    integrate = _of_joint("integrate")
+    difference = _of_joint("difference")
+    neutral = _of_joint("neutral")
+    random = _of_joint("random")
+    movable_inertia = _of_joint("movable_inertia")  # looks the same from both sides
+    reparameterize = _of_joint("reparameterize")
+    may_be_singular = _of_joint("may_be_singular")
+    singularity = _of_joint("singularity")
 
     def with_parameters(self, values: Any) -> AbstractJoint:
         return with_fields(self, joint=self.joint.with_parameters(values))
@@ -79,44 +92,6 @@ class Reversed(AbstractJoint):
 
     def loop_alignment(self, X: "Plucker") -> Any:
         return self.joint.loop_alignment(X.inverse())
-
-    def configuration_rate(self, q: Array, qd: Array) -> Array:
-        return self.joint.configuration_rate(q, qd)
-
-    @property
-    def bracket(self) -> Any:
-        return self.joint.bracket
-
-    def position_units(self) -> list[str]:
-        return self.joint.position_units()
-
-    def velocity_units(self) -> list[str]:
-        return self.joint.velocity_units()
-
-    def integrate(self, q: Array, dv: Array) -> Array:
-        return self.joint.integrate(q, dv)
-
-    def difference(self, q0: Array, q1: Array) -> Array:
-        return self.joint.difference(q0, q1)
-
-    def neutral(self) -> Array:
-        return self.joint.neutral()
-
-    def random(self, rng: np.random.Generator) -> Array:
-        return self.joint.random(rng)
-
-    def movable_inertia(self, inertia: "Inertia") -> "Inertia | None":
-        return self.joint.movable_inertia(inertia)  # looks the same from both sides
-
-    def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
-        return self.joint.reparameterize(q, qd, near)
-
-    @property
-    def may_be_singular(self) -> bool:
-        return self.joint.may_be_singular
-
-    def singularity(self, q: Array) -> Any:
-        return self.joint.singularity(q)
 
     def at(self, t: Any) -> AbstractJoint:
         return Reversed(self.joint.at(t))
