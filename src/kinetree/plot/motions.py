@@ -7,32 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, ShapeError, require_known
+from kinetree.errors import ModelError, ShapeError, need, require_known
 from kinetree.functional.layout import positions, velocities
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.reactions import Part
+from kinetree.simulation.results import plotting
 from kinetree.simulation.results.observables import loop_errors
-from kinetree.simulation.results.plotting import (
-    COLORS,
-    GREY,
-    as_motion,
-    balance_panel,
-    chosen_joints,
-    dash_of,
-    draw_rows,
-    energy_panel,
-    force_panel,
-    motion_rows,
-    plot,
-    title,
-    words,
-)
 from kinetree.simulation.results.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from kinetree.errors import need
-from kinetree.simulation.results import plotting
 
 STYLE = {
     **plotting.STYLE,
@@ -62,7 +46,7 @@ def heading(axes, text):
 
 def overview(trajectory: Trajectory, *, joints: Sequence[str] | None = None) -> "Figure":
     """Joints, forces, energy and loops at once: what ``trajectory.plot()`` draws."""
-    return plot(trajectory, joints=joints)
+    return plotting.plot(trajectory, joints=joints)
 
 
 def joints(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure":
@@ -72,21 +56,24 @@ def joints(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figur
         trajectory: one motion, or many.
         names: of the joints to show; all by default.
     """
-    chosen = chosen_joints(as_motion(trajectory).model, names)
-    rows = motion_rows(trajectory, chosen)
-    forces = force_panel(trajectory, chosen)
-    return draw_rows(trajectory, rows + ([(forces, None)] if forces else []))
+    chosen = plotting.chosen_joints(plotting.as_motion(trajectory).model, names)
+    rows = plotting.motion_rows(trajectory, chosen)
+    forces = plotting.force_panel(trajectory, chosen)
+    return plotting.draw_rows(trajectory, rows + ([(forces, None)] if forces else []))
 
 
 def energy(trajectory: Trajectory) -> "Figure":
     """Kinetic, potential and total energy over time, and the error of the balance."""
-    panels = energy_panel(as_motion(trajectory)), balance_panel(trajectory)
-    return draw_rows(trajectory, [panels])
+    panels = (
+        plotting.energy_panel(plotting.as_motion(trajectory)),
+        plotting.balance_panel(trajectory),
+    )
+    return plotting.draw_rows(trajectory, [panels])
 
 
 def constraint_error(trajectory: Trajectory) -> "Figure":
     """Position and velocity errors of the loops over time, on logarithmic axes."""
-    model = as_motion(trajectory).model
+    model = plotting.as_motion(trajectory).model
     if not model.is_constrained:
         raise ModelError(f"model {model.name!r} has no loops that could be open")
     found = loop_errors(model, trajectory.t, trajectory.q, trajectory.qd)
@@ -102,7 +89,7 @@ def constraint_error(trajectory: Trajectory) -> "Figure":
             heading(axes, f"{name} of loops")
             axes.set(xlabel="time [s]", ylabel=f"[{unit}]")
             axes.margins(x=0.01)
-        title(figure, trajectory)
+        plotting.title(figure, trajectory)
     return figure
 
 
@@ -118,8 +105,8 @@ def phase(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure
         trajectory: one motion, or many.
         names: of the joints to show; by default all that have one variable, at most twelve.
     """
-    model = as_motion(trajectory).model
-    chosen = chosen_joints(model, names)
+    model = plotting.as_motion(trajectory).model
+    chosen = plotting.chosen_joints(model, names)
     speeds = {v.name: k for k, v in enumerate(velocities(model))}
     pairs = [
         (v, k, speeds[v.name])
@@ -141,7 +128,7 @@ def phase(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure
             _portrait(axes, trajectory.q[..., i], trajectory.qd[..., j])
             heading(axes, variable.name)
             axes.set(xlabel=f"[{variable.unit}]", ylabel=f"[{variable.unit}/s]")
-        title(figure, trajectory)
+        plotting.title(figure, trajectory)
     return figure
 
 
@@ -149,7 +136,7 @@ def _portrait(axes, q, qd):
     q, qd = (np.asarray(x).reshape(len(x), -1) for x in (q, qd))
     many = q.shape[1]
     for k in range(many):
-        color = COLORS[k % len(COLORS)]
+        color = plotting.COLORS[k % len(plotting.COLORS)]
         axes.plot(q[:, k], qd[:, k], color=color, alpha=max(0.2, many**-0.5), linewidth=1.2)
         axes.plot(q[0, k], qd[0, k], "o", color=color, markersize=5, markerfacecolor="white")
         axes.plot(q[-1, k], qd[-1, k], "s", color=color, markersize=4)
@@ -177,7 +164,7 @@ def contact_forces(
                 "the trajectory has no contact forces; simulate with contacts, or give t and forces"
             )
         t, forces = trajectory.t, history.force
-        names = names or [words(name) for name in history.names]
+        names = names or [plotting.words(name) for name in history.names]
     force, t = np.asarray(forces, dtype=float), np.asarray(t, dtype=float)
     if force.ndim != 3 or force.shape[-1] != 3 or t.shape != force.shape[:1]:
         raise ShapeError(
@@ -214,7 +201,7 @@ def reactions(
         frame: coordinates, as in ``kt.joint_reactions``; moments are about its origin.
         f_ext: as in ``trajectory.reactions``.
     """
-    model = as_motion(trajectory).model
+    model = plotting.as_motion(trajectory).model
     if trajectory.q.ndim != 2:
         raise ShapeError(
             f"reactions are drawn of one motion, such as trajectory.motion(0); this trajectory has "
@@ -230,13 +217,13 @@ def reactions(
     if len(names) == 1:
         labels, moment, force = ["x", "y", "z"], moment[:, 0], force[:, 0]
     else:
-        labels = [words(name) for name in names]
+        labels = [plotting.words(name) for name in names]
         moment, force = (np.linalg.norm(x, axis=-1) for x in (moment, force))
     whose = {"total": "reaction", "bearing": "bearing", "drive": "drive"}[part]
     of_one = f" of {names[0]}" if len(names) == 1 else ""
     panels = [(f"{whose} force{of_one}", "[N]", force), (f"{whose} moment", "[N·m]", moment)]
     with _compared(trajectory.t, panels, labels) as (figure, _):
-        title(figure, trajectory)
+        plotting.title(figure, trajectory)
     return figure
 
 
@@ -244,14 +231,14 @@ def reactions(
 def _compared(t, panels, labels):
     """Panels with the same lines each, those that are largest in the first of them in colour."""
     largest = np.argsort(-np.abs(panels[0][2]).max(axis=0, initial=0.0), kind="stable")
-    named = sorted(int(k) for k in largest[: len(COLORS)])
+    named = sorted(int(k) for k in largest[: len(plotting.COLORS)])
     others = [k for k in range(len(labels)) if k not in named]
     with sheet(len(panels), 1, (8, 1.9 * len(panels) + 0.4), sharex=True) as (figure, grid):
         for axes, (name, unit, values) in zip(grid[:, 0], panels, strict=True):
             for k in (*others, *named):
-                c = COLORS[named.index(k)] if k in named else GREY
+                c = plotting.COLORS[named.index(k)] if k in named else plotting.GREY
                 label = labels[k] if k in named else None
-                axes.plot(t, values[:, k], color=c, linestyle=dash_of(c), label=label)
+                axes.plot(t, values[:, k], color=c, linestyle=plotting.dash_of(c), label=label)
             heading(axes, name)
             axes.set_ylabel(unit)
             axes.margins(x=0.01)

@@ -22,14 +22,7 @@ from kinetree.model.sensors import KINDS, size_of
 from kinetree.quantities.actuators import needs_of, sensor_readings
 from kinetree.quantities.dynamics import Forces
 from kinetree.quantities.external_forces import external_forces
-from kinetree.simulation.contact_sensors import (
-    checked,
-    contacts_along,
-    nearest,
-    range_along,
-    touch,
-    wrenches,
-)
+from kinetree.simulation import contact_sensors
 from kinetree.simulation.results.observables import accelerations
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.spelling import explains
@@ -135,7 +128,7 @@ class Sensors(Mapping[str, Sensor]):
             pairs = zip(contacts, contact_forces, strict=True) if several else [
                 (contacts, contact_forces)
             ]  # fmt: skip
-            touching = [checked(*pair) for pair in pairs]
+            touching = [contact_sensors.checked(*pair) for pair in pairs]
             given["f_ext"] = self._with_contacts(
                 touching, np.shape(q)[:-1] if several else (), f_ext
             )
@@ -154,14 +147,14 @@ class Sensors(Mapping[str, Sensor]):
         touching = None
         kinds = {s.kind for s in self.model.sensors}
         if motion.contact is not None and kinds & {"touch", "force", "torque"}:
-            touching = contacts_along(motion, scene)
+            touching = contact_sensors.contacts_along(motion, scene)
             if kinds & {"force", "torque"}:
                 given["f_ext"] = self._with_contacts(touching, motion.q.shape[:-1], None)
         return motion.q, given, touching
 
     def _with_contacts(self, touching, batch, f_ext):
         """Forces on bodies, those of contacts among them."""
-        each = np.array([wrenches(self.model, *now) for now in touching])
+        each = np.array([contact_sensors.wrenches(self.model, *now) for now in touching])
         each = each.reshape(*batch, self.model.body_count, 6)
         return each if f_ext is None else each + external_forces(self.model, f_ext)
 
@@ -207,15 +200,15 @@ class Sensors(Mapping[str, Sensor]):
 
     def _of_contact(self, s, q, touching):
         if s.kind == "rangefinder":
-            return range_along(self.model, s, q)
+            return contact_sensors.range_along(self.model, s, q)
         if s.kind != "touch":
-            return nearest(self.model, s, q)
+            return contact_sensors.nearest(self.model, s, q)
         if touching is None:
             raise ContactError(
                 f"sensor {s.name!r} (touch) needs contact forces: those of a trajectory with "
                 f"rigid contact, or contacts= and contact_forces= of a state"
             )
-        return np.clip(touch(self.model, s, q, *touching), None, s.cutoff or np.inf)
+        return np.clip(contact_sensors.touch(self.model, s, q, *touching), None, s.cutoff or np.inf)
 
     def __repr__(self):
         rows = [("sensor", "kind", "of", "size", "unit")]

@@ -11,14 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.joints import Fixed, Free
-from kinetree.loaders.mjcf.joints import (
-    FREE,
-    anchor,
-    dynamics_of,
-    have_dynamics,
-    joint_of,
-    limits_of,
-)
+from kinetree.loaders.mjcf import joints
 from kinetree.loaders.mjcf.values import (
     POSE,
     AllBut,
@@ -95,7 +88,7 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False, free=None) -> Tre
     names, free = joint_names(mj_model, free)
     tree = Tree(body_names(mj_model), names)
     taken, taken_joints = set(tree.body_names), {*names, *free.values()}
-    passive, moves = have_dynamics(mj_model), mj_model.body_jntnum > 0
+    passive, moves = joints.have_dynamics(mj_model), mj_model.body_jntnum > 0
     for b, above in enumerate(mj_model.body_parentid.tolist()[1:], start=1):
         name, parent, mocap = tree.body_names[b], tree.places[above], mj_model.body_mocapid[b] >= 0
         if mocap:
@@ -126,16 +119,16 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
     for k, j in enumerate(range(first, first + count), start=1):
         last = k == count
         name = tree.body_names[b] if last else unused(f"{tree.body_names[b]}_{k}", "body", taken)
-        at = shift(anchor(mj_model, j))
-        if mj_model.jnt_type[j] == FREE:  # its position variables are the pose in the world
+        at = shift(joints.anchor(mj_model, j))
+        if mj_model.jnt_type[j] == joints.FREE:  # its position variables are the pose in the world
             X = Plucker.identity()
         joint_name = tree.joint_names[j]
         parent = tree.add(
-            name, parent, joint_of(mj_model, j), _joined(at, X), joint_name,
-            limits=limits_of(mj_model, j, joint_name, note),
-            dynamics=dynamics_of(mj_model, j, joint_name, note) if passive[j] else None,
+            name, parent, joints.joint_of(mj_model, j), _joined(at, X), joint_name,
+            limits=joints.limits_of(mj_model, j, joint_name, note),
+            dynamics=joints.dynamics_of(mj_model, j, joint_name, note) if passive[j] else None,
         )  # fmt: skip
-        X = shift(-anchor(mj_model, j))
+        X = shift(-joints.anchor(mj_model, j))
     return Place(parent, X)
 
 

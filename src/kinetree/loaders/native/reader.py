@@ -12,15 +12,8 @@ from typing import Any
 
 from kinetree.errors import KinetreeError, LoadError
 from kinetree.loaders.dh import read_dh_document
+from kinetree.loaders.native import parts
 from kinetree.loaders.native.joints import read_joint
-from kinetree.loaders.native.parts import (
-    placement,
-    placement_of,
-    read_color,
-    read_inertia,
-    read_shape,
-    read_surface,
-)
 from kinetree.loaders.toml.document import Document
 from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
@@ -121,20 +114,20 @@ class _Reader:
         self.places.setdefault(joint_name, table.path)
         self.builder.body(
             name, on=table.text("on", None), joint=joint, joint_name=joint_name,
-            at=placement(table), inertia=read_inertia(table), **_of_joint(table),
+            at=parts.placement(table), inertia=parts.read_inertia(table), **_of_joint(table),
         )  # fmt: skip
 
     def _frame(self, table):
         self.builder.frame(
-            self._named(table, "frame"), on=table.text("on", None), at=placement(table)
+            self._named(table, "frame"), on=table.text("on", None), at=parts.placement(table)
         )
 
     def _loop(self, table):
         self.builder.loop(
             self._named(table, "joint"), predecessor=table.text("predecessor"),
             successor=table.text("successor"), joint=read_joint(table, default="fixed")[0],
-            at=placement_of(table, "predecessor_at"),
-            successor_at=placement_of(table, "successor_at"),
+            at=parts.placement_of(table, "predecessor_at"),
+            successor_at=parts.placement_of(table, "successor_at"),
             misalignment=table.number("misalignment", None), **_of_joint(table),
         )  # fmt: skip
 
@@ -152,11 +145,12 @@ class _Reader:
         self.builder.coupling(name, joint=joint, source=source, sources=sources, **law)
 
     def _geometry(self, table):
-        shape = read_shape(table, self.report, self.folders)
+        shape = parts.read_shape(table, self.report, self.folders)
         options = {
-            "on": table.text("on", None), "at": placement(table), "name": table.text("name", ""),
+            "on": table.text("on", None), "at": parts.placement(table),
+            "name": table.text("name", ""),
             "visual": table.flag("visual", True), "collision": table.flag("collision", True),
-            "color": read_color(table), "surface": read_surface(table),
+            "color": parts.read_color(table), "surface": parts.read_surface(table),
             "link": table.text("link", ""),
         }  # fmt: skip
         if shape is not None:  # None: a mesh that this file may not have
@@ -204,7 +198,7 @@ class _Reader:
 
     def _contact_pair(self, table):
         ends = table.text("first"), table.text("second")
-        name, surface = table.text("name", ""), read_surface(table)
+        name, surface = table.text("name", ""), parts.read_surface(table)
         if table.flag("touch", True):
             self.builder.contact_pair(*ends, surface=surface, name=name)
         elif surface is not None:
@@ -216,15 +210,16 @@ class _Reader:
         shape = table.table("shape")
         rest: dict[str, Any] = {"data": tuple(table.numbers("data", None, ()))}
         rest |= {key: table.number(key, 0.0) for key in ("cutoff", "noise", "offset")}
-        at = placement_of(table, "reference_at")
+        at = parts.placement_of(table, "reference_at")
         if at is not None:
             rest["reference_placement"] = at
         if shape is not None:
-            rest["shape"] = read_shape(shape, self.report, self.folders)
+            rest["shape"] = parts.read_shape(shape, self.report, self.folders)
             shape.finish()
         self.builder.sensor(
             self._named(table, "sensor"), table.text("kind"), of=table.text("of", ""),
-            reference=table.text("reference", ""), at=placement(table), inertia=read_inertia(table),
+            reference=table.text("reference", ""), at=parts.placement(table),
+            inertia=parts.read_inertia(table),
             beyond=tuple(table.texts("beyond", ())), **rest,
         )  # fmt: skip
 

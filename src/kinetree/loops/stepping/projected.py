@@ -15,16 +15,7 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.field import FieldAround
 from kinetree.integration.integrator import Integrator
-from kinetree.loops.stepping.motion import (
-    Chosen,
-    Regularization,
-    acceleration,
-    closed,
-    constrained_energy,
-    constrained_response,
-    driven_acceleration,
-    post_stabilized,
-)
+from kinetree.loops.stepping import motion
 from kinetree.quantities import dynamics
 
 
@@ -41,13 +32,13 @@ class Constrained(FieldAround):
         regularization: how nearly dependent equations are solved; None for least squares.
     """
 
-    chosen: Chosen
+    chosen: motion.Chosen
     time_constant: float | None = None
-    regularization: Regularization | None = None
+    regularization: motion.Regularization | None = None
 
     def response(self, model, q, M):
         """See ``Field.response``; constraints and prescribed joints obey ``given``."""
-        return constrained_response(model, q, M, self.chosen)
+        return motion.constrained_response(model, q, M, self.chosen)
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...).
@@ -59,7 +50,7 @@ class Constrained(FieldAround):
             total = total + drives
         else:
             total = self.joint_force(model, t, q, qd, tau)
-            qdd = acceleration(model.at(t), q, qd, total, **self._equations)
+            qdd = motion.acceleration(model.at(t), q, qd, total, **self._equations)
         if model.is_rheonomic:  # of joints and constraints: all that moves the bodies
             total = dynamics.inverse_dynamics(model.spanning_tree, q, qd, qdd)
         return qdd, (total * qd).sum(-1)
@@ -78,7 +69,7 @@ class Constrained(FieldAround):
         """State, accelerations, joint forces, and those that prescribed joints need."""
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
-        qdd, drives = driven_acceleration(model.at(t), q, qd, total, qdd, **self._equations)
+        qdd, drives = motion.driven_acceleration(model.at(t), q, qd, total, qdd, **self._equations)
         return q, qd, qdd, total, drives
 
 
@@ -116,7 +107,7 @@ class _Corrected(Integrator):
 
     inner: Integrator
     """The method."""
-    chosen: Chosen
+    chosen: motion.Chosen
     """Which of the constraint equations are solved."""
 
     def __post_init__(self):
@@ -142,12 +133,12 @@ class Projected(_Corrected):
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``; with ``checks``."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
-        found = closed(
+        found = motion.closed(
             model.at(t + h), after.q, after.qd, chosen=self.chosen, iterations=self.iterations
         )
         q1, qd1, position, velocity, kick, health = found
-        kinetic, before = constrained_energy(model, q, qd)
-        kinetic, energy = constrained_energy(model, q1, qd1)
+        kinetic, before = motion.constrained_energy(model, q, qd)
+        kinetic, energy = motion.constrained_energy(model, q1, qd1)
         lost = energy - before - after.work
         if self.energy:
             qd1 = _with_energy(qd1, lost, kinetic)
@@ -175,7 +166,9 @@ class PostStabilized(_Corrected):
         after = self.inner.step(field, model, t, h, q, qd, tau)
         share = 1 + 0 * h if self.rate is None else 1 - np.exp(-self.rate * h)
         state = after.q, after.qd, share
-        q1, qd1 = post_stabilized(model.at(t + h), *state, chosen=self.chosen, repeats=self.repeats)
+        q1, qd1 = motion.post_stabilized(
+            model.at(t + h), *state, chosen=self.chosen, repeats=self.repeats
+        )
         return after._replace(q=q1, qd=qd1)
 
 
