@@ -78,7 +78,7 @@ def quadruped() -> Case:
     return Case(model, kt.contact.TimeStepping(scene), {"controller": hold}, q)
 
 
-def humanoid() -> Case:
+def humanoid(*, thorough=True) -> Case:
     """Of a person's size, all its shapes against a plane; joints with stops and dampers."""
     model = kt.contact.with_ground(kt.samples.humanoid())
     damping = np.concatenate([np.zeros(6), np.full(model.nv - 6, DAMPING)])
@@ -88,7 +88,7 @@ def humanoid() -> Case:
     def damped(model, qd):
         return np.concatenate([np.zeros(6), -DAMPING * qd[6:]])
 
-    contact = kt.contact.TimeStepping(scene, damping=damping)
+    contact = kt.contact.TimeStepping(scene, damping=damping, thorough=thorough)
     options = {"limits": "stiff", "controller": damped}
     return Case(model, contact, options, np.array(model.posture("home").q))
 

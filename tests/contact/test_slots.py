@@ -243,10 +243,14 @@ def placed(step, model, q, v):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "bound", "landings"),
-    [("float64", 1e-6, {22: 10, 21: 18}), ("float32", 1e-4, {22: 10, 23: 8})],
+    ("dtype", "bound", "landings", "thorough"),
+    [
+        ("float64", 1e-6, {22: 10, 21: 18}, True),
+        ("float32", 1e-4, {22: 10, 23: 8}, True),
+        ("float32", 2e-2, {22: 10}, False),
+    ],
 )
-def test_laws_hold_where_sweeps_alone_do_not_end(dtype, bound, landings):
+def test_laws_hold_where_sweeps_alone_do_not_end(dtype, bound, landings, thorough):
     """A humanoid lands: forces of redundant contacts grow for thousands of sweeps until one slides.
 
     Sweeps alone leave 6e-5 and 1e-4 m/s in the worst step, 1e-3 and 6e-4 for single precision.
@@ -254,7 +258,7 @@ def test_laws_hold_where_sweeps_alone_do_not_end(dtype, bound, landings):
     model, dt = kt.contact.with_ground(kt.samples.humanoid()), 1e-3
     scene = Scene(model, "base", friction=0.8)
     damping = np.concatenate([np.zeros(6), np.ones(model.nv - 6)])
-    contact = TimeStepping(scene, damping=damping, compiled_rows=0)
+    contact = TimeStepping(scene, damping=damping, compiled_rows=0, thorough=thorough)
     start = np.tile(model.posture("home").q, (33, 1))
     rng = np.random.default_rng(2)
     q = model.integrate(start, 0.03 * rng.standard_normal((33, model.nv)))
@@ -263,11 +267,12 @@ def test_laws_hold_where_sweeps_alone_do_not_end(dtype, bound, landings):
     steps = run_of(model, q[0], qd[0], steps=1, dt=dt, contact=contact, limits="stiff",
                    dtype=dtype, on_device=True).transition  # fmt: skip
     for i, count in landings.items():
-        a, v, force = q[i], qd[i], np.zeros(steps.contact.rows)
+        a, v, force, worst = q[i], qd[i], np.zeros(steps.contact.rows), 0.0
         for _ in range(count):
             end = steps.contact(None, steps.field, model, 0.0, dt, a, v, -damping * v, force)
-            a, v, force = end.q, end.qd, end.force
-            assert end.residuals[0] < bound
+            a, v, force, worst = end.q, end.qd, end.force, max(worst, end.residuals[0])
+        assert worst < bound
+        assert thorough or worst > 3e-4  # which the residuals tell
 
 
 def test_contacts_without_a_slot_are_errors_of_velocity():

@@ -193,7 +193,8 @@ class _Renderer:
         if wanted and twice:
             return Ahead(tuple(twice))
         long = self.layout.large and self.layout.ahead is None and self._computes_much()
-        if not long or self._waiting() <= _IN_REGISTERS or self._has_loops():
+        loops = any(self.program.graph.nodes[i][0] == "repeat" for i in self.order)
+        if not long or loops or self._waiting() <= _IN_REGISTERS:
             return None
         read = last_uses(self.program, self.order)
         while Ahead(tuple(twice), tuple(again)).numbers(self.tiles) * self.size > _ROOM:
@@ -210,9 +211,6 @@ class _Renderer:
     def _waiting(self):
         """Values of 32 bits that wait at once, at most."""
         return most_waiting(self.program, self.order) * self.size // 4
-
-    def _has_loops(self):
-        return any(self.program.graph.nodes[i][0] == "repeat" for i in self.order)
 
     def _computes_much(self):
         """Whether arithmetic limits it, and not memory."""

@@ -60,8 +60,9 @@ class Entry:
         lines += ["    real *tiles, *only;", "    counter *landed;"]
         lines += [f"    const real *{name};" for name, _ in self._tiles()]
         lines.append("} following;")
+        place = 0
         for k, names in enumerate(self.portions):
-            base, place = "next->only" if k else "next->tiles", self._before(names[0]) if k else 0
+            base, place = "next->only" if k else "next->tiles", 0 if k == 1 else place
             requests, copied, size = [], [], 0
             for name in names:
                 tile, text = self.plan.tiles[name], self.plan.language.inputs[name]
@@ -80,11 +81,6 @@ class Entry:
                 lines += ["", f"DEVICE void {what}_{k}(const following *next)", "{"]
                 lines += [*(f"    {text}" for text in texts), "}"]
         return "\n".join(lines)
-
-    def _before(self, name):
-        """Numbers of tiles that are filled again before one of them."""
-        again = self.plan.ahead.again
-        return sum(self.plan.tiles[x].numbers for x in again[: again.index(name)])
 
     def prefetching(self, portion):
         """Lines of the program that start to fill tiles while it goes on."""

@@ -30,14 +30,7 @@ class Pieces:
 
 
 def render_pieces(program, dtype="float64", layout=None, is_large=True) -> Pieces:
-    """CUDA C of a program, by as many functions as are good for it.
-
-    Args:
-        program: what to compute.
-        dtype: ``"float32"`` or ``"float64"``.
-        layout: how samples travel.
-        is_large: whether a multiprocessor has the shared memory of Hopper.
-    """
+    """CUDA C of a program, for a device that ``is_large``, by as many functions as are good."""
     layout = replace(layout or Layout(), large=is_large)
     program = program if layout.by_warps else alone(program)
     most = layout.results(program, dtype)

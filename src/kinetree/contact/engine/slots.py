@@ -257,8 +257,9 @@ def slot_impulses(
     pressed(used, nv, deep, chain, carrier, Y, Y_step, lam, v)
     left, rounds, error = used, 0, 0.0
     for n in range(tries):
-        more, less = swept(left, nv, deep, sweeps, enough, serious * enough, chain, carrier, Y,
-                           Y_step, own, own_step, mu, b, lam, v, last, older, w)  # fmt: skip
+        later = min(serious, 2.0) * enough
+        more, less = swept(left, nv, deep, sweeps, enough, later, chain, carrier, Y, Y_step, own,
+                           own_step, mu, b, lam, v, last, older, w)  # fmt: skip
         rounds += more
         error = less if left > 0 else error
         for s in lanes(used if n == 0 else 0):

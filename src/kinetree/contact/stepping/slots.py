@@ -55,6 +55,8 @@ SOLVER = {
 }  # fmt: skip
 """What ``slot_impulses`` wants. A step of Newton in single precision costs as much as some sweeps;
 in double precision sweeps disturb what steps have nearly found."""
+SWEEPS_ALONE = {"sweeps": 48, "tries": 1, "serious": 1e30}
+"""The same in single precision where steps are not ``thorough``."""
 AIM = {"float32": 1.0, "float64": 0.1}
 """Times the tolerance: where sweeps end."""
 _TRIES, _SWEEPS = 3, 2  # of the projection of positions, see ``step.projected``
@@ -146,6 +148,8 @@ class SlotStep(ContactStep):
         mu = known.friction if self.constraints.friction is None else self.constraints.friction
         dtype = "float32" if self.accuracy.sweeps else "float64"
         tolerance = AIM[dtype] * self.settings.tolerance
+        alone = dtype == "float32" and not self.settings.thorough
+        solver = {**SOLVER[dtype], **(SWEEPS_ALONE if alone else {})}
         numbers = [h, half, tolerance, self.accuracy.deep, self.settings.rest_velocity]
         nv, deep = model.nv, tables["deep"]
         H = dynamics.mass_matrix(self.tree, middle)
@@ -172,7 +176,7 @@ class SlotStep(ContactStep):
                 {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,),
                  "K": (2 * tables["inverses"] + 3 * slots,)},
                 2 * nv + 2 + 21 * slots,
-                {**SOLVER[dtype], "first": FIRST, "restitution": known.restitution},
+                {**solver, "first": FIRST, "restitution": known.restitution},
             )  # fmt: skip
             after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
             return (v + after) / 2, held, loose - 1, after, reported
