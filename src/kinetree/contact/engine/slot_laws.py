@@ -470,12 +470,14 @@ def gained(
                 y[r] = Y[((3 * s + r) * deep + d) * Y_step]
             z[chain[at + d]] -= y[0] * w[3 * s] + y[1] * w[3 * s + 1] + y[2] * w[3 * s + 2]
             y[:] = y @ view(W[s], 0, 3, 3)
-            for e in range(d + 1 if W[s, 0] > 0.0 else 0):
+            for e in range(moves[i] if W[s, 0] > 0.0 else 0):
+                x = 0.0  # one sum in memory a pair: each waits for the one before
                 for r in range(3):
-                    K[begin[at + d] + e] += y[r] * Y[((3 * s + r) * deep + e) * Y_step]
-            for e in range(d + 1, moves[i] if W[s, 0] > 0.0 else 0):
-                for r in range(3):
-                    above[begin[at + e] + d] += y[r] * Y[((3 * s + r) * deep + e) * Y_step]
+                    x += y[r] * Y[((3 * s + r) * deep + e) * Y_step]
+                if e <= d:
+                    K[begin[at + d] + e] += x
+                else:
+                    above[begin[at + e] + d] += x
     for n in range(2 * nv):  # inward, then outward
         k = nv - 1 - n if n < nv else n - nv
         at = owner[k] * deep
