@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "kinetree"
 sys.path[:0] = [str(SOURCE.parent), str(Path(__file__).parent)]
 
 AIMS = {"files": 550, "lines": 82_000}  # of issue 19; missed, and shown as such
-FILES, LINES, TOP = 614, 142_218, 39  # at most: what stands, so that growth is noticed
+FILES, LINES, TOP = 614, 142_217, 39  # at most: what stands, so that growth is noticed
 IMPORTERS = ("import_module", "__import__")
 
 

@@ -66,14 +66,11 @@ class Entry:
             requests, copied, size = [], [], 0
             for name in names:
                 tile, text = self.plan.tiles[name], self.plan.language.inputs[name]
-                rows = f"next->{text} + next->first * {tile.size}"
+                at, rows = f"{base} + {place}", f"next->{text} + next->first * {tile.size}"
                 if tile.group:
-                    given = f"{base} + {place}, {tile.size}, {tile.group}, {rows}"
-                    copied.append(f"load_dense({given});")
+                    copied.append(f"load_dense({at}, {tile.size}, {tile.group}, {rows});")
                 else:
-                    requests.append(
-                        f"request({base} + {place}, {tile.size}, {rows}, next->landed);"
-                    )
+                    requests.append(f"request({at}, {tile.size}, {rows}, next->landed);")
                     size += tile.size
                 place += tile.numbers
             requests.append(f"requested(next->landed, {size});")
