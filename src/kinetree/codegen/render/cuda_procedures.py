@@ -37,7 +37,7 @@ _INFIX = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
 LANES = {"float32": 4, "float64": 32}
-"""Of a sample. Newton's method, for double precision only, does not run in lockstep."""
+"""Of a sample. Fewer in double precision have not been measured."""
 _VALUE = r"([%\w.@-]+)"
 _WORD = re.compile(r"\w+")
 _TYPE = r"(double|i64|i1|ptr|\{[^}]*\})"
