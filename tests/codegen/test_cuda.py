@@ -73,7 +73,7 @@ def test_long_programs_park_values_and_load_the_next_samples(
     assert text.shared <= room
     assert text.text.count("DEVICE void request_") == 1 + again
     assert len(re.findall(r"const real again_\w+ = ", text.text)) > 30
-    (other,) = render_pieces(kernel.program, "float32", is_large=False).texts
+    (other,) = render_pieces(kernel.program, "float32", Layout(large=False)).texts
     assert not other.ahead
     run = cuda_on_cpu(tmp_path, threads=64)(kernel.program, "float32")
     for count in (1, 32, 211):  # warps of two blocks go round

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -509,13 +509,13 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
             for warning in known["warnings"]:
                 kernel.warn(tuple(warning))
             return _code(codes, known, host)
-    from kinetree.codegen.render.cuda_pieces import render_pieces  # not needed when code is found
+    from kinetree.codegen.render.cuda_pieces import Layout, render_pieces  # where code is not found
 
-    pieces = render_pieces(kernel.program, dtype, layout, nvrtc.is_large(device))
+    layout = replace(layout or Layout(), large=nvrtc.is_large(device))
+    pieces = render_pieces(kernel.program, dtype, layout)
     texts = pieces.texts
     each = [options or (nvrtc.LIGHT if t.light else ()) for t in texts]
-    apart = [t.apart for t in texts]
-    entry, codes = _built_all([t.text for t in texts], host, device, each, apart)
+    entry, codes = _built_all([t.text for t in texts], host, device, each, [t.apart for t in texts])
     entry |= {
         "shared": [t.shared for t in texts], "ahead": [t.ahead for t in texts], "work": pieces.work,
         "warnings": kernel.program.warnings,

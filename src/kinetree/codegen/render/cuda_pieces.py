@@ -29,9 +29,9 @@ class Pieces:
     """Numbers of a sample in the workspace that they share."""
 
 
-def render_pieces(program, dtype="float64", layout=None, is_large=True) -> Pieces:
-    """CUDA C of a program, for a device that ``is_large``, by as many functions as are good."""
-    layout = replace(layout or Layout(), large=is_large)
+def render_pieces(program, dtype="float64", layout=None) -> Pieces:
+    """CUDA C of a program, by as many functions as are good for it."""
+    layout = layout or Layout()
     program = program if layout.by_warps else alone(program)
     most = layout.results(program, dtype)
     if _room(program, dtype) <= most:
