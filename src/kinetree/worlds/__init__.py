@@ -1,8 +1,9 @@
 """Worlds: robots, objects and terrain put together, in rigid contact."""
 
 from kinetree.worlds.batch import Worlds
+from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.parts import Part
-from kinetree.worlds.results import Contacts, Report
+from kinetree.worlds.results import Report
 from kinetree.worlds.world import State, World
 
 __all__ = ["Contacts", "Part", "Report", "State", "World", "Worlds"]

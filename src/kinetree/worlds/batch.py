@@ -18,7 +18,8 @@ from kinetree.quantities.actuators import driving_force
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
-from kinetree.worlds.results import Contacts, Report, listed, table, without_forces
+from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
+from kinetree.worlds.results import Report
 from kinetree.worlds.stepping import by_part
 
 if TYPE_CHECKING:
@@ -251,7 +252,15 @@ class Worlds:
 
     def contacts(self) -> tuple[Contacts, ...]:
         """The tables of contacts of all worlds, as of ``World.contacts``."""
-        return tuple(table(self.model, *self._touching(k)) for k in range(len(self)))
+        return tuple(self._listed(k) for k in range(len(self)))
+
+    def _listed(self, k):
+        b, labels = self._batch, self._steps.labels
+        if not b.many.ends[k, 3]:
+            return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)
+        first = k * b.many.room
+        at = slice(first, first + int(b.many.listed[k]))
+        return of_stored(b.many.place[at], b.many.which[at], labels)
 
     def read_sensors(self) -> Readings:
         """Readings of all worlds, (n, ...) each, as of ``World.read_sensors``."""

@@ -1,18 +1,43 @@
 """A part of a world: its variables, pose and velocity, to read and to set."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, ShapeError
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.joints import Free
-from kinetree.model.parts import as_placement
-from kinetree.model.transfer import body_motion
-from kinetree.spatial import Plucker
+from kinetree.model.parts import as_placement, is_identity
+from kinetree.quantities import kinematics
 
 if TYPE_CHECKING:
     from kinetree.worlds.world import World
+
+
+class Indices(NamedTuple):
+    """Where a part is in the model of its world: found once for an assembled world.
+
+    Attributes:
+        numbers: of its bodies.
+        q: of its positions.
+        v: of its velocities.
+        actuators: of the actuators that drive it.
+        root: number of its first body on the world; 0 where its base is fixed.
+        name: of that body.
+        free_q: where the pose of that body begins in the positions, if these are its pose; else -1.
+        free_v: where its velocities begin.
+        pose: of a fixed base, (4, 4).
+    """
+
+    numbers: tuple[int, ...]
+    q: np.ndarray
+    v: np.ndarray
+    actuators: np.ndarray
+    root: int
+    name: str
+    free_q: int
+    free_v: int
+    pose: np.ndarray | None
 
 
 class Part:
@@ -33,14 +58,17 @@ class Part:
         return f"<{self.name!r} of {self.world.name!r}: {kind}nq={self.q.size}, nv={self.qd.size}>"
 
     @property
+    def _indices(self) -> Indices:
+        whole = self.world._whole
+        found = whole.indices.get(self.name)
+        if found is None:
+            found = whole.indices[self.name] = indices_of(self.world, self.name)
+        return found
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         """Numbers of its bodies in the model of the world."""
-        whole, parts = self.world._whole, self.world._parts
-        if self.name not in parts:
-            return whole.model.subtree[whole.bodies[self.name]]
-        piece, inside = parts[self.name]
-        numbers = whole.ranges[id(piece)]
-        return tuple(numbers) if inside is None else tuple(numbers[i - 1] for i in inside)
+        return self._indices.numbers
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -62,49 +90,35 @@ class Part:
     @property
     def actuators(self) -> np.ndarray:
         """Numbers of the actuators that drive it, in the model of the world."""
-        model, own = self.world.model, set(self.numbers)
-
-        def ends(a):
-            if a.tendon:
-                return model.tendon(a.tendon).joints
-            if a.loop:
-                return (model.loops[a.loop - 1].successor,)
-            return (a.joint or model.frame(a.frame).body,)
-
-        found = [k for k, a in enumerate(model.actuators) if own.intersection(ends(a))]
-        return np.array(found, dtype=int)
+        return self._indices.actuators.copy()
 
     @property
     def q_indices(self) -> np.ndarray:
         """Where its positions are in ``world.q``."""
-        return self._indices(self.world.model.q_slice)
+        return self._indices.q.copy()
 
     @property
     def v_indices(self) -> np.ndarray:
         """Where its velocities are in ``world.qd``."""
-        return self._indices(self.world.model.v_slice)
-
-    def _indices(self, slices):
-        found = [np.arange(slices[i].start, slices[i].stop) for i in self.numbers]
-        return np.concatenate([np.zeros(0, dtype=int), *found])
+        return self._indices.v.copy()
 
     @property
     def q(self) -> np.ndarray:
         """Its positions, (nq,): a copy."""
-        return self.world._whole.q[self.q_indices]
+        return self.world._whole.q[self._indices.q]
 
     @q.setter
     def q(self, q: ArrayLike):
-        self._set("q", q, self.q_indices)
+        self._set("q", q, self._indices.q)
 
     @property
     def qd(self) -> np.ndarray:
         """Its velocities, (nv,): a copy."""
-        return self.world._whole.qd[self.v_indices]
+        return self.world._whole.qd[self._indices.v]
 
     @qd.setter
     def qd(self, qd: ArrayLike):
-        self._set("qd", qd, self.v_indices)
+        self._set("qd", qd, self._indices.v)
 
     def _set(self, what, values, at):
         values = np.asarray(values, dtype=float)
@@ -120,22 +134,17 @@ class Part:
     # --- place and velocity of the body that carries the part ---------------------------------
 
     @property
-    def _root(self) -> int:
-        """Number of its first body on the world; 0 where its base is fixed."""
-        numbers, model = self.numbers, self.world.model
-        if not numbers:
-            return 0
-        own = self.name not in self.world._parts or len(numbers) == 1
-        return numbers[0] if own or isinstance(model.joint[numbers[0]], Free) else 0
-
-    @property
     def pose(self) -> np.ndarray:
         """Of its body in the world, (4, 4); of a robot that of its first body, or fixed base."""
-        root = self._root
-        if root:
-            return self._motion(root)[0].to_pose().astype(float)
-        piece, _ = self.world._parts[self.name]
-        return piece.at.to_pose().astype(float)
+        whole, at = self.world._whole, self._indices
+        if at.free_q >= 0:
+            q = whole.current()[0][at.free_q : at.free_q + 7].tolist()
+            a, b, c, d, e, f, g, h, i = _rotation(*q[3:])
+            rows = (a, b, c, q[0], d, e, f, q[1], g, h, i, q[2], 0.0, 0.0, 0.0, 1.0)
+            return np.array(rows).reshape(4, 4)
+        if at.pose is not None:
+            return at.pose.copy()
+        return np.array(kinematics.pose(whole.model, whole.q, at.name))
 
     @pose.setter
     def pose(self, pose: Any):
@@ -148,17 +157,20 @@ class Part:
     @property
     def position(self) -> np.ndarray:
         """Where its body is in the world [m], (3,)."""
-        return self.pose[:3, 3]
+        start = self._indices.free_q
+        if start < 0:
+            return self.pose[:3, 3]
+        return self.world._whole.current()[0][start : start + 3].copy()
 
     @property
     def velocity(self) -> np.ndarray:
         """Of the origin of its body, along the axes of the world [m/s], (3,)."""
-        return self._velocities()[1]
+        return self._motion(3)
 
     @property
     def spin(self) -> np.ndarray:
         """Angular velocity of its body, along the axes of the world [rad/s], (3,)."""
-        return self._velocities()[0]
+        return self._motion(0)
 
     def set_velocity(
         self, velocity: ArrayLike | None = None, spin: ArrayLike | None = None
@@ -170,31 +182,94 @@ class Part:
             spin: angular velocity, (3,); None: as it is.
         """
         _, i = self._free("its velocity cannot be set by that of a body: set its qd")
-        given = [now if x is None else np.asarray(x, dtype=float)
-                 for x, now in zip((spin, velocity), self._velocities(), strict=True)]  # fmt: skip
+        now = zip((spin, velocity), (self.spin, self.velocity), strict=True)
+        given = [old if x is None else np.asarray(x, dtype=float) for x, old in now]
         for x in given:
             if x.shape != (3,):
                 raise ShapeError(f"a velocity of {self.name!r} must be (3,), got {x.shape}")
-        E, qd = self._motion(i)[0].E, self.world.qd
-        qd[self.world.model.v_slice[i]] = np.concatenate([E @ x for x in given])
+        R, qd = self.pose[:3, :3], self.world.qd
+        qd[self.world.model.v_slice[i]] = np.concatenate([x @ R for x in given])
         self.world.qd = qd
 
     def _free(self, why):
-        i, model = self._root, self.world.model
+        i, model = self._indices.root, self.world.model
         if i and isinstance(model.joint[i], Free) and model.parent[i] == 0:
             return model.joint[i], i
         raise ModelError(f"{self.name!r} is not on a free joint, so {why}")
 
-    def _velocities(self):
-        root = self._root
-        if not root:
-            return np.zeros(3), np.zeros(3)
-        X, v = self._motion(root)
-        return X.E.T @ v.angular, X.E.T @ v.linear
+    def _motion(self, at):
+        """Three components of the velocity of its body from ``at`` on, along the world's axes."""
+        whole, of = self.world._whole, self._indices
+        if not of.root:
+            return np.zeros(3)
+        if of.free_q < 0:
+            state = whole.q, whole.qd
+            both = kinematics.velocity(whole.model, *state, of.name, frame="aligned")
+            return np.array(both[at : at + 3])
+        q, qd = whole.current()
+        x, y, z = qd[of.free_v + at : of.free_v + at + 3].tolist()
+        a, b, c, d, e, f, g, h, i = _rotation(*q[of.free_q + 3 : of.free_q + 7].tolist())
+        return np.array((a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z))
 
-    def _motion(self, i) -> tuple[Plucker, Any]:
-        whole = self.world._whole
-        return body_motion(whole.model, i, whole.q, whole.qd)
+
+def _rotation(w, x, y, z):
+    """Rotation matrix of a unit quaternion, body to world, row by row — RBDA (4.12)."""
+    return (
+        2 * (w * w + x * x) - 1, 2 * (x * y - w * z), 2 * (x * z + w * y),
+        2 * (x * y + w * z), 2 * (w * w + y * y) - 1, 2 * (y * z - w * x),
+        2 * (x * z - w * y), 2 * (y * z + w * x), 2 * (w * w + z * z) - 1,
+    )  # fmt: skip
+
+
+def indices_of(world: "World", name: str) -> Indices:
+    """Where a part, or a body with all that it carries, is in the model of its world."""
+    whole, model, fixed = world._whole, world.model, None
+    if name in world._parts:
+        piece, inside = world._parts[name]
+        own = whole.ranges[id(piece)]
+        numbers = tuple(own) if inside is None else tuple(own[i - 1] for i in inside)
+        fixed = piece.at.to_pose().astype(float)
+    elif name in whole.bodies:
+        numbers = model.subtree[whole.bodies[name]]
+    else:
+        raise UnknownNameError(
+            f"world {world.name!r} has no part or body {name!r} any more: it was removed"
+        )
+    first = numbers[0] if numbers else 0
+    alone = name not in world._parts or len(numbers) == 1
+    root = first if first and (alone or isinstance(model.joint[first], Free)) else 0
+    is_pose = root and model.parent[root] == 0 and not model.couplings
+    is_pose = is_pose and model.joint[root] == Free() and is_identity(model.tree_transform[root])
+    return Indices(
+        numbers=numbers,
+        q=_gathered(model.q_slice, numbers),
+        v=_gathered(model.v_slice, numbers),
+        actuators=_actuators_of(model, set(numbers)),
+        root=root,
+        name=model.body_names[root],
+        free_q=model.q_slice[root].start if is_pose else -1,
+        free_v=model.v_slice[root].start if is_pose else -1,
+        pose=None if root else fixed,
+    )
+
+
+def _gathered(slices, numbers):
+    found = [np.arange(slices[i].start, slices[i].stop) for i in numbers]
+    return np.concatenate([np.zeros(0, dtype=int), *found])
+
+
+def _actuators_of(model, bodies):
+    """Numbers of the actuators that drive some bodies."""
+
+    def ends(a):
+        if a.tendon:
+            return model.tendon(a.tendon).joints
+        if a.loop:
+            return (model.loops[a.loop - 1].successor,)
+        return (a.joint or model.frame(a.frame).body,)
+
+    found = [k for k, a in enumerate(model.actuators) if bodies.intersection(ends(a))]
+    return np.array(found, dtype=int)
 
 
 def tree_parts(model) -> dict[str, tuple[int, ...]]:

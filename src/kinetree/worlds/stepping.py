@@ -17,7 +17,8 @@ from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.setup import effects_of
-from kinetree.worlds.results import Contacts, Report, listed, table, without_forces
+from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
+from kinetree.worlds.results import Report
 
 
 class Steps:
@@ -157,9 +158,12 @@ class Steps:
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """The state that the engine has reached."""
-        s = self.engine.s
-        self.end = s.q[self.engine.of_q]
-        return self.end, s.v[self.engine.of_v]
+        s, e = self.engine.s, self.engine
+        if self.model.couplings:
+            self.end = s.q[e.of_q]
+            return self.end, s.v[e.of_v]
+        self.end = s.q.copy()
+        return self.end, s.v.copy()
 
     def report(self) -> Report:
         """Of the last call."""
@@ -228,7 +232,15 @@ class Steps:
 
     def contacts(self, whole) -> Contacts:
         """The contacts of the last step; after a change, those at the state of ``whole``."""
-        return table(self.model, *self._touching(whole))
+        q = whole.q  # which brings the state up to date
+        if self.model.nv and q is self.end:
+            return of_step(self.engine, self.labels)
+        return contacts_at(self.engine, self.engine.contacts(q), q, whole.qd, self.labels)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """Names of bodies and shapes, for contacts."""
+        return Labels(self.model, self.engine.tables.numbers)
 
     def readings(self, whole, sensors, t):
         """Readings of sensors, with what the last step did."""

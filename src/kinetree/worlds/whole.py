@@ -16,7 +16,7 @@ from kinetree.loaders.load import announced, read
 from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
 from kinetree.spatial import Plucker
-from kinetree.worlds.parts import tree_parts
+from kinetree.worlds.parts import Indices, tree_parts
 from kinetree.worlds.pieces import PLACED, composed, robot
 from kinetree.worlds.stepping import Steps
 
@@ -83,12 +83,20 @@ class Whole:
         self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
         self.ranges = dict(zip((id(p) for p in world._pieces), self.numbers, strict=True))
         self._world = world
+        self.indices: dict[str, Indices] = {}  # of parts that were read
 
     def _state(self):
         if self.is_ahead:
             self.is_ahead = False
             self._q, self._qd = self.steps.current()
         return self._q, self._qd
+
+    def current(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities to read from at once: the next step may write over them."""
+        if self.is_ahead and not self.model.couplings:
+            s = self.steps.engine.s
+            return s.q, s.v
+        return self._state()
 
     @property
     def q(self) -> np.ndarray:

@@ -27,9 +27,10 @@ from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean, explains_methods, no_argument
 from kinetree.worlds import pieces
+from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
-from kinetree.worlds.results import Contacts, Report
+from kinetree.worlds.results import Report
 from kinetree.worlds.stepping import by_part
 from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load, save
 
