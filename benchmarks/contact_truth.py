@@ -1,0 +1,67 @@
+"""Contact that can be trusted? Scenes judged from outside, by geometry and mechanics in NumPy.
+
+    python benchmarks/contact_truth.py                       all scenes by name, as a table
+    python benchmarks/contact_truth.py --list                their names
+    python benchmarks/contact_truth.py --only gripper        those whose name contains a word
+    python benchmarks/contact_truth.py --scenes 200 --seed 0 random scenes instead
+    python benchmarks/contact_truth.py --json FILE           all figures, also those of single steps
+
+Columns are the worst of all steps: the true overlap at the end of a step; the velocity that the
+laws of contact want at a contact and do not get; the velocity of bodies that contact forces do not
+explain; friction beyond its cone; energy gained; the verdict: right, reported (wrong, and the
+report of the step or a warning shows it) or silent. How they are measured: ``truth/judge.py``.
+"""
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from truth import grasps, large, laws, piles, starts, surfaces  # noqa: F401  (register scenes)
+from truth.random_scenes import random_results
+from truth.registry import ROWS
+from truth.verdict import HEAD, UNITS, Result
+
+
+def run(name) -> Result:
+    """Result of a scene; an error is one, too."""
+    start = time.perf_counter()
+    try:
+        result = ROWS[name]()
+    except Exception as error:  # an error is a result
+        traceback.print_exc(file=sys.stderr)
+        result = Result(name, figure=f"{type(error).__name__}: {error}", fine=False)
+    result.numbers["seconds"] = time.perf_counter() - start
+    return result
+
+
+def main():
+    """Run the selected scenes and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="", help="scenes whose name contains this")
+    parser.add_argument("--list", action="store_true", help="names of the scenes")
+    parser.add_argument("--json", default=None, help="file for all figures")
+    parser.add_argument("--scenes", type=int, default=0, help="number of random scenes instead")
+    parser.add_argument("--seed", type=int, default=0, help="of the first random scene")
+    args = parser.parse_args()
+    if args.list:
+        print("\n".join(ROWS))
+        return
+    names = [name for name in ROWS if args.only.lower() in name.lower()]
+    found = random_results(args.scenes, args.seed) if args.scenes else map(run, names)
+    head = [a + b for a, b in zip(HEAD, UNITS, strict=True)]
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    results = []
+    for result in found:
+        results.append(result)
+        print(result.row(), flush=True)
+        if args.json:
+            Path(args.json).write_text(json.dumps([r.as_dict() for r in results], indent=1))
+    silent = [r.name for r in results if r.silent]
+    print(f"\n{len(results)} scenes, {len(silent)} wrong in silence: {', '.join(silent) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
