@@ -18,7 +18,7 @@ from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.geometry import Geometry
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
-from kinetree.model.parts import Body, Frame, Posture, as_placement, is_identity
+from kinetree.model.parts import Body, Frame, Posture, as_placement, is_identity, relabelled
 from kinetree.model.sensors import PARTIAL, lumped, mounted
 from kinetree.model.transfer import (
     body_motion,
@@ -284,7 +284,7 @@ class Assembly:
         """Add a body with shapes, whose own numbers of bodies do not count; its number."""
         self.fields["bodies"].append(body)
         number = len(self.fields["bodies"])
-        self.fields["geometry"] += [replace(g, body=number) for g in shapes]
+        self.fields["geometry"] += [relabelled(g, body=number) for g in shapes]
         self.names.add(body.name)
         return number
 

@@ -4,8 +4,9 @@ Parts keep read-only copies of the arrays they are given, so that a model cannot
 the back of what was computed from it.
 """
 
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from kinetree.spelling import explains_itself
 __all__ = [
     "OF_BODIES", "OF_JOINTS", "Actuator", "Body", "Coupling", "Frame", "JointDynamics", "Limits",
     "Loop", "Part", "Posture", "as_floats", "as_numbers", "as_placement", "is_identity",
+    "relabelled",
 ]  # fmt: skip
 
 OF_BODIES = ("body", "parent", "predecessor", "successor")
@@ -116,6 +118,16 @@ class Part:
                 value = as_placement(value)
             if isinstance(value, _OF_ARRAYS):
                 object.__setattr__(self, name, _frozen(value))
+
+
+P = TypeVar("P", bound=Part)
+
+
+def relabelled(part: P, **changes: Any) -> P:
+    """A copy of a part with other names or numbers: a tenth of ``replace``, which checks all."""
+    new = copy(part)
+    vars(new).update(changes)
+    return new
 
 
 class Jointed(Part):

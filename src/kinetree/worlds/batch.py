@@ -120,7 +120,7 @@ class Worlds:
 
     @q.setter
     def q(self, q: ArrayLike):
-        q = self.world._whole._with_unit_quaternions(self._rows("q", q, self.model.nq))
+        q = self.world._whole.with_unit_quaternions(self._rows("q", q, self.model.nq))
         self._batch.put(q, self.qd)
 
     @property

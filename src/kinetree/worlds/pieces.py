@@ -31,6 +31,9 @@ from kinetree.spelling import did_you_mean
 SEPARATOR = "."
 """Between the name of a robot and the names of its parts."""
 
+HERE = Geometry(0, geometry.Sphere(1.0)).placement
+"""The identity, read-only, which parts then share."""
+
 PLACED = ("qpos0", "initial")
 """Postures of MJCF and SDF files in which free bodies are where the file puts them."""
 
@@ -111,9 +114,11 @@ def object_of(
 ) -> Piece:
     """The piece of a body with shapes on a joint."""
     free = isinstance(joint, Free)
-    placement = Plucker.identity() if free else at
-    body = Body(name, 0, joint, placement, inertia, f"{name}_joint")
-    q = joint.coordinates(at) if free else joint.neutral()
+    body = Body(name, 0, joint, HERE if free else at, inertia, f"{name}_joint")
+    if free and joint.translation == "parent" and np.array_equal(at.E, HERE.E):
+        q = np.concatenate([at.r, [1.0, 0.0, 0.0, 0.0]])  # a quaternion takes a while
+    else:
+        q = joint.coordinates(at) if free else joint.neutral()
     return Piece(name, at, np.array(q, float), np.zeros(joint.nv), body=body, shapes=tuple(solids))
 
 
@@ -297,6 +302,11 @@ def solids_of(what: Any, surface: Surface | None, color: Any) -> list[Geometry] 
     return [
         Geometry(0, shape, as_placement(at), color=color, surface=surface) for shape, at in pairs
     ]
+
+
+def kind_of(solids: Sequence[Geometry]) -> str:
+    """Name of an object that has none: that of its shape."""
+    return type(solids[0].shape).__name__.lower() if len(solids) == 1 else "object"
 
 
 def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -> Inertia:

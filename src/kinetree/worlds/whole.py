@@ -75,7 +75,7 @@ class Whole:
                   for r in self.numbers for x in slices]  # fmt: skip
         self.slices = [(starts[k], starts[k + 1]) for k in range(0, len(starts), 2)]
         self.is_ahead = False  # the engine has a later state
-        self._q = self._with_unit_quaternions(
+        self._q = self.with_unit_quaternions(
             np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
         )
         self._qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
@@ -139,26 +139,34 @@ class Whole:
         world = self._world
         return Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
 
-    def _with_unit_quaternions(self, q):
+    @cached_property
+    def _unit_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of joints with unit quaternions and where these are, (n,) and (n, length)."""
+        model, found = self.model, {}
+        for i in range(1, model.body_count + 1):
+            at = model.q_slice[i]
+            for part in model.joint[i].unit_parts:
+                where = range(at.start, at.stop)[part]
+                found.setdefault(len(where), []).append((i, where))
+        return [
+            (np.array([i for i, _ in of]), np.array([where for _, where in of]))
+            for of in found.values()
+        ]
+
+    def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
         """A copy of ``q``, whose quaternions may have any length but zero."""
         model, q = self.model, np.array(q, dtype=float)
-        at = [
-            (i, np.arange(model.nq)[model.q_slice[i]][part])
-            for i in range(1, model.body_count + 1)
-            for part in model.joint[i].unit_parts
-        ]
-        for length in {len(where) for _, where in at}:
-            of = [(i, where) for i, where in at if len(where) == length]
-            where = np.array([x for _, x in of])
+        for joints, where in self._unit_parts:
             sizes = np.linalg.norm(q[..., where], axis=-1)
             if not sizes.all():
-                name = model.joint_names[of[int(np.argmin(sizes)) % len(of)][0] - 1]
+                name = model.joint_names[joints[int(np.argmin(sizes)) % len(joints)] - 1]
                 raise ShapeError(
                     f"q of world {model.name!r} has a quaternion of length zero, which points "
                     f"nowhere, at joint {name!r}; no rotation is (1, 0, 0, 0)"
                 )
             off = np.abs(sizes - 1) > 1e-12  # others keep their bits
-            q[..., where] /= np.where(off, sizes, 1.0)[..., None]
+            if off.any():
+                q[..., where] /= np.where(off, sizes, 1.0)[..., None]
         return q
 
     def set(self, q, qd, *, activation=None):
@@ -171,7 +179,7 @@ class Whole:
                     f"{x.shape}"
                 )
         self._world._require_rest("set its state")
-        self._q, self._qd = self._with_unit_quaternions(q), np.array(qd, dtype=float)
+        self._q, self._qd = self.with_unit_quaternions(q), np.array(qd, dtype=float)
         self.is_ahead = False
         if activation is not None:
             self.activation = np.array(activation, dtype=float)

@@ -21,7 +21,7 @@ from kinetree.model.arrays import as_seconds
 from kinetree.model.geometry import ContactPair, Geometry, Plane, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.model.names import is_known, names_that_touch
-from kinetree.model.parts import Posture, as_placement
+from kinetree.model.parts import Posture, as_placement, relabelled
 from kinetree.notebook import block, shown
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
@@ -37,6 +37,7 @@ from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load
 if TYPE_CHECKING:
     from kinetree.worlds.batch import Worlds
 
+_FREE = Free()
 _SURFACE = tuple(f.name for f in fields(Surface))
 _SETTINGS = tuple(f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance"))
 
@@ -148,6 +149,8 @@ class World:
         }  # fmt: skip
         if isinstance(what, (str, os.PathLike)):
             what = pieces.model_named(what, fixed)
+        elif places and inertia is None and (mass, density) != (None, None):
+            options |= _shared_inertia(what, name, mass, density)
         if on is not None:
             require_known(on, self._parts, f"on={on!r} is not a part of the world")
         parts = [self._added(what, x, **options) for x in places or [as_placement(at)]]
@@ -206,8 +209,7 @@ class World:
                 f"a world is made of models, files of robots, names of samples, and shapes of "
                 f"kinetree.geometry such as Box((0.1, 0.1, 0.1)); got {what!r}"
             )
-        kind = type(solids[0].shape).__name__.lower() if len(solids) == 1 else "object"
-        name = self._unique(kind if name is None else name)
+        name = self._unique(pieces.kind_of(solids) if name is None else name)
         solids = [_named(g, name if len(solids) == 1 else "") for g in solids]
         if mass is None and density is None and inertia is None:
             if joint is not None:
@@ -216,7 +218,7 @@ class World:
             return Piece(name, at, np.zeros(0), np.zeros(0), shapes=shapes)
         if inertia is None:
             inertia = pieces.inertia_of(name, solids, mass, density)
-        return pieces.object_of(name, solids, inertia, Free() if joint is None else joint, at)
+        return pieces.object_of(name, solids, inertia, joint or _FREE, at)
 
     def add_ground(
         self, *, height: float = 0.0, normal: ArrayLike = (0.0, 0.0, 1.0),
@@ -321,8 +323,10 @@ class World:
                 f"the name of a part must be a string without {SEPARATOR!r} and '/', got {name!r}"
             )
         count = self._copies.get(name, 0) + 1
-        taken = {*self._parts, self._base.base_name}
-        while (new := name if count == 1 else f"{name}_{count}") in taken:
+        while True:
+            new = name if count == 1 else f"{name}_{count}"
+            if new not in self._parts and new != self._base.base_name:
+                break
             count += 1
         self._copies[name] = count
         return new
@@ -672,6 +676,15 @@ def _surface(surface, coefficients, method) -> Surface | None:
     return Surface(**_acting(coefficients)) if coefficients else surface
 
 
+def _shared_inertia(what, name, mass, density) -> dict[str, Any]:
+    """Options of copies of an object, by which all of them have one inertia."""
+    solids = pieces.solids_of(what, None, None)
+    if solids is None:
+        return {}
+    inertia = pieces.inertia_of(name or pieces.kind_of(solids), solids, mass, density)
+    return {"mass": None, "density": None, "inertia": inertia}
+
+
 def _acting(coefficients):
     """Coefficients of a surface with as many directions (``condim``) as they act in."""
     rolls, spins = (coefficients.get(name) for name in ("rolling", "torsion"))
@@ -689,7 +702,7 @@ def _link_of(model: Model, g: Geometry) -> str:
 
 
 def _named(g: Geometry, name: str) -> Geometry:
-    return replace(g, name=name)
+    return relabelled(g, name=name)
 
 
 def _moved(g: Geometry, at: Plucker) -> Geometry:

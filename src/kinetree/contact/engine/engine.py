@@ -175,7 +175,8 @@ class Engine:
         moving = shapes.body > 0
         spans = 2 * np.linalg.norm(shapes.box[:, 3:], axis=1)[moving & np.isfinite(shapes.radius)]
         self.size = float(spans.max(initial=0.0)) or 1.0
-        units = [unit for joint in joints for unit in joint.velocity_units()]
+        of = {id(joint): joint.velocity_units() for joint in {id(j): j for j in joints}.values()}
+        units = [unit for joint in joints for unit in of[id(joint)]]
         return np.array([1.0 if unit == "rad/s" else self.size for unit in units])
 
     def _make_room(self, groups):

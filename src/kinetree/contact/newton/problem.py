@@ -217,7 +217,7 @@ def problem_of(
     """
     parent = [int(d) for d in np.asarray(dof_parent, dtype=int)]
     children = np.bincount([d for d in parent if d >= 0] or [0], minlength=len(parent) + 1)
-    first, count, node_parent, tree, of = [], [], [], [], []
+    first, count, node_parent, tree, of, trees = [], [], [], [], [], 0
     for d, above in enumerate(parent):
         if not -1 <= above < d:
             raise ValueError(f"dof_parent[{d}] must be from -1 to {d - 1}, got {above}")
@@ -225,7 +225,8 @@ def problem_of(
             count[-1] += 1
         else:
             node_parent.append(of[above] if above >= 0 else -1)
-            tree.append(tree[of[above]] if above >= 0 else max(tree, default=-1) + 1)
+            tree.append(tree[of[above]] if above >= 0 else trees)
+            trees += above < 0
             first.append(d)
             count.append(1)
         of.append(len(first) - 1)
@@ -243,7 +244,7 @@ def problem_of(
         "node_blocks_first": begin, "block_ancestor": ancestor, "block_at": at, "dof_node": of,
     }  # fmt: skip
     return Problem(
-        nv=len(parent), trees=max(tree, default=-1) + 1, nodes=len(first),
+        nv=len(parent), trees=trees, nodes=len(first),
         M=np.zeros(numbers), free=np.zeros(len(parent)), velocity=np.zeros(len(parent)),
         start=np.zeros(len(parent)), alone=np.zeros(len(parent)),
         **{k: np.array(x, dtype=np.int64) for k, x in static.items()},

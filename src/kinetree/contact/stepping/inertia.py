@@ -128,9 +128,9 @@ def flying(inertia, alone) -> Flying:
 
 def alone(model):
     """1 for the variables of free bodies that are all of their tree, 0 for others, (nv,)."""
-    found = np.zeros(len(model.zero_velocity))
+    found, carriers = np.zeros(len(model.zero_velocity)), {*model.parent}
     for i in range(1, model.body_count + 1):
-        if isinstance(model.joint[i], Free) and model.parent[i] == 0 and i not in model.parent:
+        if isinstance(model.joint[i], Free) and model.parent[i] == 0 and i not in carriers:
             found[model.v_slice[i]] = 1.0
     return found
 
