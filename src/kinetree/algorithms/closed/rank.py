@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_constraints
-from kinetree.algorithms.closed.samples import SAMPLES, Manifold, sampled_manifold
+from kinetree.algorithms.closed.samples import CLOSED, SAMPLES, Manifold, sampled_manifold
 from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
@@ -197,6 +197,8 @@ class RankPolicy:
 
         For equations that are traced before the configuration is known.
         """
+        if not self.is_known and self._all_count():
+            return None
         matrices, rank = self.manifold.matrices, self.generic_rank()
         if not self.misalignment or matrices is None or rank is None:
             return None
@@ -207,6 +209,22 @@ class RankPolicy:
             return np.min(s[:, -1], initial=np.inf)
 
         return np.array(max(choices, key=worst), dtype=int)
+
+    def _all_count(self):
+        """Whether a closed configuration at hand shows all constraints to be independent.
+
+        One is enough, and the manifold of a net of many loops takes long to sample.
+        """
+        model, units = self.model, scaling(self.model)
+        for q in (model.neutral(), *(posture.q for posture in model.postures)):
+            c = loop_constraints(model, np.asarray(q, dtype=float), model.zero_velocity)
+            error = np.abs(np.asarray(c.error, dtype=float)) * units.rows
+            K = units.apply(np.asarray(c.K, dtype=float))
+            if np.max(error, initial=0.0) <= CLOSED and len(K) <= K.shape[1]:
+                s = np.linalg.svd(K, compute_uv=False)
+                if np.min(s, initial=np.inf) > max(self.tolerance, ALIGNMENT_TOLERANCE):
+                    return True
+        return False
 
     def generic_rank(self, part=None):
         """Rank of all rows and columns, or of a part, on the manifold; None if it is unknown."""

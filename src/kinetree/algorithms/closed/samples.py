@@ -18,7 +18,9 @@ from kinetree.expr.node import Graph
 from kinetree.expr.refusals import explained
 
 SAMPLES = 10
-_CLOSED = 1e-11  # error of a closed configuration, in pure numbers
+CLOSED = 1e-11
+"""Error of a closed configuration, in pure numbers."""
+
 _ROUNDING = 3e-13  # error that does not count as misalignment
 _FAR = 0.1  # distance of configurations of which it is said that they lie all over the manifold
 
@@ -128,9 +130,9 @@ def _closed(space, q, near):
         counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
         along = np.einsum("nij,ni->nj", U, e) * counts
         if not near:  # what no motion changes has to vanish as well
-            is_open = np.max(np.abs(e), axis=1, initial=0) > _CLOSED
+            is_open = np.max(np.abs(e), axis=1, initial=0) > CLOSED
         else:
-            is_open = np.max(np.abs(along), axis=1, initial=0) > _CLOSED
+            is_open = np.max(np.abs(along), axis=1, initial=0) > CLOSED
         if not np.any(is_open) and polished:
             break
         polished = not np.any(is_open)  # one more step
@@ -139,11 +141,11 @@ def _closed(space, q, near):
         moved = zip(q, steps * space.units.columns, strict=True)
         q = np.array([model.normalize(model.integrate(*pair)) for pair in moved]).reshape(q.shape)
     q, K, e = space.defined(q)
-    good = np.max(np.abs(e), axis=1, initial=0) <= max(near, _CLOSED)
+    good = np.max(np.abs(e), axis=1, initial=0) <= max(near, CLOSED)
     if near:
         U, s, _ = np.linalg.svd(K, full_matrices=False)
         along = np.einsum("nij,ni->nj", U, e) * (s > near)
-        good &= np.max(np.abs(along), axis=1, initial=0) <= _CLOSED
+        good &= np.max(np.abs(along), axis=1, initial=0) <= CLOSED
     return q[good]
 
 

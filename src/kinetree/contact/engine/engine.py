@@ -15,6 +15,7 @@ from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.drives import no_laws
 from kinetree.contact.engine.energy import balance_of, flight_of
+from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
 from kinetree.contact.engine.rows import Rows, known_again
@@ -212,21 +213,52 @@ class Engine:
 
     def _loops(self):
         """Rows of loops, constraints and couplings: those that the rank policy lets count."""
-        model, rows, p, nv = self.model, self.rows, self.problem, self.tree.nv
+        model, rows, p, tree = self.model, self.rows, self.problem, self.tree
         counting = rank_policy(model).rows if model.is_constrained else None
-        self._constraints = constraint_kernel(model, slice(None) if counting is None else counting)
-        if self._constraints is None:
-            return
-        rows.loops = self._constraints.outputs[0].shape[0]
-        rows.loop_K, rows.loop_error = np.zeros(rows.loops * nv), np.zeros(rows.loops)
-        rows.loop_kept, rows.loop_ended = np.zeros(rows.loops), np.zeros(rows.loops)
-        # Numbers that may be other than zero, by configurations all over the place.
-        rng = np.random.default_rng(0)
-        places = [_random(self.tree, rng) for _ in range(3)]
-        seen = np.sum([np.abs(self._constraints.reference((q,))[0]) for q in places], axis=0)
-        nodes = [np.unique(p.dof_node[np.flatnonzero(row)]) for row in seen]
+        numbers, others, geared = numbered_rows(model, counting)
+        tabled = [is_tabled(model, loop) for loop, _ in numbers]
+        rest = [entry for entry, known in zip(numbers, tabled, strict=True) if not known]
+        self._constraints = constraint_kernel(model, rest, others)
+        dense = [s for own in (*(own for _, own in rest), others) for s in own if s >= 0] + geared
+        rows.loops = len(dense) + sum(
+            s >= 0 for (_, own), known in zip(numbers, tabled, strict=True) if known for s in own
+        )
+        nodes: list = [np.zeros(0, dtype=np.int64)] * rows.loops
+        for (loop, own), known in zip(numbers, tabled, strict=True):
+            moving = [k for k, _, _ in loop_variables(model, tree, loop)] if known else []
+            for s in own:
+                nodes[s] = np.unique(p.dof_node[moving]) if s >= 0 else nodes[s]
+        if self._constraints is not None:
+            # Numbers that may be other than zero, by configurations all over the place.
+            rng = np.random.default_rng(0)
+            places = [_random(tree, rng) for _ in range(3)]
+            seen = np.sum([np.abs(self._constraints.reference((q,))[0]) for q in places], axis=0)
+            for s, row in zip(dense, seen, strict=True):
+                nodes[s] = np.unique(p.dof_node[np.flatnonzero(row)])
+        rows.closed = loops_of(
+            model, tree, [e for e, known in zip(numbers, tabled, strict=True) if known],
+            self._layout(nodes),
+        )  # fmt: skip
+        rows.closed.traced, rows.closed.traced_row = len(dense), np.array(dense, dtype=np.int64)
+        rows.closed.dense, rows.closed.open = np.zeros(len(dense) * tree.nv), np.zeros(len(dense))
+        p.condenses = int(rows.loops > 0)
+        for name in ("loop_error", "loop_kept", "loop_ended"):
+            setattr(rows, name, np.zeros(rows.loops))
+
+    def _layout(self, nodes):
+        """Lists of the nodes of rows; where the rows begin, and the place of a variable in each."""
+        rows, p = self.rows, self.problem
         rows.loop_first = np.cumsum([0, *map(len, nodes)]).astype(np.int64)
         rows.loop_node = np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int64)
+        width = [int(p.node_count[own].sum()) for own in nodes]
+        at = np.cumsum([0, *width]).astype(np.int64)
+        rows.loop_value = np.zeros(at[-1])
+        places = []
+        for own in nodes:
+            dofs = [np.arange(p.node_first[a], p.node_first[a] + p.node_count[a]) for a in own]
+            flat = np.concatenate([np.zeros(0, dtype=np.int64), *dofs])
+            places.append({int(k): n for n, k in enumerate(flat)})
+        return at, places
 
     # --- kernels ----------------------------------------------------------------------------------
 
@@ -244,8 +276,8 @@ class Engine:
             "forces": (*now, s.tau), "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
-            "loops": (s.q_m, rows.loop_K, rows.loop_error),
-            "loops_end": (s.q_e, rows.loop_K, rows.loop_error),
+            "loops": (s.q_m, rows.closed.dense, rows.closed.open),
+            "loops_end": (s.q_e, rows.closed.dense, rows.closed.open),
         }  # fmt: skip
         kernels: dict[str, Any] = {
             name: term_kernel(self.tree, of) for name, of in _TERMS.items() if self.tree.nv
@@ -253,6 +285,8 @@ class Engine:
         kernels["forces"], kernels["resistance"] = self._applied
         kernels["springs"] = spring_kernel(self.model, self.tree) if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
+        rows.closed.pose, rows.closed.S = m.pose, m.S
+        rows.closed.pose_e, rows.closed.S_e = w.pose, w.S
         return Kernels(**{name: tied_code(kernels.get(name), *x) for name, x in arrays.items()})
 
     @property

@@ -9,6 +9,7 @@ written; ``missed`` finds those for which that turned out to be wrong.
 from kinetree.codegen.procedures import dot, local, procedure, record, vector, view
 from kinetree.contact.collision.sweep import velocity_at
 from kinetree.contact.collision.tables import Found
+from kinetree.contact.engine.loops import Loops
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.sleep import Sleep, is_asleep
 from kinetree.contact.newton.pattern import top
@@ -41,9 +42,10 @@ class Rows:
         stops: number of ends of travel;  stop_q, stop_v: their variables;  stop_sign: 1 for a lower
             bound, -1 for an upper;  stop_at: bounds;  stop_bounce: restitution.
         dry: number of variables with dry friction;  dry_v: which;  dry_level: [N or N·m].
-        loops: number of rows of loops and couplings;  loop_K: their rows, of nv numbers each;
-            loop_error: [m or rad];  loop_first: where the nodes that move a row begin in
-            ``loop_node``;  loop_ended: velocities of the rows when the last step had ended.
+        loops: number of rows of loops and couplings;  loop_first: where the nodes that move a row
+            begin in ``loop_node``;  loop_value: numbers of these nodes, row by row;  loop_error:
+            [m or rad];  loop_ended: velocities of the rows when the last step had ended.
+        closed: what these rows are computed from.
         loop_of: of groups of a shift of positions: number of the row of a loop, or -1;
             end: gap [m or rad].
         dim: of groups;  force: impulses per second of their rows, as they are scaled.
@@ -90,13 +92,14 @@ class Rows:
     dry_level: "float[:]"
     dry_kept: "float[:]"
     loops: int
-    loop_K: "float[:]"
-    loop_error: "float[:]"
     loop_first: "int[:]"
     loop_node: "int[:]"
+    loop_value: "float[:]"
+    loop_error: "float[:]"
     loop_kept: "float[:]"
     loop_ended: "float[:]"
     loop_of: "int[:]"
+    closed: Loops
     end: "float[:]"
     dim: "int[:]"
     force: "float[:, 6]"
@@ -305,6 +308,7 @@ def add_contacts(
     islands with such bodies no contact is known from the last one.
     """
     p.groups = rows.numbers = p.row_first[0] = p.entry_first[0] = 0
+    p.changed = max(p.changed, 1 if again else 2)
     for c in range(f.count):
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0
@@ -618,8 +622,9 @@ def add_loops(
         if code < 0:
             return code
         g = p.groups - 1
-        K = view(rows.loop_K, s * m.nv)
+        value = view(rows.loop_value, rows.closed.at[s])
         row = p.row_first[g]
+        i = 0
         bend = -rows.loop_ended[s]
         for n in range(rows.loop_first[s], rows.loop_first[s + 1]):
             node = rows.loop_node[n]
@@ -628,12 +633,13 @@ def add_loops(
                 return at
             for j in range(p.node_count[node]):
                 k = p.node_first[node] + j
-                bend += K[k] * v_m[k]
+                bend += value[i] * v_m[k]
                 if m.free[k] == 0.0:
-                    p.target[row] += K[k] * v[k]
-                    rows.fixed[at + j] = K[k]
+                    p.target[row] += value[i] * v[k]
+                    rows.fixed[at + j] = value[i]
                 else:
-                    p.J[at + j] = K[k]
+                    p.J[at + j] = value[i]
+                i += 1
         rows.bend[g, 0] = bend if rows.follows == 1 else 0.0
         rows.gap[g] = rows.loop_error[s] - h * rows.bend[g, 0] / 4.0
         p.impulse[row] = h * rows.loop_kept[s]
@@ -677,12 +683,31 @@ def targets(
 
 
 @procedure
-def loop_velocities(m: Mechanism, rows: Rows, v: "float[:]"):
+def loop_velocities(p: Problem, rows: Rows, v: "float[:]"):
     """Velocities of the rows of loops, in ``loop_ended``."""
     for s in range(rows.loops):
         rows.loop_ended[s] = 0.0
-        for k in range(m.nv):
-            rows.loop_ended[s] += rows.loop_K[s * m.nv + k] * v[k]
+        i = rows.closed.at[s]
+        for n in range(rows.loop_first[s], rows.loop_first[s + 1]):
+            a = rows.loop_node[n]
+            for j in range(p.node_count[a]):
+                rows.loop_ended[s] += rows.loop_value[i] * v[p.node_first[a] + j]
+                i += 1
+
+
+@procedure
+def copy_traced(m: Mechanism, p: Problem, rows: Rows):
+    """Copy the rows of traced code, and their errors, to those of the step."""
+    c = rows.closed
+    for t in range(c.traced):
+        s = c.traced_row[t]
+        rows.loop_error[s] = c.open[t]
+        i = c.at[s]
+        for n in range(rows.loop_first[s], rows.loop_first[s + 1]):
+            a = rows.loop_node[n]
+            for j in range(p.node_count[a]):
+                rows.loop_value[i] = c.dense[t * m.nv + p.node_first[a] + j]
+                i += 1
 
 
 @procedure

@@ -6,9 +6,10 @@ speed: velocities in the world stay.
 
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.engine.energy import Balance
+from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import WORK_FULL, Kernels, Step, run
-from kinetree.contact.engine.rows import UNBOUNDED, Rows, gap_at_end, row_velocity
+from kinetree.contact.engine.rows import UNBOUNDED, Rows, copy_traced, gap_at_end, row_velocity
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, SAME
@@ -18,6 +19,26 @@ SHIFTS = 4
 
 SHIFTED = 1e-3
 """Error of a shift of positions, relative to what holds it: the next step takes out the rest."""
+
+
+@procedure
+def close_in_middle(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
+    """Rows and errors of loops and couplings at the middle of the step."""
+    if rows.closed.traced > 0:
+        run(k.loops)
+        copy_traced(m, p, rows)
+    place_loops(rows.closed, rows.closed.pose, rows.closed.S, rows.loop_value, rows.loop_error)
+
+
+@procedure
+def close_at_end(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
+    """Rows and errors of loops and couplings at the end of the step."""
+    if rows.closed.traced > 0:
+        run(k.loops_end)
+        copy_traced(m, p, rows)
+    if rows.closed.count > 0:
+        run(k.terms_after)
+    place_loops(rows.closed, rows.closed.pose_e, rows.closed.S_e, rows.loop_value, rows.loop_error)
 
 
 @procedure
@@ -103,6 +124,7 @@ def shifts_wanted(
         p.entry_first[n] = entry
     p.row_first[n] = n
     p.groups = n
+    p.changed = max(p.changed, 1)
     return rest
 
 
@@ -147,7 +169,7 @@ def shifted(
                 s.residuals[3] = max(s.residuals[3], -rows.end[g])
         if rows.loops == 0 or left <= 0.0:
             break
-        run(k.loops_end)
+        close_at_end(m, p, rows, k)
         s.residuals[4] = loops_open(rows)
         if s.residuals[4] <= s.closed:
             break

@@ -63,7 +63,7 @@ from kinetree.contact.engine.rows import (
     slips,
     targets,
 )
-from kinetree.contact.engine.shift import deepest, shifted
+from kinetree.contact.engine.shift import close_at_end, close_in_middle, deepest, shifted
 from kinetree.contact.engine.sleep import Sleep, driven, fall_asleep, is_mixed, wake
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
@@ -381,7 +381,7 @@ def take_step(a: Parts) -> int:
     if keep_asleep(z, rows, f) < 0:
         return FULL
     if rows.loops > 0:
-        run(k.loops)
+        close_in_middle(m, p, rows, k)
     code = rows_of_step(s, m, p, rows, f, slack, False, z)
     if code < 0:
         return code
@@ -444,7 +444,7 @@ def take_step(a: Parts) -> int:
     if m.prescribed == 1:
         run(k.to_shifted)
     if rows.loops > 0:
-        run(k.loops_end)
+        close_at_end(m, p, rows, k)
     b.shifts = 0
     deep = deepest(s, m, p, work, rows, b, beta)
     flies = flying(w, b, m, p, rows, f, s.tau)
@@ -481,7 +481,7 @@ def take_step(a: Parts) -> int:
             s.change[i] = s.last[i] = 0.0
     s.time[0] += s.h
     rows.follows = 1 if s.alpha > 0.0 else 0
-    loop_velocities(m, rows, s.v_e)
+    loop_velocities(p, rows, s.v_e)
     return 0
 
 

@@ -10,7 +10,7 @@ recorded once for every robot; a model that general code does not serve has them
 import numpy as np
 
 from kinetree.algorithms import armature
-from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stacked
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
@@ -133,24 +133,29 @@ def _traced(model, name, text, inputs):
     )  # fmt: skip
 
 
-def constraint_kernel(model, which):
-    """Rows ``K``, (m, nv), and errors, (m,), of loops, constraints and couplings, or None.
+def constraint_kernel(model, loops, others):
+    """Rows ``K``, (m, nv), and errors, (m,), of some loops, constraints and couplings, or None.
 
     Both are in the variables of all joints: those of ``model.uncoupled``.
 
     Args:
         model: the mechanism.
-        which: rows of loops and constraints that count.
+        loops: those that are not tables, each with numbers of its rows, -1 where they do not count.
+        others: numbers of the rows of user-defined constraints, in the same way.
     """
-    if not (model.is_constrained or model.couplings):
+    numbers = [*(s for _, own in loops for s in own), *others]
+    which = np.flatnonzero(np.array(numbers, dtype=int) >= 0)
+    if not (len(which) or model.couplings):
         return None
     full, (of_q, of_v) = model.uncoupled, _independent(model)
 
     def text(q):
         parts, errors = [np.zeros((0, full.nv))], [np.zeros(0)]
-        if model.is_constrained:
-            found = loop_constraints(model, q[of_q], model.zero_velocity, coordinates="loop")
-            K = np.zeros((len(found.error[which]), full.nv), dtype=np.asarray(found.K).dtype)
+        if len(which):
+            rest = q[of_q], model.zero_velocity
+            rows = [loop_rows(model, loop, *rest, "loop") for loop, _ in loops]
+            found = stacked(model, [*rows, *function_rows(model, *rest)])
+            K = np.zeros((len(which), full.nv), dtype=np.asarray(found.K).dtype)
             K[:, of_v] = found.K[which]
             parts, errors = [*parts, K], [*errors, found.error[which]]
         for c in model.couplings_in_order:

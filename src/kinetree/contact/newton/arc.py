@@ -20,6 +20,8 @@ OFF = 0.3
 @procedure
 def orientation(problem: Problem, work: Work, island: int) -> float:
     """Sign of the determinant of the matrix that was factored."""
+    if work.condensed >= 0:
+        return work.sign
     sign = 1.0
     for n in range(work.island_nodes_first[island], work.island_nodes_first[island + 1]):
         k = work.island_node[n]

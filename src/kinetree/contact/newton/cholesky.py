@@ -159,6 +159,11 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
         width = work.panel_width[k]
         P = view(pool, work.panel_at[k])
         own = view(x, problem.node_first[node])
+        size = 0.0
+        for a in range(rows):
+            size += abs(own[a])
+        if size == 0.0:  # as in a response to one contact
+            continue
         for a in range(rows):
             s = own[a] / P[a * width + a]
             own[a] = s
@@ -172,8 +177,8 @@ def forward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "flo
 
 
 @procedure
-def backward(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
-    """Solve ``U x = b`` in place."""
+def backward(problem: Problem, work: Work, island: int, pool: "float[:]", x: "float[:]") -> None:
+    """Solve ``U x = b`` in place, with the rows of ``U`` in ``pool``."""
     first = work.island_nodes_first[island]
     last = work.island_nodes_first[island + 1]
     t = work.temp
@@ -182,7 +187,7 @@ def backward(problem: Problem, work: Work, island: int, x: "float[:]") -> None:
         node = work.order[k]
         rows = problem.node_count[node]
         width = work.panel_width[k]
-        P = view(work.H, work.panel_at[k])
+        P = view(pool, work.panel_at[k])
         own = view(x, problem.node_first[node])
         for i in range(work.panel_first[k], work.panel_first[k + 1]):
             other = work.order[work.panel_node[i]]
@@ -216,4 +221,4 @@ def solve_factored(problem: Problem, work: Work, island: int, both: int, x: "flo
         forward(problem, work, island, work.H, x)
     else:
         forward(problem, work, island, work.L, x)
-    backward(problem, work, island, x)
+    backward(problem, work, island, work.H, x)

@@ -7,7 +7,8 @@ factor ``theta`` with ``G b = h``, ``G = theta (2 q q' - R)``, ``R = diag(1, -1,
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
-from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.cholesky import factor
+from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
 from kinetree.contact.newton.equations import assemble
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
@@ -15,7 +16,7 @@ from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_veloc
 __all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
 
 EQUAL = 1e5
-"""Stiffness of rows without bounds, in units of 1 / d."""
+"""Stiffness of rows without bounds, in units of 1 / d; as ``condensed.FIRM``."""
 
 
 @procedure
@@ -87,6 +88,8 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
                 for m in range(1, dim):
                     A[r * dim + m] = -less * q[r] * q[m] / theta
                 A[r * dim + r] += 1.0 / theta
+    if condense(problem, work, island):
+        return 0
     assemble(problem, work, island, 1)
     problem.factored += 1
     return factor(problem, work, island, 1)
@@ -245,7 +248,7 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
         give(problem, problem.J, g, c, work.dv)
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
-    solve_factored(problem, work, island, 1, work.dv)
+    solve_matrix(problem, work, island, 1, work.dv)
     for k in range(first_group, last_group):
         g = work.island_group[k]
         dim = problem.dim[g]

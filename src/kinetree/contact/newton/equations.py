@@ -49,6 +49,12 @@ def momentum(problem: Problem, work: Work, island: int, v: "float[:]") -> None:
                 if cb == 6:
                     own[i] += times_six(view(block, 6 * i, 6), view(y, 0, 6))
                     continue
+                if cb == 3:
+                    s = block[3 * i] * y[0]
+                    s += block[3 * i + 1] * y[1]
+                    s += block[3 * i + 2] * y[2]
+                    own[i] += s
+                    continue
                 s = 0.0
                 for j in range(cb):
                     s += block[i * cb + j] * y[j]
@@ -207,9 +213,12 @@ def add_groups(problem: Problem, work: Work, island: int, sticking: bool, slidin
         g = work.island_group[k]
         if not of_free_bodies(problem, g):
             state = work.state[g]
-            if (state == STICKING and sticking) or (state == SLIDING and sliding):
+            n = 1
+            if state == STICKING and sticking and problem.dim[g] == 1:
+                n = add_rows(problem, work, g, last - k)
+            elif (state == STICKING and sticking) or (state == SLIDING and sliding):
                 add_group(problem, work, g, not sticking)
-            k += 1
+            k += n
             continue
         begin = problem.entry_first[g]
         count = problem.entry_first[g + 1] - begin
@@ -265,6 +274,43 @@ def of_free_bodies(problem: Problem, g: int) -> bool:
     for e in range(begin, end):
         free = free and problem.node_count[problem.entry_node[e]] == 6
     return free
+
+
+@procedure
+def add_rows(problem: Problem, work: Work, g: int, most: int) -> int:
+    """``H += J' A J`` of a group with one row, and of those like it that follow: how many.
+
+    Rows of a loop have the same nodes, and lie at the same distance from one another.
+    """
+    begin = problem.entry_first[g]
+    end = problem.entry_first[g + 1]
+    stride = problem.entry_at[end] - problem.entry_at[begin] if most > 1 else 0
+    n = 0
+    while n < most and (n == 0 or (problem.dim[g + n] == 1 and same_nodes(problem, g + n))):
+        at = problem.entry_at[problem.entry_first[g + n]]
+        if at != problem.entry_at[begin] + n * stride or work.state[g + n] != STICKING:
+            break
+        A = work.A[6 * problem.row_first[g + n]]
+        for e in range(problem.entry_first[g + n], problem.entry_first[g + n + 1]):
+            at = problem.entry_at[e]
+            for c in range(problem.node_count[problem.entry_node[e]]):
+                work.AJ[at + c] = -A * problem.J[at + c]
+        n += 1
+    pair = work.pair_first[g]
+    for e in range(begin, end):
+        for f in range(e, end):
+            i = e
+            j = f
+            if work.position[problem.entry_node[f]] < work.position[problem.entry_node[e]]:
+                i = f
+                j = e
+            rows = problem.node_count[problem.entry_node[i]]
+            wide = problem.node_count[problem.entry_node[j]]
+            width = work.panel_width[work.position[problem.entry_node[i]]]
+            take(view(work.H, work.pair_at[pair]), width, view(problem.J, problem.entry_at[i]),
+                 stride, view(work.AJ, problem.entry_at[j]), stride, n, rows, wide)  # fmt: skip
+            pair += 1
+    return n
 
 
 @procedure

@@ -118,9 +118,8 @@ def fits(problem: Problem, work: Work) -> bool:
 
 
 @procedure
-def solve(problem: Problem, work: Work) -> int:
-    """Solve a problem, see ``Problem``: its status; -1: nothing done, ``enlarge`` the workspace."""
-    problem.status = -1
+def divided(problem: Problem, work: Work) -> int:
+    """Number of islands, with the pattern of their factors and all lists; -1: there is no room."""
     if not fits(problem, work):
         return -1
     islands = split(problem, work)
@@ -134,6 +133,18 @@ def solve(problem: Problem, work: Work) -> int:
     if placed != 0:
         return -1
     list_nodes(problem, work, islands)
+    return islands
+
+
+@procedure
+def solve(problem: Problem, work: Work) -> int:
+    """Solve a problem, see ``Problem``: its status; -1: nothing done, ``enlarge`` the workspace."""
+    problem.status = -1
+    islands = problem.islands
+    if problem.changed > 0 or problem.condenses == 0:
+        islands = divided(problem, work)
+        if islands < 0:
+            return -1
     problem.islands = islands
     problem.left = 0
     problem.rounds = 0

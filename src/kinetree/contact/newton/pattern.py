@@ -291,6 +291,7 @@ def eliminate(problem: Problem, work: Work, used: int) -> int:
 def analyse(problem: Problem, work: Work) -> int:
     """Pattern of the factor for the groups of a problem: 0, or -1 when there is no room."""
     work.ordered = 0
+    problem.changed = 2
     work.position[: problem.nodes] = -1
     used = neighbours(problem, work)
     if used < 0 or eliminate(problem, work, used) < 0:

@@ -22,6 +22,8 @@ from kinetree.codegen.procedures import procedure, record, vector, view
 CONE = 0
 BOUNDS = 1
 LARGEST_NODE = 16
+MOST_CONDENSED = 128
+"""Rows with bounds or friction up to which a matrix is condensed to them."""
 
 
 @record
@@ -38,6 +40,7 @@ class Problem:
         block_at: address in ``M`` of the block (count of node, count of ancestor), row major.
         dof_node: node of a degree of freedom.
         alone: 1 where ``free`` stays whatever the velocities: bodies that are all of their tree.
+        condenses: 1 where there are rows without bounds, see ``condensed``.
 
     In, every step:
         M: blocks of the mass matrix (plus ``h D + h^2 K`` of implicit joint forces).
@@ -57,6 +60,8 @@ class Problem:
         velocity: in, velocity before the step (a start, and the measure of the forces of the step);
             out, the solution.
         impulse: of rows. In, the impulses of the last step or zero; out, the solution.
+        changed: since the last call: 2 where everything may have, 1 where ``M`` and rows without
+            bounds have not, 0 where only ``free`` and ``target`` have; out, 0 if it was looked at.
         again: how often nearly the same problem was solved; then ``start`` has its velocities,
             ``impulse`` its impulses, and from 2 on islands that it solved are left as they are.
         coarse: relative error with which islands that move are left to another call, or 0; those
@@ -87,6 +92,8 @@ class Problem:
     block_at: "int[:]"
     dof_node: "int[:]"
     alone: "float[:]"
+    condenses: int
+    changed: int
     M: "float[:]"
     free: "float[:]"
     velocity: "float[:]"
@@ -201,6 +208,20 @@ class Work:
     H: "float[:]"
     L: "float[:]"
     temp: "float[:]"  # nv
+    # condensed: see there
+    condensed: int  # rows of the last matrix, -1 where it is not condensed
+    sign: float  # of its determinant
+    responded: int  # rows whose responses are known
+    base: "float[:]"  # factor of the mass matrix with the rows without bounds, as H
+    based: "int[:]"  # nodes: 1 where base has their panel
+    response_at: "int[:]"  # groups: 1 + first row of their responses, 0 for none
+    response_group: "int[:]"  # MOST_CONDENSED: group of a response
+    response: "float[:]"  # MOST_CONDENSED * nv
+    compliance: "float[:]"  # MOST_CONDENSED squared: J times responses
+    acting: "int[:]"  # MOST_CONDENSED: groups of the small matrix
+    small: "float[:]"  # MOST_CONDENSED squared: its factors
+    pivot: "int[:]"  # MOST_CONDENSED
+    short: "float[:]"  # MOST_CONDENSED
 
 
 def problem_of(
@@ -290,6 +311,9 @@ _WORK = {
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
+    "base": ("base",), "based": ("based",), "response_at": ("response_at",),
+    "response": ("response",), "condensed": ("response_group", "acting", "pivot", "short"),
+    "square": ("compliance", "small"),
 }  # fmt: skip
 _FIELDS = Work.__annotations__
 
@@ -317,12 +341,18 @@ def enlarge(work: Work, problem: Problem) -> None:
         "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),
         "room": max(2 * work.room, 2 * len(problem.M) + free),
     }  # fmt: skip
+    most = MOST_CONDENSED if problem.condenses else 0
+    sizes |= {
+        "base": sizes["room"] if most else 1, "based": sizes["nodes"] if most else 1,
+        "response_at": sizes["groups"] if most else 1, "response": most * problem.nv + 1,
+        "condensed": most + 1, "square": most * most + 1,
+    }  # fmt: skip
     for what, names in _WORK.items():
         _grow(work, dict.fromkeys(names, sizes[what]))
     work.panels_room, work.pairs_room = len(work.panel_node), len(work.pair_at)
     work.pool_room, work.room, work.ordered = len(work.pool), len(work.H), 0
     work.groups_room, work.rows_room = len(work.state) - 1, len(work.w)
-    work.numbers_room = len(work.AJ)
+    work.numbers_room, problem.changed = len(work.AJ), 2
 
 
 # --- Rows of groups; most are contacts of free bodies: blocks of 3 by 6 --------------------------
@@ -366,6 +396,11 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
             if count == 6:
                 w0 += times_six(view(J, 0, 6), view(x, 0, 6))
                 continue
+            if count == 3:  # a ball joint
+                w0 += J[0] * x[0]
+                w0 += J[1] * x[1]
+                w0 += J[2] * x[2]
+                continue
             for c in range(count):
                 w0 += J[c] * x[c]
         w[0] = w0
@@ -401,6 +436,9 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
         elif dim == 1 and count == 6:
             six = view(x, 0, 6)
             six -= view(J, 0, 6) * p[0]
+        elif dim == 1 and count == 3:
+            three = view(x, 0, 3)
+            three -= view(J, 0, 3) * p[0]
         else:
             for r in range(dim):
                 for c in range(count):

@@ -1,7 +1,8 @@
 """One step of Newton's method: states of groups, the step, and how far along it errors fall."""
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
-from kinetree.contact.newton.cholesky import factor, solve_factored
+from kinetree.contact.newton.cholesky import factor
+from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
 from kinetree.contact.newton.cones import OPEN, SLIDING, law, linear, off_law, touches
 from kinetree.contact.newton.equations import assemble
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
@@ -128,19 +129,20 @@ def newton_step(problem: Problem, work: Work, island: int, both: int, again: int
         c = view(work.dlam, first)
         if again == 0:
             work.was[g] = work.state[g]
+        soft = FIRM if is_loop(problem, g) else work.soft
         linear(problem.dim[g], problem.mu[g], work.state[g], work.stress / work.delassus[g],
-               work.stress * work.soft, view(work.lam, first), view(work.w, first),
+               work.stress * soft, view(work.lam, first), view(work.w, first),
                view(work.y, first), view(work.p, first),
                view(work.A, 6 * first) if again == 0 else view(B, 0), c)  # fmt: skip
         give(problem, problem.J, g, c, work.dv)
-    if again == 0:
+    if again == 0 and not condense(problem, work, island):
         assemble(problem, work, island, both)
         problem.factored += 1
         if factor(problem, work, island, both) != 0:
             return 1
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         work.dv[work.island_dof[n]] = -work.dv[work.island_dof[n]]
-    solve_factored(problem, work, island, both, work.dv)
+    solve_matrix(problem, work, island, both, work.dv)
     total = 0.0
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         total += work.dv[work.island_dof[n]]
