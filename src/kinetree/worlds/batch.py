@@ -20,6 +20,7 @@ from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.results import Report
+from kinetree.worlds.starts import Faults
 from kinetree.worlds.stepping import by_part
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ class Worlds:
 
     def __init__(self, world: "World", n: int, columns: Mapping[str, Mapping[str, np.ndarray]]):
         self.world, self.columns, self.model = world, columns, world.model
-        self._start, self._steps, self._is_checked = world.state, world._whole.steps, True
+        self._start, self._steps = world.state, world._whole.steps
+        self._is_checked = np.zeros(n, dtype=bool)
+        self._of_start: dict[int, Faults] = {}  # by world where their shapes differ
         self._drives = drives = self._steps.drives
         laws = drives.laws if drives.is_simple and drives.count else None
         own = bool({"mass", "size"} & {*columns})
@@ -121,6 +124,7 @@ class Worlds:
     @q.setter
     def q(self, q: ArrayLike):
         q = self.world._whole.with_unit_quaternions(self._rows("q", q, self.model.nq))
+        self._is_checked[np.any(q != self.q, axis=1)] = False
         self._batch.put(q, self.qd)
 
     @property
@@ -159,9 +163,8 @@ class Worlds:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be an integer number of steps, got {n!r}")
-        if not self._is_checked:
-            self._is_checked = True
-            self._steps._warn_inside(self.q[0])
+        if n and not self._is_checked.all():
+            self._check()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
         held = not (callable(control) or callable(tau) or self._steps.laws)
         held = held and (control is None or (drives.is_simple and not drives.states.size))
@@ -183,6 +186,22 @@ class Worlds:
                 f"worlds.reset(worlds.failed) restarts them",
                 SimulationWarning,
             )
+
+    def _check(self):
+        """Look at the states that were set; at the start of the batch once, if all are alike."""
+        new, q, b = np.flatnonzero(~self._is_checked), self.q, self._batch
+        self._is_checked[:] = True
+        again = np.all(q[new] == self._start.q, axis=1)
+        faults = {}
+        for k, start in zip(new.tolist(), again.tolist(), strict=True):
+            key = k if "size" in self.columns else 0
+            known = self._of_start.get(key) if start else None
+            if known is None:
+                known = self._steps.start.faults(b.contacts(k), b.engine.size, q[k])
+            if start:
+                self._of_start[key] = known
+            faults[k] = known
+        self._steps.start.check_batch(faults, len(self))
 
     def _take(self, n, u, tau):
         """Several steps with held controls and joint forces."""
@@ -230,6 +249,7 @@ class Worlds:
         )  # fmt: skip
 
     def _set(self, k, state):
+        self._is_checked[k] = False
         self._batch.restore(k, state.q, state.qd, state.memory)
         self._batch.time[k], self.activation[k] = state.time, state.activation
 
@@ -366,11 +386,9 @@ def batch(world: "World", n: int, given: Mapping[str, Any]) -> Worlds:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapeError(f"a batch needs an integer number of worlds, got {n!r}")
     columns = {what: _columns(world, what, x, n) for what, x in given.items() if x is not None}
-    checked, world = world._whole.steps.checked, world.copy()  # the original goes its own way
+    world = world.copy()  # the original goes its own way
     _changed(world, columns, 0)  # names what cannot be changed
-    worlds = Worlds(world, n, columns)
-    worlds._is_checked = checked
-    return worlds
+    return Worlds(world, n, columns)
 
 
 def _columns(world, what, given, n):

@@ -11,7 +11,7 @@ from kinetree.contact.engine.drives import Laws, drive, has_constant_arms, laws_
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Residuals, gathered
 from kinetree.contact.stepping.stepper import joint_rows
-from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning, warn
+from kinetree.errors import ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
 from kinetree.quantities.actuators import activation_after, driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
@@ -19,6 +19,7 @@ from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.setup import effects_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
 from kinetree.worlds.results import Report
+from kinetree.worlds.starts import Start
 
 
 class Steps:
@@ -35,7 +36,7 @@ class Steps:
     def __init__(self, model, contact, joints, tolerance, sleeping):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         effects = effects_of(model, **joints)
-        self.has_stops = joints["limits"] == "rigid"
+        self.start = Start(model, joints["limits"] == "rigid")
         passive = effects.passive
         laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
         self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
@@ -76,7 +77,6 @@ class Steps:
     def restore(self, memory):
         """Go on with a memory that ``saved`` returned."""
         self.forget()
-        self.checked = True
         self.memory = Memory({name: np.array(x) for name, x in memory.items()})
 
     def advance(self, whole, t, h, n, control, tau, parts):
@@ -89,7 +89,8 @@ class Steps:
         if not self.model.nv:  # nothing moves
             self.taken = done = n
         if done < n and not self.checked:
-            self._warn_inside(whole.q)
+            self.checked = True
+            self.start.check(self.engine, whole.q)
         while done < n:
             now = t + done * h
             force, K, D = push(now, whole.q, whole.qd), 0.0, 0.0
@@ -194,36 +195,6 @@ class Steps:
             f"for steps of {h:g} s, first at joint {self.model.joint_names[at - 1]!r}"
         )
 
-    def _warn_inside(self, q):
-        """Name the pairs that start inside each other, and joints that start beyond a limit."""
-        low, high = self.model.position_limits
-        beyond = np.maximum(low - q, q - high) if self.has_stops else 0.0 * q
-        joints = [
-            f"{self.model.joint_names[i - 1]!r} by {beyond[at].max():.3g}"
-            for i, at in enumerate(self.model.q_slice)
-            if i and at.start < at.stop and beyond[at].max() > _DEEP
-        ]
-        if joints:
-            listed = ", ".join(joints[:3]) + (", ..." if len(joints) > 3 else "")
-            warn(
-                f"world {self.model.name!r} starts with joints beyond their limits: {listed}; they "
-                f"are pushed back slowly. Start elsewhere: world.add(..., q=...); or leave limits "
-                f"out: kinetree.World(limits=None)",
-                SimulationWarning,
-            )
-        self.checked, found = True, self.engine.contacts(q)
-        deep = np.flatnonzero(np.asarray(found.gap) < -_DEEP * self.engine.size)
-        pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
-        if pairs:
-            listed = ", ".join(map(repr, list(pairs)[:3])) + (", ..." if len(pairs) > 3 else "")
-            warn(
-                f"world {self.model.name!r} starts with bodies inside each other: {listed}, up to "
-                f"{-np.min(found.gap[deep]):.3g} m; they are pushed apart slowly. To start apart: "
-                f"world.add(..., on='ground'), or at=; to let links of a robot pass through each "
-                f"other: world.exclude_overlaps(), or world.exclude(a, b)",
-                SimulationWarning,
-            )
-
     def _touching(self, whole):
         """Contacts, their forces, moments and velocities along normal and tangents, (n, 3)."""
         if self.model.nv and whole.q is self.end:  # which reading q brings up to date
@@ -256,9 +227,6 @@ class Steps:
             if self.drives.states.size:
                 given["activation"] = whole.activation if before is None else before
         return sensors(whole.q, whole.qd, **given)
-
-
-_DEEP = 1e-3  # of the largest shape, from which on bodies count as inside each other
 
 
 def _joined(total, residuals):

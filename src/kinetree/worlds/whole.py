@@ -179,8 +179,10 @@ class Whole:
                     f"{x.shape}"
                 )
         self._world._require_rest("set its state")
-        self._q, self._qd = self.with_unit_quaternions(q), np.array(qd, dtype=float)
-        self.is_ahead = False
+        now, q = self.current()[0], self.with_unit_quaternions(q)
+        if "steps" in self.__dict__ and not np.array_equal(now, q):
+            self.steps.checked = False
+        self._q, self._qd, self.is_ahead = q, np.array(qd, dtype=float), False
         if activation is not None:
             self.activation = np.array(activation, dtype=float)
 

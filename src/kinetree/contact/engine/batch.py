@@ -314,7 +314,7 @@ class EngineBatch:
         """Contacts at the state of world ``k``."""
         engine, turn = self._member(0)
         own_numbers(engine.parts, self.many, turn, k)
-        return engine.contacts(self.q[k])
+        return engine.contacts(self._of["q"][k, engine.of_q])
 
     def why(self, k: int) -> str:
         """Why world ``k`` stands still."""

@@ -1,0 +1,116 @@
+"""Checks of the states that worlds start from: bodies inside each other, joints beyond limits.
+
+Whenever a state was set, the next step looks once for what a step cannot have led to.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.contact.engine.engine import Engine
+from kinetree.errors import SimulationWarning, warn
+
+DEEP = 1e-3
+"""Of the largest shape, from which on bodies count as inside each other; of joints in m or rad."""
+_NONE = np.zeros(0)
+_LISTED = 3  # names in a message, at most
+
+
+class Faults(NamedTuple):
+    """What is wrong with a state."""
+
+    joints: list[str]
+    """Beyond their limits, with by how much."""
+    pairs: list[str]
+    """Of shapes inside each other, the deepest first."""
+    depth: float
+    """Of the deepest [m]."""
+
+    @property
+    def inside(self) -> str:
+        """The pairs in words."""
+        return f"{some(self.pairs)}, up to {self.depth:.3g} m"
+
+
+class Start:
+    """Finds what is wrong with a state of a world.
+
+    Args:
+        model: the world.
+        limited: whether limits of joints are rigid.
+    """
+
+    def __init__(self, model, limited: bool):
+        self.model, self._low, self._high = model, *model.position_limits
+        self._limited = limited and bool(np.any(np.isfinite([self._low, self._high])))
+
+    def faults(self, found: Any, size: float, q: np.ndarray) -> Faults:
+        """Joints beyond limits at positions ``q``, and pairs inside each other.
+
+        Args:
+            found: ``contact.Contacts`` at ``q``.
+            size: of the largest shape [m].
+            q: positions.
+        """
+        gap = np.asarray(found.gap)
+        deep = np.flatnonzero(gap < -DEEP * size)
+        if not deep.size:
+            return Faults(self._beyond(q), [], 0.0)
+        deep = deep[np.argsort(gap[deep], kind="stable")]
+        pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
+        return Faults(self._beyond(q), list(map(repr, pairs)), -float(gap[deep[0]]))
+
+    def _beyond(self, q):
+        """Joints beyond their limits, with by how much."""
+        beyond = np.maximum(self._low - q, q - self._high) if self._limited else _NONE
+        if not np.any(beyond > DEEP):
+            return []
+        model = self.model
+        return [
+            f"{model.joint_names[i - 1]!r} by {beyond[at].max():.3g}"
+            for i, at in enumerate(model.q_slice)
+            if i and at.start < at.stop and beyond[at].max() > DEEP
+        ]
+
+    def check(self, engine: Engine, q: np.ndarray) -> None:
+        """Warn of what is wrong at positions ``q``."""
+        found, start = self.faults(engine.contacts(q), engine.size, q), f"world {self.model.name!r}"
+        if found.joints:
+            warn_of_joints(f"{start} starts with joints beyond their limits: {some(found.joints)}")
+        if found.pairs:
+            warn_of_pairs(f"{start} starts with bodies inside each other: {found.inside}")
+
+    def check_batch(self, faults: dict[int, Faults], n: int) -> None:
+        """Warn of what is wrong with the starts of some of ``n`` worlds, by number."""
+        of = f"of {n} worlds {self.model.name!r} start with"
+        joints = [f"world {k}: {some(x.joints)}" for k, x in faults.items() if x.joints]
+        if joints:
+            listed = some(joints, "; ")
+            warn_of_joints(f"{len(joints)} {of} joints beyond their limits: {listed}")
+        pairs = [f"world {k}: {x.inside}" for k, x in faults.items() if x.pairs]
+        if pairs:
+            warn_of_pairs(f"{len(pairs)} {of} bodies inside each other: {some(pairs, '; ')}")
+
+
+def some(names: list[str], between: str = ", ") -> str:
+    """The first of several names."""
+    return between.join(names[:_LISTED]) + (f"{between}..." if len(names) > _LISTED else "")
+
+
+def warn_of_joints(start: str) -> None:
+    """Warn of joints beyond limits, with what to do."""
+    warn(
+        f"{start}; they are pushed back slowly. Start elsewhere: world.add(..., q=...); or leave "
+        f"limits out: kinetree.World(limits=None)",
+        SimulationWarning,
+    )
+
+
+def warn_of_pairs(start: str) -> None:
+    """Warn of bodies inside each other, with what to do."""
+    warn(
+        f"{start}; they are pushed apart slowly. To start apart: world.add(..., on='ground'), or "
+        f"at=; to let links of a robot pass through each other: world.exclude_overlaps(), or "
+        f"world.exclude(a, b)",
+        SimulationWarning,
+    )
