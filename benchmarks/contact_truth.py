@@ -50,15 +50,16 @@ def main():
         print("\n".join(ROWS))
         return
     names = [name for name in ROWS if args.only.lower() in name.lower()]
-    found = random_results(args.scenes, args.seed) if args.scenes else map(run, names)
+    runs = random_results(args.scenes, args.seed) if args.scenes else map(run, names)
     head = [a + b for a, b in zip(HEAD, UNITS, strict=True)]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     results = []
-    for result in found:
+    for result in runs:
         results.append(result)
         print(result.row(), flush=True)
         if args.json:
-            Path(args.json).write_text(json.dumps([r.as_dict() for r in results], indent=1))
+            found = [r.as_dict() for r in results]
+            Path(args.json).write_text(json.dumps(found, indent=1, default=float))
     silent = [r.name for r in results if r.silent]
     print(f"\n{len(results)} scenes, {len(silent)} wrong in silence: {', '.join(silent) or 'none'}")
 

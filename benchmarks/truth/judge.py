@@ -3,16 +3,18 @@
 Per step, from the states before and after it and the table of contacts:
 
 - *overlap* [m]: of all pairs of solids at the end of the step, by ``solids``.
-- *velocity* [m/s]: what the laws of contact want of the velocity at a contact and do not get. It is
-  the natural map ``W |lam - P(lam - u / W)|`` with the mobility ``W`` of the contact: the velocity
-  itself where a contact sticks or approaches, 0 where it separates without force.
-- *momentum* [m/s]: velocity of bodies that the forces of the table do not explain.
+- *velocity* [m/s]: what the laws of contact want of the velocity at a contact and do not get, at
+  the velocities that follow from the forces of the table. It is the natural map ``W |lam - P(lam -
+  u / W)|`` with the mobility ``W`` of the contact: the velocity itself where a contact sticks or
+  approaches, 0 where it separates without force.
+- *momentum* [m/s]: velocity of bodies that the forces of the table do not explain. It counts as
+  reported where the report has as much energy ``taken`` from velocities.
 - *cone* [N s]: friction beyond its cone, or pull.
 - *gain* [J]: change of energy less the work of applied forces, where it is positive.
 
 The scheme is Moreau's: velocities count at the pose in the middle of the step, and those of a
 contact that goes on are averaged with the ones at its start (``bend``, of second order in the
-step). Both are computed here again, from states.
+step), unless bodies are deep inside each other. Both are computed here again, from states.
 """
 
 import warnings
@@ -23,10 +25,16 @@ from scipy.spatial import cKDTree
 
 import kinetree as kt
 from kinetree.model import geometry as g
+from truth.contact_laws import (
+    beyond_cone,
+    law_errors,
+    mobilities,
+    on_bodies,
+    slips,
+    touching,
+)
 from truth.mechanics import Bodies
 from truth.solids import Solid, overlap
-
-REST = 0.01  # [m/s] below which nothing bounces; that of ``TimeStepping``
 
 
 @dataclass
@@ -83,7 +91,7 @@ class Judge:
         found.gain = max(0.0, change - b.work(before, after))
         if self.taken % self.every == 0:
             found.overlap, found.pair = self.overlap()
-        found.said = said(world.report())
+        found.said |= said(world.report())
         return found
 
     def run(self, steps=None) -> list[Step]:
@@ -129,79 +137,43 @@ class Judge:
 
     def _check_forces(self, found, before, after, h):
         """Momentum, cones and velocities of the step."""
-        table, b = self.world.contacts(), self.bodies
-        found.contacts = len(table)
+        b, c = self.bodies, touching(self.world.contacts(), self.bodies, h)
+        found.contacts = len(c.gap)
         if not b.things:
             return
-        numbers = [[b.number.get(x, -1) for x in pair] for pair in table.bodies]
-        for part in (0.5, 0.0):  # bodies that are fast for their size are looked at at the start
-            middle = b.flown(before, part * h)
-            impulses = _impulses(table, numbers, middle.x, h)
-            missing = b.unexplained(before, after, *impulses, h).max()
-            if part == 0.5 or missing < found.momentum / 2:
-                found.momentum, pose = float(missing), middle
-        motion = [(s.v, b.spins(pose.R, s.L)) for s in (before, after)]
-        ended = {}
-        for k, (i, j) in enumerate(numbers):
-            self._check_contact(found, table, k, (i, j), pose, motion, ended)
-        self.prior = ended
+        found.cone = beyond_cone(c, self.scene.friction)
+        # Bodies that are fast for their size are looked at where the step begins.
+        best = self._at(c, before, after, 0.5)
+        if best["momentum"] + best["velocity"] > 1e-6:
+            first = self._at(c, before, after, 0.0)
+            errors = [x["momentum"] + x["velocity"] for x in (best, first)]
+            best = first if errors[1] < errors[0] / 2 else best
+        found.momentum, found.velocity, self.prior = (
+            best[x] for x in ("momentum", "velocity", "ended")
+        )
+        reported = self._taken() > abs(best["ahead"]) / 2
+        found.said["momentum"] = np.inf if reported else 0.0
 
-    def _check_contact(self, found, table, k, pair, pose, motion, ended):
-        """Laws of contact ``k`` of the table between two bodies."""
-        h, mu, e = self.scene.timestep, self.scene.friction, self.scene.restitution
-        x, name, frame = table.point[k], table.names[k], _frame(table.normal[k])
-        lam = h * (frame @ table.force[k])
-        found.cone = max(found.cone, -lam[0], np.hypot(lam[1], lam[2]) - mu * max(lam[0], 0.0))
-        before, w = (frame @ _slip(x, pair, pose.x, v, spin) for v, spin in motion)
-        bend = (before - self.prior[name]) / 2 if name in self.prior else np.zeros(3)
-        if lam[0] > 0:
-            ended[name] = w
-        u = w + bend
-        W = self._mobility(x, pair, pose)
-        wanted = [u[0] + max(table.gap[k] - h * bend[0] / 4, 0.0) / h]
-        if e > 0 and before[0] < 0:
-            wanted.append(w[0] + e * before[0])
-        normal = min(abs(lam[0] - max(0.0, lam[0] - y / W)) * W for y in wanted)
-        trial = lam[1:] - u[1:] / W
-        size, most = np.hypot(*trial), mu * max(lam[0], 0.0)
-        slide = W * np.linalg.norm(lam[1:] - (trial if size <= most else trial * most / size))
-        found.velocity = max(found.velocity, float(normal), float(slide))
+    def _at(self, c, before, after, part):
+        """Figures if forces act after a part of the step."""
+        b, h = self.bodies, self.scene.timestep
+        pose = b.flown(before, part * h)
+        pushed = b.pushed(pose, *on_bodies(c, pose.x), h)
+        motion = [(s.v, b.spins(pose.R, s.L)) for s in (before, pushed)]
+        was, w = (slips(c, pose.x, *m) for m in motion)
+        prior = self.prior if part else {}
+        errors = law_errors(c, was, w, prior, mobilities(c, b, pose), self.scene)
+        pushes = np.flatnonzero(c.impulse[:, 0] > 0) if part else []
+        return {
+            "momentum": b.difference(pushed, after),
+            "velocity": float(errors.max(initial=0.0)),
+            "ahead": b.kinetic(pushed) - b.kinetic(after._replace(R=pose.R)),
+            "ended": {c.names[k]: w[k] for k in pushes},
+        }
 
-    def _mobility(self, x, pair, pose):
-        """Largest inverse mass of a contact [1/kg]."""
-        W = sum(self.bodies.mobility(k, pose.R[k], x - pose.x[k]) for k in pair if k >= 0)
-        return np.linalg.eigvalsh(W)[-1]
-
-
-def _slip(x, pair, centre, v, spin):
-    """Velocity of the second body against the first at a point of the world."""
-    total = np.zeros(3)
-    for k, sign in zip(pair, (-1.0, 1.0), strict=True):
-        if k >= 0:
-            total += sign * (v[k] + np.cross(spin[k], x - centre[k]))
-    return total
-
-
-def _frame(n):
-    """Normal and tangents as rows, as the table of contacts has them."""
-    x, y, z = n
-    s = -1.0 if z < -0.5 else 1.0
-    a = -1.0 / (s + z)
-    c = x * y * a
-    return np.array([n, [1 + s * x * x * a, s * c, -s * x], [c, s + y * y * a, -y]])
-
-
-def _impulses(table, numbers, centre, h):
-    """Of the contacts on the bodies: impulses, and their moments about the centres, (n, 3)."""
-    impulse, moment = np.zeros((2, len(centre), 3))
-    for k, pair in enumerate(numbers):
-        for body, sign in zip(pair, (-1.0, 1.0), strict=True):
-            if body >= 0:
-                f = sign * h * table.force[k]
-                impulse[body] += f
-                moment[body] += np.cross(table.point[k] - centre[body], f)
-                moment[body] += sign * h * table.moment[k]
-    return impulse, moment
+    def _taken(self):
+        """Energy that the step has taken from velocities so that none is gained [J]."""
+        return float(self.world.report().residuals.taken)
 
 
 def said(report: kt.worlds.results.Report) -> dict:

@@ -138,27 +138,21 @@ class Bodies:
         """Of the pushes between two states [J]."""
         return float(sum(self.push[k] * (after.x[k] - s.x[k]) @ self.axis[k] for k in self.slides))
 
-    def unexplained(self, s: State, after: State, impulse, moment, h) -> np.ndarray:
-        """Changes of velocity that impulses on the bodies do not explain [m/s], (n,).
-
-        Angular ones count with the radius of gyration. ``moment`` is about centres of mass.
-        """
-        v = after.v - s.v - h * self.gravity - impulse / self.mass[:, None]
+    def pushed(self, s: State, impulse, moment, h) -> State:
+        """State after impulses, and their moments about centres of mass, with those of a step."""
+        v = s.v + h * self.gravity + impulse / self.mass[:, None]
         for k in self.slides:
-            along = (after.v[k] - s.v[k] - impulse[k] / self.mass[k]) @ self.axis[k]
-            v[k] = (along - h * self.push[k] / self.mass[k]) * self.axis[k]
-            v[k] -= h * self.axis[k] * (self.gravity @ self.axis[k])
-        L = after.L - s.L - moment
+            a = self.axis[k]
+            v[k] = s.v[k] + a * ((v[k] - s.v[k]) @ a + h * self.push[k] / self.mass[k])
+        L = s.L + moment
         L[self.slides] = 0.0
-        radius = np.sqrt(np.linalg.eigvalsh(self.inertia)[:, 0] / self.mass)
-        turned = np.linalg.norm(L, axis=1) / (self.mass * np.maximum(radius, 1e-300))
-        return np.maximum(np.linalg.norm(v, axis=1), turned)
+        return s._replace(v=v, L=L)
 
-    def mobility(self, k, R, r) -> np.ndarray:
-        """Velocity per impulse at the point ``r`` from the centre of body ``k``, (3, 3)."""
-        if k in self.axis:
-            return np.outer(self.axis[k], self.axis[k]) / self.mass[k]
-        return np.eye(3) / self.mass[k] - skew(r) @ R @ self.inverse[k] @ R.T @ skew(r)
+    def difference(self, a: State, b: State) -> float:
+        """Largest difference of velocities [m/s], of angular ones times the radius of gyration."""
+        radius = np.sqrt(np.linalg.eigvalsh(self.inertia)[:, 0] / self.mass)
+        turned = np.linalg.norm(a.L - b.L, axis=1) / (self.mass * np.maximum(radius, 1e-300))
+        return float(np.maximum(np.linalg.norm(a.v - b.v, axis=1), turned).max(initial=0.0))
 
 
 def _turned(R, x):

@@ -220,7 +220,7 @@ def _on_field(a, A, b, B):
             return np.sqrt((p[0] - x[0]) ** 2 + (p[1] - x[1]) ** 2 + (height(*p)[0] - x[2]) ** 2)
 
         r = b.shape.radius
-        starts = x[:2] + r / 2 * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
+        starts = x[:2] + r / 2 * np.array([[0, 0], [1, 1], [-1, 0], [0, -1]])
         options = {"xatol": 1e-12, "fatol": 1e-14, "maxfev": 400}
         found = min((minimize(away, p, method="Nelder-Mead", options=options) for p in starts),
                     key=lambda f: f.fun)  # fmt: skip

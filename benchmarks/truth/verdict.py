@@ -9,21 +9,23 @@ import numpy as np
 from truth.judge import Judge, Step
 from truth.scene import Scene, start_velocities
 
-FIGURES = ("overlap", "velocity", "cone", "gain")
+FIGURES = ("overlap", "velocity", "momentum", "cone", "gain")
 NAMED = {  # words of a warning that is about a figure
     "overlap": ("inside", "overlap", "penetrat"),
     "velocity": ("solved", "velocity", "error", "residual"),
     "cone": ("solved", "cone", "friction", "error", "residual"),
     "gain": ("energy", "solved"),
+    "momentum": ("momentum", "solved"),
 }
 
 
 @dataclass
 class Limits:
-    """Errors above which an answer is wrong: [m], [m/s], [N s], [J]."""
+    """Errors above which an answer is wrong: [m], [m/s], [m/s], [N s], [J]."""
 
     overlap: float = 1e-5
     velocity: float = 1e-4
+    momentum: float = 1e-3
     cone: float = 1e-4
     gain: float = 1e-6
 
@@ -59,7 +61,7 @@ class Result:
     def add(self, judge: Judge, steps: list[Step], limits: Limits, label: str = "") -> "Result":
         """Count the steps of a world in."""
         before = [*judge.warned]
-        for name in (*FIGURES, "momentum"):
+        for name in FIGURES:
             values = np.array([getattr(s, name) for s in steps] or [0.0])
             setattr(self, name, max(getattr(self, name), float(values.max())))
         for name in FIGURES:
