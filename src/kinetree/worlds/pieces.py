@@ -27,6 +27,7 @@ from kinetree.model.geometry import Geometry, Surface
 from kinetree.model.parts import Frame, as_placement, is_identity
 from kinetree.spatial import Inertia, Plucker, xlt
 from kinetree.spelling import did_you_mean
+from kinetree.worlds.overlaps import without_base_overlaps
 
 SEPARATOR = "."
 """Between the name of a robot and the names of its parts."""
@@ -80,8 +81,14 @@ class Piece:
         return moved_roots(self.model, posture.q, self.at), qd
 
 
-def robot(model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any) -> Piece:
-    """The piece of a model in a posture, in positions (nq,), or where it starts by itself."""
+def robot(
+    model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any, *,
+    keep_overlaps: bool = True,
+) -> Piece:  # fmt: skip
+    """The piece of a model in a posture, in positions (nq,), or where it starts by itself.
+
+    Without ``keep_overlaps``, links that overlap with their own base do not touch it.
+    """
     require_none_moved(model)
     named = {p.name: p for p in model.postures}
     within = np.clip(model.neutral(), *model.position_limits)
@@ -96,6 +103,8 @@ def robot(model: Model, name: str, at: Plucker, prefix: str, q: Any, qd: Any) ->
         qd = given.qd if qd is None and given.moves else qd
         given = given.q
     q, qd = as_state(model, name, given, np.zeros(model.nv) if qd is None else qd)
+    if not keep_overlaps:
+        model = without_base_overlaps(model, q, name)
     return Piece(name, at, moved_roots(model, q, at), qd, model, prefix)
 
 

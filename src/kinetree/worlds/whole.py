@@ -246,7 +246,7 @@ def from_file(cls, path, options):
     """The world in a file of robots and objects."""
     own = inspect.signature(cls).parameters
     of_file = {k: options.pop(k) for k in list(options) if k in inspect.signature(read).parameters}
-    posture = options.pop("posture", None)
+    posture, keep = options.pop("posture", None), options.pop("keep_overlaps", False)
     loaded = read(path, **of_file)
     notices = tuple(n for n in loaded.notices if n.effect not in ("setting", "picture"))
     model = announced(loaded._replace(notices=notices))
@@ -257,14 +257,15 @@ def from_file(cls, path, options):
     posture = posture or next((name for name in PLACED if name in names), None)
     state = (model.neutral(), np.zeros(model.nv)) if posture is None else (posture, None)
     fixed = {g.name: () for g in model.geometry if g.body == 0 and g.name}
-    fill(world, model, state, {**fixed, **tree_parts(model)})
+    fill(world, model, state, {**fixed, **tree_parts(model)}, keep_overlaps=keep)
     return world
 
 
-def fill(world, model, state, parts):
+def fill(world, model, state, parts, keep_overlaps=True):
     """Make a model the first piece of an empty world, with parts by the numbers of their bodies."""
     world._base = Model((), name=world.name, gravity=world.gravity, base_name=model.base_name)
     named = model if model.name == world.name else model.replace(name=world.name)
-    piece = robot(named, world.name, Plucker.identity(), "", *state)
+    at = Plucker.identity()
+    piece = robot(named, world.name, at, "", *state, keep_overlaps=keep_overlaps)
     world._pieces.append(piece)
     world._parts |= {name: (piece, inside) for name, inside in parts.items()}

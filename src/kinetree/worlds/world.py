@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError, require_known
@@ -28,6 +27,7 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean, explains_methods, no_argument
 from kinetree.worlds import pieces
 from kinetree.worlds.contacts import Contacts
+from kinetree.worlds.overlaps import link_of, overlapping_links
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
 from kinetree.worlds.results import Report
@@ -107,7 +107,8 @@ class World:
         inertia: Inertia | None = None, joint: AbstractJoint | None = None,
         velocity: ArrayLike | None = None, spin: ArrayLike | None = None,
         fixed: bool | None = None, on: str | None = None, prefix: str | None = None,
-        color: ArrayLike | None = None, surface: Surface | None = None, **coefficients: Any,
+        color: ArrayLike | None = None, surface: Surface | None = None,
+        keep_overlaps: bool = False, **coefficients: Any,
     ) -> Any:  # fmt: skip
         """Add a robot, an object or a fixed shape, and return its ``Part``.
 
@@ -135,6 +136,8 @@ class World:
             prefix: of the names of a robot's parts; ``"<name>."`` by default.
             color: of an object: red, green, blue and opacity.
             surface: friction and other contact properties of all its shapes.
+            keep_overlaps: whether links of a robot touch its own fixed base even if they overlap
+                with it at the start. By default they do not, and a warning names them.
             **coefficients: single fields of ``kinetree.geometry.Surface`` for all its shapes:
                 ``friction``, ``restitution``, ``rolling``, ``torsion``, ``margin`` and so on; with
                 ``rolling`` or ``torsion``, ``condim`` is 6 or 4 by default. The velocity of a
@@ -145,7 +148,7 @@ class World:
             "name": name, "q": q, "qd": qd, "mass": mass, "density": density, "inertia": inertia,
             "joint": joint, "velocity": velocity, "spin": spin, "fixed": fixed, "prefix": prefix,
             "color": color, "surface": _surface(surface, coefficients, World.add),
-            "coefficients": coefficients,
+            "coefficients": coefficients, "keep_overlaps": keep_overlaps,
         }  # fmt: skip
         if isinstance(what, (str, os.PathLike)):
             what = pieces.model_named(what, fixed)
@@ -167,7 +170,7 @@ class World:
         return parts[0] if places is None else parts
 
     def _added(self, what, at, *, name, q, qd, mass, density, inertia, joint, velocity, spin,
-               fixed, prefix, color, surface, coefficients):  # fmt: skip
+               fixed, prefix, color, surface, coefficients, keep_overlaps):  # fmt: skip
         if isinstance(what, Model):
             given = {"mass": mass, "density": density, "inertia": inertia, "joint": joint}
             wrong = [key for key, x in given.items() if x is not None]
@@ -181,7 +184,7 @@ class World:
             changes = coefficients if surface is None or coefficients else vars(surface)
             model = pieces.with_surface(model, changes)
             prefix = name + SEPARATOR if prefix is None else prefix
-            piece = pieces.robot(model, name, at, prefix, q, qd)
+            piece = pieces.robot(model, name, at, prefix, q, qd, keep_overlaps=keep_overlaps)
         else:
             piece = self._object(what, name, at, mass, density, inertia, joint, color, surface)
             moving = q is not None or qd is not None
@@ -254,18 +257,7 @@ class World:
         Args:
             margin: links nearer to each other than this count as well [m].
         """
-        model, found = self.model, self.scene.contacts(self.q, margin=margin)
-        owner = {i: name for name in self for i in self[name].numbers}
-        bases = {piece.prefix + piece.model.base_name: piece.name for piece in self._pieces
-                 if piece.model is not None and piece.prefix}  # fmt: skip
-        shapes = dict(zip(names_of(model).own, model.geometry, strict=True))
-        names: list[tuple[str, str]] = []
-        for name, gap in zip(found.names, found.gap, strict=True):
-            a, b = (shapes[x] for x in name.rpartition(":")[0].split("/"))
-            of_a, of_b = (owner.get(x.body) or bases.get(x.link) for x in (a, b))
-            if gap < margin - 1e-9 and of_a is not None and of_a == of_b:
-                names.append((_link_of(model, a), _link_of(model, b)))
-        names = list(dict.fromkeys(names))
+        names = overlapping_links(self, margin)
         for a, b in names:
             self.exclude(a, b)
         return names
@@ -299,7 +291,7 @@ class World:
         if piece.model is None or inside == ():
             return [name]
         shapes = [g for g in piece.model.geometry if inside is None or g.body in inside]
-        links = dict.fromkeys(_link_of(piece.model, g) for g in shapes if g.collision)
+        links = dict.fromkeys(link_of(piece.model, g) for g in shapes if g.collision)
         return [piece.prefix + link for link in links]
 
     def _require_known(self, name):
@@ -654,8 +646,8 @@ class World:
 
         Args:
             path: of the file.
-            **options: of ``World`` and of ``kinetree.load``; and ``posture``, the name of a
-                keyframe to start from.
+            **options: of ``World`` and of ``kinetree.load``; ``posture``, the name of a
+                keyframe to start from; and ``keep_overlaps``, as in ``add``.
         """
         return from_file(cls, path, options)
 
@@ -695,10 +687,6 @@ def _acting(coefficients):
 def _named_parameters(function):
     """Names of the parameters that are given by name."""
     return [x.name for x in signature(function).parameters.values() if x.kind is x.KEYWORD_ONLY]
-
-
-def _link_of(model: Model, g: Geometry) -> str:
-    return g.link or model.body_names[g.body]
 
 
 def _named(g: Geometry, name: str) -> Geometry:
