@@ -4,6 +4,7 @@
     python benchmarks/contact_truth.py --list                their names
     python benchmarks/contact_truth.py --only gripper        those whose name contains a word
     python benchmarks/contact_truth.py --scenes 200 --seed 0 random scenes instead
+    python benchmarks/contact_truth.py --balls 200           50 balls in a box, of 200 seeds
     python benchmarks/contact_truth.py --json FILE           all figures, also those of single steps
 
 Columns are the worst of all steps: the true overlap at the end of a step; the velocity that the
@@ -44,13 +45,18 @@ def main():
     parser.add_argument("--list", action="store_true", help="names of the scenes")
     parser.add_argument("--json", default=None, help="file for all figures")
     parser.add_argument("--scenes", type=int, default=0, help="number of random scenes instead")
-    parser.add_argument("--seed", type=int, default=0, help="of the first random scene")
+    parser.add_argument("--balls", type=int, default=0, help="number of seeds of 50 balls instead")
+    parser.add_argument("--seed", type=int, default=0, help="the first of them")
     args = parser.parse_args()
     if args.list:
         print("\n".join(ROWS))
         return
     names = [name for name in ROWS if args.only.lower() in name.lower()]
-    runs = random_results(args.scenes, args.seed) if args.scenes else map(run, names)
+    runs = map(run, names)
+    if args.scenes:
+        runs = random_results(args.scenes, args.seed)
+    elif args.balls:
+        runs = map(piles.balls_of, range(args.seed, args.seed + args.balls))
     head = [a + b for a, b in zip(HEAD, UNITS, strict=True)]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     results = []

@@ -52,11 +52,6 @@ def mesh_file(kind) -> str:
     return str(path)
 
 
-def turned_little(rng, angle):
-    """A rotation by some angle at most about each axis."""
-    return Rotation.from_euler("xyz", rng.uniform(-angle, angle, 3)).as_matrix()
-
-
 def coordinates(T):
     """Of a free body at a pose, (7,)."""
     x, y, z, w = Rotation.from_matrix(T[:3, :3]).as_quat()

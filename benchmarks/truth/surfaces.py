@@ -32,7 +32,7 @@ def wedges(poses=2001) -> Result:
         B = back.copy()
         B[:3, 3] = (-gap, *rng.uniform(-0.1, 0.1, 2))
         q = np.concatenate([coordinates(whole @ a), coordinates(whole @ B)])
-        found = world.scene.contacts(q)
+        found = world.scene.contacts(q, margin=1e-3)
         if not len(found.gap):
             continue
         true = -overlap(solid, whole, solid, whole @ B)[0]

@@ -84,6 +84,15 @@ class Result:
         self.warned += [f"{label} step {k}: {w}" for k, s in enumerate(steps) for w in s.warned][:2]
         return self
 
+    def include(self, other: "Result") -> None:
+        """Count another result in, with its numbers under its name."""
+        for name in FIGURES:
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        self.wrong += other.wrong
+        self.silent += other.silent
+        self.warned += other.warned
+        self.numbers[other.name] = other.numbers
+
     def row(self) -> str:
         """Of a table."""
         cells = [self.name, *(f"{getattr(self, x):.1e}" for x in HEAD[1:6])]

@@ -100,6 +100,12 @@ def test_worlds_of_a_batch_that_start_inside_are_named():
     assert starts.batch_inside().fine
 
 
+def test_permanent_overlaps_are_left_out():
+    found = starts.permanent_overlap()
+    assert "named at load, 0 contacts left in" in found.figure
+    assert found.numbers["ratio"] < 5  # it was 30 times mj_step's time with the contact
+
+
 # --- large worlds --------------------------------------------------------------------------------
 
 
