@@ -8,7 +8,7 @@ the second, so that boxes at rest do not change their normal from step to step.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
-from kinetree.contact.collision.clipping import NEAR, clip_side, put, spanning
+from kinetree.contact.collision.clipping import EXACT, NEAR, clip_side, put, spanning
 from kinetree.contact.collision.spheres import out_of_box, put_inwards, seen_from
 from kinetree.contact.collision.tables import Shapes, Touch
 
@@ -16,6 +16,7 @@ _PARALLEL = 1e-12  # squared sine between edges without a common normal
 _LEVEL = 1e-12  # sine between a segment and a face that it does not meet
 _EDGES = 20000  # first feature of edges on edges
 _NEARLY = 0.9  # square of the cosine between normals of a face and of crossing edges
+_SURELY = EXACT / NEAR  # of what counts as equal: gaps from which on corners may be nearest
 _CORNERS = 21000  # first feature of corners next to corners and edges
 
 
@@ -29,11 +30,12 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
     C = view(p, 0, 3, 4)[:, :3].T @ view(q, 0, 3, 4)[:, :3]  # second to first
     F = abs(C)
     near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
-    best, axis = -1e300, 0
+    best, axis, most = -1e300, 0, -1e300
     for k in range(3):
         gap = abs(t[k]) - a[k] - b[0] * F[k, 0] - b[1] * F[k, 1] - b[2] * F[k, 2]
         if gap > margin:
             return n
+        most = max(most, gap)
         if gap > best + near:
             best = gap
             axis = k
@@ -41,6 +43,7 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
         gap = abs(s[l]) - b[l] - a[0] * F[0, l] - a[1] * F[1, l] - a[2] * F[2, l]
         if gap > margin:
             return n
+        most = max(most, gap)
         if gap > best + near:
             best = gap
             axis = 3 + l
@@ -76,15 +79,30 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
             m = face_box(
                 q, b, a, -s, G, axis - 3, best, margin, near, -1.0, touch, first, 3072 * axis
             )
+    most = max(most, edge) if edges >= 0 else most
     if patch and max(m, first) > n:
-        for k in range(first, m):
-            touch.gap[k] = max(touch.gap[k], edge)
-        return max(m, first)
+        return level_out(touch, n, max(m, first), most, 2.0 * near)
     if m < 0 and edges >= 0:
         m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
     if m < 0:
-        m = corners_box(shapes, i, j, margin, near, touch, n)
-    return m
+        return corners_box(shapes, i, j, margin, near, touch, n)
+    return level_out(touch, n, m, most, 2.0 * near if most <= 0.0 else 0.0)
+
+
+@procedure
+def level_out(touch: Touch, first: int, n: int, gap: float, near: float) -> int:
+    """Points of a pair whose gap is known: none is deeper, and one that nearly is, is as deep.
+
+    They were chosen along an axis that is only nearly the best, so as not to change it at rest.
+    """
+    lowest = first
+    for k in range(first, n):
+        touch.gap[k] = max(touch.gap[k], gap)
+        if touch.gap[k] < touch.gap[lowest]:
+            lowest = k
+    if n > first and touch.gap[lowest] <= gap + near:
+        touch.gap[lowest] = gap
+    return n
 
 
 @procedure
@@ -165,7 +183,7 @@ def face_box(
             corner[kept] = corner[c]
             edge[kept] = edge[c]
             kept += 1
-    if best > near and lowest > best + near:
+    if best > _SURELY * near and lowest > best + _SURELY * near:
         return -1
     if kept == 0 and best <= margin and best <= near:
         # The deepest corner is beyond the border by rounding.
@@ -215,7 +233,8 @@ def edge_edge(
     along, other = y[k], y @ C[:, l]
     f = (along - cosine * other) / (length * length)
     e = cosine * f - other
-    if gap > near and (abs(f) > a[k] + near or abs(e) > b[l] + near):
+    beyond = max(abs(f) - a[k], abs(e) - b[l])
+    if gap > _SURELY * near and beyond > _SURELY * near:
         return -1
     f = min(max(f, -a[k]), a[k])
     e = min(max(e, -b[l]), b[l])
@@ -328,7 +347,7 @@ def capsule_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
             if gaps[k] - r <= margin:
                 n = put_inwards(q, x, side, gaps[k], r, touch, n, k)
         if min(gaps[0], gaps[1]) <= gap + near and n > count:
-            return n
+            return level_out(touch, count, n, gap - r, near)
     x[:] = c + t * u
     return put_inwards(q, x, out, gap, r, touch, n, 2)
 
@@ -376,9 +395,10 @@ def segment_in_box(
     c: "float[3]", u: "float[3]", half: float, b: "float[3]", near: float
 ) -> "(float, int)":
     """Separation of a segment and a box along the best axis; 0 to 2: of a face, 3 to 5: edges."""
-    best, axis = -1e300, 0
+    best, axis, most = -1e300, 0, -1e300
     for k in range(3):
         gap = abs(c[k]) - b[k] - half * abs(u[k])
+        most = max(most, gap)
         if gap > best + near:
             best = gap
             axis = k
@@ -388,10 +408,11 @@ def segment_in_box(
         if square > _PARALLEL:
             reach = b[v] * abs(u[w]) + b[w] * abs(u[v])
             gap = (abs(c[w] * u[v] - c[v] * u[w]) - reach) / sqrt(square)
+            most = max(most, gap)
             if gap > best + near:
                 best = gap
                 axis = 3 + k
-    return best, axis
+    return most, axis
 
 
 @procedure

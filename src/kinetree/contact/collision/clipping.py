@@ -10,6 +10,7 @@ from kinetree.codegen.procedures import local, procedure, sqrt, vector
 from kinetree.contact.collision.tables import Touch
 
 NEAR = 1e-6  # [sizes of the shapes] what counts as equal in choices
+EXACT = 1e-9  # [sizes of the shapes] likewise where gaps depend on the choice
 FACE = 16  # corners of a face, at most
 _STEEP = 1e3  # one over the tilt [rad] up to which a patch counts as level
 _SLENDER = 1e-3  # [rad] between edges that count as parallel

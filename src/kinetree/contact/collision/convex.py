@@ -5,12 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.collision.axes import FEW, edge_pairs
+from kinetree.contact.collision.certificate import is_right, repair
 from kinetree.contact.collision.clipping import clip_faces, put_between
 from kinetree.contact.collision.epa import DONE, FLAT, FULL, epa
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
+from kinetree.contact.collision.polyhedra import polyhedra_gap
 from kinetree.contact.collision.refine import refine, width
 from kinetree.contact.collision.shapes import placed_table
-from kinetree.contact.collision.support import is_curved, round_of, support_face
+from kinetree.contact.collision.support import is_curved, middle, round_of, size_of, support_face
 from kinetree.contact.collision.tables import BOX, HULL, Shapes, Touch
 from kinetree.contact.finding.shapes import Placed, as_hull
 from kinetree.errors import ModelError, SingularError
@@ -24,29 +27,7 @@ _LOOSE = 1e-8  # where Newton's method takes over
 _TOUCHING = 1e-12  # of the size: too near for a direction from the way between them
 _NEAR = 1e-6  # of the size: near enough for the direction to be uncertain
 _TILT = 0.2  # [rad] up to which the whole of a face is looked at
-
-
-@procedure
-def size_of(shapes: Shapes, i: int, corners: "float[6, 3]") -> float:
-    """Radius of a ball that holds a shape, or a length of the order of a triangle's."""
-    if i >= 0:
-        return shapes.radius[i]
-    k = -3 * (i + 1)
-    a = corners[k + 1] - corners[k]
-    b = corners[k + 2] - corners[k]
-    return sqrt(a @ a) + sqrt(b @ b)
-
-
-@procedure
-def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "float[3]"):
-    """Centre of the box around a shape, relative to ``o``."""
-    if i < 0:
-        k = -3 * (i + 1)
-        out[:] = (corners[k] + corners[k + 1] + corners[k + 2]) / 3.0
-    else:
-        P = shapes.pose[i]
-        x = shapes.box[i]
-        out[:] = P[::4] * x[0] + P[1::4] * x[1] + P[2::4] * x[2] + (P[3::4] - o)
+_SAME = 1e-6  # of the size: how much less deep than the nearest points a patch may be
 
 
 @procedure
@@ -54,7 +35,35 @@ def nearest(
     shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
     way: "float[3]", near: "float[10]",
 ) -> int:  # fmt: skip
-    """How two convex shapes are nearest or overlap least: status, and numbers in ``near``.
+    """How two convex shapes are nearest or overlap least, like ``search``, and checked.
+
+    A search whose normal and gap do not fit each other is not believed: see ``certificate``.
+    """
+    pairs = edge_pairs(shapes, i, j)
+    if 0 <= pairs <= FEW:
+        gap = polyhedra_gap(shapes, i, j, corners, o, far, near)
+        return BEYOND if gap > far else APART if gap > 0 else OVERLAP
+    ra = round_of(shapes, i)
+    rb = round_of(shapes, j)
+    status = search(shapes, i, j, corners, o, far + ra + rb, way, near)
+    if status == BEYOND:
+        return status
+    scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
+    if status != BOUNDED and not is_right(shapes, i, j, corners, o, scale, near):
+        repair(shapes, i, j, corners, o, scale, near)
+        status = APART if near[3] > 0 else OVERLAP
+    near[3] -= ra + rb
+    near[4:7] += ra * near[:3]
+    near[7:] -= rb * near[:3]
+    return BEYOND if near[3] > far else status
+
+
+@procedure
+def search(
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
+    way: "float[3]", near: "float[10]",
+) -> int:  # fmt: skip
+    """How two convex cores are nearest or overlap least: status, and numbers in ``near``.
 
     ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
     relative to ``o``, gaps beyond ``far`` are not looked for, ``way`` is about the way from the
@@ -65,8 +74,6 @@ def nearest(
     at = local("int", 4, 2)
     weight = local("float", 4)
     v, n, a, b = local("float", 4, 3)
-    ra = round_of(shapes, i)
-    rb = round_of(shapes, j)
     scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
     middle(shapes, i, corners, o, a)
     middle(shapes, j, corners, o, b)
@@ -81,9 +88,7 @@ def nearest(
     first, second = local("float", 2, 3)
     hint = local("int", 2)
     for attempt in range(2):
-        m = gjk(
-            shapes, i, j, corners, o, v, max(far + ra + rb, 0.0), tolerance, W, A, B, at, weight
-        )
+        m = gjk(shapes, i, j, corners, o, v, max(far, 0.0), tolerance, W, A, B, at, weight)
         if m == FAR:
             return BEYOND
         length = sqrt(v @ v)
@@ -155,11 +160,10 @@ def nearest(
         n[:] = best[:3]
         a[:] = best[3:6]
         b[:] = best[6:]
-    gap -= ra + rb
     near[3] = gap
     near[:3] = n
-    near[4:7] = a + ra * n
-    near[7:] = b - rb * n
+    near[4:7] = a
+    near[7:] = b
     return status
 
 
@@ -194,12 +198,17 @@ def patch(
     na = support_face(shapes, i, corners, o, normal, _TILT, face_a)
     nb = support_face(shapes, j, corners, o, back, _TILT, face_b)
     first = n
-    deepest = 1e300
+    lowest = -1
     if na > 1 or nb > 1:
         n = clip_faces(face_a, na, face_b, nb, normal, margin, most, touch, n, feature)
         for k in range(first, n):
-            deepest = min(deepest, touch.gap[k])
-    if deepest > near[3] + 1e-6 * (size_of(shapes, i, corners) + size_of(shapes, j, corners)):
+            touch.gap[k] = max(touch.gap[k], near[3])  # no point is deeper; borders are rounded
+            if lowest < 0 or touch.gap[k] < touch.gap[lowest]:
+                lowest = k
+    size = size_of(shapes, i, corners) + size_of(shapes, j, corners)
+    if lowest >= 0 and touch.gap[lowest] <= near[3] + _SAME * size:
+        touch.gap[lowest] = near[3]
+    else:
         if n - first >= most:
             n -= 1
         back[:] = near[4:7]

@@ -18,12 +18,12 @@ from kinetree.contact.collision.on_fields import field_pair
 from kinetree.contact.collision.shapes import shapes_of
 from kinetree.contact.collision.support import (
     into_shape,
-    is_curved,
     out_of_shape,
     round_of,
     support,
 )
 from kinetree.contact.collision.tables import Shapes, Touch, place_shape
+from kinetree.contact.collision.witness import facing_points
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.arrays import as_model
@@ -32,6 +32,9 @@ from kinetree.model.geometry import HeightField, Mesh, Plane
 from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 from kinetree.spelling import did_you_mean
+
+_ON = 1e-13  # of the size: by which points may miss the surface
+_MOVES = 32  # of nearest points into both shapes
 
 
 class Distance(NamedTuple):
@@ -252,17 +255,8 @@ def pair_distance(
         status = to_mesh(shapes, i, j, corners, o, far, near)
     else:
         status = nearest(shapes, i, j, corners, o, far, way, near)
-        if status != BEYOND and (is_curved(shapes, i) or is_curved(shapes, j)):
-            # Faces or edges on each other: the middle of what they have in common.
-            reach = near[3] + 8e-16 * (shapes.radius[i] + shapes.radius[j])
-            n = patch(shapes, i, j, corners, o, near, reach, 8, touch, 0, 0)
-            if n > 0:
-                total = vector(0.0, 0.0, 0.0)
-                for k in range(n):
-                    total += touch.point[k] - o
-                near[4:7] = total / n - near[:3] * near[3] / 2
-                near[7:] = total / n + near[:3] * near[3] / 2
-            into_both(shapes, i, j, o, near)
+        if status != BEYOND:
+            into_both(shapes, i, j, corners, o, touch, near)
     if status != BEYOND:
         near[4:7] += o
         near[7:] += o
@@ -270,12 +264,84 @@ def pair_distance(
 
 
 @procedure
-def into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[10]"):
+def into_both(
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", touch: Touch,
+    near: "float[10]",
+) -> None:  # fmt: skip
+    """Nearest points that are of both shapes, of all that the normal allows the best.
+
+    Those that the search ended with may miss a shape where faces or edges are nearly parallel: then
+    the middle of what these have in common, or the farthest point of either shape, is one.
+    """
+    n, minus, a, p, best = local("float", 5, 3)
+    n[:] = near[:3]
+    minus[:] = -n
+    gap = near[3]
+    ra, rb = round_of(shapes, i), round_of(shapes, j)
+    least = 1e300
+    for attempt in range(5):
+        if attempt == 0:
+            a[:] = near[4:7]
+        elif attempt == 1:
+            support(shapes, i, corners, o, n, -1, a)
+            a[:] += ra * n
+        elif attempt == 2:
+            support(shapes, j, corners, o, minus, -1, p)
+            a[:] = p - (rb + gap) * n
+        elif attempt == 3:
+            if not facing_points(shapes, i, j, corners, o, n, gap + ra + rb, a, p):
+                continue
+            a[:] += ra * n
+        elif not middle_of_patch(shapes, i, j, corners, o, touch, near, a):
+            continue
+        miss = misses(shapes, i, j, o, n, gap, a)
+        if miss < least:
+            least = miss
+            best[:] = a
+        if least <= _ON * (shapes.radius[i] + shapes.radius[j]):
+            break
+    near[4:7] = best
+    near[7:] = best + gap * n
+    if least > _ON * (shapes.radius[i] + shapes.radius[j]):
+        move_into_both(shapes, i, j, o, near)
+
+
+@procedure
+def misses(
+    shapes: Shapes, i: int, j: int, o: "float[3]", n: "float[3]", gap: float, a: "float[3]"
+) -> float:
+    """How far a point and the one across the gap are outside of the two shapes, about."""
+    p, minus = local("float", 2, 3)
+    minus[:] = -n
+    p[:] = a
+    total = move_into(shapes, i, o, n, p)
+    p[:] = a + gap * n
+    return total + move_into(shapes, j, o, minus, p)
+
+
+@procedure
+def middle_of_patch(
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", touch: Touch,
+    near: "float[10]", a: "float[3]",
+) -> bool:  # fmt: skip
+    """The middle of the deepest points of the patch between two shapes, if there is one."""
+    reach = near[3] + 8e-16 * (shapes.radius[i] + shapes.radius[j])
+    n = patch(shapes, i, j, corners, o, near, reach, 8, touch, 0, 0)
+    total = vector(0.0, 0.0, 0.0)
+    for k in range(n):
+        total += touch.point[k] - o
+    if n > 0:
+        a[:] = total / n - near[:3] * near[3] / 2
+    return n > 0
+
+
+@procedure
+def move_into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[10]"):
     """Nearest points moved into their shapes, where they missed them at the border of a face."""
     a, b, n = local("float", 3, 3)
     n[:] = near[:3]
     a[:] = near[4:7]
-    for _ in range(8):
+    for _ in range(_MOVES):
         one = move_into(shapes, i, o, n, a)
         b[:] = a + near[3] * n
         n[:] = -n

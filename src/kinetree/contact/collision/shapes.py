@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.contact.collision import tables
+from kinetree.contact.collision.facets import facets_and_edges
 from kinetree.contact.collision.tables import Shapes, place_shapes
 from kinetree.contact.finding.shapes import hull_of, kept_arrays, spline_coefficients
 from kinetree.errors import ModelError
@@ -91,7 +92,10 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
         vertex=pools.array("vertex", float, 3), neighbour_first=_starts(pools, "neighbour_count"),
         neighbour=pools.array("neighbour", np.int64), face_first=_starts(pools, "face_count"),
         face_vertex=pools.array("face_vertex", np.int64),
-        face_normal=pools.array("face_normal", float, 3), height=pools.array("height", float),
+        face_normal=pools.array("face_normal", float, 3),
+        facets=np.array([m.facets for m in measures], dtype=np.int64).reshape(n, 4),
+        facet=pools.array("facet", float, 6), edge=pools.array("edge", float, 12),
+        height=pools.array("height", float),
         node=pools.array("node", float, 6), child=pools.array("child", np.int64, 2),
         triangle=pools.array("triangle", np.int64, 3),
         triangle_next=pools.array("triangle_next", np.int64, 3),
@@ -130,6 +134,7 @@ class _Measures(NamedTuple):
     box: tuple
     radius: float
     data: tuple = (0, 0, 0, 0)
+    facets: tuple = (0, 0, 0, 0)
 
 
 def _measured(shape, pools):
@@ -181,17 +186,23 @@ def _hull(mesh, pools):
     hull, digest = hull_of(mesh), hashlib.sha256()
     for array in hull:
         digest.update(np.ascontiguousarray(array))
-    found = kept_arrays(f"polyhedron 1\n{digest.hexdigest()}", lambda: polyhedron(hull))
-    vertices, counts, neighbours, face_counts, corners, normals = found
+    found = kept_arrays(f"polyhedron 2\n{digest.hexdigest()}", lambda: _arrays_of_hull(hull))
+    vertices, counts, neighbours, face_counts, corners, normals, facets, edges = found
     v = pools.counts.get("vertex", 0)
     # Rows of neighbours belong to all vertices, also to those of triangle meshes in between.
     first = pools.add(
         vertex=vertices, neighbour_count=counts, neighbour=neighbours + v, face_count=face_counts,
-        face_vertex=corners + v, face_normal=normals,
+        face_vertex=corners + v, face_normal=normals, facet=facets, edge=edges,
     )  # fmt: skip
     box, radius = _around(vertices)
     data = (v, len(vertices), first["face_count"], len(face_counts))
-    return _Measures(tables.HULL, (0.0, 0.0, 0.0), box, radius, data)
+    rows = (first["facet"], len(facets), first["edge"], len(edges))
+    return _Measures(tables.HULL, (0.0, 0.0, 0.0), box, radius, data, rows)
+
+
+def _arrays_of_hull(hull):
+    beyond = _beyond(np.asarray(hull.triangles, dtype=np.int64))
+    return *polyhedron(hull), *facets_and_edges(hull, beyond)
 
 
 def polyhedron(hull):

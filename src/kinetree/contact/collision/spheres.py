@@ -7,7 +7,7 @@ are then; normals go from i to j.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector
-from kinetree.contact.collision.clipping import NEAR, put
+from kinetree.contact.collision.clipping import EXACT, NEAR, put
 from kinetree.contact.collision.tables import Shapes, Touch
 
 _TINY = 1e-290  # [m^2] where a distance has no direction
@@ -76,7 +76,7 @@ def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> float:
         d = x[k] - min(max(x[k], -half[k]), half[k])
         normal[k] = d
         square += d * d
-    near = NEAR * (half[0] + half[1] + half[2])
+    near = EXACT * (half[0] + half[1] + half[2])
     if square > near * near + _TINY:
         distance = sqrt(square)
         normal[:] = normal / distance
@@ -131,13 +131,13 @@ def sphere_cylinder(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     if rho > 0:
         u = x[0] / rho
         w = x[1] / rho
-    up = 1.0 if x[2] >= -NEAR * (radius + half) else -1.0
+    up = 1.0 if x[2] >= -EXACT * (radius + half) else -1.0
     side, end = max(rho - radius, 0.0), max(abs(x[2]) - half, 0.0)
     distance = sqrt(side * side + end * end)
-    if distance > NEAR * (radius + half):
+    if distance > EXACT * (radius + half):
         side = side / distance
         end = end / distance
-    elif radius - rho < half - abs(x[2]) - NEAR * (radius + half):
+    elif radius - rho < half - abs(x[2]) - EXACT * (radius + half):
         distance = rho - radius
         side = 1.0
         end = 0.0

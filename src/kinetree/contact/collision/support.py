@@ -34,6 +34,29 @@ def is_curved(shapes: Shapes, i: int) -> bool:
 
 
 @procedure
+def size_of(shapes: Shapes, i: int, corners: "float[6, 3]") -> float:
+    """Radius of a ball that holds a shape, or a length of the order of a triangle's."""
+    if i >= 0:
+        return shapes.radius[i]
+    k = -3 * (i + 1)
+    a = corners[k + 1] - corners[k]
+    b = corners[k + 2] - corners[k]
+    return sqrt(a @ a) + sqrt(b @ b)
+
+
+@procedure
+def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "float[3]"):
+    """Centre of the box around a shape, relative to ``o``."""
+    if i < 0:
+        k = -3 * (i + 1)
+        out[:] = (corners[k] + corners[k + 1] + corners[k + 2]) / 3.0
+    else:
+        P = shapes.pose[i]
+        x = shapes.box[i]
+        out[:] = P[::4] * x[0] + P[1::4] * x[1] + P[2::4] * x[2] + (P[3::4] - o)
+
+
+@procedure
 def into_shape(P: "float[12]", d: "float[3]", out: "float[3]"):
     """A direction of the world in the axes of a shape."""
     out[:] = P[:3] * d[0] + P[4:7] * d[1] + P[8:11] * d[2]

@@ -48,6 +48,10 @@ class Shapes:
         face_first: of the faces of hulls: corners in order, counter-clockwise from outside, are
             ``face_vertex[face_first[f]:face_first[f + 1]]``, numbers of vertices.
         face_normal: outward, unit.
+        facets: HULL: first row in ``facet``, number of them, first row in ``edge``, number of them.
+        facet: outward unit normal and a point of the facets of hulls, flat neighbours apart.
+        edge: of the edges between them a point, the unit direction, and the normals of both facets,
+            whose vector product is along it.
         height: coefficients of the bicubic B-splines of fields, x major.
         node: boxes of the trees over triangles, in shape coordinates: low and high corner.
         child: numbers of two nodes; or, at a leaf, -1 - first triangle and how many there are.
@@ -84,6 +88,9 @@ class Shapes:
     face_first: "int[:]"
     face_vertex: "int[:]"
     face_normal: "float[:, 3]"
+    facets: "int[:, 4]"
+    facet: "float[:, 6]"
+    edge: "float[:, 12]"
     height: "float[:]"
     node: "float[:, 6]"
     child: "int[:, 2]"

@@ -1,0 +1,166 @@
+"""The widest slab between two boxes or hulls: separating axes, all of them.
+
+The differences of points of two polyhedra fill a polyhedron whose facets are those of either, and
+one for each pair of edges whose arcs cross on the sphere of normals (D. Gregorius, "The separating
+axis test between convex polyhedra", 2013). The widest slab is at right angles to one of them
+if they overlap: its width is minus the depth. If they are apart, it is a lower bound of the gap,
+and the gap itself unless corners are nearest. Every width is that between support points,
+so that no rounding error makes it too large.
+"""
+
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
+from kinetree.contact.collision.refine import width
+from kinetree.contact.collision.support import into_shape, out_of_shape
+from kinetree.contact.collision.tables import BOX, HULL, Shapes
+
+FEW = 512
+"""Pairs of edges up to which this is as quick as the expanding polytope."""
+_PARALLEL = 1e-20  # squared sine between edges without a common normal
+_TOUCH = 1e-20  # product of sines up to which arcs touch
+
+
+@procedure
+def edge_pairs(shapes: Shapes, i: int, j: int) -> int:
+    """Number of pairs of edges of two boxes or hulls; -1 for other shapes."""
+    if i < 0 or j < 0:
+        return -1
+    one, two = shapes.kind[i], shapes.kind[j]
+    if (one != BOX and one != HULL) or (two != BOX and two != HULL):
+        return -1
+    a = 12 if one == BOX else shapes.facets[i, 3]
+    b = 12 if two == BOX else shapes.facets[j, 3]
+    return a * b
+
+
+@procedure
+def widest_slab(
+    shapes: Shapes, i: int, j: int, o: "float[3]", far: float, n: "float[3]", at: "float[3]"
+) -> "(float, bool)":
+    """Width of the widest slab between two boxes or hulls, and its direction ``n``.
+
+    One wider than ``far`` is returned as it is found: there may be others that are wider still.
+    Also whether it is across edges: then ``at`` is where that of the first shape is passed,
+    relative to ``o``.
+    """
+    best = across_facets(shapes, i, j, o, 1.0, far, -1e300, n)
+    if best > far:
+        return best, False
+    best = across_facets(shapes, j, i, o, -1.0, far, best, n)
+    if best > far:
+        return best, False
+    one, two = local("float", 2, 12, 12)
+    if shapes.kind[i] == BOX:
+        box_edges(shapes.size[i], one)
+    if shapes.kind[j] == BOX:
+        box_edges(shapes.size[j], two)
+    before = best
+    # four calls, since an array is a pool or a local one
+    if shapes.kind[i] == BOX:
+        if shapes.kind[j] == BOX:
+            best = across_edges(shapes, i, j, o, one, 12, two, 12, best, n, at)
+        else:
+            more = view(shapes.edge, shapes.facets[j, 2])
+            best = across_edges(shapes, i, j, o, one, 12, more, shapes.facets[j, 3], best, n, at)
+    else:
+        own = view(shapes.edge, shapes.facets[i, 2])
+        count = shapes.facets[i, 3]
+        if shapes.kind[j] == BOX:
+            best = across_edges(shapes, i, j, o, own, count, two, 12, best, n, at)
+        else:
+            more = view(shapes.edge, shapes.facets[j, 2])
+            best = across_edges(shapes, i, j, o, own, count, more, shapes.facets[j, 3], best, n, at)
+    return best, best > before
+
+
+@procedure
+def across_facets(
+    shapes: Shapes, i: int, j: int, o: "float[3]", sign: float, far: float, best: float,
+    n: "float[3]",
+) -> float:  # fmt: skip
+    """The widest slab at right angles to facets of shape i, if it is wider than ``best``."""
+    P = shapes.pose[i]
+    R = view(P, 0, 3, 4)
+    corners = local("float", 6, 3)
+    d, a, b = local("float", 3, 3)
+    hint = local("int", 2)
+    hint[:] = -1
+    box = shapes.kind[i] == BOX
+    for k in range(6 if box else shapes.facets[i, 1]):
+        if box:
+            d[:] = (1.0 if k % 2 == 0 else -1.0) * R[:, k // 2]
+        else:
+            f = shapes.facet[shapes.facets[i, 0] + k]
+            d[:] = P[::4] * f[0] + P[1::4] * f[1] + P[2::4] * f[2]
+        found = width(shapes, i, j, corners, o, d, a, b, hint)
+        if found > best:
+            best = found
+            n[:] = sign * d
+            if best > far:
+                return best
+    return best
+
+
+@procedure
+def box_edges(size: "float[3]", edge: "float[12, 12]") -> None:
+    """Rows like those of ``Shapes.edge`` for a box with these half edges."""
+    for k in range(3):
+        u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
+        for c in range(4):
+            s, t = (1.0 if c % 2 == 0 else -1.0), (1.0 if c < 2 else -1.0)
+            row = edge[4 * k + c]
+            row[:] = 0.0
+            row[u] = s * size[u]
+            row[w] = t * size[w]
+            row[3 + k] = s * t  # along the vector product of both normals
+            row[6 + u] = s
+            row[9 + w] = t
+
+
+@procedure
+def across_edges(
+    shapes: Shapes, i: int, j: int, o: "float[3]", one: "float[:, 12]", ones: int,
+    two: "float[:, 12]", twos: int, best: float, n: "float[3]", at: "float[3]",
+) -> float:  # fmt: skip
+    """The widest slab across an edge of each shape, if it is wider than ``best``.
+
+    ``at`` is then the point of the edge of the first where the other one passes.
+    """
+    P, Q = shapes.pose[i], shapes.pose[j]
+    C = view(P, 0, 3, 4)[:, :3].T @ view(Q, 0, 3, 4)[:, :3]  # second to first
+    t, d, a, b, way = local("float", 5, 3)
+    corners = local("float", 6, 3)
+    hint = local("int", 2)
+    hint[:] = -1
+    way[:] = Q[3::4] - P[3::4]
+    into_shape(P, way, t)
+    for y in range(twos):
+        row = two[y]
+        q = C @ row[:3] + t
+        f = C @ row[3:6]
+        c = C @ row[6:9]
+        e = C @ row[9:]
+        for x in range(ones):
+            edge = one[x]
+            along, back = c @ edge[3:6], e @ edge[3:6]
+            if along * back > _TOUCH:
+                continue
+            other = edge[9:] @ f
+            if (edge[6:9] @ f) * other > _TOUCH or along * other > _TOUCH:
+                continue
+            m = cross(edge[3:6], f)
+            square = m @ m
+            if square <= _PARALLEL:
+                continue
+            m = m / (sqrt(square) if m @ (edge[6:9] + edge[9:]) > 0 else -sqrt(square))
+            if m @ (q - edge[:3]) > best:
+                d[:] = P[::4] * m[0] + P[1::4] * m[1] + P[2::4] * m[2]
+                length = sqrt(d @ d)
+                d[:] = d / length
+                found = width(shapes, i, j, corners, o, d, a, b, hint)
+                if found > best:
+                    best = found
+                    n[:] = d
+                    past = cross(q - edge[:3], f) @ cross(edge[3:6], f) / square
+                    x0 = edge[:3] + past * edge[3:6]
+                    out_of_shape(P, o, x0[0], x0[1], x0[2], at)
+    return best

@@ -1,0 +1,87 @@
+"""Nearest points of two convex shapes whose normal and gap are known: where their faces meet.
+
+Along the normal, the farthest points of a shape are a corner, an edge or a face. Seen along it,
+those of both have points in common; of these the ones with the least gap are the nearest points.
+"""
+
+from kinetree.codegen.procedures import local, procedure
+from kinetree.contact.collision.clipping import axes_across, clip, edges_meet, face_plane
+from kinetree.contact.collision.support import round_of, support_face
+from kinetree.contact.collision.tables import Shapes
+
+_TILT = 1e-6  # [rad] up to which a face or edge counts as farthest
+_NEAR = 1e-12  # of the size: what is on the border of a face
+_LEVEL = 1e-14  # of the size: gaps that are the same
+
+
+@procedure
+def facing_points(
+    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", n: "float[3]",
+    gap: float, a: "float[3]", b: "float[3]",
+) -> bool:  # fmt: skip
+    """Whether faces, edges or corners meet, seen along ``n``; then ``a`` and ``b`` are the middle.
+
+    ``a`` is a point of the first core, relative to ``o``, and ``b`` is ``a + gap n``, where ``gap``
+    is that of the cores.
+    """
+    face_a, face_b = local("float", 2, 16, 3)
+    minus = local("float", 3)
+    minus[:] = -n
+    na = support_face(shapes, i, corners, o, n, _TILT, face_a)
+    nb = support_face(shapes, j, corners, o, minus, _TILT, face_b)
+    one, two = local("float", 2, 33, 3)
+    u, w = local("float", 2, 3)
+    axes_across(n, u, w)
+    ra, rb = round_of(shapes, i), round_of(shapes, j)
+    origin = face_a[0] - ra * n
+    size = 0.0
+    for k in range(max(na, nb)):
+        p = face_a[min(k, na - 1)] - origin
+        q = face_b[min(k, nb - 1)] - origin
+        one[k, 0] = p @ u
+        one[k, 1] = p @ w
+        one[k, 2] = p @ n - ra
+        two[k, 0] = q @ u
+        two[k, 1] = q @ w
+        two[k, 2] = q @ n + rb
+        size = max(size, max(abs(one[k, 0]) + abs(one[k, 1]), abs(two[k, 0]) + abs(two[k, 1])))
+    count = common(one, na, two, nb, _NEAR * size)
+    if count == 0:
+        return False
+    lowest = 1e300
+    for k in range(count):
+        lowest = min(lowest, two[k, 2])
+    x, y, z, found = 0.0, 0.0, 0.0, 0.0
+    for k in range(count):
+        if two[k, 2] <= lowest + _LEVEL * (size + abs(gap)):
+            x += two[k, 0]
+            y += two[k, 1]
+            z += one[k, 2] + (two[k, 2] - gap) / 2
+            found += 1.0
+    a[:] = origin + (x / found) * u + (y / found) * w + (z / found) * n
+    b[:] = a + gap * n
+    return True
+
+
+@procedure
+def common(one: "float[33, 3]", na: int, two: "float[33, 3]", nb: int, near: float) -> int:
+    """Corners of what two faces have in common, seen from above: how many.
+
+    In: their corners. Out: heights of the first in ``one``, places and gaps in ``two``.
+    """
+    edge = local("int", 33)
+    plane = local("float", 3)
+    if na >= 3 and face_plane(one, na, plane) > 0.0:
+        count = clip(two, edge, nb, one, na, near)
+        for k in range(count):
+            one[k, 2] = plane[0] + plane[1] * two[k, 0] + plane[2] * two[k, 1]
+            two[k, 2] -= one[k, 2]
+        return count
+    if nb >= 3 and face_plane(two, nb, plane) > 0.0:
+        count = clip(one, edge, na, two, nb, near)
+        for k in range(count):
+            two[k, 0] = one[k, 0]
+            two[k, 1] = one[k, 1]
+            two[k, 2] = plane[0] + plane[1] * one[k, 0] + plane[2] * one[k, 1] - one[k, 2]
+        return count
+    return edges_meet(one, min(na, 2), two, min(nb, 2), edge, near)
