@@ -127,8 +127,8 @@ def test_condensed_steps_are_those_of_the_whole_matrix(tmp_path):
         kept = Memory(engines[0].saved())
         condensed += engines[0].rows.contacts > 0 and engines[0].work.condensed > 0
         # Bars turn about their own axes with hardly any inertia: energy is what is solved for.
-        error = found[0].qd - found[1].qd
-        assert error @ kt.mass_matrix(model.spanning_tree, q) @ error < 1e-15
+        error, H = found[0].qd - found[1].qd, kt.mass_matrix(model.spanning_tree, q)
+        assert error @ H @ error < 1e-13 * max(found[0].qd @ H @ found[0].qd, 0.1)
         q, qd = found[0].q, found[0].qd
     assert condensed > 30
 

@@ -20,7 +20,6 @@ def _swings(t):
 
 CASES = {
     "nothing": ((), {}, {}),
-    "restitution": ((), {}, {}),
     "floating": (("floating",), {}, {}),
     "loop": (("loop",), {}, {}),
     "gears": (("gears",), {}, {}),
@@ -41,7 +40,7 @@ CASES = {
 def ends(name, height, dt, count):
     """Where the hopper is after some steps, by the engine and by the unrolled step."""
     features, joints, options = CASES[name]
-    scene = hopper(*features, restitution=0.5 if name == "restitution" else 0.0)
+    scene = hopper(*features)
     if joints:
         scene = Scene(scene.model.replace(**joints), [("ground", "foot")], friction=0.8)
     model, q = scene.model, crouching(scene, height)
@@ -71,6 +70,16 @@ def test_engine_and_unrolled_step_agree(name):
         apart.append(np.abs(engine.q[-1] - unrolled.q[-1]).max())
     assert apart[0] < 5e-3
     assert apart[1] < max(0.6 * apart[0], 1e-4)
+
+
+@pytest.mark.parametrize("tier", ["general", "specialised"])
+def test_what_bounces_is_left_to_the_engine(tier):
+    scene = hopper(restitution=0.5)
+    with kt.tier(tier):
+        contact = TimeStepping(scene)
+        q = crouching(scene, 1e-3)
+        motion = kt.simulate(scene.model, q, dt=1e-3, duration=0.1, contact=contact)
+    assert isinstance(motion.acted, EngineStepper)
 
 
 @pytest.mark.parametrize("dt", [2e-3, 1e-3])

@@ -142,7 +142,9 @@ class Engine:
         self.sleep = sleep_of(tree, self.mechanism, self.problem, sleeping)
         self.s = step_of(tree, len(self.problem.M))
         self.balance = balance_of(self.mechanism, self.problem)
-        self.rows.pile, self.rows.place = np.zeros((2, self.problem.trees + 1), dtype=np.int64)
+        trees = self.problem.trees + 1
+        self.rows.pile, self.rows.place, self.rows.rests = np.zeros((3, trees), dtype=np.int64)
+        self.rows.moment = np.zeros(trees)
         self.flight = flight_of(tree, self.mechanism, self.balance)
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
@@ -267,7 +269,7 @@ class Engine:
         s, m, b, w, rows = self.s, self.mechanism, self.balance, self.flight, self.rows
         h, one, now = s.part, m.pose[1:], (s.time, s.q, s.v, s.inputs)
         arrays = {
-            "to_middle": (s.q, s.v, s.v, h, m.alone, s.q_m, s.v_m),
+            "to_middle": (s.q, s.v, s.ahead, h, m.alone, s.q_m, s.v_m),
             "to_end": (s.q_m, s.after, s.after, h, m.alone, s.q_e, s.v_e),
             "to_shifted": (s.q_m, s.after, s.x, h, m.alone, s.q_e, s.v_e),
             "terms": (s.q_m, one, m.S, m.F), "terms_before": (s.q, w.pose[1:], w.S, w.F),
@@ -547,7 +549,7 @@ class Engine:
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
     "kept": (6,), "force": (6,), "slip": (3,), "dim": (), "loop_of": (), "end": (),
-    "ended": (3,), "prior": (3,), "bend": (3,),
+    "ended": (3,), "prior": (3,), "bend": (3,), "left": (),
 }  # fmt: skip
 
 

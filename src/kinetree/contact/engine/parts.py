@@ -15,7 +15,7 @@ from kinetree.contact.newton.problem import Problem, Work
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN, NO_CONTROL = -1, -2, -3, -4, -5, -6, -9
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, nothing is near and flight was requested, something that
-slept was hit, or controls are not finite."""
+slept was hit or something bounces (the step is taken again), or controls are not finite."""
 
 
 @record
@@ -110,6 +110,8 @@ class Step:
         q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
             the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
+        ahead: velocities with which bodies come to ``q_m``;  later: change to expect after a
+            bounce.
         began: velocities with which the last step began.
         change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
@@ -158,6 +160,8 @@ class Step:
     mean: "float[:]"
     bias: "float[:]"
     spring: "float[:]"
+    ahead: "float[:]"
+    later: "float[:]"
     began: "float[:]"
     change: "float[:]"
     last: "float[:]"
@@ -190,7 +194,7 @@ def step_of(tree, numbers) -> Step:
     """Room for the state of a spanning tree, and for ``numbers`` of its inertia matrix."""
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
-    vectors += ("began", "change", "last", "given", "given_v", "given_x", "drive")
+    vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
     vectors += ("more_K", "more_D")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},

@@ -6,7 +6,7 @@ rows of friction are scaled so that its cone is round. Only groups that can act 
 written; ``missed`` finds those for which that turned out to be wrong.
 """
 
-from kinetree.codegen.procedures import dot, local, procedure, record, vector, view
+from kinetree.codegen.procedures import dot, local, procedure, record, sqrt, vector, view
 from kinetree.contact.collision.sweep import velocity_at
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.loops import Loops
@@ -14,6 +14,7 @@ from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.sleep import Sleep, is_asleep
 from kinetree.contact.newton.pattern import top
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
+from kinetree.contact.newton.problem import row_velocity as velocities_of_rows
 
 FULL = -2
 """Code of lists that are too small."""
@@ -52,6 +53,9 @@ class Rows:
         slip: of groups that are contacts: velocities after the step along normal and tangents, or
             in its middle where the contact goes on.
         follows: 1 where the step begins with the state that the last one ended with.
+        timed: 1 where a step is taken with times of impact, see ``bounces``;  moment: of trees:
+            that time [s], -1 for none;  left: of groups: part of the step after a bounce, 0 for
+            none;  rests: of trees: 1 where rows act that do not bounce.
         inside: penetration from which on bodies are inside each other [m], see ``add_contacts``.
         known: contacts of the last step, by shapes and feature, in a table with open addressing:
             ``slot`` is 1 + number in ``key``.
@@ -105,6 +109,10 @@ class Rows:
     force: "float[:, 6]"
     slip: "float[:, 3]"
     follows: int
+    timed: int
+    moment: "float[:]"
+    left: "float[:]"
+    rests: "int[:]"
     inside: float
     known: int
     slots: int
@@ -326,6 +334,8 @@ def add_contacts(
         if rows.place[pile_of(p, rows, f, c, z)] == 1:
             n = 0
         warm_start(p, rows, n, p.groups - 1, h)
+        if moment_of(p, rows, p.groups - 1) >= 0.0:
+            n = 0
         bending(m, rows, f, c, n, p.groups - 1, h, before)
         rows.before[p.groups - 1] = normal_velocity(m, f, c, before)
     rows.contacts = p.groups
@@ -640,7 +650,7 @@ def add_loops(
                 else:
                     p.J[at + j] = value[i]
                 i += 1
-        rows.bend[g, 0] = bend if rows.follows == 1 else 0.0
+        rows.bend[g, 0] = bend if rows.follows == 1 and moment_of(p, rows, g) < 0.0 else 0.0
         rows.gap[g] = rows.loop_error[s] - h * rows.bend[g, 0] / 4.0
         p.impulse[row] = h * rows.loop_kept[s]
     return 0
@@ -650,33 +660,89 @@ def add_loops(
 
 
 @procedure
+def restitution_of(rows: Rows, f: Found, g: int) -> float:
+    """Coefficient of restitution of a group."""
+    k = rows.contact[g]
+    if g < rows.contacts:
+        return f.restitution[k]
+    return rows.stop_bounce[k] if k < rows.stops else 0.0
+
+
+@procedure
+def moment_of(p: Problem, rows: Rows, g: int) -> float:
+    """Time of impact at which a group is looked at, -1 for the middle of the step."""
+    if rows.timed == 0 or p.entry_first[g] == p.entry_first[g + 1]:
+        return -1.0
+    return rows.moment[p.node_tree[p.entry_node[p.entry_first[g]]]]
+
+
+@procedure
+def arrival(gap: float, w: float, c: float, tau: float, h: float) -> float:
+    """Time in the step at which a gap closes that is open by ``gap`` at ``tau``; 2h for never.
+
+    ``w`` is its velocity at the start, ``c`` the change of that within the step.
+    """
+    start = gap - tau * w - c * tau * tau / (2.0 * h)
+    if start <= 0.0:
+        return 0.0
+    root = w * w - 2.0 * start * c / h
+    if root < 0.0 or (w >= 0.0 and c >= 0.0):
+        return 2.0 * h
+    t = 2.0 * start / (sqrt(root) - w)
+    return t if t <= h else 2.0 * h
+
+
+@procedure
+def bounce(
+    p: Problem, rows: Rows, g: int, e: float, gap: float, tau: float, h: float, change: "float[:]"
+) -> float:
+    """What is added to the normal velocity of a group that arrives fast, see ``bounces``.
+
+    Before it has arrived it must not be inside at the end of the step, and no more. Friction that
+    holds it holds it when it arrives.
+    """
+    w = local("float", 6)
+    velocities_of_rows(p, g, change, w)
+    c = row_velocity(p, rows, g, change)
+    if moment_of(p, rows, g) < 0.0:  # bodies have come there without the change
+        gap += c * tau * tau / (2.0 * h)
+    t = arrival(gap, rows.before[g], c, tau, h)
+    if t > h:
+        return gap / max(h - tau, 1e-3 * h)
+    rows.left[g] = (h - t) / h
+    for r in range(1, p.dim[g]):
+        p.target[p.row_first[g] + r] -= rows.left[g] * w[r]
+    return e * (rows.before[g] + c * t / h) - rows.left[g] * c
+
+
+@procedure
 def targets(
-    m: Mechanism, p: Problem, rows: Rows, f: Found, h: float, rest: float, deep: float, free:
-    "float[:]",
+    p: Problem, rows: Rows, f: Found, h: float, alpha: float, rest: float, deep: float,
+    change: "float[:]",
 ):  # fmt: skip
     """What is added to the rows of every group before the first must not be negative.
 
     A gap that is open at the middle of the step closes by the middle of the next one at most:
     ``w_n + gap / h ≥ 0``. One that arrives faster than ``rest`` bounces: ``w_n ≥ -e w_n⁻``,
-    Newton's law in the form of Moreau. Penetration up to ``deep`` is rounding error, which
-    velocities take out. Contacts that go on want to be at rest in the middle of the step, see
-    ``bending``.
+    Newton's law in the form of Moreau, as soon as it arrives. Penetration up to ``deep`` is
+    rounding error, which velocities take out. Contacts that go on want to be at rest in the middle
+    of the step, see ``bending``.
     """
     for g in range(p.groups):
         row = p.row_first[g]
         k = rows.contact[g]
         gap = rows.gap[g]
+        rows.left[g] = 0.0
         if g < rows.contacts or k < rows.stops:
-            e = f.restitution[k] if g < rows.contacts else rows.stop_bounce[k]
-            add = max(gap, -deep) / h
+            e = restitution_of(rows, f, g)
+            tau = moment_of(p, rows, g)
+            add = max(gap, -deep) / (h if tau < 0.0 else 1.5 * h - tau)
             if g < rows.contacts:
                 add += rows.bend[g, 0]
                 for r in range(1, min(p.dim[g], 3)):
                     p.target[row + r] += rows.scale[g, r] * rows.bend[g, r]
             if e > 0.0 and rows.before[g] < -rest:
-                w = row_velocity(p, rows, g, free)
-                if gap + h * min(w, rows.before[g]) <= 0.0:
-                    add = e * rows.before[g]
+                add = bounce(p, rows, g, e, gap, alpha * h if tau < 0.0 else tau, h, change)
             p.target[row] += add
         elif k >= rows.stops + rows.dry:
             p.target[row] += min(max(gap, -deep), deep) / h + rows.bend[g, 0]

@@ -4,10 +4,10 @@
 
 all terms at ``q_m``, ``C`` at the mean velocity, ``M = H + h lag``: joint springs and dampers act
 as far ahead as they are stiff, see ``resistance``. Contacts are found once, at ``q_m``; what their
-rows want, ``rows.targets`` says. With constant ``H`` and forces the change of energy is exactly
-the work of all forces at the mean velocity, so that wheels roll without drag. Bodies that
-move farther in half a step than they are thin are looked at where the step begins: then
-``q_m = q`` and ``β = h``, and nothing passes through.
+rows want, ``rows.targets`` says; what bounces does so at the surface, see ``bounces``. With
+constant ``H`` and forces the change of energy is exactly the work of all forces at the mean
+velocity, so that wheels roll without drag. Bodies that move farther in half a step than they are
+thin are looked at where the step begins, ``q_m = q`` and ``β = h``, and nothing passes through.
 
 Penetration that is left (curvature of surfaces, a start inside) is taken out of positions by a
 second problem with the same matrices and without friction, no faster than the correction speed.
@@ -17,6 +17,16 @@ from kinetree.codegen.procedures import cross, dot, isfinite, local, procedure, 
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
+from kinetree.contact.engine.bounces import (
+    PASSES_OF_BOUNCES,
+    account_of_bounce,
+    account_of_rest,
+    foresee_forces,
+    look_ahead,
+    products_in_parts,
+    times_of_impact,
+    way_to_end,
+)
 from kinetree.contact.engine.drives import Laws, drive
 from kinetree.contact.engine.energy import (
     Balance,
@@ -158,7 +168,7 @@ def rows_of_step(
     code = add_loops(m, p, rows, s.v_m, s.given_v, s.h, z)
     if code < 0:
         return code
-    targets(m, p, rows, f, s.h, s.rest, s.deep, s.free)
+    targets(p, rows, f, s.h, s.alpha, s.rest, s.deep, s.change)
     return 0
 
 
@@ -358,6 +368,7 @@ def take_step(a: Parts) -> int:
         run(k.resistance)
         m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
         m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]
+    look_ahead(s, m, p, rows)
     middle(s, m, shapes, k)
     note_turns(s, shapes)
     if s.alpha == 0.0:
@@ -382,11 +393,17 @@ def take_step(a: Parts) -> int:
         return FULL
     if rows.loops > 0:
         close_in_middle(m, p, rows, k)
+    if rows.timed == 1:
+        foresee_forces(s, p, rows, f)
     code = rows_of_step(s, m, p, rows, f, slack, False, z)
     if code < 0:
         return code
     if p.groups == 0 and s.flying == 1:
         return IN_FLIGHT
+    timely = rows.timed == 0 and s.alpha > 0.0 and m.prescribed == 0
+    if timely and times_of_impact(s, p, rows, f, shapes, a.pairs, z):
+        rows.timed = 1
+        return WOKEN
     s.newton = s.factored = s.passes = s.tried = 0
     left = True
     while True:
@@ -398,9 +415,12 @@ def take_step(a: Parts) -> int:
         s.passes += 1
         left = p.groups > 0 and p.left > 0
         again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
-        if s.passes < PASSES:
+        if s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
             s.y[: m.nv] = s.bias[: m.nv]
-            run(k.bias)
+            if rows.timed == 1:
+                products_in_parts(s, m, p, rows, k)
+            else:
+                run(k.bias)
             most = 0.0
             changed = False
             for i in range(m.nv):
@@ -441,7 +461,11 @@ def take_step(a: Parts) -> int:
     s.residuals[3:5] = 0.0
     for i in range(m.nv):
         s.x[i] = s.after[i] if m.free[i] == 1.0 or s.alpha == 0.0 else s.given_x[i]
-    if m.prescribed == 1:
+    if rows.timed == 1:
+        way_to_end(s, m, p, rows, f, beta)
+        impulses_at_joints(p, rows.fixed, s.y)
+        account_of_bounce(s, m, p, rows, b, beta)
+    if m.prescribed == 1 or rows.timed == 1:
         run(k.to_shifted)
     if rows.loops > 0:
         close_at_end(m, p, rows, k)
@@ -464,6 +488,8 @@ def take_step(a: Parts) -> int:
     if s.conserving == 1:
         run(k.energy_after)
         energy_of_trees(b, p.trees, b.total)
+        if rows.timed == 1:
+            account_of_rest(s, p, rows, b)
         if weighed(b, w, p, rows, f) and b.shifts == 0:
             keep_momentum(s, m, p, b, w, k)
         s.residuals[7], s.residuals[8] = balanced(b, w, m, p, s.v_e)
@@ -490,6 +516,7 @@ def one_more(a: Parts) -> int:
     """One step, and what it did in ``total``; 0, or the code of why there is none."""
     s = a.step
     s.began[: a.mechanism.nv] = s.v[: a.mechanism.nv]
+    a.rows.timed = 0
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)

@@ -46,6 +46,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     batch, tree = q.shape[:-1], model.spanning_tree
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
+    fixed = fixed and not _bounces(scene, joints)
     short = fixed and is_short(constraints, settings.compiled_rows)
     # The engine has the mean forces of drives over a step, the unrolled step those at its end; and
     # it has rows for loops and gears, solved to its tolerance, in flight as well.
@@ -124,9 +125,16 @@ def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
             raise
         only = "general"
     else:
-        if only is None and (constraints.closes or model.couplings):  # as in ``time_stepper``
+        if only is None and _bounces(scene, joints):  # as in ``time_stepper``
+            only = "general"
+        elif only is None and (constraints.closes or model.couplings):
             only = "specialised"
     return scene.choice.made(samples, only=only)
+
+
+def _bounces(scene, joints):
+    """Whether anything bounces: at the surface in the engine, in the middle of unrolled steps."""
+    return joints.restitution > 0 or np.any(np.asarray(scene.restitution) > 0)
 
 
 def _require_unrolled(model, scene, constraints, most):
