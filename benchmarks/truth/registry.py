@@ -17,9 +17,13 @@ ROWS: dict[str, Callable[[], Result]] = {}
 
 G = 9.81
 
-_FACE = [(0.0, y, z) for y in (-0.3, 0.3) for z in (-0.3, 0.3)]
-WEDGE = [*_FACE, *((0.6, y, z) for y in (-0.3, 0.3) for z in (-0.05, 0.05))]
-"""Eight corners of a wedge, one face of which is the plane x = 0."""
+WEDGE = [
+    (0.3 * x * (0.4 if z > 0 else 1.0), 0.3 * y + (0.17 if z > 0 else 0.0), 0.3 * z)
+    for x in (-1, 1)
+    for y in (-1, 1)
+    for z in (-1, 1)
+]
+"""Eight corners of a wedge that leans."""
 
 
 def row(name):

@@ -7,9 +7,10 @@ balls there are closed forms; other pairs are minimised from several starts, whi
 large an overlap, never too small a one.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 
+import coal
 import numpy as np
 import trimesh
 from scipy.interpolate import NdBSpline, make_interp_spline
@@ -43,6 +44,22 @@ class Solid:
         if self.vertices is None:
             return np.inf  # planes and height fields
         return np.linalg.norm(self.vertices, axis=1).max()
+
+    @cached_property
+    def of_peer(self):
+        """The shape in coal."""
+        s = self.shape
+        if self.vertices is not None:
+            hull = ConvexHull(self.vertices)
+            points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+            points.extend(list(self.vertices))
+            triangles.extend([coal.Triangle(*map(int, t)) for t in hull.simplices])
+            return coal.Convex(points, triangles)
+        if isinstance(s, g.Sphere):
+            return coal.Sphere(s.radius)
+        if isinstance(s, g.Ellipsoid):
+            return coal.Ellipsoid(*s.radii)
+        return getattr(coal, type(s).__name__)(s.radius, s.length)
 
     def support(self, n) -> float:
         """Largest ``n · x`` of the solid."""
@@ -150,7 +167,7 @@ def _of_polyhedra(a, A, b, B):
 
 
 def _of_any(a, A, b, B, starts):
-    """By minimisation over directions, from some that are likely and those given."""
+    """By minimisation over directions, from some that are likely, those given, and coal's."""
 
     def depth(n):
         n = n / np.linalg.norm(n)
@@ -159,15 +176,38 @@ def _of_any(a, A, b, B, starts):
 
     between = B[:3, 3] - A[:3, 3]
     likely = [*starts, between, *A[:3, :3].T, *B[:3, :3].T, *-A[:3, :3].T, *-B[:3, :3].T]
-    tried = [(depth(n), k) for k, n in enumerate(likely) if np.linalg.norm(n) > 0]
-    tried.sort()
-    best, n = tried[0][0], np.array(likely[tried[0][1]], dtype=float)
-    n /= np.linalg.norm(n)
+    best, n = _least(depth, likely)
+    known = 0.0
+    if best > ENOUGH:
+        normals, known = _of_peer(a, A, b, B)
+        best, n = _least(depth, [n, *normals])
     for size in (0.3, 0.03, 3e-3, 3e-4):
-        if best <= ENOUGH:
+        if best <= ENOUGH or abs(best - known) <= ENOUGH:
             break
         best, n = _refined(depth, n, best, size)
     return best, n
+
+
+def _least(depth, directions):
+    """The smallest overlap along some directions, and its unit vector."""
+    tried = [(depth(n), k) for k, n in enumerate(directions) if np.linalg.norm(n) > 0]
+    best, k = min(tried)
+    n = np.array(directions[k], dtype=float)
+    return best, n / np.linalg.norm(n)
+
+
+def _of_peer(a, A, b, B):
+    """Direction that coal finds, in either sense, and its overlap; they are only a start."""
+    request = coal.DistanceRequest()
+    request.enable_signed_distance = True
+    request.gjk_tolerance = request.epa_tolerance = 1e-10
+    request.gjk_max_iterations = request.epa_max_iterations = 500
+    found = coal.DistanceResult()
+    poses = [coal.Transform3s(T[:3, :3], T[:3, 3]) for T in (A, B)]
+    coal.distance(a.of_peer, poses[0], b.of_peer, poses[1], request, found)
+    n = np.asarray(found.normal).ravel()
+    fine = np.all(np.isfinite(n)) and np.linalg.norm(n) > 0.5
+    return ((n, -n), -found.min_distance) if fine else ((), 0.0)
 
 
 def _refined(depth, n, best, size):
