@@ -49,7 +49,10 @@ def wedges(poses=2001) -> Result:
             world.step(3)
             moved = max(moved, np.abs(world.q - q)[[0, 1, 2, 7, 8, 9]].max())
     result.numbers = {"bad": bad, "error": worst, "moved": moved}
-    result.figure = f"{bad} of {poses} poses wrong, gap off by up to {worst:.1e} m; at rest they move {moved:.0e} m"
+    result.figure = (
+        f"{bad} of {poses} poses wrong, gap off by up to {worst:.1e} m; at rest they move by up "
+        f"to {moved:.0e} m"
+    )
     result.fine = bool(bad == 0 and moved < 1e-8)
     return result
 
