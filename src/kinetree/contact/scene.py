@@ -16,7 +16,9 @@ from kinetree.contact.finding.closed_forms import is_compiled
 from kinetree.contact.finding.pairs import (
     Pair,
     check_coefficient,
+    chosen_pairs,
     coefficients,
+    may_touch,
     names_of,
     pair_names,
     pairs_of,
@@ -115,13 +117,29 @@ class Scene:
         self.rule = pairs if pairs is None or isinstance(pairs, str) else tuple(pairs)
         self.ignore, self.posture = tuple(ignore), posture
         self.given = {"friction": friction, "restitution": restitution}
-        if self.is_large:  # pairs are listed where that is needed
+        if self.is_large:
             for name, value in self.given.items():
                 check_coefficient(name, None if callable(value) else value, "the scene")
-            return
-        _ = self.friction, self.restitution  # checked
-        if not self.pairs and (pairs is None or isinstance(pairs, str)):
-            _warn_of_nothing(model)
+        if self.rule is None and not self.ignore and self._is_legal:  # pairs are listed on demand
+            if not (self.is_large or may_touch(self.model).any() or chosen_pairs(self.model)):
+                _warn_of_nothing(model)
+        elif not self.is_large:
+            _ = self.friction, self.restitution  # checked
+            if not self.pairs and (pairs is None or isinstance(pairs, str)):
+                _warn_of_nothing(model)
+
+    @property
+    def _is_legal(self):
+        """Whether no coefficient of surfaces or of the scene can be out of bounds."""
+        surfaces = {id(g.surface): g.surface for g in self.model.geometry if g.surface}
+        surfaces |= {id(p.surface): p.surface for p in self.model.contact_pairs if p.surface}
+        most = {"friction": np.finfo(float).max, "restitution": 1.0}
+        values = {
+            k: [x, *(getattr(s, k) for s in surfaces.values())] for k, x in self.given.items()
+        }
+        if any(map(callable, self.given.values())):
+            return False
+        return all(x is None or 0 <= x <= most[k] for k, of in values.items() for x in of)
 
     @property
     def is_large(self) -> bool:

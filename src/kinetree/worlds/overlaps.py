@@ -128,8 +128,4 @@ def _is_own_base(model, a, b):
 
 def _pieces_of_shapes(world) -> "list[Piece]":
     """The piece that each shape of the model comes from; pieces add theirs in order."""
-    found = []
-    for piece in world._pieces:
-        count = len(piece.shapes) if piece.model is None else len(piece.model.geometry)
-        found += [piece] * count
-    return found
+    return [piece for piece in world._pieces for _ in range(piece.shape_count)]

@@ -72,6 +72,11 @@ class Piece:
         """Number of its bodies."""
         return self.model.body_count if self.model is not None else int(self.body is not None)
 
+    @property
+    def shape_count(self) -> int:
+        """Number of its shapes."""
+        return len(self.shapes) if self.model is None else len(self.model.geometry)
+
     def in_posture(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
         """``q`` and ``qd`` of a posture of its model, in the variables of the world."""
         if self.model is None or all(p.name != name for p in self.model.postures):

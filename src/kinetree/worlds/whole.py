@@ -16,6 +16,7 @@ from kinetree.loaders.load import announced, read
 from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
 from kinetree.spatial import Plucker
+from kinetree.worlds.carried import activation_of, restored
 from kinetree.worlds.parts import Indices, tree_parts
 from kinetree.worlds.pieces import PLACED, composed, robot
 from kinetree.worlds.stepping import Steps
@@ -79,7 +80,9 @@ class Whole:
             np.concatenate([np.zeros(0), *(p.q for p in world._pieces)])
         )
         self._qd = np.concatenate([np.zeros(0), *(p.qd for p in world._pieces)])
-        self.activation = np.zeros(sum(bool(a.activation) for a in self.model.actuators))
+        self.carried, world._carried = world._carried, None
+        self.pieces = tuple(world._pieces)
+        self.activation = activation_of(self.model, self.carried)
         self.bodies = {name: i for i, name in enumerate(self.model.body_names) if i}
         self.ranges = dict(zip((id(p) for p in world._pieces), self.numbers, strict=True))
         self._world = world
@@ -122,7 +125,8 @@ class Whole:
     def scene(self) -> Scene:
         """What can touch."""
         with warnings.catch_warnings():
-            if not any(g.body == 0 for g in self.model.geometry):  # nothing to fall through
+            empty = not any(g.body == 0 for g in self.model.geometry)  # nothing to fall through
+            if empty or self._world._pairs:  # or what touches was chosen
                 warnings.simplefilter("ignore", ModelWarning)
             return Scene(self.model, **self._world.coefficients)
 
@@ -137,7 +141,11 @@ class Whole:
     def steps(self) -> Steps:
         """What takes the steps."""
         world = self._world
-        return Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
+        new = Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
+        if self.carried is not None and self.carried.rows:
+            new.memory = restored(self.carried, self, new.engine)
+        self.carried = None
+        return new
 
     @cached_property
     def _unit_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -26,10 +26,12 @@ from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean, explains_methods, no_argument
 from kinetree.worlds import pieces
+from kinetree.worlds.carried import Carried, carried_from
 from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.overlaps import link_of, overlapping_links
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
+from kinetree.worlds.removal import drop_rules, remove_part
 from kinetree.worlds.results import Report
 from kinetree.worlds.stepping import by_part
 from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load, save
@@ -97,6 +99,7 @@ class World:
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
         self._copies: dict[str, int] = {}
         self._pairs: list[ContactPair] = []
+        self._carried: Carried | None = None
         self._time, self._is_stepping = 0.0, False
 
     # --- what there is -----------------------------------------------------------------------
@@ -198,7 +201,9 @@ class World:
                 piece.start = piece.q, piece.qd = pieces.as_state(
                     piece.body.joint, piece.name, *given
                 )
-        self._changed()
+        shapes = piece.shapes if piece.model is None else piece.model.geometry
+        still = piece.body is None and any(g.body == 0 for g in shapes)
+        self._changed(wakes=still)  # what sleeps does not look at what stands still
         self._pieces.append(piece)
         self._parts[piece.name] = (piece, None)
         if velocity is not None or spin is not None:
@@ -244,9 +249,35 @@ class World:
         surface = _surface(surface, coefficients, World.add_ground)
         return self.add(Plane(), name=name, at=plane.placement, surface=surface, color=color)
 
+    def remove(self, name: str) -> None:
+        """Remove a part: a robot, an object or a fixed shape, with the rules of contact about it.
+
+        The others keep their states, and the solver what it knows of their contacts.
+
+        Args:
+            name: of the part; it can then be given to another.
+        """
+        require_known(name, self._parts, f"world {self.name!r} has no part {name!r} to remove")
+        self._changed()
+        remove_part(self, name)
+
     def exclude(self, first: str, second: str) -> None:
-        """Let shapes pass through each other: those of two parts, bodies, links or shapes."""
+        """Let shapes pass through each other: those of two parts, bodies, links or shapes.
+
+        ``include`` undoes it. The last call of ``exclude``, ``contact_pair`` and ``include`` for
+        two of them counts.
+        """
         self._pair(first, second, touch=False, surface=None)
+
+    def include(self, first: str, second: str) -> None:
+        """Let two parts, bodies, links or shapes touch by the usual rules again.
+
+        It undoes ``exclude``, ``contact_pair`` and ``exclude_overlaps``, and also what the files
+        of robots, or their overlaps with their own base, have decided about the two.
+        """
+        ends = [self._touching(first), self._touching(second)]
+        self._changed(wakes=True)
+        drop_rules(self, *ends)
 
     def exclude_overlaps(self, margin: float = 0.0) -> list[tuple[str, str]]:
         """Let links of one robot that overlap in this posture pass through each other; their names.
@@ -279,7 +310,8 @@ class World:
 
     def _pair(self, first, second, *, touch, surface):
         ends = [self._touching(first), self._touching(second)]
-        self._changed()
+        self._changed(wakes=True)
+        drop_rules(self, *ends)
         self._pairs += [ContactPair(a, b, touch, surface) for a in ends[0] for b in ends[1]]
 
     def _touching(self, name: str) -> list[str]:
@@ -357,14 +389,16 @@ class World:
 
     # --- the whole ---------------------------------------------------------------------------
 
-    def _changed(self):
-        """Forget what was put together; every piece keeps its state."""
-        self._require_rest("add to it or change its pairs")
+    def _changed(self, *, wakes: bool = False):
+        """Forget what was put together; every piece keeps its state, and the solver its memory."""
+        self._require_rest("add to it, remove from it or change its pairs")
         whole = self.__dict__.pop("_whole", None)
-        if whole is None:
-            return
-        for piece, (at_q, at_v) in zip(self._pieces, whole.slices, strict=True):
-            piece.q, piece.qd = whole.q[at_q].copy(), whole.qd[at_v].copy()
+        if whole is not None:
+            for piece, (at_q, at_v) in zip(self._pieces, whole.slices, strict=True):
+                piece.q, piece.qd = whole.q[at_q].copy(), whole.qd[at_v].copy()
+            self._carried = carried_from(whole)
+        if wakes and self._carried is not None:
+            self._carried.is_new = True
 
     @cached_property
     def _whole(self) -> Whole:
@@ -617,7 +651,8 @@ class World:
         return batch(self, n, given | {"size": size})
 
     def __getstate__(self):
-        return {**self.__dict__, "_whole": None, "_state": self.state, "_is_stepping": False}
+        state = self.state  # puts together what is not yet
+        return {**self.__dict__, "_whole": None, "_state": state, "_is_stepping": False}
 
     def __setstate__(self, given):
         state = given.pop("_state")

@@ -1,0 +1,178 @@
+"""State that a world keeps when parts are added or removed: that of the solver, by part.
+
+The model, its tables and its engine are made anew. What the last step left for the next one is
+stored by pieces, their bodies and shapes, whose numbers in the model change.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinetree.contact.engine.engine import Memory
+
+if TYPE_CHECKING:
+    from kinetree.worlds.pieces import Piece
+    from kinetree.worlds.whole import Whole
+
+Key = tuple[int, int]
+"""A body or shape: of which piece, and its number in it."""
+
+
+class Places:
+    """Bodies and shapes of an assembled world by piece.
+
+    Args:
+        pieces: in the order in which they were put together.
+
+    Attributes:
+        bodies: of the bodies of the model, from 1 on: key of each.
+        shapes: likewise of its shapes.
+    """
+
+    def __init__(self, pieces: "tuple[Piece, ...]"):
+        self.bodies: list[Key] = [(0, 0)]
+        self.shapes: list[Key] = []
+        for piece in pieces:
+            of = id(piece)
+            self.bodies += [(of, i) for i in range(1, piece.body_count + 1)]
+            self.shapes += [(of, k) for k in range(piece.shape_count)]
+
+
+class Carried:
+    """Memory of the solver by pieces.
+
+    Attributes:
+        pieces: those of the world that it was taken from, which keeps their numbers unique.
+        activation: of actuators, by name.
+        contacts: shapes (two keys), feature, impulses and velocities of each.
+        rows: of bodies by key: change of the velocities, that of the last step, and forces with
+            which they sleep.
+        trees: of first bodies by key: whether they sleep, the key of the first of the pile, and for
+            how long they have been calm.
+        stops, dry: forces of ends of travel and of dry friction, by body, variable and side.
+        loops: arrays of the rows of loops, in order.
+        follows: whether the next step begins where the last one ended.
+        is_new: whether fixed shapes or pairs have changed, which wakes everything.
+    """
+
+    def __init__(self, pieces: "tuple[Piece, ...]"):
+        self.pieces, self.is_new, self.follows = pieces, False, 0
+        self.activation: dict[str, float] = {}
+        self.contacts: list[tuple[Key, Key, int, np.ndarray, np.ndarray]] = []
+        self.rows: dict[Key, dict[str, np.ndarray]] = {}
+        self.trees: dict[Key, tuple[int, Key, int]] = {}
+        self.stops: dict[tuple, float] = {}
+        self.dry: dict[tuple, float] = {}
+        self.loops: dict[str, np.ndarray] = {}
+
+
+def carried_from(whole: "Whole") -> Carried:
+    """What an assembled world hands over to the next one."""
+    steps = whole.__dict__.get("steps")
+    found = Carried(whole.pieces)
+    if steps is None:  # not stepped since it was assembled
+        found = whole.carried or found
+    elif whole.model.nv and (memory := steps.saved()):
+        _take(found, Places(whole.pieces), steps.engine, memory)
+    named = (a.name for a in whole.model.actuators if a.activation)
+    found.activation = dict(zip(named, whole.activation.tolist(), strict=True))
+    return found
+
+
+def activation_of(model, carried: Carried | None) -> np.ndarray:
+    """Activations of a model's actuators; zero where none were carried."""
+    known = {} if carried is None else carried.activation
+    return np.array([known.get(a.name, 0.0) for a in model.actuators if a.activation])
+
+
+_OF_VARIABLES = ("change", "last", "tau")
+
+
+def _take(found, places, engine, memory):
+    numbers, rows, tree = engine.tables.numbers.tolist(), engine.rows, engine.tree
+    shapes = [places.shapes[k] for k in numbers]
+    keys = zip(memory["key"].tolist(), memory["kept"], memory["ended"], strict=True)
+    found.contacts = [(shapes[i], shapes[j], f, kept, end) for (i, j, f), kept, end in keys]
+    for key, at in zip(places.bodies[1:], tree.v_slice[1:], strict=True):
+        found.rows[key] = {x: memory[x][at] for x in _OF_VARIABLES}
+    roots = _roots(engine)
+    for t, i in roots.items():
+        pile = places.bodies[roots[int(memory["pile"][t])]]
+        found.trees[places.bodies[i]] = int(memory["sleeps"][t]), pile, int(memory["calm"][t])
+    of = _variables(places, tree)
+    for v, sign, x in zip(rows.stop_v, rows.stop_sign, memory["stop_kept"], strict=True):
+        found.stops[(*of[v], float(sign))] = float(x)
+    found.dry = {of[v]: float(x) for v, x in zip(rows.dry_v, memory["dry_kept"], strict=True)}
+    found.loops = {x: memory[x] for x in ("loop_kept", "loop_ended")}
+    found.follows = int(memory["follows"])
+
+
+def _variables(places, tree):
+    """Of the velocity variables: piece, body and number in the joint."""
+    keys = zip(places.bodies[1:], tree.v_slice[1:], strict=True)
+    return [(*key, k) for key, at in keys for k in range(at.stop - at.start)]
+
+
+def _roots(engine) -> dict[int, int]:
+    """First body of every tree of the engine that moves."""
+    found: dict[int, int] = {}
+    for i, t in enumerate(engine.sleep.tree.tolist()):
+        if t >= 0:
+            found.setdefault(t, i)
+    return found
+
+
+def restored(carried: Carried, whole: "Whole", engine: Any) -> Memory:
+    """The memory of an engine from what was carried over to it."""
+    places, rows, tree = Places(whole.pieces), engine.rows, engine.tree
+    shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
+    kept = [x for x in carried.contacts if x[0] in shape and x[1] in shape]
+    n, of = len(kept), _variables(places, tree)
+    arrays = {
+        "key": np.array([(shape[a], shape[b], f) for a, b, f, *_ in kept], np.int64).reshape(n, 3),
+        "kept": np.array([x[3] for x in kept]).reshape(n, 6),
+        "ended": np.array([x[4] for x in kept]).reshape(n, 3),
+        "stop_kept": np.array([
+            carried.stops.get((*of[v], float(sign)), 0.0)
+            for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)
+        ]),
+        "dry_kept": np.array([carried.dry.get(of[v], 0.0) for v in rows.dry_v]),
+        "state": np.concatenate([whole.q, whole.qd]), "follows": np.array(carried.follows),
+        "energy": np.zeros(engine.problem.trees), "energy_known": np.array(0),
+    }  # fmt: skip
+    for name in _OF_VARIABLES:
+        arrays[name] = np.zeros(tree.nv)
+        for key, at in zip(places.bodies[1:], tree.v_slice[1:], strict=True):
+            if key in carried.rows:
+                arrays[name][at] = carried.rows[key][name]
+    for name, old in carried.loops.items():
+        same = old.shape == getattr(rows, name).shape  # other loops start without memory
+        arrays[name] = old if same else np.zeros(getattr(rows, name).shape)
+    return Memory(arrays | _asleep(carried, places, engine, shape))
+
+
+def _asleep(carried, places, engine, shape):
+    """Which trees sleep on: those of piles that lost nothing, where nothing else has changed."""
+    roots = _roots(engine)
+    tree = {places.bodies[i]: t for t, i in roots.items()}
+    woken = {pile for key, (_, pile, _) in carried.trees.items() if key not in tree}
+    body = {k: places.bodies[whole] for k, whole in _bodies_of(engine, shape).items()}
+    root = {places.bodies[i]: places.bodies[roots[t]]
+            for i, t in enumerate(engine.sleep.tree.tolist()) if t >= 0}  # fmt: skip
+    for a, b, *_ in carried.contacts:
+        for gone, other in ((a, b), (b, a)):
+            first = root.get(body.get(other, (0, 0)))
+            if gone not in shape and first in carried.trees:
+                woken.add(carried.trees[first][1])
+    names = ("sleeps", "pile", "calm")
+    arrays = {name: np.zeros(engine.problem.trees, dtype=np.int64) for name in names}
+    for key, (sleeps, pile, calm) in carried.trees.items():
+        if key in tree and pile not in woken and not carried.is_new and pile in tree:
+            for name, x in zip(names, (sleeps, tree[pile], calm), strict=True):
+                arrays[name][tree[key]] = x
+    return arrays
+
+
+def _bodies_of(engine, shape):
+    """Number of the body of every shape, by key."""
+    return {key: int(engine.tables.shapes.body[n]) for key, n in shape.items()}
