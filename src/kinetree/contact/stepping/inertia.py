@@ -128,8 +128,9 @@ def flying(inertia, alone) -> Flying:
 
 def alone(model):
     """1 for the variables of free bodies that are all of their tree, 0 for others, (nv,)."""
-    found, carriers = np.zeros(len(model.zero_velocity)), {*model.parent}
-    for i in range(1, model.body_count + 1):
+    found, numbers = np.zeros(len(model.zero_velocity)), range(1, model.body_count + 1)
+    carriers = {model.parent[i] for i in numbers}
+    for i in numbers:
         if isinstance(model.joint[i], Free) and model.parent[i] == 0 and i not in carriers:
             found[model.v_slice[i]] = 1.0
     return found
