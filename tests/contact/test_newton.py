@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.islands import filled, missed, run
 
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
@@ -16,7 +17,6 @@ from kinetree.contact.newton.problem import (
     LARGEST_NODE,
     enlarge,
     problem_of,
-    with_room,
     workspace,
 )  # fmt: skip
 from kinetree.contact.newton.start import prepare
@@ -30,62 +30,6 @@ def ancestors(parent, d):
     while d >= 0:
         yield d
         d = parent[d]
-
-
-def filled(parent, M, rows, **options):
-    """A problem from a dense matrix and groups: (kind, J, target, mu, low, high)."""
-    problem = problem_of(parent, **options)
-    for a in range(problem.nodes):
-        for k in range(problem.node_blocks_first[a], problem.node_blocks_first[a + 1]):
-            b, at = problem.block_ancestor[k], problem.block_at[k]
-            i, n = problem.node_first[a], problem.node_count[a]
-            j, m = problem.node_first[b], problem.node_count[b]
-            problem.M[at : at + n * m] = M[i : i + n, j : j + m].ravel()
-    total = sum(len(J) for _, J, *_ in rows)
-    with_room(problem, len(rows), total, len(rows) * problem.nodes, total * problem.nv)
-    row = entry = at = 0
-    for g, (kind, J, target, mu, low, high) in enumerate(rows):
-        problem.kind[g], problem.dim[g], problem.row_first[g] = kind, len(J), row
-        problem.mu[g], problem.low[g], problem.high[g] = mu, low, high
-        problem.target[row : row + len(J)] = target
-        problem.entry_first[g] = entry
-        for a in range(problem.nodes):
-            i, n = problem.node_first[a], problem.node_count[a]
-            if np.any(J[:, i : i + n]):
-                problem.entry_node[entry], problem.entry_at[entry] = a, at
-                problem.J[at : at + len(J) * n] = J[:, i : i + n].ravel()
-                entry, at = entry + 1, at + len(J) * n
-        row += len(J)
-    problem.groups = len(rows)
-    problem.row_first[len(rows)], problem.entry_first[len(rows)] = row, entry
-    return problem
-
-
-def run(problem, work=None):
-    work = work or workspace(problem)
-    while (status := solve(problem, work)) == -1:
-        enlarge(work, problem)
-    return status, work
-
-
-def missed(M, free, rows, v, lam):
-    """Error of momentum and of the laws, by other code: Coulomb's law case by case."""
-    momentum, laws, at = M @ (v - free), 0.0, 0
-    for kind, J, target, mu, low, high in rows:
-        x, w = lam[at : at + len(J)], J @ v + target
-        at += len(J)
-        momentum = momentum - J.T @ x
-        if kind == BOUNDS:
-            inside = low + 1e-9 < x[0] < high - 1e-9
-            wrong = [low - x[0], x[0] - high, abs(w[0]) if inside else 0.0]
-            wrong += [-w[0]] if x[0] <= low + 1e-9 else []
-            wrong += [w[0]] if x[0] >= high - 1e-9 else []
-        else:
-            t, speed = np.linalg.norm(x[1:]), np.linalg.norm(w[1:])
-            wrong = [-x[0], -w[0], t - mu * x[0], abs(x[0] * w[0])]
-            wrong += [abs(x[1:] @ w[1:] + mu * x[0] * speed)]  # dissipates as much as it can
-        laws = max(laws, *wrong)
-    return np.max(np.abs(momentum)), laws
 
 
 def boxes(places, contacts, mass=1.0, mu=0.5, velocity=None, **options):

@@ -11,7 +11,7 @@ from kinetree.contact.newton.cones import SLIDING, STICKING, law, off_law, touch
 from kinetree.contact.newton.pattern import same_nodes
 from kinetree.contact.newton.problem import Problem, Work, give, row_velocity, times_six
 
-__all__ = ["CHECKED", "assemble", "evaluate", "laws", "momentum", "moved"]
+__all__ = ["CHECKED", "assemble", "evaluate", "gradient_size", "laws", "momentum", "moved"]
 
 
 CHECKED = 10.0

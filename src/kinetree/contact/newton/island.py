@@ -25,7 +25,7 @@ from kinetree.contact.newton.steps import (
     unchanged,
 )
 
-__all__ = ["solve_island"]
+__all__ = ["AIM", "solve_coulomb"]
 
 AIM, MOVING = 1e-4, 0.03
 """Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep;
@@ -100,9 +100,13 @@ PENALISED = 50.0
 
 
 @procedure
-def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
-    """Solve one island: whether the tolerance is reached, and what errors are relative to."""
-    forces = prepare(problem, work, island)
+def solve_coulomb(
+    problem: Problem, work: Work, island: int, forces: float, sweeping: bool
+) -> "(bool, float, float)":
+    """Solve one island from the velocities and impulses at hand, ``sweeping`` where they are far.
+
+    Returns whether the tolerance is reached, the relative error, and what it is relative to.
+    """
     steps = rounds = 0
     dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
     large = dofs > LARGE
@@ -117,7 +121,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
     size = max(size, forces)
     most = GROWTH * max(size, error)
-    if error > AIM * problem.tolerance * size and problem.most_newton > 0:
+    if sweeping and error > AIM * problem.tolerance * size and problem.most_newton > 0:
         count = SINGLE if single else (3 if large else 1) * SWEEPS
         steps, error, size = started(problem, work, island, forces, error, size, count)
     factored = -1  # kind of the last matrix
@@ -274,5 +278,4 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     problem.newton += steps + inner
     size = min(size, most)
     relative = error / size if size > 0.0 else error
-    problem.error = max(problem.error, relative)
-    return relative <= max(problem.tolerance, coarse), size
+    return relative <= max(problem.tolerance, coarse), relative, size

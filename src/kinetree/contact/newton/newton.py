@@ -19,9 +19,9 @@ velocity where nothing presses.
 
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import tangential
-from kinetree.contact.newton.island import solve_island
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import CONE, Problem, Work
+from kinetree.contact.newton.sticking import solve_island
 
 __all__ = ["solve"]
 
@@ -145,6 +145,10 @@ def solve(problem: Problem, work: Work) -> int:
         islands = divided(problem, work)
         if islands < 0:
             return -1
+    if problem.again == 0 or work.started != problem.groups:
+        rows = problem.row_first[problem.groups]
+        work.lam_last[:rows] = problem.impulse[:rows]
+        work.started = problem.groups
     problem.islands = islands
     problem.left = 0
     problem.rounds = 0

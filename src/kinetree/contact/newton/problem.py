@@ -144,6 +144,8 @@ class Work:
     groups_room: int
     rows_room: int
     numbers_room: int
+    swept: int  # 1: sweeps, whose result depends on the order of contacts, have led to a solution
+    started: int  # groups that lam_last belongs to
     stress: float  # r in units of 1 / d
     soft: float  # inverse penalty of contacts that stick, in units of d
     # islands
@@ -185,6 +187,7 @@ class Work:
     state: "int[:]"  # groups: open, sticking, sliding
     was: "int[:]"  # groups: state when the matrix was made
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
+    shift: "float[:]"  # groups: what De Saxcé's correction adds to the normal velocity
     inner: "float[:, 8]"  # groups: see interior
     AJ: "float[:]"  # as J
     # rows
@@ -193,12 +196,15 @@ class Work:
     p: "float[:]"
     dw: "float[:]"
     lam: "float[:]"
+    lam_first: "float[:]"  # of the first solution of an island, while another is looked for
+    lam_last: "float[:]"  # of the last step, or zero
     dlam: "float[:]"
     A: "float[:]"  # 6 rows: matrices of groups, (dim, dim)
     changes: "float[:, 4]"  # by sweeps: differences of the last four, and the last one
     impulses: "float[:, 4]"  # after sweeps, the same
     # degrees of freedom
     v: "float[:]"
+    v_first: "float[:]"  # as lam_first
     g: "float[:]"
     dv: "float[:]"
     metric: "float[:]"  # 1 / sqrt(M_ii)
@@ -304,10 +310,10 @@ _WORK = {
     "nodes": ("island_node", "position", "order", "panel_first", "panel_at", "panel_width",
               "left_first", "place", "mark", "degree", "list_at", "list_count", "list_room",
               "bucket", "next", "previous"),
-    "groups": ("island_group", "pair_first", "delassus", "state", "was", "inner"),
-    "rows": ("w", "y", "p", "dw", "lam", "dlam", "changes", "impulses"),
+    "groups": ("island_group", "pair_first", "delassus", "shift", "state", "was", "inner"),
+    "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses"),
     "matrices": ("A",),
-    "nv": ("island_dof", "v", "g", "dv", "metric", "inverse", "temp", "velocities"),
+    "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "velocities"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),

@@ -15,6 +15,10 @@ SLIGHT = 1e-6
 GUESS = 0.1
 """Relative error up to which the first step takes contacts to act and slide as before."""
 
+SMALL = 30
+"""Velocities of an island up to which no sweeps follow such a step: they depend on the order of
+contacts, and what was symmetric would be so no more."""
+
 NEAR = 3e-3
 """Relative error from which on sweeps come before Newton's method, and at which they end."""
 
@@ -133,6 +137,8 @@ def started(
     Returns the number of steps, the error, and what it is relative to.
     """
     steps = 0
+    goes_on = False
+    work.swept = 0
     states(problem, work, island)
     acting, sliding = guess(problem, work, island)
     if acting > 0 and problem.again == 0 and error <= GUESS * size:
@@ -141,11 +147,14 @@ def started(
             moved(problem, work, island, 1.0)
         before = error
         error, size = errors(problem, work, island, forces)
+        dofs = work.island_dofs_first[island + 1] - work.island_dofs_first[island]
+        goes_on = error <= before and dofs <= SMALL
         if not error <= before:
             prepare(problem, work, island)
             error, size = errors(problem, work, island, forces)
     near = FAR if at_rest(work, island, forces) else NEAR
-    if error > near * size and responses(problem, work, island):
+    if not goes_on and error > near * size and responses(problem, work, island):
         swept(problem, work, island, count, 0.3 * near * size)
+        work.swept = 1
         error, size = errors(problem, work, island, forces)
     return steps, error, size

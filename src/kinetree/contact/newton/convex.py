@@ -1,0 +1,330 @@
+"""Convex problem of an island: friction that keeps De Saxcé's shift, by augmented Lagrangians.
+
+Coulomb's law is a projection onto friction cones ``K`` once ``s = mu |w_t|`` is added to the normal
+velocity (De Saxcé and Feng 1998). With the shift held, velocities are those of a convex problem,
+
+    minimise  |v - free|^2 / 2  in the norm of M,   such that  w + s e_n  is in the dual cone of K,
+
+and unique. For ``s = 0`` its solution is one of Coulomb's law whenever all contacts that act stick
+there. Impulses, which redundant contacts leave open, are those that the method
+of multipliers reaches from the impulses of the last step, or from zero: every contact with the same
+penalty in its own units, so that symmetric contacts share a load evenly.
+
+Each problem in the velocities alone, ``|v - free|^2 / 2 + sum |P(lam - r (w + s e_n))|^2 / (2 r)``,
+is smooth and convex. Newton's method with a search along its steps solves it from anywhere, with
+a symmetric matrix. The multipliers then become ``P(lam - r (w + s e_n))`` (Rockafellar 1976).
+"""
+
+from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
+from kinetree.contact.newton.cholesky import factor
+from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, tangential
+from kinetree.contact.newton.equations import assemble, gradient_size, momentum
+from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, give, row_velocity
+
+__all__ = ["minimise"]
+
+PENALTY, GROWTH, STIFFEST = 30.0, 3.0, 1e5
+"""``r`` in units of 1 / d: at first, its growth when multipliers change, and the largest."""
+
+FLAT = 0.1
+"""Part of the derivative along a step that may be left where the search ends."""
+
+SEARCHED = 12
+"""Places along a step that are looked at, at most."""
+
+INNER = 0.1
+"""Error of momentum with which multipliers change, as a part of what is aimed at."""
+
+ROUGH, CERTAIN, KEPT = 1e-3, 4.0, 0.7
+"""Relative error of the first velocities; how many times the error of velocities the speed of a
+contact that slides is at least, and what part of it is left when multipliers change."""
+
+
+@procedure
+def block_end(dim: int, r: int) -> int:
+    """End of the block of rows that begins at ``r`` and shares one bound of friction."""
+    return dim
+
+
+@procedure
+def penalty(problem: Problem, work: Work, g: int) -> float:
+    """``r`` of a group; that of loops is the same as everywhere else, see ``condensed``."""
+    return (1.0 / FIRM if is_loop(problem, g) else work.stress) / work.delassus[g]
+
+
+@procedure
+def length_of(x: "float[:]", first: int, last: int) -> float:
+    """Length of some of the rows of a group."""
+    s = 0.0
+    for r in range(first, last):
+        s += x[r] * x[r]
+    return sqrt(s)
+
+
+@procedure
+def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
+    """Write the admissible impulse nearest to ``y`` to ``p``: OPEN, STICKING or SLIDING."""
+    if problem.kind[g] == BOUNDS:
+        p[0] = min(max(y[0], problem.low[g]), problem.high[g])
+        return STICKING if p[0] == y[0] else OPEN
+    dim = problem.dim[g]
+    mu = problem.mu[g]
+    n = y[0]
+    bounded = -1
+    while True:  # the normal part grows, and fewer blocks are beyond their bounds
+        s = y[0]
+        count = 0
+        r = 1
+        while r < dim:
+            end = block_end(dim, r)
+            t = length_of(y, r, end)
+            if t > mu * n:
+                s += mu * t
+                count += 1
+            r = end
+        n = s / (1.0 + mu * mu * count)
+        if count == bounded or count == 0:
+            break
+        bounded = count
+    if n <= 0.0:
+        p[:dim] = 0.0
+        return OPEN
+    p[0] = n
+    r = 1
+    while r < dim:
+        end = block_end(dim, r)
+        t = length_of(y, r, end)
+        part = mu * n / t if t > mu * n else 1.0
+        p[r:end] = part * y[r:end]
+        r = end
+    return SLIDING if bounded > 0 else STICKING
+
+
+@procedure
+def derivative(problem: Problem, g: int, state: int, rho: float, y: "float[:]", p: "float[:]",
+               A: "float[:]") -> None:  # fmt: skip
+    """Write ``rho`` times the derivative of ``nearest`` to ``A``, symmetric."""
+    dim = problem.dim[g]
+    A[: dim * dim] = 0.0
+    if state == OPEN:
+        return
+    if state == STICKING:
+        for r in range(dim):
+            A[r * dim + r] = rho
+        return
+    e = local("float", 6)  # along the ray of the cone
+    mu = problem.mu[g]
+    most = mu * p[0]
+    e[0] = square = 1.0
+    r = 1
+    while r < dim:
+        end = block_end(dim, r)
+        t = length_of(y, r, end)
+        bounded = t > most
+        for i in range(r, end):
+            e[i] = mu * y[i] / t if bounded else 0.0
+            A[i * dim + i] = rho * (most / t if bounded else 1.0)
+            for j in range(r, end):
+                if bounded:
+                    A[i * dim + j] -= rho * most / t * (y[i] / t) * (y[j] / t)
+        square += mu * mu if bounded else 0.0
+        r = end
+    for i in range(dim):
+        for j in range(dim):
+            A[i * dim + j] += rho * e[i] * e[j] / square
+
+
+@procedure
+def press(problem: Problem, work: Work, island: int) -> float:
+    """Impulses ``p = P(lam - r (w + s e_n))`` of the velocities, and the gradient ``g``.
+
+    Returns the largest scaled impulse.
+    """
+    momentum(problem, work, island, work.v)
+    size = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        w = view(work.w, first)
+        y = view(work.y, first)
+        p = view(work.p, first)
+        rho = penalty(problem, work, g)
+        row_velocity(problem, g, work.v, w)
+        w[:dim] += problem.target[first : first + dim]
+        y[:dim] = work.lam[first : first + dim] - rho * w[:dim]
+        y[0] -= rho * work.shift[g]
+        work.state[g] = nearest(problem, g, y, p)
+        give(problem, problem.J, g, p, work.g)
+        square = 0.0
+        for r in range(dim):
+            square += p[r] * p[r]
+        size = max(size, work.delassus[g] * square)
+    return sqrt(size)
+
+
+@procedure
+def change_multipliers(problem: Problem, work: Work, island: int) -> float:
+    """Let multipliers be the impulses ``p``; the error of velocities that is left, scaled."""
+    most = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        square = 0.0
+        for r in range(first, first + problem.dim[g]):
+            x = work.p[r] - work.lam[r]
+            square += x * x
+            work.lam[r] = work.p[r]
+        rho = penalty(problem, work, g)
+        most = max(most, square / (work.delassus[g] * rho * rho))
+    return sqrt(most)
+
+
+@procedure
+def step_of(problem: Problem, work: Work, island: int) -> int:
+    """Newton's step ``dv`` and ``dw``: 0, or 1 when there is none."""
+    first_group = work.island_groups_first[island]
+    last_group = work.island_groups_first[island + 1]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        rho = penalty(problem, work, g)
+        derivative(problem, g, work.state[g], rho, view(work.y, first), view(work.p, first),
+                   view(work.A, 6 * first))  # fmt: skip
+    if not condense(problem, work, island):
+        assemble(problem, work, island, 0)
+        problem.factored += 1
+        if factor(problem, work, island, 0) != 0:
+            return 1
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.dv[i] = -work.g[i]
+    solve_matrix(problem, work, island, 0, work.dv)
+    total = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        total += work.dv[work.island_dof[n]]
+    for k in range(first_group, last_group):
+        g = work.island_group[k]
+        row_velocity(problem, g, work.dv, view(work.dw, problem.row_first[g]))
+    return 0 if isfinite(total) else 1
+
+
+@procedure
+def along(work: Work, island: int, x: "float[:]") -> float:
+    """``dv . x``."""
+    s = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        s += work.dv[i] * x[i]
+    return s
+
+
+@procedure
+def pressed_along(problem: Problem, work: Work, island: int, t: float) -> float:
+    """``dw . P(...)`` of all groups after a part of the step."""
+    y = local("float", 6)
+    p = local("float", 6)
+    s = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        dim = problem.dim[g]
+        first = problem.row_first[g]
+        rho = penalty(problem, work, g)
+        for r in range(dim):
+            i = first + r
+            y[r] = work.lam[i] - rho * (work.w[i] + t * work.dw[i])
+        y[0] -= rho * work.shift[g]
+        nearest(problem, g, y, p)
+        for r in range(dim):
+            s += work.dw[first + r] * p[r]
+    return s
+
+
+@procedure
+def search(problem: Problem, work: Work, island: int, slope: float) -> float:
+    """Part of a step at which the derivative along it, ``slope`` at its start, nearly vanishes."""
+    before = slope + pressed_along(problem, work, island, 0.0)  # of kinetic energy alone
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.v[i] += work.dv[i]
+    momentum(problem, work, island, work.v)
+    growth = along(work, island, work.g) - before
+    low = 0.0
+    high = 1.0
+    at_low = slope
+    at_high = before + growth - pressed_along(problem, work, island, 1.0)
+    t = 1.0
+    if at_high > -FLAT * slope:
+        for _ in range(SEARCHED):
+            t = low + (high - low) * at_low / (at_low - at_high)
+            t = min(max(t, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+            here = before + t * growth - pressed_along(problem, work, island, t)
+            if abs(here) <= -FLAT * slope:
+                break
+            if here < 0.0:
+                low = t
+                at_low = here
+            else:
+                high = t
+                at_high = here
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.v[i] -= (1.0 - t) * work.dv[i]
+    return t
+
+
+@procedure
+def fastest(problem: Problem, work: Work, island: int) -> float:
+    """Largest scaled sliding speed of a contact that acts."""
+    most = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        if problem.kind[g] == CONE and problem.dim[g] > 1 and work.lam[first] > 0.0:
+            speed = tangential(view(work.w, first), problem.dim[g])
+            most = max(most, speed * speed / work.delassus[g])
+    return sqrt(most)
+
+
+@procedure
+def minimise(
+    problem: Problem, work: Work, island: int, forces: float, enough: float, most: int
+) -> int:
+    """Velocities and impulses for the shifts at hand, from those at hand: how it ended.
+
+    STICKING: solved up to ``enough``, relative to the largest impulse, and nothing slides;
+    SLIDING: some contact that acts keeps sliding while errors fall, which ends it; OPEN: not
+    solved in ``most`` steps.
+    """
+    steps = 0
+    stress = work.stress
+    work.stress = PENALTY
+    state = OPEN
+    last = 0.0
+    while state == OPEN:
+        size = max(press(problem, work, island), forces)
+        aim = INNER * max(enough, ROUGH if work.stress == PENALTY else 0.0)
+        if gradient_size(problem, work, island) <= aim * size:
+            left = change_multipliers(problem, work, island)
+            speed = fastest(problem, work, island)
+            certain = CERTAIN * max(left, enough * size)
+            if speed > certain and 0.0 < KEPT * last < speed:
+                state = SLIDING
+            elif left <= enough * size:
+                state = SLIDING if speed > certain else STICKING
+            elif steps >= most:
+                break
+            last = speed
+            work.stress = min(GROWTH * work.stress, STIFFEST)
+            continue
+        if steps >= most or step_of(problem, work, island) != 0:
+            break
+        steps += 1
+        slope = along(work, island, work.g)
+        if not slope < 0.0:
+            break
+        search(problem, work, island, slope)
+    work.stress = stress
+    problem.newton += steps
+    return state

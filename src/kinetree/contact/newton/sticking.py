@@ -1,0 +1,192 @@
+"""Sticking first: which solution of an island is taken where Coulomb's law allows several.
+
+Newton's method for Coulomb's law starts from the last step, and what it finds is the answer if
+every contact that acts sticks, or if one slides so fast that it cannot stop within the step: motion
+goes on continuously. Otherwise contacts slide that might stick. Then the convex problem without De
+Saxcé's shift decides, whose velocity is unique. If everything sticks there, that is the answer. If
+not, and contacts have begun to slide in this step, the answer is the one that Newton's method
+finds from a few changes of the shift, beginning there. None of this depends on the order of
+contacts, so that symmetric problems have symmetric solutions.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, tangential
+from kinetree.contact.newton.convex import minimise
+from kinetree.contact.newton.equations import evaluate
+from kinetree.contact.newton.island import AIM, solve_coulomb
+from kinetree.contact.newton.problem import CONE, Problem, Work, row_velocity
+from kinetree.contact.newton.start import prepare
+
+__all__ = ["solve_island"]
+
+FAST, SHARE = 3.0, 0.1
+"""Sliding speed before and after a step, in units of what friction changes of it by itself, from
+which on a contact cannot stop within the step; and the part of the largest impulse of the island
+that a contact is taken to carry at least."""
+
+GROWTH = 1e3
+"""Growth of impulses from which on another solution is none: there may be no solution."""
+
+KEPT = 0.5
+"""Ratio of the speeds before and after, or after and before, from which on a contact that slid
+before goes on sliding."""
+
+AT_BOUND = 1e-6
+"""Part of the largest friction by which that of a contact that slides may be less."""
+
+MOST = 50
+"""Newton's steps for the convex problem."""
+
+SMALL = 60
+"""Velocities of an island up to which contacts that begin to slide are looked at together; in
+larger ones nothing is symmetric."""
+
+CHANGES, CHANGED = 2, 1e-2
+"""Changes of De Saxcé's shift before Newton's method, and the relative error of each."""
+
+
+@procedure
+def rubs_at(problem: Problem, lam: "float[:]", g: int) -> bool:
+    """Whether a group is a contact whose friction is as large as it can be."""
+    dim = problem.dim[g]
+    if problem.kind[g] != CONE or dim == 1 or lam[0] <= 0.0:
+        return False
+    return tangential(lam, dim) >= (1.0 - AT_BOUND) * problem.mu[g] * lam[0]
+
+
+@procedure
+def speed_before(problem: Problem, g: int) -> float:
+    """Sliding speed of a contact at the velocities before the step."""
+    w = local("float", 6)
+    dim = problem.dim[g]
+    row_velocity(problem, g, problem.velocity, w)
+    w[:dim] += problem.target[problem.row_first[g] : problem.row_first[g] + dim]
+    return tangential(w, dim)
+
+
+@procedure
+def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bool)":
+    """How contacts slide, where ``size`` is the largest impulse, and whether one has just begun.
+
+    STICKING: none does; SLIDING: one cannot stop within the step; OPEN: all of them might. In small
+    islands contacts that have just begun are looked at whatever the others do.
+    """
+    kind = STICKING
+    begins = goes_on = False
+    least = problem.tolerance * size
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        first = problem.row_first[g]
+        lam = view(work.lam, first)
+        d = work.delassus[g]
+        speed = tangential(view(work.w, first), problem.dim[g])
+        if speed * speed <= least * least * d or not rubs_at(problem, lam, g):
+            continue
+        kind = OPEN
+        before = speed_before(problem, g)
+        stopped = FAST * problem.mu[g] * max(lam[0] * d, SHARE * size * sqrt(d))
+        if min(speed, before) > stopped:
+            return SLIDING, False
+        slid = rubs_at(problem, view(work.lam_last, first), g)
+        begins = begins or not slid
+        goes_on = goes_on or (slid and min(speed, before) > KEPT * max(speed, before))
+    if goes_on and not (begins and is_small(work, island)):
+        kind = SLIDING
+    return kind, begins
+
+
+@procedure
+def is_small(work: Work, island: int) -> bool:
+    """Whether an island has few velocities."""
+    return work.island_dofs_first[island + 1] - work.island_dofs_first[island] <= SMALL
+
+
+@procedure
+def hold_shifts(problem: Problem, work: Work, island: int, size: float) -> None:
+    """Hold the shift of contacts that cannot stop at that of their speed before the step."""
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        work.shift[g] = 0.0
+        if problem.kind[g] == CONE and problem.dim[g] > 1:
+            mu = problem.mu[g]
+            d = work.delassus[g]
+            speed = speed_before(problem, g)
+            if speed > FAST * mu * max(work.lam[problem.row_first[g]] * d, SHARE * size * sqrt(d)):
+                work.shift[g] = mu * speed
+
+
+@procedure
+def start_again(problem: Problem, work: Work, island: int) -> None:
+    """Start from the velocities before the step, and the impulses of the last one.
+
+    In small islands impulses start from zero: what an uneven load has begun would go on.
+    """
+    part = 0.0 if is_small(work, island) else 1.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        work.v[i] = problem.velocity[i]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            work.lam[r] = part * work.lam_last[r]
+
+
+@procedure
+def change_shifts(problem: Problem, work: Work, island: int) -> None:
+    """Let shifts be those of the velocities at hand."""
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        if problem.kind[g] == CONE and problem.dim[g] > 1:
+            speed = tangential(view(work.w, problem.row_first[g]), problem.dim[g])
+            work.shift[g] = problem.mu[g] * speed
+
+
+@procedure
+def keep_first(problem: Problem, work: Work, island: int, back: bool) -> None:
+    """Keep the velocities and impulses of an island, or go ``back`` to those that were kept."""
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        if back:
+            work.v[i] = work.v_first[i]
+        else:
+            work.v_first[i] = work.v[i]
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            if back:
+                work.lam[r] = work.lam_first[r]
+            else:
+                work.lam_first[r] = work.lam[r]
+    if back:
+        evaluate(problem, work, island)
+
+
+@procedure
+def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
+    """Solve one island: whether the tolerance is reached, and what errors are relative to."""
+    forces = prepare(problem, work, island)
+    left = problem.left
+    reached, error, size = solve_coulomb(problem, work, island, forces, True)
+    rough = problem.left > left  # another call finishes it
+    kind, begins = sliding(problem, work, island, size)
+    if rough or problem.most_newton == 0 or (reached and kind != OPEN):
+        problem.error = max(problem.error, error)
+        return reached, size
+    keep_first(problem, work, island, False)
+    hold_shifts(problem, work, island, size)
+    start_again(problem, work, island)
+    state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
+    small = is_small(work, island)
+    if state != STICKING and (not reached or (small and (begins or work.swept == 1))):
+        for _ in range(CHANGES):
+            change_shifts(problem, work, island)
+            minimise(problem, work, island, forces, CHANGED, MOST)
+        state = STICKING
+    if state == STICKING:
+        solved, other, scale = solve_coulomb(problem, work, island, forces, False)
+        if scale <= GROWTH * size and (solved or (not reached and other < error)):
+            problem.error = max(problem.error, other)
+            return solved, scale
+    keep_first(problem, work, island, True)
+    problem.error = max(problem.error, error)
+    return reached, size
