@@ -102,7 +102,17 @@ def natural_map(c: Touching, u, wanted, W, mu) -> np.ndarray:
     return np.maximum(normal, W * np.linalg.norm(lam[:, 1:] - inside, axis=1))
 
 
-def law_errors(c: Touching, before, w, prior: dict, W, scene) -> np.ndarray:
+def bounced(before, w, change, e) -> np.ndarray:
+    """By how much normal velocities after a bounce miss the law, whenever it was in the step, (n,).
+
+    ``w = -e (before + s change) + (1 - s) change`` after a part ``s`` of the step, with the change
+    of the velocity by other forces in the whole step.
+    """
+    ends = np.array([-e * (before + s * change) + (1 - s) * change for s in (0.0, 1.0)])
+    return w - np.clip(w, ends.min(axis=0), ends.max(axis=0))
+
+
+def law_errors(c: Touching, before, w, prior: dict, W, scene, change) -> np.ndarray:
     """Errors of the laws of every contact [m/s], (n,).
 
     Args:
@@ -112,6 +122,7 @@ def law_errors(c: Touching, before, w, prior: dict, W, scene) -> np.ndarray:
         prior: those at the end of the last step, of contacts that exerted force, by name.
         W: mobilities.
         scene: step, friction, restitution.
+        change: of normal velocities in the step without contact, (n,).
     """
     h, mu, e = scene.timestep, scene.friction, scene.restitution
     found = np.full(len(w), np.inf)
@@ -120,7 +131,8 @@ def law_errors(c: Touching, before, w, prior: dict, W, scene) -> np.ndarray:
         u = w + bend
         wanted = [u[:, 0] + np.maximum(c.gap - h * bend[:, 0] / 4, 0.0) / h]
         if e > 0:
-            wanted.append(np.where(before[:, 0] < 0, w[:, 0] + e * before[:, 0], wanted[0]))
+            bounces = bounced(before[:, 0], w[:, 0], change, e)
+            wanted.append(np.where(before[:, 0] + change < 0, bounces, wanted[0]))
         for x in wanted:
             found = np.minimum(found, natural_map(c, u, x, W, mu))
     return found

@@ -162,7 +162,9 @@ class Judge:
         motion = [(s.v, b.spins(pose.R, s.L)) for s in (before, pushed)]
         was, w = (slips(c, pose.x, *m) for m in motion)
         prior = self.prior if part else {}
-        errors = law_errors(c, was, w, prior, mobilities(c, b, pose), self.scene)
+        fall = np.where(np.isin(np.arange(len(b.mass)), b.frees)[:, None], h * b.gravity, 0.0)
+        change = slips(c, pose.x, fall, 0.0 * fall)[:, 0]
+        errors = law_errors(c, was, w, prior, mobilities(c, b, pose), self.scene, change)
         pushes = np.flatnonzero(c.impulse[:, 0] > 0) if part else []
         return {
             "momentum": b.difference(pushed, after),
