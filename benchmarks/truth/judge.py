@@ -146,7 +146,8 @@ class Judge:
         best = self._at(c, before, after, 0.5)
         if best["momentum"] + best["velocity"] > 1e-6:
             first = self._at(c, before, after, 0.0)
-            errors = [x["momentum"] + x["velocity"] for x in (best, first)]
+            # The factor of velocities by which energy is taken hides what momenta tell of it.
+            errors = [(x["momentum"] + 1e-9) * (x["velocity"] + 1e-9) for x in (best, first)]
             best = first if errors[1] < errors[0] / 2 else best
         found.momentum, found.velocity, self.prior = (
             best[x] for x in ("momentum", "velocity", "ended")

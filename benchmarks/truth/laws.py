@@ -68,7 +68,7 @@ def restitution() -> Result:
         speeds.append(s.v[0, 2])
     up = next(k for k, v in enumerate(speeds) if v > 0)
     back = next(k for k in range(up, len(speeds)) if speeds[k] < 0)
-    top, low = max(heights[up:back]), min(heights[:back])
+    top, low = heights[up] + speeds[up] ** 2 / (2 * G), min(heights[:back])
     result = Result("restitution").add(judge, steps, limits_of(scene))
     result.numbers = {"height": top, "lowest": low}
     result.figure = (

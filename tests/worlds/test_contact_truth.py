@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from truth import grasps, piles, starts, surfaces
+from truth import grasps, laws, piles, starts, surfaces
 from truth.judge import Judge
 from truth.scene import Scene, Thing
 from truth.verdict import Result, limits_of
@@ -47,6 +47,28 @@ def test_judge_finds_what_is_wrong():
 
 
 # --- grasps --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("friction", [0.2, 0.5, 1.5])
+@pytest.mark.parametrize("kind", grasps.FINGERS)
+def test_fingers_hold_above_the_limit(kind, friction):
+    """Within 1e-6 m for 10 s, from 1.001 times the least force on."""
+    for over in (1.001, 1.3):
+        scene = grasps.gripper(kind, friction, over)
+        world = scene.world()
+        tau, start = scene.forces(world), world["box"].position
+        world.step(5000, tau=tau)
+        assert np.abs(world["box"].position - start).max() < 1e-6
+
+
+@pytest.mark.parametrize("friction", [0.2, 0.5, 1.5])
+@pytest.mark.parametrize("kind", grasps.FINGERS)
+def test_fingers_slip_below_the_limit(kind, friction):
+    scene = grasps.gripper(kind, friction, 0.999)
+    world = scene.world()
+    tau, start = scene.forces(world), world["box"].position[2]
+    world.step(200, tau=tau)
+    assert start - world["box"].position[2] == pytest.approx(9.81e-3 * 0.4**2 / 2, rel=0.02)
 
 
 @pytest.mark.parametrize("friction", [0.2, 1.5])
@@ -87,6 +109,15 @@ def test_uneven_ground(rim):
 
 
 # --- masses and laws -----------------------------------------------------------------------------
+
+
+# --- masses and laws -----------------------------------------------------------------------------
+
+
+def test_bounces_return_to_the_height_of_the_law():
+    found = laws.restitution()
+    assert found.numbers["height"] == pytest.approx(0.09, abs=1e-8)
+    assert found.wrong == []
 
 
 # --- starts --------------------------------------------------------------------------------------
