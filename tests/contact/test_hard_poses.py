@@ -118,9 +118,11 @@ def test_bounds_from_both_sides_agree_however_shapes_touch(one, other, solids, r
     across = found.points[:, 1] - found.points[:, 0] - found.gap[:, None] * found.normal
     close(np.linalg.norm(across, axis=1), 1e-9 if flat else 5e-4)
     close(np.abs(found.gap - gap), 1e-8)  # where the pose says what it is
-    close(np.abs(found.patch[:, 3] - found.gap), 2e-6 if boxes else 1e-12)
+    # In closed forms, ways out that are as short within this much are alike.
+    alike = 2e-6 if boxes else 1e-9 if "sphere" in (one, other) else 1e-12
+    close(np.abs(found.patch[:, 3] - found.gap), alike)
     if not boxes:
-        close(np.abs(two.width(found.patch[:, :3])[0] - found.gap), 1e-12)
+        close(np.abs(two.width(found.patch[:, :3])[0] - found.gap), alike)
     radius = pair[0].radius + pair[1].radius
     if flat and any(s.faces is not None for s in pair):
         inside = np.flatnonzero(found.gap <= -radius)

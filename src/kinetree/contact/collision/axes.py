@@ -42,12 +42,28 @@ def widest_slab(
     Also whether it is across edges: then ``at`` is where that of the first shape is passed,
     relative to ``o``.
     """
+    best = widest_by_facets(shapes, i, j, o, far, n)
+    if best > far:
+        return best, False
+    return widest_by_edges(shapes, i, j, o, best, n, at)
+
+
+@procedure
+def widest_by_facets(
+    shapes: Shapes, i: int, j: int, o: "float[3]", far: float, n: "float[3]"
+) -> float:
+    """The widest slab at right angles to a facet of either, likewise."""
     best = across_facets(shapes, i, j, o, 1.0, far, -1e300, n)
     if best > far:
-        return best, False
-    best = across_facets(shapes, j, i, o, -1.0, far, best, n)
-    if best > far:
-        return best, False
+        return best
+    return across_facets(shapes, j, i, o, -1.0, far, best, n)
+
+
+@procedure
+def widest_by_edges(
+    shapes: Shapes, i: int, j: int, o: "float[3]", best: float, n: "float[3]", at: "float[3]"
+) -> "(float, bool)":
+    """The widest slab across edges, if it is wider than ``best``; else that and False."""
     one, two = local("float", 2, 12, 12)
     if shapes.kind[i] == BOX:
         box_edges(shapes.size[i], one)

@@ -15,6 +15,7 @@ from kinetree.contact.collision.refine import refine, width
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.support import is_curved, middle, round_of, size_of, support_face
 from kinetree.contact.collision.tables import BOX, HULL, Shapes, Touch
+from kinetree.contact.collision.touching import OPEN, PROVED, touching
 from kinetree.contact.finding.shapes import Placed, as_hull
 from kinetree.errors import ModelError, SingularError
 from kinetree.model.geometry import HeightField, Plane
@@ -45,11 +46,18 @@ def nearest(
         return BEYOND if gap > far else APART if gap > 0 else OVERLAP
     ra = round_of(shapes, i)
     rb = round_of(shapes, j)
-    status = search(shapes, i, j, corners, o, far + ra + rb, way, near)
+    scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
+    status = OPEN
+    if i >= 0 and j >= 0 and (is_curved(shapes, i) or is_curved(shapes, j)):
+        status = touching(shapes, i, j, corners, o, far + ra + rb, scale, near)
+    proved = status == PROVED
+    if proved:
+        status = APART if near[3] > 0 else OVERLAP
+    elif status == OPEN:
+        status = search(shapes, i, j, corners, o, far + ra + rb, way, near)
     if status == BEYOND:
         return status
-    scale = size_of(shapes, i, corners) + size_of(shapes, j, corners)
-    if status != BOUNDED and not is_right(shapes, i, j, corners, o, scale, near):
+    if not proved and status != BOUNDED and not is_right(shapes, i, j, corners, o, scale, near):
         repair(shapes, i, j, corners, o, scale, near)
         status = APART if near[3] > 0 else OVERLAP
     near[3] -= ra + rb

@@ -23,7 +23,7 @@ from kinetree.contact.collision.support import (
     support,
 )
 from kinetree.contact.collision.tables import Shapes, Touch, place_shape
-from kinetree.contact.collision.witness import facing_points
+from kinetree.contact.collision.witness import facing_points, misses, move_into
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.arrays import as_model
@@ -307,19 +307,6 @@ def into_both(
 
 
 @procedure
-def misses(
-    shapes: Shapes, i: int, j: int, o: "float[3]", n: "float[3]", gap: float, a: "float[3]"
-) -> float:
-    """How far a point and the one across the gap are outside of the two shapes, about."""
-    p, minus = local("float", 2, 3)
-    minus[:] = -n
-    p[:] = a
-    total = move_into(shapes, i, o, n, p)
-    p[:] = a + gap * n
-    return total + move_into(shapes, j, o, minus, p)
-
-
-@procedure
 def middle_of_patch(
     shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", touch: Touch,
     near: "float[10]", a: "float[3]",
@@ -352,52 +339,6 @@ def move_into_both(shapes: Shapes, i: int, j: int, o: "float[3]", near: "float[1
         a[:] = b - near[3] * n
         if one + two == 0.0:
             return
-
-
-@procedure
-def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]") -> float:
-    """A point near the surface moved into a shape, and how far; ``n`` is the way out there."""
-    P = shapes.pose[i]
-    size = shapes.size[i]
-    kind = shapes.kind[i]
-    x = local("float", 3)
-    r = round_of(shapes, i)
-    d = p - r * n - (P[3::4] - o)
-    into_shape(P, d, x)
-    if r > 0:
-        half = size[1] if kind == tables.CAPSULE else 0.0
-        x[0] = 0.0
-        x[1] = 0.0
-        x[2] = min(max(x[2], -half), half)
-    elif kind == tables.BOX:
-        for c in range(3):
-            x[c] = min(max(x[c], -size[c]), size[c])
-    elif kind == tables.CYLINDER:
-        across = sqrt(x[0] * x[0] + x[1] * x[1])
-        if across > size[0]:
-            x[0] = x[0] * size[0] / across
-            x[1] = x[1] * size[0] / across
-        x[2] = min(max(x[2], -size[1]), size[1])
-    elif kind == tables.ELLIPSOID:
-        u = x[0] / size[0]
-        v = x[1] / size[1]
-        w = x[2] / size[2]
-        length = sqrt(u * u + v * v + w * w)
-        if length > 1:
-            x[:] = x / length
-    else:
-        for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
-            past = (x - shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]) @ (
-                shapes.face_normal[f]
-            )
-            if past > 0:
-                x[:] -= past * shapes.face_normal[f]
-    out_of_shape(P, o, x[0], x[1], x[2], d)
-    moved = 0.0
-    for c in range(3):
-        moved += abs(d[c] + r * n[c] - p[c])
-        p[c] = d[c] + r * n[c]
-    return moved if moved > 1e-16 * shapes.radius[i] else 0.0
 
 
 @procedure

@@ -7,7 +7,7 @@ again both agree.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt
-from kinetree.contact.collision.axes import widest_slab
+from kinetree.contact.collision.axes import widest_by_edges, widest_by_facets
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
 from kinetree.contact.collision.refine import refine, width
 from kinetree.contact.collision.support import into_shape
@@ -17,7 +17,8 @@ from kinetree.contact.collision.witness import facing_points
 _TIGHT = 1e-15  # tolerance of the search, of the square of the distance
 _AGREE = 1e-14  # of the size: by which bounds of the gap may differ
 _ROUNDING = 4e-16  # of the size: by which a width may be wrong
-_ON = 4e-12  # of the size: by which points may miss the surface
+_DEEP = 1e-11  # of the size: overlaps up to which a way out is as good as any shorter one
+_ON = 1e-14  # of the size: by which points may miss the surface
 
 
 @procedure
@@ -47,18 +48,26 @@ def polyhedra_gap(
     One that is larger than ``far`` is a lower bound, without points.
     """
     n, a, b = local("float", 3, 3)
-    gap, crossing = widest_slab(shapes, i, j, o, far, n, a)
+    gap = widest_by_facets(shapes, i, j, o, far, n)
     near[:3] = n
     near[3] = gap
     if gap > far:
         return gap
     scale = shapes.radius[i] + shapes.radius[j]
-    b[:] = a + gap * n
-    facing = crossing and is_in(shapes, i, o, a, scale) and is_in(shapes, j, o, b, scale)
-    if not facing and facing_points(shapes, i, j, corners, o, n, gap, a, b):
-        facing = is_in(shapes, i, o, a, scale) and is_in(shapes, j, o, b, scale)
-    if not facing:
-        gap = way_between(shapes, i, j, corners, o, far, scale, gap, n, a, b)
+    # A face, and points across the gap, prove each other: no slab across edges is wider.
+    facing = gap >= -_DEEP * scale and facing_points(shapes, i, j, corners, o, n, gap, a, b)
+    if not facing or not is_in(shapes, i, o, a, scale) or not is_in(shapes, j, o, b, scale):
+        gap, crossing = widest_by_edges(shapes, i, j, o, gap, n, a)
+        near[:3] = n
+        near[3] = gap
+        if gap > far:
+            return gap
+        b[:] = a + gap * n
+        facing = crossing and is_in(shapes, i, o, a, scale) and is_in(shapes, j, o, b, scale)
+        if not facing and facing_points(shapes, i, j, corners, o, n, gap, a, b):
+            facing = is_in(shapes, i, o, a, scale) and is_in(shapes, j, o, b, scale)
+        if not facing:
+            gap = way_between(shapes, i, j, corners, o, far, scale, gap, n, a, b)
     near[:3] = n
     near[3] = gap
     near[4:7] = a
