@@ -1,6 +1,7 @@
 """Worlds that change between steps: parts come and go, and the others do not notice."""
 
 import pickle
+from time import process_time
 
 import numpy as np
 import pytest
@@ -191,3 +192,43 @@ def test_a_controller_cannot_remove_what_is_stepped():
         world.step(2, tau=lambda t, q, qd: world.remove("stack"))
     assert "stack" in world
     assert len(world) == 7
+
+
+def test_boxes_come_and_go_on_a_belt():
+    """Changes cost milliseconds, and parcels move as on a belt that holds them all."""
+    belt = {"surface": Surface(velocity=(1.0, 0, 0)), "name": "belt", "at": (0, 0, 0.45)}
+    world = kt.World()
+    world.add(Box((3, 1, 0.1)), **belt)
+    world.add("ur5", name="arm", at=(0, 3, 0))
+    spent, steps, ends = 0.0, 10, []
+    for k in range(60):
+        start = process_time()
+        world.add(Box((0.01, 0.1, 0.1)), mass=0.3, name=f"parcel{k}", at=(-1.2, 0, 0.55),
+                  velocity=(1, 0, 0))  # fmt: skip
+        if k >= 10:
+            ends.append(world[f"parcel{k - 10}"].position[0])
+            world.remove(f"parcel{k - 10}")
+        _ = world.state  # assembles it, with its engine
+        spent += process_time() - start
+        world.step(steps)
+    assert len(world) == 12
+    assert np.ptp(ends) < 1e-9  # all have travelled alike
+    assert world.report().contacts == 40
+    assert spent / 60 < 0.1  # 15 ms
+
+
+def test_only_what_is_new_is_checked_after_a_change():
+    world = kt.World()
+    world.add(Box((0.2, 0.2, 0.2)), mass=1.0, name="a", at=[(0, 0, 0), (0, 0, 0.15)])
+    with pytest.warns(kt.SimulationWarning, match="'a/a_2'"):
+        world.step()
+    world.add(Sphere(0.1), mass=1.0, name="ball", at=(5, 0, 0))
+    world.step()  # the two are still inside each other, as is known
+    world.add(Sphere(0.1), mass=1.0, name="other", at=(5, 0, 0.15))
+    with pytest.warns(kt.SimulationWarning, match=r"inside each other: 'ball/other', up to 0.05"):
+        world.step()
+    world.exclude("ball", "other")
+    world.add(Sphere(0.1), mass=1.0, name="third", at=(9, 0, 0))
+    world["a_2"].pose = kt.xlt([0, 0, 0.16])  # set: checked in any case
+    with pytest.warns(kt.SimulationWarning, match=r"inside each other: 'a/a_2', up to 0.0"):
+        world.step()

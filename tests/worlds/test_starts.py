@@ -81,7 +81,7 @@ def test_restored_states_and_resets_are_checked(world):
 
 
 def test_velocities_set_alone_need_no_check(world, monkeypatch):
-    monkeypatch.setattr(world._whole.steps.engine, "contacts", None)  # would fail
+    monkeypatch.setattr(world._whole.steps.engine, "find", None)  # would fail
     world["b"].set_velocity((0, 0, -1))
     world.step(2)
 

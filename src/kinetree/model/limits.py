@@ -134,7 +134,8 @@ def position_bounds(model):
 
     Bounds are on position variables; they count where these are the integrals of velocities.
     """
-    for i, body in enumerate(model.bodies, start=1):
+    bounded = np.isfinite(model.position_limits).any()
+    for i, body in enumerate(model.bodies if bounded else (), start=1):
         if body.joint.rates_are_velocities:
             continue
         for given, values in model.position_limits._asdict().items():
@@ -176,7 +177,7 @@ def joint_values(model, name):
     parts = [np.zeros(0)]
     for b in model.bodies:
         given = () if b.dynamics is None else getattr(b.dynamics, name)
-        parts.append(np.array(given) if given else np.zeros(b.joint.nv))
+        parts.append(given or (0.0,) * b.joint.nv)
     values = np.concatenate(parts)
     values.flags.writeable = False
     return values

@@ -197,7 +197,7 @@ class Worlds:
             key = k if "size" in self.columns else 0
             known = self._of_start.get(key) if start else None
             if known is None:
-                known = self._steps.start.faults(b.contacts(k), b.engine.size, q[k])
+                known = self._steps.start.faults(b.engine, b.find(k), q[k])
             if start:
                 self._of_start[key] = known
             faults[k] = known

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.contact.engine.engine import Memory
+from kinetree.worlds.starts import Reached
 
 if TYPE_CHECKING:
     from kinetree.worlds.pieces import Piece
@@ -53,10 +54,13 @@ class Carried:
         loops: arrays of the rows of loops, in order.
         follows: whether the next step begins where the last one ended.
         is_new: whether fixed shapes or pairs have changed, which wakes everything.
+        is_reached: whether steps have led to the state, which then needs no check;  by_rules:
+            whether pairs have changed, so that all of them do.
     """
 
     def __init__(self, pieces: "tuple[Piece, ...]"):
         self.pieces, self.is_new, self.follows = pieces, False, 0
+        self.is_reached = self.by_rules = False
         self.activation: dict[str, float] = {}
         self.contacts: list[tuple[Key, Key, int, np.ndarray, np.ndarray]] = []
         self.rows: dict[Key, dict[str, np.ndarray]] = {}
@@ -74,6 +78,7 @@ def carried_from(whole: "Whole") -> Carried:
         found = whole.carried or found
     elif whole.model.nv and (memory := steps.saved()):
         _take(found, Places(whole.pieces), steps.engine, memory)
+        found.is_reached = steps.checked
     named = (a.name for a in whole.model.actuators if a.activation)
     found.activation = dict(zip(named, whole.activation.tolist(), strict=True))
     return found
@@ -149,6 +154,19 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> Memory:
         same = old.shape == getattr(rows, name).shape  # other loops start without memory
         arrays[name] = old if same else np.zeros(getattr(rows, name).shape)
     return Memory(arrays | _asleep(carried, places, engine, shape))
+
+
+def reached(carried: Carried, whole: "Whole", engine: Any) -> Reached | None:
+    """What the check of the next start leaves out: what steps have led to."""
+    if not carried.is_reached:
+        return None
+    places, old = Places(whole.pieces), {id(piece) for piece in carried.pieces}
+    numbers = enumerate(engine.tables.numbers.tolist())
+    shapes = {n for n, k in numbers if places.shapes[k][0] in old and not carried.by_rules}
+    known = np.zeros(whole.model.nq, dtype=bool)
+    for piece, (at, _) in zip(whole.pieces, whole.slices, strict=True):
+        known[at] = id(piece) in old
+    return Reached(shapes, known)
 
 
 def _asleep(carried, places, engine, shape):

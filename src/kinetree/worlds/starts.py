@@ -3,7 +3,7 @@
 Whenever a state was set, the next step looks once for what a step cannot have led to.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,37 +32,56 @@ class Faults(NamedTuple):
         return f"{some(self.pairs)}, up to {self.depth:.3g} m"
 
 
+class Reached(NamedTuple):
+    """Parts of a state to which steps have led, as far as the next check is concerned."""
+
+    shapes: set[int]
+    """Pairs of these, by numbers in the tables of shapes, are not looked at."""
+    q: np.ndarray
+    """Positions whose limits are not looked at, (nq,) of bool."""
+
+
 class Start:
     """Finds what is wrong with a state of a world.
 
     Args:
         model: the world.
         limited: whether limits of joints are rigid.
+
+    Attributes:
+        reached: of a world that has changed, what the next check leaves out.
     """
 
     def __init__(self, model, limited: bool):
         self.model, self._low, self._high = model, *model.position_limits
         self._limited = limited and bool(np.any(np.isfinite([self._low, self._high])))
+        self.reached: Reached | None = None
 
-    def faults(self, found: Any, size: float, q: np.ndarray) -> Faults:
+    def faults(self, engine: Engine, which: np.ndarray, q: np.ndarray) -> Faults:
         """Joints beyond limits at positions ``q``, and pairs inside each other.
 
         Args:
-            found: ``contact.Contacts`` at ``q``.
-            size: of the largest shape [m].
+            engine: which has found the contacts at ``q``.
+            which: numbers of these.
             q: positions.
         """
-        gap = np.asarray(found.gap)
-        deep = np.flatnonzero(gap < -DEEP * size)
+        found = engine.found
+        gap = found.gap[which]
+        deep = np.flatnonzero(gap < -DEEP * engine.size)
         if not deep.size:
             return Faults(self._beyond(q), [], 0.0)
-        deep = deep[np.argsort(gap[deep], kind="stable")]
-        pairs = dict.fromkeys(found.names[k].rpartition(":")[0] for k in deep)
-        return Faults(self._beyond(q), list(map(repr, pairs)), -float(gap[deep[0]]))
+        deep = which[deep[np.argsort(gap[deep], kind="stable")]]
+        ends = zip(found.first[deep].tolist(), found.second[deep].tolist(), strict=True)
+        known = self.reached.shapes if self.reached is not None else set()
+        new = [(k, both) for k, both in zip(deep, ends, strict=True) if not known.issuperset(both)]
+        pairs = list(dict.fromkeys(repr(engine.pair_name(*both)) for _, both in new))
+        return Faults(self._beyond(q), pairs, -float(found.gap[new[0][0]]) if new else 0.0)
 
     def _beyond(self, q):
         """Joints beyond their limits, with by how much."""
         beyond = np.maximum(self._low - q, q - self._high) if self._limited else _NONE
+        if self.reached is not None and self._limited:
+            beyond = np.where(self.reached.q, 0.0, beyond)
         if not np.any(beyond > DEEP):
             return []
         model = self.model
@@ -74,7 +93,8 @@ class Start:
 
     def check(self, engine: Engine, q: np.ndarray) -> None:
         """Warn of what is wrong at positions ``q``."""
-        found, start = self.faults(engine.contacts(q), engine.size, q), f"world {self.model.name!r}"
+        found, start = self.faults(engine, engine.find(q), q), f"world {self.model.name!r}"
+        self.reached = None
         if found.joints:
             warn_of_joints(f"{start} starts with joints beyond their limits: {some(found.joints)}")
         if found.pairs:

@@ -16,7 +16,7 @@ from kinetree.loaders.load import announced, read
 from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
 from kinetree.spatial import Plucker
-from kinetree.worlds.carried import activation_of, restored
+from kinetree.worlds.carried import activation_of, reached, restored
 from kinetree.worlds.parts import Indices, tree_parts
 from kinetree.worlds.pieces import PLACED, composed, robot
 from kinetree.worlds.stepping import Steps
@@ -144,6 +144,7 @@ class Whole:
         new = Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
         if self.carried is not None and self.carried.rows:
             new.memory = restored(self.carried, self, new.engine)
+            new.start.reached = reached(self.carried, self, new.engine)
         self.carried = None
         return new
 
@@ -188,8 +189,11 @@ class Whole:
                 )
         self._world._require_rest("set its state")
         now, q = self.current()[0], self.with_unit_quaternions(q)
-        if "steps" in self.__dict__ and not np.array_equal(now, q):
-            self.steps.checked = False
+        if not np.array_equal(now, q):  # has to be checked
+            if self.carried is not None:
+                self.carried.is_reached = False
+            if "steps" in self.__dict__:
+                self.steps.checked, self.steps.start.reached = False, None
         self._q, self._qd, self.is_ahead = q, np.array(qd, dtype=float), False
         if activation is not None:
             self.activation = np.array(activation, dtype=float)

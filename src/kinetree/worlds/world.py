@@ -276,7 +276,7 @@ class World:
         of robots, or their overlaps with their own base, have decided about the two.
         """
         ends = [self._touching(first), self._touching(second)]
-        self._changed(wakes=True)
+        self._changed(rules=True)
         drop_rules(self, *ends)
 
     def exclude_overlaps(self, margin: float = 0.0) -> list[tuple[str, str]]:
@@ -310,7 +310,7 @@ class World:
 
     def _pair(self, first, second, *, touch, surface):
         ends = [self._touching(first), self._touching(second)]
-        self._changed(wakes=True)
+        self._changed(rules=True)
         drop_rules(self, *ends)
         self._pairs += [ContactPair(a, b, touch, surface) for a in ends[0] for b in ends[1]]
 
@@ -389,7 +389,7 @@ class World:
 
     # --- the whole ---------------------------------------------------------------------------
 
-    def _changed(self, *, wakes: bool = False):
+    def _changed(self, *, wakes: bool = False, rules: bool = False):
         """Forget what was put together; every piece keeps its state, and the solver its memory."""
         self._require_rest("add to it, remove from it or change its pairs")
         whole = self.__dict__.pop("_whole", None)
@@ -397,8 +397,9 @@ class World:
             for piece, (at_q, at_v) in zip(self._pieces, whole.slices, strict=True):
                 piece.q, piece.qd = whole.q[at_q].copy(), whole.qd[at_v].copy()
             self._carried = carried_from(whole)
-        if wakes and self._carried is not None:
-            self._carried.is_new = True
+        if self._carried is not None:
+            self._carried.is_new |= wakes or rules
+            self._carried.by_rules |= rules
 
     @cached_property
     def _whole(self) -> Whole:

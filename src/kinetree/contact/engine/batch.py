@@ -316,6 +316,11 @@ class EngineBatch:
         own_numbers(engine.parts, self.many, turn, k)
         return engine.contacts(self._of["q"][k, engine.of_q])
 
+    def find(self, k: int) -> Array:
+        """Numbers in ``engine.found`` of the contacts at the state of world ``k``."""
+        own_numbers(self.engine.parts, self.many, self._team[0][1], k)
+        return self.engine.find(self._of["q"][k, self.engine.of_q])
+
     def why(self, k: int) -> str:
         """Why world ``k`` stands still."""
         if self.many.failed[k] == NO_INERTIA:

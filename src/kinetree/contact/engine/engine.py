@@ -364,7 +364,11 @@ class Engine:
 
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at a configuration, up to a gap of ``margin`` [m]."""
-        m, f = self.mechanism, self.found
+        return self._contacts(self.find(q, margin))
+
+    def find(self, q: ArrayLike, margin: float = 0.0) -> Array:
+        """Numbers in ``found`` of the contacts at a configuration, up to a gap of ``margin``."""
+        m = self.mechanism
         q = self._full(np.asarray(q, dtype=float))[0]
         if self.tree.nv:
             m.pose[1:] = term_kernel(self.tree, "terms").call(q)[0]
@@ -374,9 +378,7 @@ class Engine:
             self.tables.shapes, self.tables.special, self.pairs, self.touch, margin, self.found
         ) < 0:  # fmt: skip
             self._help(of_step.FOUND_FULL)
-        f = self.found
-        which = np.flatnonzero(f.gap[: f.count] <= margin)
-        return self._contacts(which)
+        return np.flatnonzero(self.found.gap[: self.found.count] <= margin)
 
     @property
     def stiffness(self) -> Array:

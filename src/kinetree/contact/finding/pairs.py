@@ -144,6 +144,8 @@ def weld_parents(model, weld):
 
 
 def _is_massless(inertia):
+    if isinstance(inertia.mass, float) and inertia.mass > 0.0:
+        return False
     numbers = inertia.parameters()
     return numbers.dtype != object and not np.any(numbers)
 
