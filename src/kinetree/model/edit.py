@@ -226,8 +226,9 @@ class Assembly:
         self.names = {*model.body_names, *model.frame_names}
 
     def mount(
-        self, other: Model, on: Frame, at: Plucker, prefix: str = "", *, free: bool = False
-    ) -> list[int]:
+        self, other: Model, on: Frame, at: Plucker, prefix: str = "", *, free: bool = False,
+        known: dict | None = None,
+    ) -> list[int]:  # fmt: skip
         """Add ``other`` with its base ``at`` the frame ``on``; numbers of its bodies, base first.
 
         Args:
@@ -237,10 +238,27 @@ class Assembly:
             prefix: put before every name of ``other``.
             free: whether bodies on free joints keep their places in the variables instead: their
                 joints are put on the frame's body itself, see ``free_roots``.
+            known: what an earlier call with the same arguments has added, for the next one: parts
+                are the same unless numbers of bodies and loops differ.
         """
-        fields, mount = self.fields, at @ on.placement
-        shift, count, loops = len(fields["bodies"]), other.body_count + 1, len(fields["loops"])
-        number = [on.body, *range(shift + 1, shift + count)]
+        fields, here = self.fields, prefix + other.base_name
+        shift, taken, loops = len(fields["bodies"]), here in self.names, len(fields["loops"])
+        number = [on.body, *range(shift + 1, shift + other.body_count + 1)]
+        key, known = (shift, loops, taken), {} if known is None else known
+        if known.get("key") != key or known["model"] is not other:
+            parts = self._mounted(other, on, at, prefix, free, number)
+            known |= {"key": key, "model": other, "parts": parts}
+        for kind, new in known["parts"].items():
+            fields[kind] += new
+        self.names |= {prefix + name for name in (*other.body_names[1:], *other.frame_names)}
+        self.names.add(here)
+        self.strict = self.strict and other.strict
+        return number
+
+    def _mounted(self, other, on, at, prefix, free, number) -> dict[str, list]:
+        """The parts of ``other``, with these numbers of its bodies."""
+        mount, loops, bodies = at @ on.placement, len(self.fields["loops"]), []
+        count = len(number)
         X = [mount] + [Plucker.identity()] * (count - 1)
         roots = free_roots(other) if free else ()
         for i, b in enumerate(other.bodies, start=1):
@@ -248,9 +266,7 @@ class Assembly:
             if i not in roots and b.parent == 0:
                 placement = placement @ mount
             names = {"name": prefix + b.name, "joint_name": prefix + b.joint_name}
-            fields["bodies"].append(
-                replace(b, **names, parent=number[b.parent], placement=placement)
-            )
+            bodies.append(replace(b, **names, parent=number[b.parent], placement=placement))
         here = prefix + other.base_name
         taken = here in self.names
         parts = {
@@ -273,12 +289,7 @@ class Assembly:
         ]
         parts["sensors"] = mounted(other, prefix, on.name if taken else "", at)
         parts["groups"] = [group.prefixed(prefix) for group in other.groups]
-        for kind, new in parts.items():
-            fields[kind] += new
-        self.names |= {prefix + name for name in (*other.body_names[1:], *other.frame_names)}
-        self.names.add(here)
-        self.strict = self.strict and other.strict
-        return number
+        return parts | {"bodies": bodies}
 
     def add(self, body: Body, shapes: Sequence[Geometry] = ()) -> int:
         """Add a body with shapes, whose own numbers of bodies do not count; its number."""

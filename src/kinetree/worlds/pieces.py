@@ -53,6 +53,7 @@ class Piece:
         body: of an object.
         shapes: of an object, or those that do not move.
         start: ``q`` and ``qd`` to which ``reset`` returns.
+        mounted: its parts as they were last put into a model: see ``Assembly.mount``.
     """
 
     name: str
@@ -66,6 +67,10 @@ class Piece:
 
     def __post_init__(self):
         self.start = self.q, self.qd
+        self.mounted: dict = {}
+
+    def __getstate__(self):
+        return {**self.__dict__, "mounted": {}}
 
     @property
     def body_count(self) -> int:
@@ -219,7 +224,8 @@ def composed(
     for piece in pieces:
         first = len(parts.fields["bodies"])
         if piece.model is not None:
-            parts.mount(piece.model, world, piece.at, piece.prefix, free=True)
+            options = {"free": True, "known": piece.mounted}
+            parts.mount(piece.model, world, piece.at, piece.prefix, **options)
         elif piece.body is not None:
             parts.add(piece.body, piece.shapes)
         else:

@@ -203,22 +203,22 @@ def units_of(data, plan):
 
 def _kinds_that_meet(data, plan, domains, chains):
     """Kinds of the rows in scope of some code, as far as a robot has rows that meet."""
-    found = [()]
-    for domain, chain in zip(domains, chains, strict=True):
-        kinds = data.rows(domain).kinds
+    found: list[tuple[int, ...]] = [()]  # numbers of kinds: to compare kinds takes long
+    of = [data.rows(domain).kinds for domain in domains]
+    for kinds, chain in zip(of, chains, strict=True):
         if chain is None:
-            found = [(*before, kind) for before in found for kind in kinds]
+            found = [(*before, k) for before in found for k in range(len(kinds))]
             continue
         start, columns, column = chain
         where = SINGLE if start is None else domains[start]
-        meets = _meeting(data, plan, where, columns, column)
-        first = data.rows(where).kinds
+        meets = {k: sorted(x) for k, x in _meeting(data, plan, where, columns, column).items()}
+        single = data.rows(SINGLE).kinds.index("") if start is None else 0
         found = [
-            (*before, kinds[k])
+            (*before, k)
             for before in found
-            for k in sorted(meets[first.index("" if start is None else before[start])])
+            for k in meets[single if start is None else before[start]]
         ]
-    return found
+    return [tuple(kinds[k] for kinds, k in zip(of, numbers, strict=True)) for numbers in found]
 
 
 def _meeting(data, plan, domain, columns, along):
