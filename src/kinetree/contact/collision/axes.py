@@ -8,13 +8,15 @@ and the gap itself unless corners are nearest. Every width is that between suppo
 so that no rounding error makes it too large.
 """
 
-from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
+from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.refine import width
-from kinetree.contact.collision.support import into_shape, out_of_shape
+from kinetree.contact.collision.support import farthest_vertex, into_shape, out_of_shape
 from kinetree.contact.collision.tables import BOX, HULL, Shapes
 
 FEW = 512
 """Pairs of edges up to which this is as quick as the expanding polytope."""
+_MANY = 24  # vertices from which on the farthest one is found by climbing
+_ROUNDING = 4e-15  # of the size: by which a facet may miss the border of its shape
 _PARALLEL = 1e-20  # squared sine between edges without a common normal
 _TOUCH = 1e-20  # product of sines up to which arcs touch
 
@@ -52,11 +54,73 @@ def widest_slab(
 def widest_by_facets(
     shapes: Shapes, i: int, j: int, o: "float[3]", far: float, n: "float[3]"
 ) -> float:
-    """The widest slab at right angles to a facet of either, likewise."""
-    best = across_facets(shapes, i, j, o, 1.0, far, -1e300, n)
+    """The widest slab at right angles to a facet of either, likewise.
+
+    Every facet counts as the border of its shape at first, which is an upper bound of the width;
+    that of the best one is then taken between support points.
+    """
+    upper = widest_facet(shapes, i, j, 1.0, far, -1e300, n)
+    if upper <= far:
+        upper = widest_facet(shapes, j, i, -1.0, far, upper, n)
+    corners = local("float", 6, 3)
+    a, b = local("float", 2, 3)
+    hint = local("int", 2)
+    hint[:] = -1
+    best = width(shapes, i, j, corners, o, n, a, b, hint)
+    if best >= upper - _ROUNDING * (shapes.radius[i] + shapes.radius[j]) or best > far:
+        return best
+    best = across_facets(shapes, i, j, o, 1.0, far, best, n)
     if best > far:
         return best
     return across_facets(shapes, j, i, o, -1.0, far, best, n)
+
+
+@procedure
+def widest_facet(
+    shapes: Shapes, i: int, j: int, sign: float, far: float, best: float, n: "float[3]"
+) -> float:
+    """The widest slab between a facet of shape i and shape j, if it is wider than ``best``."""
+    P, Q = shapes.pose[i], shapes.pose[j]
+    C = view(P, 0, 3, 4)[:, :3].T @ view(Q, 0, 3, 4)[:, :3]  # second to first
+    t, way = local("float", 2, 3)
+    way[:] = Q[3::4] - P[3::4]
+    into_shape(P, way, t)
+    box, other, half = shapes.kind[i] == BOX, shapes.kind[j] == BOX, shapes.size[j]
+    first, last = shapes.data[j, 0], shapes.data[j, 0] + shapes.data[j, 1]
+    vertex, at, start = shapes.vertex, -1, -1
+    m = vector(0.0, 0.0, 0.0)
+    for k in range(6 if box else shapes.facets[i, 1]):
+        if box:
+            m = vector(0.0, 0.0, 0.0)
+            m[k // 2] = 1.0 if k % 2 == 0 else -1.0
+            gap = m @ t - shapes.size[i, k // 2]
+        else:
+            f = shapes.facet[shapes.facets[i, 0] + k]
+            m = f[:3] * 1.0
+            gap = m @ (t - f[3:])
+        d = m @ C
+        if other:
+            gap -= abs(d) @ half
+        elif last - first > _MANY:
+            start = farthest_vertex(shapes, j, -d[0], -d[1], -d[2], start)
+            gap += vertex[start] @ d
+        else:
+            low = vertex[first] @ d
+            for v in range(first + 1, last):
+                low = min(low, vertex[v] @ d)
+            gap += low
+        if gap > best:
+            best = gap
+            at = k
+            if best > far:
+                break
+    if at >= 0:
+        if box:
+            n[:] = (sign if at % 2 == 0 else -sign) * view(P, 0, 3, 4)[:, at // 2]
+        else:
+            f = shapes.facet[shapes.facets[i, 0] + at]
+            n[:] = sign * (P[::4] * f[0] + P[1::4] * f[1] + P[2::4] * f[2])
+    return best
 
 
 @procedure
