@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truth.mechanics import Bodies, State, skew
+from truth.mechanics import Bodies, State, cross, skew
 
 
 class Touching(NamedTuple):
@@ -57,7 +57,7 @@ def on_bodies(c: Touching, centre) -> tuple[np.ndarray, np.ndarray]:
         k = c.bodies[:, side]
         arm = np.where((k >= 0)[:, None], c.point - centre[k], 0.0)
         np.add.at(impulse, k, sign * f)
-        np.add.at(moment, k, sign * (np.cross(arm, f) + c.moment))
+        np.add.at(moment, k, sign * (cross(arm, f) + c.moment))
     return impulse[:-1], moment[:-1]
 
 
@@ -66,7 +66,7 @@ def slips(c: Touching, centre, v, spin) -> np.ndarray:
     total = np.zeros_like(c.point)
     for side, sign in ((0, -1.0), (1, 1.0)):
         k = c.bodies[:, side]
-        at = v[k] + np.cross(spin[k], c.point - centre[k])
+        at = v[k] + cross(spin[k], c.point - centre[k])
         total += sign * np.where((k >= 0)[:, None], at, 0.0)
     return np.einsum("nij,nj->ni", c.frame, total)
 

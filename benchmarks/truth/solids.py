@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 
 from kinetree.model import geometry as g
+from truth.mechanics import cross
 
 ENOUGH = 1e-9  # [m]: no better direction is looked for than one that proves so little overlap
 
@@ -109,6 +110,9 @@ def overlap(a: Solid, A: np.ndarray, b: Solid, B: np.ndarray, starts=()) -> tupl
         return A[:3, 3] @ n - (B[:3, 3] @ n - b.support(-B[:3, :3].T @ n)), n
     if kinds[0] is g.Sphere and kinds[1] in (g.Sphere, g.Capsule, g.Box, g.Cylinder):
         return _of_ball(a.shape.radius, A[:3, 3], b, B)
+    for n in () if g.HeightField in kinds else starts:  # what has kept them apart may do so again
+        if (depth := _along(n, a, A, b, B)) <= ENOUGH:
+            return depth, n
     if a.vertices is not None and b.vertices is not None:
         return _of_polyhedra(a, A, b, B)
     if isinstance(b.shape, g.HeightField) or isinstance(a.shape, g.HeightField):
@@ -156,7 +160,7 @@ def _of_polyhedra(a, A, b, B):
     """By all axes that can separate two convex polyhedra."""
     R, S = A[:3, :3], B[:3, :3]
     x, y = a.vertices @ R.T + A[:3, 3], b.vertices @ S.T + B[:3, 3]
-    edges = np.cross((a.edges @ R.T)[:, None], (b.edges @ S.T)[None]).reshape(-1, 3)
+    edges = cross((a.edges @ R.T)[:, None], (b.edges @ S.T)[None]).reshape(-1, 3)
     length = np.linalg.norm(edges, axis=1)
     edges = edges[length > 1e-8] / length[length > 1e-8, None]
     n = np.concatenate([a.faces @ R.T, b.faces @ S.T, edges])
@@ -166,13 +170,17 @@ def _of_polyhedra(a, A, b, B):
     return (ahead[k], n[k]) if ahead[k] < behind[j] else (behind[j], -n[j])
 
 
+def _along(n, a, A, b, B):
+    """Overlap along a unit vector."""
+    far = a.support(A[:3, :3].T @ n) + A[:3, 3] @ n
+    return far + b.support(-B[:3, :3].T @ n) - B[:3, 3] @ n
+
+
 def _of_any(a, A, b, B, starts):
     """By minimisation over directions, from some that are likely, those given, and coal's."""
 
     def depth(n):
-        n = n / np.linalg.norm(n)
-        far = a.support(A[:3, :3].T @ n) + A[:3, 3] @ n
-        return far + b.support(-B[:3, :3].T @ n) - B[:3, 3] @ n
+        return _along(n / np.linalg.norm(n), a, A, b, B)
 
     between = B[:3, 3] - A[:3, 3]
     likely = [*starts, between, *A[:3, :3].T, *B[:3, :3].T, *-A[:3, :3].T, *-B[:3, :3].T]
