@@ -137,3 +137,16 @@ def test_joints_beyond_limits_are_named_whenever_they_are_set():
     worlds.q = q
     with pytest.warns(SimulationWarning, match=r"joints beyond their limits: .*world 1: 'arm\."):
         worlds.step()
+
+
+def test_rollouts_of_worlds_check_their_starts(world):
+    worlds = world.batch(3)
+    q = worlds.q
+    q[1, 9] = 0.25
+    worlds.q = q
+    with pytest.warns(SimulationWarning, match=r"1 of 3 worlds.*: world 1: 'a/b'"):
+        kt.rollout(worlds, steps=2)
+    kt.rollout(worlds, steps=2)  # says so once
+    _set_pose(world)
+    with pytest.warns(SimulationWarning, match=INSIDE):
+        kt.rollout(world, steps=2)

@@ -82,7 +82,8 @@ class Worlds:
     def simulated(self) -> "Simulated":
         """What ``kinetree.rollout(worlds, ...)`` starts from."""
         give = self._give if self.columns else None
-        return self.world.simulated()._replace(q=self.q, qd=self.qd, give=give)
+        own = {"q": self.q, "qd": self.qd, "give": give, "check": self._check}
+        return self.world.simulated()._replace(**own)
 
     def __len__(self):
         return len(self._batch)
@@ -163,7 +164,7 @@ class Worlds:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be an integer number of steps, got {n!r}")
-        if n and not self._is_checked.all():
+        if n:
             self._check()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
         held = not (callable(control) or callable(tau) or self._steps.laws)
@@ -189,6 +190,8 @@ class Worlds:
 
     def _check(self):
         """Look at the states that were set; at the start of the batch once, if all are alike."""
+        if self._is_checked.all():
+            return
         new, q, b = np.flatnonzero(~self._is_checked), self.q, self._batch
         self._is_checked[:] = True
         again = np.all(q[new] == self._start.q, axis=1)

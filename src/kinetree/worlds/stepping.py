@@ -79,6 +79,12 @@ class Steps:
         self.forget()
         self.memory = Memory({name: np.array(x) for name, x in memory.items()})
 
+    def check(self, q):
+        """Warn of what is wrong with a start, unless it was checked since it was set."""
+        if not self.checked:
+            self.checked = True
+            self.start.check(self.engine, q)
+
     def advance(self, whole, t, h, n, control, tau, parts):
         """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows."""
         push = _reader(tau, self.model)
@@ -88,9 +94,8 @@ class Steps:
         total, done = None, 0
         if not self.model.nv:  # nothing moves
             self.taken = done = n
-        if done < n and not self.checked:
-            self.checked = True
-            self.start.check(self.engine, whole.q)
+        if done < n:
+            self.check(whole.q)
         while done < n:
             now = t + done * h
             force, K, D = push(now, whole.q, whole.qd), 0.0, 0.0

@@ -64,6 +64,8 @@ class Simulated(NamedTuple):
     """Gives the numbers of each world to an ``EngineBatch``, of a batch that has some."""
     read: tuple = ()
     """Functions from joint forces and from controls by part to those of the whole world."""
+    check: Any = None
+    """Warns of what is wrong with the state, unless it was checked since it was set."""
 
 
 class Whole:

@@ -603,6 +603,7 @@ class World:
                 lambda tau: by_part(tau, self),
                 lambda u: whole.steps.drives.rows(u, self._actuators)[0],
             ),
+            check=lambda: whole.steps.check(whole.q),
         )  # fmt: skip
 
     def with_model(self, model: Model) -> "World":

@@ -106,6 +106,8 @@ def rollout(
     of_world = getattr(model, "simulated", None)
     if of_world is not None:
         own: Any = of_world()
+        if q0 is None and own.check is not None:
+            own.check()
         model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
         dt, contact, give = own.timestep if dt is None else dt, contact or own.contact, own.give
         friction = own.joints[0] if friction == "smooth" else friction
