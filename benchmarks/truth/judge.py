@@ -7,8 +7,8 @@ Per step, from the states before and after it and the table of contacts:
   the velocities that follow from the forces of the table. It is the natural map ``W |lam - P(lam -
   u / W)|`` with the mobility ``W`` of the contact: the velocity itself where a contact sticks or
   approaches, 0 where it separates without force.
-- *momentum* [m/s]: velocity of bodies that the forces of the table do not explain. It counts as
-  reported where the report has as much energy ``taken`` from velocities.
+- *momentum* [m/s]: velocity of bodies that the forces of the table do not explain: where energy is
+  taken from velocities, or positions are shifted out of an overlap. It is shown, but not judged.
 - *cone* [N s]: friction beyond its cone, or pull.
 - *gain* [J]: change of energy less the work of applied forces, where it is positive.
 
@@ -152,8 +152,6 @@ class Judge:
         found.momentum, found.velocity, self.prior = (
             best[x] for x in ("momentum", "velocity", "ended")
         )
-        reported = self._taken() > abs(best["ahead"]) / 2
-        found.said["momentum"] = np.inf if reported else 0.0
 
     def _at(self, c, before, after, part):
         """Figures if forces act after a part of the step."""
@@ -170,13 +168,8 @@ class Judge:
         return {
             "momentum": b.difference(pushed, after),
             "velocity": float(errors.max(initial=0.0)),
-            "ahead": b.kinetic(pushed) - b.kinetic(after._replace(R=pose.R)),
             "ended": {c.names[k]: w[k] for k in pushes},
         }
-
-    def _taken(self):
-        """Energy that the step has taken from velocities so that none is gained [J]."""
-        return float(self.world.report().residuals.taken)
 
 
 def said(report: kt.worlds.results.Report) -> dict:
