@@ -93,13 +93,21 @@ def beyond_cone(c: Touching, mu: float) -> float:
 
 
 def natural_map(c: Touching, u, wanted, W, mu) -> np.ndarray:
-    """``W |lam - P(lam - u / W)|`` [m/s], (n,), with the normal velocities ``wanted``."""
-    lam = c.impulse
-    normal = W * np.abs(lam[:, 0] - np.maximum(0.0, lam[:, 0] - wanted / W))
-    trial = lam[:, 1:] - u[:, 1:] / W[:, None]
-    size, most = np.linalg.norm(trial, axis=1), mu * np.maximum(lam[:, 0], 0.0)
-    inside = trial * np.minimum(1.0, most / np.maximum(size, 1e-300))[:, None]
-    return np.maximum(normal, W * np.linalg.norm(lam[:, 1:] - inside, axis=1))
+    """``W |lam - P(lam - u / W)|`` [m/s], (n,), with the normal velocities ``wanted``.
+
+    Impulses count as they are within their cones; ``beyond_cone`` is the rest.
+    """
+    lam = np.maximum(c.impulse[:, 0], 0.0)
+    normal = W * np.abs(lam - np.maximum(0.0, lam - wanted / W))
+    along = _within(c.impulse[:, 1:], mu * lam)
+    slide = W * np.linalg.norm(along - _within(along - u[:, 1:] / W[:, None], mu * lam), axis=1)
+    return np.maximum(normal, slide)
+
+
+def _within(vectors, radius):
+    """The nearest vectors that are no longer than these radii, (n, 2)."""
+    size = np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)
+    return vectors * np.minimum(1.0, radius / size)[:, None]
 
 
 def bounced(before, w, change, e) -> np.ndarray:
