@@ -55,8 +55,10 @@ def missed(M, free, rows, v, lam):
             wrong += [-w[0]] if x[0] <= low + 1e-9 else []
             wrong += [w[0]] if x[0] >= high - 1e-9 else []
         else:
-            t, speed = np.linalg.norm(x[1:]), np.linalg.norm(w[1:])
-            wrong = [-x[0], -w[0], t - mu * x[0], abs(x[0] * w[0])]
-            wrong += [abs(x[1:] @ w[1:] + mu * x[0] * speed)]  # dissipates as much as it can
+            wrong = [-x[0], -w[0], abs(x[0] * w[0])]
+            for disc in (slice(1, 3), slice(3, 4), slice(4, 6)):  # sliding, spinning, rolling
+                t, speed = np.linalg.norm(x[disc]), np.linalg.norm(w[disc])
+                # each dissipates as much as it can
+                wrong += [t - mu * x[0], abs(x[disc] @ w[disc] + mu * x[0] * speed)]
         laws = max(laws, *wrong)
     return np.max(np.abs(momentum)), laws

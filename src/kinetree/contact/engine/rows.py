@@ -2,7 +2,7 @@
 
 Every group of rows is a set of blocks over the nodes that move it, see ``newton.problem``. Contacts
 have 1, 3, 4 or 6 rows: along the normal, along two tangents, about the normal, about the tangents;
-rows of friction are scaled so that its cone is round. Only groups that can act within the step are
+rows of friction are scaled so that all limits are alike. Only groups that can act in the step are
 written; ``missed`` finds those for which that turned out to be wrong.
 """
 

@@ -2,6 +2,7 @@
 
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.directions import bounds, direction, longest, rubs
+from kinetree.contact.newton.discs import has_discs, keep_discs, mix_discs, product_along_discs
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import store
 
@@ -41,6 +42,8 @@ def keep_step(problem: Problem, work: Work, island: int, place: int) -> None:
             work.changes[r, place] = work.dw[r]
         work.inner[g, 2 * place] = work.inner[g, 2]
         work.inner[g, 2 * place + 1] = work.inner[g, 3]
+        if has_discs(problem, g):
+            keep_discs(work, g, place)
 
 
 @procedure
@@ -60,6 +63,8 @@ def mix_step(problem: Problem, work: Work, island: int, own: float, a: float, b:
         z = work.inner[g]
         z[2] = own * z[2] + a * z[4] + b * z[6]
         z[3] = own * z[3] + a * z[5] + b * z[7]
+        if has_discs(problem, g):
+            mix_discs(work, g, own, a, b)
 
 
 @procedure
@@ -82,7 +87,11 @@ def along(problem: Problem, work: Work, island: int) -> "(float, float)":
             s = 1.0 / ((high - x) * (high - x))
             own += s * dx * dx + z[5] * z[5] / (z[1] * z[1])
             other += s * dx * work.dlam[first] + z[5] * z[3] / (z[1] * z[1])
-        if rubs(problem, g):
+        if has_discs(problem, g):
+            mine, with_step = product_along_discs(problem, work, g)
+            own += mine
+            other += with_step
+        elif rubs(problem, g):
             most = problem.mu[g] * x
             s = 1.0 / (z[1] * z[1])
             own += s * z[5] * z[5]

@@ -4,13 +4,18 @@ Coulomb's law for a group with impulse ``lam`` and velocity ``w`` is ``lam = P(l
 ``r > 0``, where ``P`` cuts the normal part at zero, then the tangential part to the length that the
 normal part allows (Alart and Curnier 1991). With the cone in place of that disc, and De Saxcé's
 ``mu |w_t|`` added to the normal velocity, the same solutions are fixed points of a projection.
+
+Contacts that resist spinning have a second disc, that of the moment about the normal, and those
+that resist rolling a third, that of the moments about the tangents: limits that do not depend on
+one another, all of the length ``mu`` times the normal impulse, as rows are scaled. De Saxcé's term
+is then the sum over discs.
 """
 
 from kinetree.codegen.procedures import dot, procedure, sqrt, vector
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem
 
-__all__ = ["OPEN", "SLIDING", "STICKING", "law", "linear", "off_law", "project",
-           "tangential", "touches"]  # fmt: skip
+__all__ = ["OPEN", "SLIDING", "STICKING", "disc_end", "held_slip", "law", "length", "linear",
+           "most_used", "off_law", "project", "slip", "tangential", "touches"]  # fmt: skip
 
 OPEN = 0
 STICKING = 1
@@ -26,6 +31,66 @@ def tangential(x: "float[:]", dim: int) -> float:
     for r in range(1, dim):
         s += x[r] * x[r]
     return sqrt(s)
+
+
+@procedure(inline=True)
+def disc_end(dim: int, r: int) -> int:
+    """End of the rows of a disc that begins with row ``r``: sliding, spinning or rolling."""
+    if dim <= 3:
+        return dim
+    return r + 1 if r == 3 else r + 2
+
+
+@procedure(inline=True)
+def length(x: "float[:]", r: int, end: int) -> float:
+    """Length of the rows of a disc."""
+    if end == r + 1:
+        return abs(x[r])
+    return sqrt(x[r] * x[r] + x[r + 1] * x[r + 1])
+
+
+@procedure
+def most_used(x: "float[:]", dim: int) -> float:
+    """Length of the rows of the disc where it is largest."""
+    if dim <= 3:
+        return tangential(x, dim)
+    most = 0.0
+    r = 1
+    while r < dim:
+        end = disc_end(dim, r)
+        most = max(most, length(x, r, end))
+        r = end
+    return most
+
+
+@procedure
+def slip(x: "float[:]", dim: int) -> float:
+    """Sum of the lengths of all discs, in units of sliding."""
+    if dim <= 3:
+        return tangential(x, dim)
+    total = 0.0
+    r = 1
+    while r < dim:
+        end = disc_end(dim, r)
+        total += length(x, r, end)
+        r = end
+    return total
+
+
+@procedure
+def held_slip(dim: int, mu: float, p: "float[:]", w: "float[:]", least: float) -> float:
+    """Largest velocity of a disc that should stick: its impulses ``p`` are less than they may be.
+
+    Those that carry nothing to speak of, ``least``, may slide.
+    """
+    most = 0.0
+    r = 1
+    while r < dim:
+        end = disc_end(dim, r)
+        if mu * p[0] - length(p, r, end) > max(1e-6 * mu * p[0], least):
+            most = max(most, length(w, r, end))
+        r = end
+    return most
 
 
 @procedure(inline=True)
@@ -60,12 +125,18 @@ def law(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
         p[1] = part * y[1]
         p[2] = part * y[2]
         return STICKING if inside else SLIDING
-    t = tangential(y, dim)
-    if t <= most:
-        p[1:dim] = y[1:dim]
-        return STICKING
-    p[1:dim] = most / t * y[1:dim]
-    return SLIDING
+    state = STICKING
+    r = 1
+    while r < dim:
+        end = disc_end(dim, r)
+        t = length(y, r, end)
+        part = 1.0
+        if t > most:
+            part = most / t
+            state = SLIDING
+        p[r:end] = part * y[r:end]
+        r = end
+    return state
 
 
 @procedure(inline=True)
@@ -90,15 +161,32 @@ def project(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> None:
         return
     dim = problem.dim[g]
     mu = problem.mu[g]
-    t = tangential(y, dim)
-    if t <= mu * n:
-        p[:dim] = y[:dim]
-    elif mu * t <= -n:
-        p[:dim] = 0.0
-    else:
-        s = (n + mu * t) / (1.0 + mu * mu)
-        p[0] = s
-        p[1:dim] = mu * s / t * y[1:dim]
+    beyond = 0
+    more = True
+    while more:  # the normal part grows, so that fewer discs are too small
+        most = max(mu * n, 0.0)
+        total = y[0]
+        count = 0
+        r = 1
+        while r < dim:
+            end = disc_end(dim, r)
+            t = length(y, r, end)
+            if t > most:
+                total += mu * t
+                count += 1
+            r = end
+        n = total / (1.0 + mu * mu * count)
+        more = count != beyond and count > 0
+        beyond = count
+    n = max(n, 0.0)
+    p[0] = n
+    r = 1
+    while r < dim:
+        end = disc_end(dim, r)
+        t = length(y, r, end)
+        part = mu * n / t if t > mu * n else 1.0
+        p[r:end] = part * y[r:end]
+        r = end
 
 
 @procedure
@@ -127,17 +215,52 @@ def linear(
         return
     if mu == 0.0:
         return
-    length = tangential(y, dim)
-    e = mu * p[0] / length
+    if dim > 3:
+        linear_discs(dim, mu, r, soft, rho, w, y, p, A, c)
+        return
+    size = tangential(y, dim)
+    e = mu * p[0] / size
     stay = 1.0 / (1.0 - (1.0 - soft) * e)
     along = 0.0
     for k in range(1, dim):
-        along += c[k] * y[k] / length
+        along += c[k] * y[k] / size
     ahead = along * (1.0 - stay) + (1.0 - soft) * mu * c[0]
     for k in range(1, dim):
-        t = y[k] / length
+        t = y[k] / size
         c[k] = stay * c[k] + ahead * t
         A[k * dim] = mu * rho * t
         for m in range(1, dim):
-            A[k * dim + m] = -r * e * stay * t * y[m] / length
+            A[k * dim + m] = -r * e * stay * t * y[m] / size
         A[k * dim + k] += r * e * stay
+
+
+@procedure
+def linear_discs(
+    dim: int, mu: float, r: float, soft: float, rho: float, w: "float[:]", y: "float[:]",
+    p: "float[:]", A: "float[:]", c: "float[:]",
+) -> None:  # fmt: skip
+    """The rest of ``linear`` where some disc slides of a contact that has several."""
+    most = mu * p[0]
+    begin = 1
+    while begin < dim:
+        end = disc_end(dim, begin)
+        size = length(y, begin, end)
+        if size <= most:
+            for k in range(begin, end):
+                A[k * dim + k] = rho
+                c[k] = -rho * w[k]
+        else:
+            e = most / size
+            stay = 1.0 / (1.0 - (1.0 - soft) * e)
+            along = 0.0
+            for k in range(begin, end):
+                along += c[k] * y[k] / size
+            ahead = along * (1.0 - stay) + (1.0 - soft) * mu * c[0]
+            for k in range(begin, end):
+                t = y[k] / size
+                c[k] = stay * c[k] + ahead * t
+                A[k * dim] = mu * rho * t
+                for m in range(begin, end):
+                    A[k * dim + m] = -r * e * stay * t * y[m] / size
+                A[k * dim + k] += r * e * stay
+        begin = end

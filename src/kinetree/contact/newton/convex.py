@@ -18,7 +18,7 @@ a symmetric matrix. The multipliers then become ``P(lam - r (w + s e_n))`` (Rock
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
-from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, tangential
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, slip
 from kinetree.contact.newton.equations import assemble, gradient_size, momentum
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, give, row_velocity
 
@@ -39,12 +39,6 @@ INNER = 0.1
 ROUGH, CERTAIN, KEPT = 1e-3, 4.0, 0.7
 """Relative error of the first velocities; how many times the error of velocities the speed of a
 contact that slides is at least, and what part of it is left when multipliers change."""
-
-
-@procedure
-def block_end(dim: int, r: int) -> int:
-    """End of the block of rows that begins at ``r`` and shares one bound of friction."""
-    return dim
 
 
 @procedure
@@ -77,7 +71,7 @@ def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
         count = 0
         r = 1
         while r < dim:
-            end = block_end(dim, r)
+            end = disc_end(dim, r)
             t = length_of(y, r, end)
             if t > mu * n:
                 s += mu * t
@@ -93,7 +87,7 @@ def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
     p[0] = n
     r = 1
     while r < dim:
-        end = block_end(dim, r)
+        end = disc_end(dim, r)
         t = length_of(y, r, end)
         part = mu * n / t if t > mu * n else 1.0
         p[r:end] = part * y[r:end]
@@ -119,7 +113,7 @@ def derivative(problem: Problem, g: int, state: int, rho: float, y: "float[:]", 
     e[0] = square = 1.0
     r = 1
     while r < dim:
-        end = block_end(dim, r)
+        end = disc_end(dim, r)
         t = length_of(y, r, end)
         bounded = t > most
         for i in range(r, end):
@@ -282,7 +276,7 @@ def fastest(problem: Problem, work: Work, island: int) -> float:
         g = work.island_group[k]
         first = problem.row_first[g]
         if problem.kind[g] == CONE and problem.dim[g] > 1 and work.lam[first] > 0.0:
-            speed = tangential(view(work.w, first), problem.dim[g])
+            speed = slip(view(work.w, first), problem.dim[g])
             most = max(most, speed * speed / work.delassus[g])
     return sqrt(most)
 

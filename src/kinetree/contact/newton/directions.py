@@ -1,16 +1,29 @@
 """Directions of the interior-point method: its matrix, steps towards products, and their bounds.
 
-The cone is scaled after Nesterov and Todd (1997): a point ``q`` of its unit hyperboloid and a
-factor ``theta`` with ``G b = h``, ``G = theta (2 q q' - R)``, ``R = diag(1, -1, ...)``.
-
-``work.changes`` has ``q`` and ``theta``; ``work.inner`` is explained in ``interior``.
+``work.changes`` has ``q`` and ``theta`` of cones, see ``jordan``; ``work.inner`` is explained in
+``interior``. Contacts with several discs of friction have a cone for each: ``discs``.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import SLIDING, STICKING, tangential
+from kinetree.contact.newton.discs import (
+    ask_discs,
+    change_discs,
+    has_discs,
+    longest_of_discs,
+    matrix_of_discs,
+)
 from kinetree.contact.newton.equations import assemble
+from kinetree.contact.newton.jordan import (
+    add_product,
+    quotient,
+    scaled,
+    scaling,
+    until,
+    until_cone,
+)
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
 
 __all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
@@ -34,34 +47,6 @@ def bounds(problem: Problem, g: int) -> "(float, float)":
 
 
 @procedure
-def scaling(b0: float, b: "float[:]", h0: float, h: "float[:]", dim: int, q: "float[:]") -> float:
-    """``theta``, and ``q``, of a cone."""
-    bt = tangential(b, dim)
-    ht = tangential(h, dim)
-    sb = sqrt(max((b0 - bt) * (b0 + bt), 1e-300))
-    sh = sqrt(max((h0 - ht) * (h0 + ht), 1e-300))
-    dot = b0 * h0
-    for r in range(1, dim):
-        dot += b[r] * h[r]
-    part = 0.5 / sqrt(max(0.5 + 0.5 * dot / (sb * sh), 0.5))
-    q[0] = part * (h0 / sh + b0 / sb)
-    q[1:dim] = part * (h[1:dim] / sh - b[1:dim] / sb)
-    return sh / sb
-
-
-@procedure
-def scaled(q: "float[:]", root: float, sign: float, x: "float[:]", dim: int, out: "float[:]"):
-    """``W x``, or its inverse if ``sign`` is -1; ``W W = G``, ``root`` is that of ``theta``."""
-    dot = (q[0] + 1.0) * x[0]
-    for r in range(1, dim):
-        dot += sign * q[r] * x[r]
-    dot /= q[0] + 1.0
-    f = root if sign > 0.0 else 1.0 / root
-    out[0] = f * ((q[0] + 1.0) * dot - x[0])
-    out[1:dim] = f * (sign * q[1:dim] * dot + x[1:dim])
-
-
-@procedure
 def matrices(problem: Problem, work: Work, island: int) -> int:
     """Make and factor the matrix of a step: 0, or 1."""
     q = local("float", 6)
@@ -75,7 +60,10 @@ def matrices(problem: Problem, work: Work, island: int) -> int:
         A[: dim * dim] = 0.0
         A[0] = 1.0 / stiffness(problem, work, g)
         work.state[g] = STICKING
-        if rubs(problem, g):
+        if has_discs(problem, g):
+            work.state[g] = SLIDING
+            matrix_of_discs(problem, work, g)
+        elif rubs(problem, g):
             work.state[g] = SLIDING
             mu = problem.mu[g]
             theta = scaling(mu * lam[0], lam, z[1], view(work.w, first), dim, q)
@@ -211,7 +199,9 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             asked -= y[0]
         c[0] = asked * work.A[6 * first]
         c[1:dim] = -lam[1:dim]
-        if rubs(problem, g):
+        if has_discs(problem, g):
+            ask_discs(problem, work, g, sigma, correct, c)
+        elif rubs(problem, g):
             mu = problem.mu[g]
             theta = work.changes[first, 1]
             q[:dim] = work.changes[first : first + dim, 0]
@@ -276,7 +266,9 @@ def direction(problem: Problem, work: Work, island: int, sigma: float, correct: 
             z[2] = work.p[first] - z[0] - z[0] / (lam[0] - low) * dlam[0]
         if high < 1e299:
             z[3] = work.y[first] - z[1] + z[1] / (high - lam[0]) * dlam[0]
-        if rubs(problem, g):
+        if has_discs(problem, g):
+            change_discs(problem, work, g)
+        elif rubs(problem, g):
             z[3] = change_of_speed(problem, work, first, dim, problem.mu[g])
 
 
@@ -290,64 +282,6 @@ def change_of_speed(problem: Problem, work: Work, first: int, dim: int, mu: floa
         s += work.changes[first + r, 0] * (work.y[first + r] - work.dw[first + r])
     s = (2.0 * q0 * s + work.changes[first, 1] * mu * work.dlam[first]) / both
     return work.y[first] - s
-
-
-@procedure
-def add_product(
-    q: "float[:]", root: float, h: "float[:]", b0: float, b: "float[:]", dim: int, out: "float[:]"
-) -> None:
-    """Take the Jordan product of the scaled changes from ``out``; ``b`` has no first number."""
-    s = local("float", 6)
-    scaled(q, root, -1.0, h, dim, s)
-    out[0] -= b0 * s[0]
-    for r in range(1, dim):
-        out[0] -= b[r] * s[r]
-        out[r] -= b0 * s[r] + s[0] * b[r]
-
-
-@procedure
-def quotient(a: "float[:]", x: "float[:]", dim: int) -> None:
-    """Solve ``a o y = x``, in place."""
-    length = tangential(a, dim)
-    dot = a[0] * x[0]
-    for r in range(1, dim):
-        dot -= a[r] * x[r]
-    x[0] = dot / max((a[0] - length) * (a[0] + length), 1e-300)
-    x[1:dim] = (x[1:dim] - a[1:dim] * x[0]) / a[0]
-
-
-@procedure
-def until(t: float, x: float, dx: float) -> float:
-    """The part of a step at which a positive number becomes zero, ``t`` at most."""
-    return min(t, -x / dx) if x + t * dx < 0.0 else t
-
-
-@procedure
-def until_cone(t: float, x0: float, x: "float[:]", dx0: float, dx: "float[:]", dim: int) -> float:
-    """The part of a step at which ``(x0, x)`` leaves the cone, ``t`` at most."""
-    end = x0 + t * dx0
-    rest = end * end
-    for r in range(1, dim):
-        y = x[r] + t * dx[r]
-        rest -= y * y
-    if end > 0.0 and rest > 0.0:  # as most do: the cone is convex
-        return t
-    length = tangential(x, dim)
-    a = dx0 * dx0
-    b = x0 * dx0
-    c = max((x0 - length) * (x0 + length), 0.0)
-    for r in range(1, dim):
-        a -= dx[r] * dx[r]
-        b -= x[r] * dx[r]
-    least = until(t, x0, dx0)
-    root = b * b - a * c  # of a t^2 + 2 b t + c
-    if root >= 0.0:
-        s = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
-        if a != 0.0 and s / a > 0.0:
-            least = min(least, s / a)
-        if s != 0.0 and c / s > 0.0:
-            least = min(least, c / s)
-    return least
 
 
 @procedure
@@ -365,7 +299,9 @@ def longest(problem: Problem, work: Work, island: int, speeds: bool) -> float:
             t = until(until(t, lam[0] - low, dlam[0]), z[0], z[2])
         if high < 1e299:
             t = until(until(t, high - lam[0], -dlam[0]), z[1], z[3])
-        if rubs(problem, g):
+        if has_discs(problem, g):
+            t = longest_of_discs(problem, work, g, t, speeds)
+        elif rubs(problem, g):
             mu = problem.mu[g]
             t = until_cone(t, mu * lam[0], lam, mu * dlam[0], dlam, problem.dim[g])
             if speeds:

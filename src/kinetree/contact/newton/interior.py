@@ -17,6 +17,13 @@ from kinetree.codegen.procedures import isfinite, procedure, sqrt, view
 from kinetree.contact.newton.arc import SHORT_OF, mix_step, orientation, turn
 from kinetree.contact.newton.cones import tangential
 from kinetree.contact.newton.directions import bounds, direction, longest, matrices, rubs
+from kinetree.contact.newton.discs import (
+    begin_discs,
+    has_discs,
+    move_discs,
+    open_discs,
+    product_of_discs,
+)
 from kinetree.contact.newton.equations import CHECKED, evaluate, laws, moved
 from kinetree.contact.newton.problem import CONE, Problem, Work
 
@@ -63,7 +70,9 @@ def begin(problem: Problem, work: Work, island: int, size: float) -> None:
             z[0] = max(w[0], max(size * size / (lam[0] - low), 0.1 * size * size / least))
         if high < 1e299:
             z[1] = max(-w[0], max(size * size / (high - lam[0]), 0.1 * size * size / least))
-        if problem.kind[g] == CONE and dim > 1:
+        if has_discs(problem, g):
+            begin_discs(problem, work, g, size, least)
+        elif problem.kind[g] == CONE and dim > 1:
             most = problem.mu[g] * lam[0]
             length = tangential(lam, dim)
             part = 0.9 * most / length if length > 0.9 * most else 1.0
@@ -91,7 +100,11 @@ def product(problem: Problem, work: Work, island: int, t: float) -> float:
         if high < 1e299:
             total += (high - x) * (z[1] + t * z[3])
             count += 1.0
-        if rubs(problem, g):
+        if has_discs(problem, g):
+            products, discs = product_of_discs(problem, work, g, t)
+            total += products
+            count += discs
+        elif rubs(problem, g):
             total += problem.mu[g] * x * (z[1] + t * z[3])
             count += 1.0
             for r in range(first + 1, first + problem.dim[g]):
@@ -181,5 +194,9 @@ def follow(
             z = work.inner[g]
             z[0] += t * z[2]
             z[1] += t * z[3]
-            if blocked and rubs(problem, g):
+            if has_discs(problem, g):
+                move_discs(problem, work, g, t)
+                if blocked:
+                    open_discs(problem, work, g, sigma)
+            elif blocked and rubs(problem, g):
                 open_speed(problem, work, g, sigma)

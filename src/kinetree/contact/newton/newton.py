@@ -18,7 +18,7 @@ velocity where nothing presses.
 """
 
 from kinetree.codegen.procedures import procedure, sqrt, view
-from kinetree.contact.newton.cones import tangential
+from kinetree.contact.newton.cones import held_slip, most_used, slip
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.sticking import solve_island
@@ -48,12 +48,9 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
             bad = -w[0]
             speed = 0.0
             if dim > 1 and mu > 0.0:
-                speed = tangential(w, dim)
-                force = tangential(p, dim)
-                problem.cone_error = max(problem.cone_error, force - mu * p[0])
-                # within the cone it sticks, unless it carries nothing to speak of
-                if mu * p[0] - force > max(1e-6 * mu * p[0], least):
-                    bad = max(bad, speed)
+                speed = slip(w, dim)
+                problem.cone_error = max(problem.cone_error, most_used(p, dim) - mu * p[0])
+                bad = max(bad, held_slip(dim, mu, p, w, least))
             product = p[0] * (w[0] + mu * speed)
             for r in range(1, dim):
                 product += p[r] * w[r]

@@ -6,7 +6,8 @@ Wanted are velocities ``v`` and impulses ``lam`` with
 
 and a law for every group of rows. Kind ``CONE`` is Coulomb's law in a round cone, the first row
 normal: ``lam_n >= 0``, ``w_n >= 0``, ``lam_n w_n = 0``, ``|lam_t| <= mu lam_n``, and sliding
-against ``lam_t`` where that bound is reached. Kind ``BOUNDS`` is ``low <= lam <= high`` with
+against ``lam_t`` where that bound is reached; with 4 and 6 rows the same for moments about the
+normal and about the tangents, each by itself. Kind ``BOUNDS`` is ``low <= lam <= high`` with
 ``w = 0`` between the bounds, ``w >= 0`` at ``low``, ``w <= 0`` at ``high``: ``(0, inf)`` is
 a limit, ``(-f, f)`` dry friction, ``(-inf, inf)`` a loop or a coupling.
 
@@ -189,6 +190,7 @@ class Work:
     delassus: "float[:]"  # groups: largest diagonal of J M^-1 J'
     shift: "float[:]"  # groups: what De Saxcé's correction adds to the normal velocity
     inner: "float[:, 8]"  # groups: see interior
+    discs: "float[:]"  # 24 numbers of groups: see discs
     AJ: "float[:]"  # as J
     # rows
     w: "float[:]"
@@ -312,7 +314,7 @@ _WORK = {
               "bucket", "next", "previous"),
     "groups": ("island_group", "pair_first", "delassus", "shift", "state", "was", "inner"),
     "rows": ("w", "y", "p", "dw", "lam", "lam_first", "lam_last", "dlam", "changes", "impulses"),
-    "matrices": ("A",),
+    "matrices": ("A",), "discs": ("discs",),
     "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "velocities"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
@@ -342,6 +344,7 @@ def enlarge(work: Work, problem: Problem) -> None:
         "trees": problem.trees + 1, "nodes": problem.nodes + 1, "groups": len(problem.kind) + 1,
         "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
         "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
+        "discs": 24 * (len(problem.kind) + 1),
         "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
         "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
         "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),

@@ -2,7 +2,7 @@
 
 from kinetree.codegen.procedures import local, procedure, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
-from kinetree.contact.newton.cones import STICKING, project, tangential
+from kinetree.contact.newton.cones import STICKING, project, slip
 from kinetree.contact.newton.equations import assemble, momentum
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 
@@ -74,7 +74,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
                 w[r] += problem.target[first + r]
                 y[r] = lam[r] - rho * w[r]
             if problem.kind[g] == CONE:
-                y[0] -= rho * problem.mu[g] * tangential(w, dim)
+                y[0] -= rho * problem.mu[g] * slip(w, dim)
             project(problem, g, y, p)
             for r in range(dim):
                 change = p[r] - lam[r]

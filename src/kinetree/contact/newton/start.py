@@ -1,7 +1,7 @@
 """Where the solution of an island starts: from the last step's impulses, and by sweeps."""
 
 from kinetree.codegen.procedures import procedure, sqrt, view
-from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, tangential
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length
 from kinetree.contact.newton.equations import evaluate, laws, moved
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.steps import newton_step, states
@@ -64,6 +64,24 @@ def prepare(problem: Problem, work: Work, island: int) -> float:
 
 
 @procedure
+def guess_disc(work: Work, g: int, first: int, begin: int, end: int, most: float) -> int:
+    """State of a disc by its impulses, which may be ``most``."""
+    lam = view(work.lam, first)
+    y = view(work.y, first)
+    y[begin:end] = lam[begin:end]
+    if length(lam, begin, end) < (1.0 - 1e-6) * most:
+        return STICKING
+    for r in range(begin, end):
+        y[r] = lam[r] - work.w[first + r] / work.delassus[g]
+    size = length(y, begin, end)
+    if size <= most:
+        return STICKING
+    for r in range(begin, end):
+        work.p[first + r] = most / size * y[r]
+    return SLIDING
+
+
+@procedure
 def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
     """States of groups by their impulses alone: how many act, and how many of them slide."""
     acting = 0
@@ -83,15 +101,13 @@ def guess(problem: Problem, work: Work, island: int) -> "(int, int)":
         elif lam[0] > 0.0:
             state = STICKING
             most = problem.mu[g] * lam[0]
-            if dim > 1 and tangential(lam, dim) >= (1.0 - 1e-6) * most:
-                y[0] = lam[0]
-                for r in range(1, dim):
-                    y[r] = lam[r] - work.w[first + r] / work.delassus[g]
-                length = tangential(y, dim)
-                if length > most:
-                    state = SLIDING
-                    sliding += 1
-                    p[1:dim] = most / length * y[1:dim]
+            y[0] = lam[0]
+            r = 1
+            while r < dim:
+                end = disc_end(dim, r)
+                state = max(state, guess_disc(work, g, first, r, end, most))
+                r = end
+            sliding += 1 if state == SLIDING else 0
         if state != OPEN:
             acting += 1
         work.state[g] = state

@@ -3,7 +3,7 @@
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
-from kinetree.contact.newton.cones import OPEN, SLIDING, law, linear, off_law, touches
+from kinetree.contact.newton.cones import OPEN, SLIDING, disc_end, law, linear, off_law, touches
 from kinetree.contact.newton.equations import assemble
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
 
@@ -88,20 +88,30 @@ def first_change(problem: Problem, work: Work, island: int) -> "(float, float)":
         least = sooner(least, -y[0], dy[0])
         if dim == 1 or work.state[g] == OPEN:
             continue
-        mu = problem.mu[g]
-        a = -mu * mu * dy[0] * dy[0]
-        b = -mu * mu * y[0] * dy[0]
-        c = -mu * mu * y[0] * y[0]
-        for r in range(1, dim):
-            a += dy[r] * dy[r]
-            b += y[r] * dy[r]
-            c += y[r] * y[r]
-        root = b * b - a * c  # of a t^2 + 2 b t + c, where the cone is crossed
-        if root >= 0.0:
-            q = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
-            least = sooner(least, q, a)
-            least = sooner(least, c, q)
+        r = 1
+        while r < dim:
+            end = disc_end(dim, r)
+            least = crossed(least, problem.mu[g], y, dy, r, end)
+            r = end
     return least, sqrt(most)
+
+
+@procedure
+def crossed(least: float, mu: float, y: "float[:]", dy: "float[:]", first: int, last: int) -> float:
+    """The part of a step, ``least`` at most, at which a disc is left or reached."""
+    a = -mu * mu * dy[0] * dy[0]
+    b = -mu * mu * y[0] * dy[0]
+    c = -mu * mu * y[0] * y[0]
+    for r in range(first, last):
+        a += dy[r] * dy[r]
+        b += y[r] * dy[r]
+        c += y[r] * y[r]
+    root = b * b - a * c  # of a t^2 + 2 b t + c
+    if root >= 0.0:
+        q = -b - sqrt(root) if b >= 0.0 else sqrt(root) - b
+        least = sooner(least, q, a)
+        least = sooner(least, c, q)
+    return least
 
 
 @procedure

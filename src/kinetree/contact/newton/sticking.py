@@ -10,7 +10,7 @@ contacts, so that symmetric problems have symmetric solutions.
 """
 
 from kinetree.codegen.procedures import local, procedure, sqrt, view
-from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, tangential
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, most_used, slip
 from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate
 from kinetree.contact.newton.island import AIM, solve_coulomb
@@ -51,7 +51,7 @@ def rubs_at(problem: Problem, lam: "float[:]", g: int) -> bool:
     dim = problem.dim[g]
     if problem.kind[g] != CONE or dim == 1 or lam[0] <= 0.0:
         return False
-    return tangential(lam, dim) >= (1.0 - AT_BOUND) * problem.mu[g] * lam[0]
+    return most_used(lam, dim) >= (1.0 - AT_BOUND) * problem.mu[g] * lam[0]
 
 
 @procedure
@@ -61,7 +61,7 @@ def speed_before(problem: Problem, g: int) -> float:
     dim = problem.dim[g]
     row_velocity(problem, g, problem.velocity, w)
     w[:dim] += problem.target[problem.row_first[g] : problem.row_first[g] + dim]
-    return tangential(w, dim)
+    return slip(w, dim)
 
 
 @procedure
@@ -79,7 +79,7 @@ def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bo
         first = problem.row_first[g]
         lam = view(work.lam, first)
         d = work.delassus[g]
-        speed = tangential(view(work.w, first), problem.dim[g])
+        speed = slip(view(work.w, first), problem.dim[g])
         if speed * speed <= least * least * d or not rubs_at(problem, lam, g):
             continue
         kind = OPEN
@@ -137,7 +137,7 @@ def change_shifts(problem: Problem, work: Work, island: int) -> None:
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         if problem.kind[g] == CONE and problem.dim[g] > 1:
-            speed = tangential(view(work.w, problem.row_first[g]), problem.dim[g])
+            speed = slip(view(work.w, problem.row_first[g]), problem.dim[g])
             work.shift[g] = problem.mu[g] * speed
 
 

@@ -7,6 +7,7 @@ there the inverse of the mass matrix is known by its blocks.
 
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
+from kinetree.contact.newton.cones import disc_end
 from kinetree.contact.newton.equations import of_free_bodies
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity, times_six
 
@@ -161,18 +162,23 @@ def sweep(problem: Problem, work: Work, island: int) -> None:
             for r in range(1, dim):
                 d = max(d, D[r * dim + r])
             d = 1.0 / d if d > 0.0 else D[0]  # nothing moves sideways
-            length = 0.0
             for r in range(1, dim):
                 w[r] = lam[r] - (w[r] + D[r * dim] * change[0]) * d
-                length += w[r] * w[r]
-            length = sqrt(length)
             most = problem.mu[g] * new
-            part = 1.0
-            if length > most:
-                part = most / length
-            for r in range(1, dim):
-                change[r] = part * w[r] - lam[r]
-                lam[r] = part * w[r]
+            r = 1
+            while r < dim:
+                end = disc_end(dim, r)
+                size = 0.0
+                for k in range(r, end):
+                    size += w[k] * w[k]
+                size = sqrt(size)
+                part = 1.0
+                if size > most:
+                    part = most / size
+                for k in range(r, end):
+                    change[k] = part * w[k] - lam[k]
+                    lam[k] = part * w[k]
+                r = end
         change[:dim] = -change[:dim]
         give(problem, work.AJ, g, change, work.v)
 
