@@ -114,6 +114,13 @@ def test_uneven_ground(rim):
 # --- masses and laws -----------------------------------------------------------------------------
 
 
+def test_rolling_friction_is_independent_of_sliding():
+    found = laws.rolling()
+    assert found.numbers["ratio"] == pytest.approx(1.0, abs=1e-9)
+    assert found.numbers["slip"] < 1e-9
+    assert found.wrong == []
+
+
 def test_bounces_return_to_the_height_of_the_law():
     found = laws.restitution()
     assert found.numbers["height"] == pytest.approx(0.09, abs=1e-8)
