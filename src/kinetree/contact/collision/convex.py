@@ -28,6 +28,7 @@ _LOOSE = 1e-8  # where Newton's method takes over
 _TOUCHING = 1e-12  # of the size: too near for a direction from the way between them
 _NEAR = 1e-6  # of the size: near enough for the direction to be uncertain
 _TILT = 0.2  # [rad] up to which the whole of a face is looked at
+_DEEP = 1e-8  # of the size: overlaps of which there is a second opinion
 _SAME = 1e-6  # of the size: how much less deep than the nearest points a patch may be
 
 
@@ -60,6 +61,15 @@ def nearest(
     if not proved and status != BOUNDED and not is_right(shapes, i, j, corners, o, scale, near):
         repair(shapes, i, j, corners, o, scale, near)
         status = APART if near[3] > 0 else OVERLAP
+    if pairs > FEW and near[3] < -_DEEP * scale:  # large hulls: do they really overlap so much?
+        other = local("float", 10)
+        second = touching(shapes, i, j, corners, o, far, scale, other)
+        if second == BEYOND:
+            return BEYOND
+        if second == PROVED and other[3] > near[3]:
+            status = APART if other[3] > 0 else OVERLAP
+            for k in range(10):
+                near[k] = other[k]
     near[3] -= ra + rb
     near[4:7] += ra * near[:3]
     near[7:] -= rb * near[:3]
