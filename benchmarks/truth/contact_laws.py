@@ -127,15 +127,23 @@ def law_errors(c: Touching, before, w, prior: dict, W, scene, change) -> np.ndar
         c: contacts.
         before: velocities along normals and tangents before the step, (n, 3).
         w: after it.
-        prior: those at the end of the last step, of contacts that exerted force, by name.
+        prior: lists of those at the end of the last step, of contacts with force, by name.
         W: mobilities.
         scene: step, friction, restitution.
         change: of normal velocities in the step without contact, (n,).
     """
     h, mu, e = scene.timestep, scene.friction, scene.restitution
     found = np.full(len(w), np.inf)
-    last = np.array([prior.get(x, y) for x, y in zip(c.names, before, strict=True)]).reshape(-1, 3)
-    for bend in (np.zeros_like(w), (before - last) / 2):
+    bends = [np.zeros_like(w)]
+    for k in range(
+        max(map(len, prior.values()), default=0)
+    ):  # more than one of a name: any of them
+        last = [
+            prior[x][min(k, len(prior[x]) - 1)] if x in prior else y
+            for x, y in zip(c.names, before, strict=True)
+        ]
+        bends.append((before - np.array(last).reshape(-1, 3)) / 2)
+    for bend in bends:
         u = w + bend
         wanted = [u[:, 0] + np.maximum(c.gap - h * bend[:, 0] / 4, 0.0) / h]
         if e > 0:

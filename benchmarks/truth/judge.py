@@ -73,7 +73,7 @@ class Judge:
         self.things = list(scene.all_things)
         self.solids = [Solid(t.shape) for t in self.things]
         self.moving = np.array([bool(t.mass) for t in self.things])
-        self.prior: dict[str, np.ndarray] = {}
+        self.prior: dict[str, list] = {}
         self.axes: dict[tuple[int, int], np.ndarray] = {}
 
     def step(self) -> Step:
@@ -165,10 +165,13 @@ class Judge:
         change = slips(c, pose.x, fall, 0.0 * fall)[:, 0]
         errors = law_errors(c, was, w, prior, mobilities(c, b, pose), self.scene, change)
         pushes = np.flatnonzero(c.impulse[:, 0] > 0) if part else []
+        ended: dict[str, list] = {}
+        for k in pushes:
+            ended.setdefault(c.names[k], []).append(w[k])
         return {
             "momentum": b.difference(pushed, after),
             "velocity": float(errors.max(initial=0.0)),
-            "ended": {c.names[k]: w[k] for k in pushes},
+            "ended": ended,
         }
 
 
