@@ -178,7 +178,8 @@ def test_everything_in_equal_steps(everything, prescribed):
     worst = motion.report.contact
     assert motion.contact.force[:, 0, 0].max() > 10
     assert max(worst.velocity, worst.cone, worst.complementarity) < 1e-9
-    assert max(worst.penetration, worst.opening, worst.gain) < 1e-9
+    assert max(worst.opening, worst.gain) < 1e-9
+    assert worst.penetration < 1e-7  # measured where steps end, of third order in their length
 
 
 # --- what does not go together, and why -----------------------------------------------------------

@@ -149,7 +149,10 @@ def test_thin_sheets_stop_what_is_fast_or_warn_of_its_turns(files):
             world.step(3)
             world.step(3)
         texts = [str(w.message) for w in said]
-        assert len(texts) <= 1  # once
+        overlaps = [x for x in texts if "cannot be trusted: " in x]  # what was inside is named, too
+        texts = [x for x in texts if x not in overlaps]
+        assert max(len(texts), len(overlaps)) <= 1  # once
+        assert texts or not overlaps
         if texts:
             assert spin
             assert re.match(
@@ -176,7 +179,8 @@ def test_a_thin_rod_stops_at_walls_and_sheets_or_is_named(files, spin, speed):
                 warnings.simplefilter("always")
                 world.step(round(0.6 / speed / world.timestep) + 5)
             assert said or world["rod"].position[2] > 0
-            assert all("body 'rod' turns by" in str(w.message) for w in said)
+            first = "body 'rod' turns by", "cannot be trusted: "
+            assert all(any(x in str(w.message) for x in first) for w in said)
             assert not said or (spin >= 100.0 or speed > 10)
 
 

@@ -97,7 +97,6 @@ def rising_rod(dt, hooks=()):
     up = -0.5 * s * spin  # velocity of its middle, while the end stays on the ground
     return kt.simulate(
         model, q, [0, spin, 0, -s * up, 0, c * up], duration=0.24, dt=dt, hooks=hooks,
-        store_every=round(0.004 / dt),
         contact=kt.contact.TimeStepping(kt.contact.Scene(model, friction=0.0)),
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from truth import grasps, laws, piles, starts, surfaces
 from truth.judge import Judge
+from truth.random_scenes import random_scene
 from truth.scene import Scene, Thing
 from truth.verdict import Result, limits_of
 
@@ -162,3 +163,26 @@ def test_large_worlds_are_built_in_time():
     )
     world.step(1)
     assert time.process_time() - start < 5.0
+
+
+# --- overlaps and masses: right, or reported ---------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_plates_that_tumble_overlap_only_as_reported(seed):
+    assert judged(piles.plate_drop(seed)).silent == []
+
+
+def test_boxes_and_plates_overlap_only_as_reported():
+    assert judged(piles.boxes_dropped(), 300).silent == []
+    assert judged(piles.plates(8), 300).silent == []
+
+
+@pytest.mark.parametrize("seed", [5, 8, 13, 16, 17])
+def test_random_scenes_are_not_wrong_in_silence(seed):
+    assert judged(random_scene(seed), every=2).silent == []
+
+
+def test_extreme_masses_solve_or_report():
+    assert laws.ton_on_ball().silent == []
+    assert laws.heavy_stack().silent == []

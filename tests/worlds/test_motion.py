@@ -34,7 +34,7 @@ def test_forces_of_a_stack_are_its_weights():
     assert report.penetration < 1e-9
     assert report.residuals.velocity < 1e-6
     assert report.residual <= 1e-6
-    assert str(report).startswith("50 steps, 12 contacts in 1 island; velocity error")
+    assert str(report).startswith("100 steps, 12 contacts in 1 island; velocity error")
     assert "box/box_2" in repr(table)
     assert table.to_pandas().shape == (12, 18)
 

@@ -92,6 +92,7 @@ def energy(world):
     return kt.kinetic_energy(m, q, qd) + kt.potential_energy(m, q)
 
 
+@pytest.mark.filterwarnings("ignore:step .* cannot be trusted:kinetree.errors.SimulationWarning")
 @pytest.mark.parametrize("seed", sorted({*range(WORLDS), *LIFTED}))
 def test_laws_of_random_worlds(seed, hull):
     world, L, surface = random_world(seed, hull)

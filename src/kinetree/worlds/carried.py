@@ -53,6 +53,7 @@ class Carried:
         stops, dry: forces of ends of travel and of dry friction, by body, variable and side.
         loops: arrays of the rows of loops, in order.
         follows: whether the next step begins where the last one ended.
+        counted: what the next report covers so far, whether a warning was given, the last report.
         is_new: whether fixed shapes or pairs have changed, which wakes everything.
         is_reached: whether steps have led to the state, which then needs no check;  by_rules:
             whether pairs have changed, so that all of them do.
@@ -68,6 +69,7 @@ class Carried:
         self.stops: dict[tuple, float] = {}
         self.dry: dict[tuple, float] = {}
         self.loops: dict[str, np.ndarray] = {}
+        self.counted: tuple | None = None
 
 
 def carried_from(whole: "Whole") -> Carried:
@@ -79,6 +81,8 @@ def carried_from(whole: "Whole") -> Carried:
     elif whole.model.nv and (memory := steps.saved()):
         _take(found, Places(whole.pieces), steps.engine, memory)
         found.is_reached = steps.checked
+        parts = steps.engine.parts
+        found.counted = parts.since.copy(), parts.counts.copy(), parts.warned, steps.reported
     named = (a.name for a in whole.model.actuators if a.activation)
     found.activation = dict(zip(named, whole.activation.tolist(), strict=True))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.contact.engine.drives import Laws, drive, has_constant_arms, laws_of
 from kinetree.contact.engine.engine import Engine, Memory
-from kinetree.contact.history import Residuals, gathered
+from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
@@ -18,7 +18,7 @@ from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.setup import effects_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
-from kinetree.worlds.results import Report
+from kinetree.worlds.results import Energy, Report
 from kinetree.worlds.starts import Start
 
 
@@ -29,11 +29,12 @@ class Steps:
         model: the whole world.
         contact: a ``TimeStepping``.
         joints: how limits and dry friction of joints are taken.
-        tolerance: of impulses, relative to the largest of an island.
-        sleeping: whether what rests is left alone.
+        solving: ``tolerance`` of impulses, relative to the largest of an island, and ``sleeping``:
+            whether what rests is left alone.
+        strict: whether a step that cannot be trusted raises an error.
     """
 
-    def __init__(self, model, contact, joints, tolerance, sleeping):
+    def __init__(self, model, contact, joints, solving, strict):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         effects = effects_of(model, **joints)
         self.start = Start(model, joints["limits"] == "rigid")
@@ -41,13 +42,15 @@ class Steps:
         laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
         self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
         self.contact, self.effects = contact, effects
-        self.solving = {"tolerance": tolerance, "sleeping": sleeping}
+        self.solving, self.strict, self.reported = solving, strict, None
         self.forget()
 
     @cached_property
     def engine(self) -> Engine:
         """What takes the steps, compiled once for all worlds."""
-        return self.new_engine()
+        new = self.new_engine()
+        new.parts.strict, new.warns = int(self.strict), True
+        return new
 
     def new_engine(self, own: bool = False) -> Engine:
         """Another engine, whose code may read its own tables."""
@@ -65,7 +68,7 @@ class Steps:
     def forget(self):
         """Start without memory."""
         self.memory, self.end, self.checked = Memory(), None, False
-        self.taken, self.total, self.plain, self.is_driven = 0, None, None, None
+        self.taken, self.plain, self.is_driven = 0, None, None
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
 
     def saved(self) -> dict[str, np.ndarray]:
@@ -91,7 +94,7 @@ class Steps:
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
         together = held and not callable(tau) and not self.laws
         together = together and (read is None or self.drives.holds)
-        total, done = None, 0
+        done = 0
         if not self.model.nv:  # nothing moves
             self.taken = done = n
         if done < n:
@@ -110,10 +113,9 @@ class Steps:
             self.engine.resist(self.resistance, (K, D))
             count = n - done if together else 1
             found = self._stepped(whole, now, h, force, count)
-            self.inputs, total = (force, u, before), _joined(total, found.residuals)
+            self.inputs = force, u, before
             done += found.taken
             self.taken += found.taken
-        self.total = total
         in_place = tau is None and not self.laws and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
 
@@ -137,7 +139,7 @@ class Steps:
         if self.engine.go_on(n) != n:
             return False  # controls are not finite
         self.taken += n
-        self.total, whole.is_ahead = None, True
+        whole.is_ahead = True
         if not isfinite(self.engine._total[10]):
             self._refuse(whole.qd, h)
         return True
@@ -151,16 +153,11 @@ class Steps:
 
     def follow(self, whole, t, h, n, control, parts):
         """Take ``n`` steps with controls that a function of time and state gives before each."""
-        (read, _), total = self.drives.reader(control, parts), None
+        read, _ = self.drives.reader(control, parts)
         for k in range(n):
             u = read(t + k * h, whole.q, whole.qd)
             if not self.go_on(whole, h, 1, u):
                 self.advance(whole, t + k * h, h, 1, u, None, parts)
-            total = _joined(total, self._totals())
-        self.total = total
-
-    def _totals(self):
-        return self.engine._total[:10].copy() if self.total is None else self.total
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """The state that the engine has reached."""
@@ -171,16 +168,26 @@ class Steps:
         self.end = s.q.copy()
         return self.end, s.v.copy()
 
-    def report(self) -> Report:
-        """Of the last call."""
-        if not self.taken or not self.model.nv:
+    def report(self, t: float, h: float) -> Report:
+        """Accuracy of all steps since the last report, at time ``t``, in steps of ``h`` seconds."""
+        if not self.model.nv:
             return Report(self.taken, Residuals(*[0.0] * len(Residuals._fields)), 0, 0, 0.0)
-        rows, problem = self.engine.rows, self.engine.problem
-        total = self._totals()
+        engine = self.engine
+        rows, problem, steps = engine.rows, engine.problem, int(engine.parts.counts[0])
+        if self.reported is not None and not steps:
+            return self.reported
+        since = engine.parts.since.tolist()
+        count, first = (int(x) for x in engine.parts.counts[1:3])
+        held = since[5] - since[6]
         active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
-        counts = active, int(problem.islands), float(problem.error)
-        last = float(self.engine.s.near), int(self.engine.sleep.asleep)
-        return Report(self.taken, Residuals(*total.tolist()), *counts, *last)
+        self.reported = Report(
+            steps, Residuals(*since[:10]), active, int(problem.islands), float(problem.error),
+            float(engine.s.near), int(engine.sleep.asleep), count,
+            t - (steps - first) * h if count else None,
+            Energy(since[10] - held + since[7], held, since[7], since[11]),
+        )  # fmt: skip
+        engine.reported()
+        return self.reported
 
     def _stepped(self, whole, t, h, force, count):
         with NamingTime(self.model, t, whole.qd):
@@ -232,10 +239,6 @@ class Steps:
             if self.drives.states.size:
                 given["activation"] = whole.activation if before is None else before
         return sensors(whole.q, whole.qd, **given)
-
-
-def _joined(total, residuals):
-    return residuals if total is None else gathered([total, residuals])
 
 
 def _reader(tau, model):

@@ -143,7 +143,11 @@ class Whole:
     def steps(self) -> Steps:
         """What takes the steps."""
         world = self._world
-        new = Steps(self.model, self.contact, world.joints, world.tolerance, world.sleeping)
+        solving = {"tolerance": world.tolerance, "sleeping": world.sleeping}
+        new = Steps(self.model, self.contact, world.joints, solving, world.strict)
+        if self.carried is not None and self.carried.counted is not None:
+            parts = new.engine.parts
+            parts.since[:], parts.counts[:], parts.warned, new.reported = self.carried.counted
         if self.carried is not None and self.carried.rows:
             new.memory = restored(self.carried, self, new.engine)
             new.start.reached = reached(self.carried, self, new.engine)
@@ -219,7 +223,8 @@ def save(world, path) -> Path:
         "parts": {name: list(world[name].numbers) for name in world},
         "timestep": world.timestep,
         "coefficients": world.coefficients,
-        "settings": world.settings | {"tolerance": world.tolerance, "sleeping": world.sleeping},
+        "settings": world.settings
+        | {"tolerance": world.tolerance, "sleeping": world.sleeping, "strict": world.strict},
         "joints": world.joints,
     }
     try:

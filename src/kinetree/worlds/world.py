@@ -72,6 +72,8 @@ class World:
         sleeping: whether groups of touching bodies that are all slower than 1e-4 rad/s, or lengths
             of the largest shape per second, for 50 steps are no longer moved, until something
             touches them, a force on them changes, or a state is set.
+        strict: whether a step that cannot be trusted, see ``report().unsolved``, raises an error;
+            then the world stays where it was before the call. Otherwise the first one is a warning.
         **options: further settings of ``kinetree.contact.TimeStepping``, such as
             ``rest_velocity``.
     """
@@ -80,7 +82,7 @@ class World:
         self, name: str = "world", *, gravity: ArrayLike = STANDARD_GRAVITY,
         timestep: float = 2e-3, friction: float | None = None, restitution: float | None = None,
         tolerance: float = 1e-6, limits: Any = "rigid", joint_friction: Any = "exact",
-        sleeping: bool = False, **options: Any,
+        sleeping: bool = False, strict: bool = False, **options: Any,
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
         unknown = [key for key in options if key not in _SETTINGS]
@@ -94,6 +96,7 @@ class World:
         self.timestep = timestep
         self.coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
         self.settings, self.tolerance, self.sleeping = options, tolerance, bool(sleeping)
+        self.strict = bool(strict)
         self.joints = {"limits": limits, "friction": joint_friction}
         self._pieces: list[Piece] = []
         self._parts: dict[str, tuple[Piece, tuple[int, ...] | None]] = {}
@@ -578,8 +581,8 @@ class World:
         return self._whole.steps.contacts(self._whole)
 
     def report(self) -> Report:
-        """Residuals and penetration of the last call of ``step``, contacts and islands."""
-        return self._whole.steps.report()
+        """Accuracy of all steps since the last report: errors in units, energy, unsolved steps."""
+        return self._whole.steps.report(self._time, self._timestep)
 
     # --- sensors -----------------------------------------------------------------------------
 
@@ -621,7 +624,7 @@ class World:
             )
         options = {"limits": self.joints["limits"], "joint_friction": self.joints["friction"]}
         options |= self.coefficients | self.settings
-        options |= {"tolerance": self.tolerance, "sleeping": self.sleeping}
+        options |= {"tolerance": self.tolerance, "sleeping": self.sleeping, "strict": self.strict}
         new = World(self.name, gravity=model.gravity, timestep=self.timestep, **options)
         parts = {name: self[name].numbers for name in self}
         fill(new, model, self.start, parts)

@@ -26,7 +26,7 @@ from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.contact.stepping.rows import NO_JOINT_ROWS
-from kinetree.errors import SimulationWarning, SingularError, warn
+from kinetree.errors import SimulationError, SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import has_passive_forces
@@ -35,6 +35,11 @@ from kinetree.model.model import Model
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
 _TURN_BY_MESH = 0.125  # the same beside triangles: 0.2 rad let a rod pass [rad]
 _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
+_ARRIVES = 3e-5  # overlap at the end of a step up to which nothing is solved again, likewise
+_SPEED = 1e-4  # error of velocities of a step that can be trusted [m/s or rad/s]
+_GAIN = 1e-3  # gain of energy in such a step, as a part of the kinetic energy
+_EXPLODED = 1e9  # velocity that no step can be about [m/s or rad/s]
+_TRUSTED = 1e-3  # overlap at the end of a step, likewise
 _INSIDE = 0.01  # penetration from which on bodies are inside each other, in lengths of a mechanism
 
 
@@ -149,20 +154,25 @@ class Engine:
         for name, value in {
             "rest": rest_velocity, "correction": correction_speed, "deep": DEEP, "closed": CLOSED,
             "settled": SETTLED, "margin": _MARGIN, "conserving": int(conserving),
+            "arrives": max(_ARRIVES * self.size, CLOSED),
             "flying": int(flying), "forced": int(forces is not None),
             "resists": int(resistance is not None),
             "springs": int(springs and has_passive_forces(model, "stiffness", "damping")),
         }.items():  # fmt: skip
             setattr(self.s, name, value)
+        self.s.overlap = np.inf  # not known
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied, laws = (forces, resistance), laws or no_laws()
-        self._total = np.zeros(11)
+        self._total, self.warns = np.zeros(11), False
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
-            touch=self.touch, found=self.found, balance=self.balance, flight=self.flight,
+            touch=self.touch, found=self.found, late=found_tables(256),
+            worst=np.full((1, 2), -1, dtype=np.int64), balance=self.balance, flight=self.flight,
             kernels=self.tied(),
+            limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
+            counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
             total=self._total, sleep=self.sleep, laws=laws, control=np.zeros(laws.count),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
@@ -181,6 +191,11 @@ class Engine:
         of = {id(joint): joint.velocity_units() for joint in {id(j): j for j in joints}.values()}
         units = [unit for joint in joints for unit in of[id(joint)]]
         return np.array([1.0 if unit == "rad/s" else self.size for unit in units])
+
+    @property
+    def trusted_overlap(self) -> float:
+        """Overlap at the end of a step that is no reason for a warning [m]."""
+        return max(_TRUSTED * self.size, CLOSED)
 
     def _make_room(self, groups):
         """Lists for a number of groups, with as many entries as paths through the tree may have."""
@@ -273,7 +288,7 @@ class Engine:
             "to_end": (s.q_m, s.after, s.after, h, m.alone, s.q_e, s.v_e),
             "to_shifted": (s.q_m, s.after, s.x, h, m.alone, s.q_e, s.v_e),
             "terms": (s.q_m, one, m.S, m.F), "terms_before": (s.q, w.pose[1:], w.S, w.F),
-            "terms_after": (s.q_e, w.pose[1:], w.S, w.F),
+            "terms_after": (s.q_e, w.pose[1:], w.S, w.F), "poses_after": (s.q_e, w.pose[1:]),
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
             "forces": (*now, s.tau), "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
@@ -334,11 +349,51 @@ class Engine:
         while code < 0:
             if code in (of_step.IN_FLIGHT, of_step.NO_CONTROL):
                 return self.parts.taken
+            if code == of_step.NO_TRUST:
+                why = self._untrusted()
+                self.reported()
+                raise SimulationError(f"{why}. Take shorter steps, or strict=False")
             self._help(code)
             code = take_steps(self.parts, count - self.parts.taken, True)
         if code > 0:
             self.warn_of_turning()
+            self.warn_of_errors()
         return count
+
+    def warn_of_errors(self) -> None:
+        """Warn, once, of a step that cannot be trusted."""
+        if self.parts.warned or not self.parts.counts[1] or not self.warns:
+            return
+        if not np.abs(self.s.v).max() < _EXPLODED:  # which is an error of its own
+            return
+        self.parts.warned = 1
+        warn(
+            f"{self._untrusted()}. Further ones are counted: report().unsolved, or "
+            f"strict=True raises an error. Take shorter steps, or masses that differ less",
+            SimulationWarning,
+        )
+
+    def _untrusted(self):
+        """The first step that cannot be trusted, in words."""
+        p, n = self.parts, self.parts.counts
+        parts = []
+        if n[3]:
+            parts.append(f"velocities at contacts miss their laws by {p.since[0]:.2g} m/s")
+        if n[4]:
+            i, j = p.worst[0]
+            pair = f" of {self.pair_name(int(i), int(j))!r}" if i >= 0 else ""
+            parts.append(f"bodies overlap by {p.since[3]:.2g} m, the last ones{pair}")
+        if n[5]:
+            parts.append(f"contact has added {p.since[8]:.2g} J of energy")
+        return (
+            f"step {n[2]} of {self.s.h:g} s of {self.model.name!r} cannot be trusted: "
+            f"{', '.join(parts)}"
+        )
+
+    def reported(self) -> None:
+        """Begin to count steps anew, after a report."""
+        self.parts.since[:] = 0.0
+        self.parts.counts[:] = 0
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
@@ -411,6 +466,7 @@ class Engine:
         s, rows = self.s, self.rows
         if not (np.array_equal(s.q[self.of_q], q) and np.array_equal(s.v[self.of_v], qd)):
             self.balance.known = rows.follows = 0
+            s.overlap = np.inf  # not known
             s.change[:] = s.last[:] = 0.0
             s.q[:], s.v[:] = self._full(q, qd)
             self._wake()
@@ -522,6 +578,7 @@ class Engine:
             raise SingularError(self._no_inertia(self.s.culprit))
         if code == of_step.FOUND_FULL:
             self.found = self.parts.found = found_tables(2 * self.found.capacity)
+            self.parts.late = found_tables(self.found.capacity)
             self.pairs = self.parts.pairs = pair_tables(
                 self.tables.shapes, self.tree.body_count + 1, 2 * self.pairs.capacity
             )
@@ -557,7 +614,7 @@ _OF_GROUPS: dict[str, tuple] = {
 
 _TERMS = {
     "to_middle": "moved", "to_end": "moved", "to_shifted": "moved", "terms": "terms",
-    "terms_before": "terms", "terms_after": "terms", "bias": "bias",
+    "terms_before": "terms", "terms_after": "terms", "poses_after": "poses", "bias": "bias",
     "energy_before": "energies", "energy_after": "energies",
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import Problem, Work
 
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN, NO_CONTROL = -1, -2, -3, -4, -5, -6, -9
+NO_TRUST = -7
 """Codes of steps that were not taken: a joint moves no inertia (``Step.culprit``), lists of rows,
 of the solver, of contacts are too small, nothing is near and flight was requested, something that
 slept was hit or something bounces (the step is taken again), or controls are not finite."""
@@ -48,6 +49,7 @@ class Kernels:
         springs: at ``q, v``.
         forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
+        poses_after: poses alone, at ``q_e``.
         energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
         loops: rows and errors at ``q_m``;  loops_end: at ``q_e``.
     """
@@ -62,6 +64,7 @@ class Kernels:
     resistance: Code
     terms_before: Code
     terms_after: Code
+    poses_after: Code
     energy_before: Code
     energy_after: Code
     loops: Code
@@ -126,6 +129,10 @@ class Step:
         near: gap below which contacts had to be looked at [m].
         turn: largest angle, squared, by which a body with a shape has turned in a step [rad²], and
             turner: that body, since the engine was made.
+        at_start: 1 where contacts are looked at where the step begins, not in its middle.
+        overlap: largest one of shapes at the end [m];  overlap_before: of the last step;
+        arrives: overlap up to which features that arrive at the end are left to the next step [m];
+            arrived: how often they were added.
         passes, tried, newton, factored: effort of the last step;  unsolved: islands without a
             solution.
     """
@@ -183,6 +190,11 @@ class Step:
     turn: float
     turner: int
     alpha: float
+    at_start: int
+    overlap: float
+    overlap_before: float
+    arrives: float
+    arrived: int
     passes: int
     tried: int
     factored: int
@@ -212,6 +224,13 @@ class Parts:
         laws: actuators;  driven: whether they act, with their controls in ``control``.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
+        limits: of steps that can be trusted: error of velocities [m/s or rad/s], overlap [m], and
+            gain of energy as a part of the kinetic energy.
+        since: as ``total``, of all steps since the last report, and the sum of gains.
+        counts: steps since the last report, how many of them cannot be trusted, the first of
+            these, and how many miss each limit.
+        strict: 1 where a step that cannot be trusted ends a call;  warned: 1 after the first one.
+        late: contacts at the end of a step;  worst: shapes that overlap most there, or -1, (1, 2).
         most_turn: of ``Step.turn``, beyond which a call returns 1.
     """
 
@@ -225,6 +244,8 @@ class Parts:
     pairs: Pairs
     touch: Touch
     found: Found
+    late: Found
+    worst: "int[:, 2]"
     balance: Balance
     flight: Flight
     kernels: Kernels
@@ -234,4 +255,9 @@ class Parts:
     driven: int
     total: "float[:]"
     taken: int
+    limits: "float[:]"
+    since: "float[:]"
+    counts: "int[:]"
+    strict: int
+    warned: int
     most_turn: float

@@ -21,6 +21,7 @@ FULL = -2
 
 JUMP = -0.5  # of the tangents: see ``contacts.contact_axes``
 UNBOUNDED = 1e300
+PASSED = 1e-10  # of an end of travel [m or rad], beyond which it needs a row
 LEAST = 1e-9  # of a coefficient of friction relative to that of sliding, so that rows are not zero
 
 
@@ -795,3 +796,27 @@ def gap_at_end(p: Problem, rows: Rows, g: int, beta: float, v: "float[:]") -> fl
     if g < rows.contacts:
         w += rows.bend[g, 0]
     return rows.gap[g] + beta * w
+
+
+@procedure
+def beyond_stops(rows: Rows, q: "float[:]") -> float:
+    """How far joints are beyond the ends of their travel, at most [m or rad]."""
+    most = 0.0
+    for s in range(rows.stops):
+        most = max(most, rows.stop_sign[s] * (rows.stop_at[s] - q[rows.stop_q[s]]))
+    return most
+
+
+@procedure
+def misses_stop(p: Problem, rows: Rows, q: "float[:]", v: "float[:]", h: float) -> bool:
+    """Whether a joint passes an end of its travel that has no row, at velocities ``v``."""
+    for s in range(rows.stops):
+        sign = rows.stop_sign[s]
+        gap = sign * (q[rows.stop_q[s]] - rows.stop_at[s])
+        if gap + h * sign * v[rows.stop_v[s]] < -PASSED:
+            has_row = False
+            for g in range(rows.contacts, p.groups):
+                has_row = has_row or rows.contact[g] == s
+            if not has_row:
+                return True
+    return False

@@ -17,6 +17,13 @@ from kinetree.codegen.procedures import cross, dot, isfinite, local, procedure, 
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
+from kinetree.contact.engine.arrivals import (
+    ARRIVALS,
+    add_arrivals,
+    deepest_new,
+    overlap_after,
+    overlap_at_end,
+)
 from kinetree.contact.engine.bounces import (
     PASSES_OF_BOUNCES,
     account_of_bounce,
@@ -51,6 +58,7 @@ from kinetree.contact.engine.parts import (
     IN_FLIGHT,
     NO_CONTROL,
     NO_INERTIA,
+    NO_TRUST,
     WOKEN,
     WORK_FULL,
     Kernels,
@@ -64,9 +72,11 @@ from kinetree.contact.engine.rows import (
     add_joint_rows,
     add_loops,
     approaching,
+    beyond_stops,
     keep_asleep,
     loop_velocities,
     missed,
+    misses_stop,
     point_velocity,
     remember,
     show_asleep,
@@ -93,6 +103,17 @@ ATTEMPTS = 3
 
 FEW = 200
 """Groups up to which every step that is not solved starts once more; more take too long."""
+
+CONTRADICTS = 3e-6
+"""Error of velocities [m/s] from which on contacts want to be at rest at the end of a step, not in
+its middle."""
+
+LEAST_GAIN = 1e-6
+"""Gain of energy in a step that always can be trusted [J]."""
+
+INSIDE = 3.0
+"""Overlap in the middle of a step, in units of ``Step.arrives``, from which on contacts are looked
+at where the step begins."""
 
 TRIES = 4
 """How often rows that turn out to act are added within a step."""
@@ -279,7 +300,7 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
 @procedure
 def middle(s: Step, m: Mechanism, shapes: Shapes, k: Kernels):
     """Go to the middle of the step, and have the terms there; ``alpha`` says where it is."""
-    s.alpha = 0.5
+    s.alpha = 0.5 - 0.5 * s.at_start
     while True:
         s.part[0] = s.alpha * s.h
         run(k.to_middle)
@@ -344,6 +365,109 @@ def wake_side(z: Sleep, f: Found, c: int):
 
 
 @procedure
+def solve_rows(a: Parts, slack: float) -> int:
+    """Solve a step, with rows that turn out to act and velocity products that change; 0, or a code.
+
+    ``slack`` is the gap up to which contacts have rows.
+    """
+    s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
+    k, z = a.kernels, a.sleep
+    left = True
+    while True:
+        code = solved(s, m, p, work, s.passes == 0)
+        if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NO_SOLUTION):
+            code = solved_from_sticking(s, m, p, work)
+        if code < 0:
+            return code
+        s.passes += 1
+        left = p.groups > 0 and p.left > 0
+        again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
+        if s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
+            s.y[: m.nv] = s.bias[: m.nv]
+            if rows.timed == 1:
+                products_in_parts(s, m, p, rows, k)
+            else:
+                run(k.bias)
+            most = 0.0
+            changed = False
+            for i in range(m.nv):
+                s.y[i] = s.h * (s.y[i] - s.bias[i]) * m.free[i]
+                most = max(most, abs(s.y[i]))
+            if most > 0.0:
+                divide(p, s.factors, s.y)
+                most = 0.0
+                for i in range(m.nv):
+                    most = max(most, abs(s.y[i]))
+                changed = most > s.settled
+            if changed:
+                again = True
+                s.free[: m.nv] += s.y[: m.nv]
+        if s.tried < TRIES and (f.count > rows.contacts or rows.stops > 0):
+            body_velocities(m, s.after, m.twist)
+            late = missed(m, f, rows, s.h, s.closed, m.twist, z) > 0
+            if late or (z.asleep == 0 and misses_stop(p, rows, s.q_m, s.after, s.h)):
+                asleep = z.asleep
+                for c in range(f.count):
+                    if rows.active[c] == -1 and is_mixed(z, f, c):
+                        wake_side(z, f, c)
+                if z.asleep < asleep:
+                    return WOKEN
+                s.tried += 1
+                remember(p, rows, f, s.h, False, z)
+                code = rows_of_step(s, m, p, rows, f, slack, True, z)
+                if code < 0:
+                    return code
+                again = True
+        if not again and rows.follows == 1 and p.velocity_error > CONTRADICTS:
+            rows.follows = 0  # what ``bending`` wants of several contacts contradicts
+            remember(p, rows, f, s.h, False, z)
+            code = rows_of_step(s, m, p, rows, f, slack, True, z)
+            if code < 0:
+                return code
+            again = True
+        if not again:
+            return 0
+
+
+@procedure
+def solve_until_geometry_agrees(a: Parts, slack: float, beta: float) -> int:
+    """Solve a step, again with features that overlap where it ends; 0, or a code.
+
+    ``beta`` is the time from the middle to the end.
+    """
+    s, m, p, rows, f, z = a.step, a.mechanism, a.problem, a.rows, a.found, a.sleep
+    while True:
+        code = solve_rows(a, slack)
+        if code < 0 or rows.timed == 1:
+            return code
+        s.part[0] = beta
+        run(a.kernels.to_end)
+        s.overlap = overlap_after(a, beta)
+        if s.overlap < 0.0:
+            return FOUND_FULL
+        if s.overlap <= s.arrives or s.arrived == ARRIVALS:
+            return 0
+        first = f.count
+        arrived = add_arrivals(a, beta)
+        if arrived < 0:
+            return FOUND_FULL
+        if arrived == 0:
+            return 0
+        asleep = z.asleep
+        for c in range(first, f.count):
+            if is_mixed(z, f, c):
+                wake_side(z, f, c)
+        if z.asleep < asleep:
+            return WOKEN
+        s.arrived += 1
+        s.passes = 1
+        remember(p, rows, f, s.h, False, z)
+        code = rows_of_step(s, m, p, rows, f, slack, True, z)
+        if code < 0:
+            return code
+
+
+@procedure
 def take_step(a: Parts) -> int:
     """One step; 0, or the code of why there is none: then the state is as it was."""
     s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
@@ -377,6 +501,9 @@ def take_step(a: Parts) -> int:
     motion_ahead(m, s.before, a.pairs, s.h)
     if detect(shapes, a.special, a.pairs, a.touch, s.margin, f) < 0:
         return FOUND_FULL
+    if s.alpha > 0.0 and deepest_new(f, rows) > INSIDE * s.arrives:
+        s.at_start = 1
+        return WOKEN
     inertia_blocks(m, p, s.h, s.alpha)
     s.culprit = factor(p, s.factors, s.numbers)
     if s.culprit >= 0:
@@ -404,54 +531,10 @@ def take_step(a: Parts) -> int:
     if timely and times_of_impact(s, p, rows, f, shapes, a.pairs, z):
         rows.timed = 1
         return WOKEN
-    s.newton = s.factored = s.passes = s.tried = 0
-    left = True
-    while True:
-        code = solved(s, m, p, work, s.passes == 0)
-        if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NO_SOLUTION):
-            code = solved_from_sticking(s, m, p, work)
-        if code < 0:
-            return code
-        s.passes += 1
-        left = p.groups > 0 and p.left > 0
-        again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
-        if s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
-            s.y[: m.nv] = s.bias[: m.nv]
-            if rows.timed == 1:
-                products_in_parts(s, m, p, rows, k)
-            else:
-                run(k.bias)
-            most = 0.0
-            changed = False
-            for i in range(m.nv):
-                s.y[i] = s.h * (s.y[i] - s.bias[i]) * m.free[i]
-                most = max(most, abs(s.y[i]))
-            if most > 0.0:
-                divide(p, s.factors, s.y)
-                most = 0.0
-                for i in range(m.nv):
-                    most = max(most, abs(s.y[i]))
-                changed = most > s.settled
-            if changed:
-                again = True
-                s.free[: m.nv] += s.y[: m.nv]
-        if s.tried < TRIES and f.count > rows.contacts:
-            body_velocities(m, s.after, m.twist)
-            if missed(m, f, rows, s.h, s.closed, m.twist, z) > 0:
-                asleep = z.asleep
-                for c in range(f.count):
-                    if rows.active[c] == -1 and is_mixed(z, f, c):
-                        wake_side(z, f, c)
-                if z.asleep < asleep:
-                    return WOKEN
-                s.tried += 1
-                remember(p, rows, f, s.h, False, z)
-                code = rows_of_step(s, m, p, rows, f, slack, True, z)
-                if code < 0:
-                    return code
-                again = True
-        if not again:
-            break
+    s.newton = s.factored = s.passes = s.tried = s.arrived = 0
+    code = solve_until_geometry_agrees(a, slack, beta)
+    if code < 0:
+        return code
     account(s, m, p, rows, b, k)
     body_velocities(m, s.after, m.twist)
     slips(m, rows, f, m.twist)
@@ -494,6 +577,11 @@ def take_step(a: Parts) -> int:
             keep_momentum(s, m, p, b, w, k)
         s.residuals[7], s.residuals[8] = balanced(b, w, m, p, s.v_e)
         s.work -= s.residuals[7]
+    if deep or rows.timed == 1 or m.prescribed == 1:
+        s.overlap = overlap_at_end(a)
+        if s.overlap < 0.0:
+            return FOUND_FULL
+    s.residuals[3] = max(s.overlap, beyond_stops(rows, s.q_e))
     show_asleep(z, rows, f)
     if z.on == 1 and fall_asleep(z, b.island, s.v_e, m.units, s.tau, m.nv):
         b.known = 0
@@ -516,7 +604,8 @@ def one_more(a: Parts) -> int:
     """One step, and what it did in ``total``; 0, or the code of why there is none."""
     s = a.step
     s.began[: a.mechanism.nv] = s.v[: a.mechanism.nv]
-    a.rows.timed = 0
+    s.overlap_before = s.overlap
+    a.rows.timed = s.at_start = 0
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)
@@ -527,14 +616,51 @@ def one_more(a: Parts) -> int:
         summed = i == 5 or i == 6 or i == 7 or i == 9
         a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
     a.total[10] += s.work
-    return 0
+    return judge(a)
+
+
+@procedure
+def judge(a: Parts) -> int:
+    """Add a step to what the next report covers; 0, or ``NO_TRUST``.
+
+    What was inside before is no fault of the step.
+    """
+    s, n = a.step, a.counts
+    for i in range(10):
+        summed = i == 5 or i == 6 or i == 7 or i == 9
+        a.since[i] = a.since[i] + s.residuals[i] if summed else max(a.since[i], s.residuals[i])
+    a.since[10] += s.work
+    a.since[11] += s.residuals[8]
+    allowed = LEAST_GAIN
+    for t in range(a.problem.trees):
+        allowed += a.limits[2] * a.balance.kinetic[t]
+        if a.balance.shifts == 1:  # by taking an overlap out of positions
+            allowed += max(a.balance.lifted[t], 0.0)
+    wrong = False
+    if not s.residuals[0] <= a.limits[0]:
+        n[3] += 1
+        wrong = True
+    if not s.overlap <= s.overlap_before + a.limits[1]:
+        n[4] += 1
+        wrong = True
+    inside = s.overlap_before > a.limits[1]  # which is pushed out, up if need be
+    if not inside and not s.residuals[8] <= allowed:
+        n[5] += 1
+        wrong = True
+    n[0] += 1
+    if wrong:
+        n[1] += 1
+        if n[1] == 1:
+            n[2] = n[0]
+    return NO_TRUST if wrong and a.strict == 1 else 0
 
 
 @procedure
 def take_steps(a: Parts, count: int, again: bool) -> int:
     """Up to ``count`` steps under the same controls; the code of why there are fewer, or 0.
 
-    1 if something turns too far. ``again``: they are the rest of a call.
+    1 if something turns too far, or a first step cannot be trusted. ``again``: they are the rest
+    of a call.
     """
     if not again:
         a.taken = 0
@@ -551,7 +677,8 @@ def take_steps(a: Parts, count: int, again: bool) -> int:
         code = one_more(a)
         if code < 0:
             return code
-    return 1 if a.step.turn > a.most_turn else 0
+    unknown = a.counts[1] > 0 and a.warned == 0
+    return 1 if a.step.turn > a.most_turn or unknown else 0
 
 
 @procedure

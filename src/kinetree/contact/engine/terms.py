@@ -47,6 +47,20 @@ def inertia_terms(model, q):
     return model.stacked(pose, 12), columns, forces
 
 
+def poses(model, q):
+    """Poses ``[R | p]`` of the bodies, (body_count, 12), the same as those of ``inertia_terms``."""
+    lam, X_T = model.parent, model.tree_transform
+    X_0, o = model.table(model.identity_transform), model.table(ZERO3)
+    pose = model.table()
+    for i in model.outward():
+        X_J, _, _, _ = model.jcalc(i, q, model.zero_velocity)
+        X = X_J @ X_T[i]
+        X_0[i] = X @ X_0[lam[i]] if lam[i] != 0 else Plucker(X.E, ZERO3)
+        o[i] = o[lam[i]] if lam[i] != 0 else X.r
+        pose[i] = np.column_stack([X_0[i].E.T, o[i] + X_0[i].r]).reshape(12)
+    return model.stacked(pose, 12)
+
+
 def straight_bias(model, q, qd, qdd, alone):
     """``H qdd + C`` without what needs no force: see ``stepping.inertia.turning``.
 
@@ -83,6 +97,7 @@ def energies(model, q, qd):
 
 TEXTS = {
     "terms": (inertia_terms, ("q",), (("body_count", 12), ("nv", 6), ("nv", 6))),
+    "poses": (poses, ("q",), (("body_count", 12),)),
     "bias": (straight_bias, ("q", "qd", "qdd", "alone"), (("nv",),)),
     "moved": (moved, ("q", "qd", "x", "h", "alone"), (("nq",), ("nv",))),
     "energies": (energies, ("q", "qd"), (("body_count", 1), ("body_count", 1))),

@@ -20,6 +20,7 @@ velocity where nothing presses.
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import held_slip, most_used, slip
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
+from kinetree.contact.newton.polish import law_error
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.sticking import solve_island
 
@@ -46,11 +47,14 @@ def finish(problem: Problem, work: Work, island: int, size: float) -> None:
         if problem.kind[g] == CONE:
             mu = problem.mu[g]
             bad = -w[0]
+            if p[0] > least:
+                bad = max(bad, min(w[0], work.delassus[g] * p[0]))
             speed = 0.0
             if dim > 1 and mu > 0.0:
                 speed = slip(w, dim)
                 problem.cone_error = max(problem.cone_error, most_used(p, dim) - mu * p[0])
-                bad = max(bad, held_slip(dim, mu, p, w, least))
+                if held_slip(dim, mu, p, w, least) > 0.0:
+                    bad = max(bad, law_error(problem, work, g))
             product = p[0] * (w[0] + mu * speed)
             for r in range(1, dim):
                 product += p[r] * w[r]

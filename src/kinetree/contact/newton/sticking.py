@@ -14,6 +14,7 @@ from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, most_used, sl
 from kinetree.contact.newton.convex import minimise
 from kinetree.contact.newton.equations import evaluate
 from kinetree.contact.newton.island import AIM, solve_coulomb
+from kinetree.contact.newton.polish import polish
 from kinetree.contact.newton.problem import CONE, Problem, Work, row_velocity
 from kinetree.contact.newton.start import prepare
 
@@ -164,6 +165,16 @@ def keep_first(problem: Problem, work: Work, island: int, back: bool) -> None:
 @procedure
 def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     """Solve one island: whether the tolerance is reached, and what errors are relative to."""
+    left = problem.left
+    reached, size = choose_solution(problem, work, island)
+    if problem.left == left and problem.most_newton > 0:
+        polish(problem, work, island)
+    return reached, size
+
+
+@procedure
+def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)":
+    """A solution of one island, sticking first; what ``solve_island`` returns."""
     forces = prepare(problem, work, island)
     left = problem.left
     reached, error, size = solve_coulomb(problem, work, island, forces, True)

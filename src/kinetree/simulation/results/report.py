@@ -52,9 +52,10 @@ class Report:
             angles are in gimbal lock and rotation vectors at a full turn: 1 far away, 0 there; None
             where no joint has such variables.
         contact: residuals of contact, ``kinetree.contact.Residuals``, or None without. Their
-            penetration is what a step foresees for its end.
-        penetration: largest one at up to 64 of the stored states, measured [m]; None without rigid
-            contact, and for bodies that overlap at the start.
+            penetration is measured at the end of every step by the engine, and foreseen by
+            unrolled steps.
+        penetration: the larger one of that and of up to 64 of the stored states, measured [m];
+            None without rigid contact, and for bodies that overlap at the start.
         warnings: reasons not to trust the result.
         integrator_reason: why ``integrator="auto"`` took an implicit one; "" where it did not.
         tier: of the code that ran, ``"general"`` if any of it serves every robot; docs/tiers.md.
@@ -172,6 +173,12 @@ def check_result(
     inside = getattr(stepper, "inside", "")
     scene = None if inside else getattr(getattr(stepper, "settings", None), "scene", None)
     deep, too_deep = _penetration(model, scene, arrays, float(record.largest_step))
+    engine = getattr(stepper, "engine", None)
+    if (
+        deep is not None and contact is not None and engine is not None
+    ):  # which has looked at the end of every step
+        deep = max(deep, contact.penetration)
+        too_deep = deep if deep > engine.trusted_overlap else 0.0
     report = Report(
         integrator=stepper.method.name,
         steps=record.steps,
@@ -410,7 +417,7 @@ def _bent(model, scene, q, qd, time):
 
 
 def _warnings_of_contact(name, residuals, advice, slip, step, too_deep):
-    worst = max(residuals.penetration, residuals.opening, too_deep)
+    worst = max(residuals.opening, too_deep)
     if too_deep or not worst <= max(TOLERATED_PENETRATION, slip * step):
         yield (
             f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "

@@ -1,0 +1,157 @@
+"""Arrivals: features of shapes that overlap at the end of a step, though none was near before.
+
+Contacts are found at the middle of a step. What touches can change within it: two plates that
+tumble meet at an edge, and a corner of theirs is inside at the end. So shapes are looked at once
+more where the step has brought them, and features that overlap become rows of the step: a point
+with gap ``g`` at the end had ``g - beta w`` at the middle, where ``w`` is the velocity along its
+normal that the step had found. The step is solved again, until geometry agrees.
+"""
+
+from kinetree.codegen.procedures import dot, local, procedure, sqrt, vector
+from kinetree.contact.collision.detect import detect
+from kinetree.contact.collision.overlap import deepest_overlap
+from kinetree.contact.collision.tables import ENDLESS, Found, Shapes, place_shapes
+from kinetree.contact.engine.mechanism import Mechanism, body_velocities
+from kinetree.contact.engine.parts import FOUND_FULL, Parts, run
+from kinetree.contact.engine.rows import Rows, normal_velocity, point_velocity, slot_of
+from kinetree.contact.engine.sleep import is_asleep
+
+RESTS = 0.1
+"""Way of all points, in units of the overlap that is left as it is, up to which nothing is looked
+at anew."""
+
+ARRIVALS = 3
+"""Times that a step is solved again with features that have arrived."""
+
+
+@procedure
+def farthest(m: Mechanism, shapes: Shapes, twist: "float[:, 6]", time: float) -> float:
+    """How far a point of a shape gets in some time, at most [m]."""
+    most = 0.0
+    w = local("float", 3)
+    for n in range(shapes.count):
+        i = shapes.body[n]
+        if i > 0:
+            x = vector(shapes.pose[n, 3], shapes.pose[n, 7], shapes.pose[n, 11])
+            point_velocity(m, twist, i, x, w)
+            turn = twist[i, :3]
+            reach = 2.0 * min(shapes.radius[n], ENDLESS)
+            most = max(most, sqrt(dot(w, w)) + sqrt(dot(turn, turn)) * reach)
+    return time * most
+
+
+@procedure
+def overlap_at_end(a: Parts) -> float:
+    """Largest overlap at the positions at the end [m], with shapes in their places there."""
+    if a.found.pairs == 0:
+        return 0.0
+    run(a.kernels.poses_after)
+    place_shapes(a.shapes, a.flight.pose)
+    least, which = a.step.closed, a.worst[0]
+    return deepest_overlap(a.shapes, a.special, a.pairs, a.touch, a.found, least, which)
+
+
+@procedure
+def overlap_after(a: Parts, beta: float) -> float:
+    """Overlap ``beta`` seconds after the middle [m]: that in the middle, where nothing moves."""
+    m = a.mechanism
+    body_velocities(m, a.step.after, m.twist)
+    if farthest(m, a.shapes, m.twist, beta) < RESTS * a.step.closed:
+        return deepest_found(a.found)
+    return overlap_at_end(a)
+
+
+@procedure
+def deepest_found(f: Found) -> float:
+    """Largest overlap of the contacts found [m]."""
+    most = 0.0
+    for c in range(f.count):
+        most = max(most, -f.gap[c])
+    return most
+
+
+@procedure
+def deepest_new(f: Found, rows: Rows) -> float:
+    """Largest overlap of the contacts found that the last step did not have [m]."""
+    most = 0.0
+    for c in range(f.count):
+        known = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])] > 0
+        if -f.gap[c] > most and not known:
+            most = -f.gap[c]
+    return most
+
+
+@procedure
+def carry_back(m: Mechanism, after: "float[:, 12]", i: int, x: "float[3]") -> None:
+    """Move a point of a body from where it is at the end of a step to where it is at the middle."""
+    p, q = after[i], m.pose[i]
+    d = x - p[3::4]
+    own = d[0] * p[:3] + d[1] * p[4:7] + d[2] * p[8:11]
+    x[:] = q[3::4] + own[0] * q[::4] + own[1] * q[1::4] + own[2] * q[2::4]
+
+
+@procedure
+def copy_contact(given: Found, c: int, f: Found, n: int) -> None:
+    """Copy a contact of one table to another."""
+    f.first[n] = given.first[c]
+    f.second[n] = given.second[c]
+    f.bodies[n] = given.bodies[c]
+    f.feature[n] = given.feature[c]
+    f.point[n] = given.point[c]
+    f.normal[n] = given.normal[c]
+    f.gap[n] = given.gap[c]
+    f.apart[n] = given.apart[c]
+    f.friction[n] = given.friction[c]
+    f.restitution[n] = given.restitution[c]
+    f.dim[n] = given.dim[c]
+    f.drift[n] = given.drift[c]
+
+
+@procedure
+def is_known(f: Found, rows: Rows, late: Found, c: int) -> bool:
+    """Whether a contact at the end is one that has a row, or its shapes were as deep before."""
+    for n in range(f.count):
+        if f.first[n] == late.first[c] and f.second[n] == late.second[c]:
+            if f.gap[n] <= late.gap[c]:
+                return True
+            if f.feature[n] == late.feature[c] and rows.active[n] > 0:
+                return True
+    return False
+
+
+@procedure
+def add_arrivals(a: Parts, beta: float) -> int:
+    """Append features that overlap and have no row, active; how many, or ``FOUND_FULL``.
+
+    Shapes are in their places at the end. What features with rows overlap is of third order in the
+    step where they are smooth, and is left to the next one.
+    """
+    s, m, f, late = a.step, a.mechanism, a.found, a.late
+    one, two = local("float", 2, 3)
+    a.pairs.motion[: m.bodies] = 0.0
+    if detect(a.shapes, a.special, a.pairs, a.touch, 0.0, late) < 0:
+        return FOUND_FULL
+    f.pairs = late.pairs
+    body_velocities(m, s.after, m.twist)
+    known = f.count
+    n = known
+    for c in range(late.count):
+        f.count = known
+        if late.gap[c] >= -s.arrives or is_asleep(a.sleep, late, c):
+            continue
+        if is_known(f, a.rows, late, c):
+            continue
+        if n >= f.capacity:
+            return FOUND_FULL
+        copy_contact(late, c, f, n)
+        one[:] = f.point[n]
+        two[:] = f.point[n]
+        carry_back(m, a.flight.pose, f.bodies[n, 0], one)
+        carry_back(m, a.flight.pose, f.bodies[n, 1], two)
+        f.point[n] = (one + two) / 2.0
+        f.restitution[n] = 0.0
+        f.gap[n] -= beta * normal_velocity(m, f, n, m.twist)
+        a.rows.active[n] = -1
+        n += 1
+    f.count = n
+    return n - known

@@ -1,0 +1,87 @@
+"""Last steps of an island: until velocities at contacts are right in metres per second.
+
+Errors of an island are relative to its largest impulse. A light body beside a heavy one, or far
+below it in a stack, sees little of that accuracy. Near a solution Newton's method doubles the
+digits with each step, so that one or two more make all velocities right.
+"""
+
+from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.contact.newton.cones import law
+from kinetree.contact.newton.equations import evaluate, moved
+from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.newton.retries import BEST, restore, store
+from kinetree.contact.newton.steps import newton_step, states
+
+__all__ = ["law_error", "polish"]
+
+SPEED = 1e-6
+"""Error of a velocity that is aimed at [m/s or rad/s]."""
+
+STEPS, SOFTER = 9, 0.1
+"""Of Newton's method, at most; and the change of the penalty after three without success."""
+
+
+@procedure
+def law_error(problem: Problem, work: Work, g: int) -> float:
+    """By how much velocity and impulse of a group miss its law, as a velocity [m/s or rad/s].
+
+    Where a contact that slides lacks friction, that is what the rest would change of its speed.
+    """
+    y, p = local("float", 2, 6)
+    dim = problem.dim[g]
+    first = problem.row_first[g]
+    d = work.delassus[g]
+    y[:dim] = work.lam[first : first + dim] - work.w[first : first + dim] / d
+    law(problem, g, y, p)
+    square = 0.0
+    for r in range(dim):
+        x = work.lam[first + r] - p[r]
+        square += x * x
+    return d * sqrt(square)
+
+
+@procedure
+def speed_error(problem: Problem, work: Work, island: int) -> float:
+    """Largest error of a velocity, of a row by its law or of a joint by its momentum."""
+    most = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        most = max(most, law_error(problem, work, work.island_group[k]))
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        most = max(most, abs(work.g[i]) * work.inverse[i])
+    return most
+
+
+@procedure
+def polish(problem: Problem, work: Work, island: int) -> None:
+    """Newton's steps from a solution as long as velocities are not right; the best counts."""
+    if speed_error(problem, work, island) <= SPEED:
+        return
+    evaluate(problem, work, island)
+    best = speed_error(problem, work, island)
+    store(problem, work, island, BEST, work.v, work.lam)
+    error = best
+    stress = work.stress
+    soft = work.soft
+    for k in range(STEPS):
+        if error <= SPEED:
+            break
+        _, sliding = states(problem, work, island)
+        if newton_step(problem, work, island, min(sliding, 1), 0) != 0:
+            break
+        moved(problem, work, island, 1.0)
+        evaluate(problem, work, island)
+        problem.newton += 1
+        error = speed_error(problem, work, island)
+        if error < best:
+            best = error
+            store(problem, work, island, BEST, work.v, work.lam)
+        elif k % 3 == 2:  # other penalties, from the best
+            work.stress *= SOFTER
+            restore(problem, work, island, BEST)
+            evaluate(problem, work, island)
+    work.stress = stress
+    work.soft = soft
+    if error > best:
+        restore(problem, work, island, BEST)
+        evaluate(problem, work, island)

@@ -1,0 +1,108 @@
+"""Features that arrive within a step, stops that contact reaches, and reports that measure."""
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+import kinetree as kt
+from kinetree.model.geometry import Box, Sphere
+
+
+def tumbling_plates(seed):
+    """A plate that tumbles onto another."""
+    rng = default_rng(seed)
+    world = kt.World()
+    world.add_ground()
+    plate = Box((0.16, 0.12, 0.01))
+    world.add(plate, density=1000, at=(0, 0, 0.005), name="a")
+    b = world.add(plate, density=1000, at=(0, 0, 0.4), name="b", spin=rng.uniform(-15, 15, 3))
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    pose = np.eye(4)
+    pose[:3, :3] = turn * np.sign(np.linalg.det(turn))
+    pose[:3, 3] = 0.0, 0.02, 0.4
+    b.pose = pose
+    return world
+
+
+@pytest.mark.parametrize("seed", [3, 13, 101, 102])
+def test_penetration_of_a_report_is_that_of_the_state_reached(seed):
+    world = tumbling_plates(seed)
+    for _ in range(250):
+        world.step()
+        gaps = world.scene.contacts(world.q).gap
+        deep = -gaps.min(initial=0.0)
+        assert world.report().penetration == pytest.approx(deep, rel=1e-3, abs=2e-9)
+        assert deep < 1e-4  # 3.6 mm before geometry was looked at again
+
+
+def test_reports_cover_all_steps_since_the_last_one():
+    world = tumbling_plates(7)
+    world.step(100)
+    world.step(50)
+    first = world.report()
+    assert first.steps == 150
+    assert first is world.report()
+    assert first.can_be_trusted
+    assert first.first_unsolved is None
+    world.step(3)
+    assert world.report().steps == 3
+
+
+def energy(world):
+    kinetic = kt.kinetic_energy(world.model, world.q, world.qd)
+    return float(kinetic + kt.potential_energy(world.model, world.q))
+
+
+def test_ledger_of_energy_adds_up():
+    world = tumbling_plates(5)
+    before = energy(world)
+    world.step(200)
+    ledger = world.report().energy
+    assert ledger.contact < 0
+    assert ledger.gain <= 1e-9
+    change = ledger.work + ledger.contact - ledger.taken + ledger.gain
+    assert energy(world) - before == pytest.approx(change, rel=2e-2)
+
+
+def ton_on_a_ball(**options):
+    world = kt.World(**options)
+    world.add_ground()
+    world.add(Sphere(0.05), mass=1e-3, at=(0, 0, 0.05), name="ball")
+    world.add(Box((0.5, 0.5, 0.5)), mass=1000.0, at=(0.01, 0, 0.36))
+    return world
+
+
+def test_steps_that_cannot_be_trusted_are_counted_and_named():
+    world = ton_on_a_ball()
+    with pytest.warns(kt.SimulationWarning, match=r"step \d+ of 0.002 s of 'world' cannot be"):
+        world.step(100)
+    report = world.report()
+    assert report.unsolved > 0
+    assert not report.can_be_trusted
+    assert report.first_unsolved is not None
+    assert 0 < report.first_unsolved <= world.time
+    assert "not solved, the first at t = " in repr(report)
+
+
+def test_strict_worlds_raise_and_stay_where_they_were():
+    world = ton_on_a_ball(strict=True)
+    with pytest.raises(kt.SimulationError, match=r"cannot be trusted.*Take shorter steps"):
+        world.step(100)
+    assert world.time == 0.0
+    assert world["ball"].position[2] == 0.05
+    assert world.copy().strict
+
+
+def test_stops_that_contact_forces_reach_hold():
+    builder = kt.ModelBuilder("lever")
+    builder.body(
+        "lever", joint=kt.Revolute("y"), inertia=kt.shapes.box(0.4, 0.04, 0.04, mass=0.2),
+        limits=kt.Limits(lower=-0.02, upper=0.02),
+    )  # fmt: skip
+    builder.geometry(Box((0.4, 0.04, 0.04)), on="lever", name="bar")
+    world = kt.World()
+    world.add(builder.build(), at=(0, 0, 0.5))
+    world.add(Sphere(0.03), mass=5.0, at=(0.18, 0, 0.5504), velocity=(0, 0, -8.0))
+    for _ in range(40):
+        world.step()
+        assert world.report().penetration < 1e-5
