@@ -30,12 +30,11 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
     C = view(p, 0, 3, 4)[:, :3].T @ view(q, 0, 3, 4)[:, :3]  # second to first
     F = abs(C)
     near = NEAR * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
-    best, axis, most = -1e300, 0, -1e300
+    best, axis = -1e300, 0
     for k in range(3):
         gap = abs(t[k]) - a[k] - b[0] * F[k, 0] - b[1] * F[k, 1] - b[2] * F[k, 2]
         if gap > margin:
             return n
-        most = max(most, gap)
         if gap > best + near:
             best = gap
             axis = k
@@ -43,7 +42,6 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
         gap = abs(s[l]) - b[l] - a[0] * F[0, l] - a[1] * F[1, l] - a[2] * F[2, l]
         if gap > margin:
             return n
-        most = max(most, gap)
         if gap > best + near:
             best = gap
             axis = 3 + l
@@ -79,14 +77,15 @@ def box_box(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int)
             m = face_box(
                 q, b, a, -s, G, axis - 3, best, margin, near, -1.0, touch, first, 3072 * axis
             )
-    most = max(most, edge) if edges >= 0 else most
     if patch and max(m, first) > n:
-        return level_out(touch, n, max(m, first), most, 2.0 * near)
+        for k in range(first, m):
+            touch.gap[k] = max(touch.gap[k], edge)
+        return max(m, first)
     if m < 0 and edges >= 0:
         m = edge_edge(p, q, a, b, t, C, edges // 3, edges % 3, edge, near, touch, n)
     if m < 0:
         return corners_box(shapes, i, j, margin, near, touch, n)
-    return level_out(touch, n, m, most, 2.0 * near if most <= 0.0 else 0.0)
+    return m
 
 
 @procedure
