@@ -418,7 +418,8 @@ def solve_rows(a: Parts, slack: float) -> int:
                 if code < 0:
                     return code
                 again = True
-        if not again and rows.follows == 1 and p.velocity_error > CONTRADICTS:
+        bends = rows.follows == 1 and rows.loops == 0
+        if not again and bends and p.velocity_error > CONTRADICTS:
             rows.follows = 0  # what ``bending`` wants of several contacts contradicts
             remember(p, rows, f, s.h, False, z)
             code = rows_of_step(s, m, p, rows, f, slack, True, z)
@@ -501,7 +502,8 @@ def take_step(a: Parts) -> int:
     motion_ahead(m, s.before, a.pairs, s.h)
     if detect(shapes, a.special, a.pairs, a.touch, s.margin, f) < 0:
         return FOUND_FULL
-    if s.alpha > 0.0 and deepest_new(f, rows) > INSIDE * s.arrives:
+    may_begin = s.alpha > 0.0 and rows.loops == 0  # loops would open on the longer way
+    if may_begin and deepest_new(f, rows) > INSIDE * s.arrives:
         s.at_start = 1
         return WOKEN
     inertia_blocks(m, p, s.h, s.alpha)
