@@ -69,8 +69,8 @@ class Result:
             if not bad:
                 continue
             k = max(bad, key=lambda k: getattr(steps[k], name))
-            true, told = getattr(steps[k], name), steps[k].said.get(name, 0.0)
-            entry = [label, name, k, len(bad), float(true), float(told)]
+            true, reported = getattr(steps[k], name), steps[k].said.get(name, 0.0)
+            entry = [label, name, k, len(bad), float(true), float(reported)]
             self.wrong.append(entry)
             quiet = [k for k in bad if steps[k].said.get(name, 0.0) < getattr(steps[k], name) / 2]
             warned = [w for s in steps[: max(bad) + 1] for w in s.warned] + before

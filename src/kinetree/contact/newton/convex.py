@@ -18,7 +18,7 @@ a symmetric matrix. The multipliers then become ``P(lam - r (w + s e_n))`` (Rock
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
 from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
-from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, slip
+from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length, project, slip
 from kinetree.contact.newton.equations import assemble, gradient_size, momentum
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, give, row_velocity
 
@@ -48,51 +48,14 @@ def penalty(problem: Problem, work: Work, g: int) -> float:
 
 
 @procedure
-def length_of(x: "float[:]", first: int, last: int) -> float:
-    """Length of some of the rows of a group."""
-    s = 0.0
-    for r in range(first, last):
-        s += x[r] * x[r]
-    return sqrt(s)
-
-
-@procedure
 def nearest(problem: Problem, g: int, y: "float[:]", p: "float[:]") -> int:
     """Write the admissible impulse nearest to ``y`` to ``p``: OPEN, STICKING or SLIDING."""
+    project(problem, g, y, p)
     if problem.kind[g] == BOUNDS:
-        p[0] = min(max(y[0], problem.low[g]), problem.high[g])
         return STICKING if p[0] == y[0] else OPEN
-    dim = problem.dim[g]
-    mu = problem.mu[g]
-    n = y[0]
-    bounded = -1
-    while True:  # the normal part grows, and fewer blocks are beyond their bounds
-        s = y[0]
-        count = 0
-        r = 1
-        while r < dim:
-            end = disc_end(dim, r)
-            t = length_of(y, r, end)
-            if t > mu * n:
-                s += mu * t
-                count += 1
-            r = end
-        n = s / (1.0 + mu * mu * count)
-        if count == bounded or count == 0:
-            break
-        bounded = count
-    if n <= 0.0:
-        p[:dim] = 0.0
+    if p[0] <= 0.0:
         return OPEN
-    p[0] = n
-    r = 1
-    while r < dim:
-        end = disc_end(dim, r)
-        t = length_of(y, r, end)
-        part = mu * n / t if t > mu * n else 1.0
-        p[r:end] = part * y[r:end]
-        r = end
-    return SLIDING if bounded > 0 else STICKING
+    return STICKING if p[0] == y[0] else SLIDING
 
 
 @procedure
@@ -114,7 +77,7 @@ def derivative(problem: Problem, g: int, state: int, rho: float, y: "float[:]", 
     r = 1
     while r < dim:
         end = disc_end(dim, r)
-        t = length_of(y, r, end)
+        t = length(y, r, end)
         bounded = t > most
         for i in range(r, end):
             e[i] = mu * y[i] / t if bounded else 0.0
@@ -236,9 +199,9 @@ def pressed_along(problem: Problem, work: Work, island: int, t: float) -> float:
 
 
 @procedure
-def search(problem: Problem, work: Work, island: int, slope: float) -> float:
-    """Part of a step at which the derivative along it, ``slope`` at its start, nearly vanishes."""
-    before = slope + pressed_along(problem, work, island, 0.0)  # of kinetic energy alone
+def search(problem: Problem, work: Work, island: int, rate: float) -> float:
+    """Part of a step at which the derivative along it, ``rate`` at its start, nearly vanishes."""
+    before = rate + pressed_along(problem, work, island, 0.0)  # of kinetic energy alone
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.v[i] += work.dv[i]
@@ -246,15 +209,15 @@ def search(problem: Problem, work: Work, island: int, slope: float) -> float:
     growth = along(work, island, work.g) - before
     low = 0.0
     high = 1.0
-    at_low = slope
+    at_low = rate
     at_high = before + growth - pressed_along(problem, work, island, 1.0)
     t = 1.0
-    if at_high > -FLAT * slope:
+    if at_high > -FLAT * rate:
         for _ in range(SEARCHED):
             t = low + (high - low) * at_low / (at_low - at_high)
             t = min(max(t, low + 0.1 * (high - low)), high - 0.1 * (high - low))
             here = before + t * growth - pressed_along(problem, work, island, t)
-            if abs(here) <= -FLAT * slope:
+            if abs(here) <= -FLAT * rate:
                 break
             if here < 0.0:
                 low = t
@@ -315,10 +278,10 @@ def minimise(
         if steps >= most or step_of(problem, work, island) != 0:
             break
         steps += 1
-        slope = along(work, island, work.g)
-        if not slope < 0.0:
+        rate = along(work, island, work.g)
+        if not rate < 0.0:
             break
-        search(problem, work, island, slope)
+        search(problem, work, island, rate)
     work.stress = stress
     problem.newton += steps
     return state

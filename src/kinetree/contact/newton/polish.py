@@ -62,7 +62,6 @@ def polish(problem: Problem, work: Work, island: int) -> None:
     store(problem, work, island, BEST, work.v, work.lam)
     error = best
     stress = work.stress
-    soft = work.soft
     for k in range(STEPS):
         if error <= SPEED:
             break
@@ -81,7 +80,6 @@ def polish(problem: Problem, work: Work, island: int) -> None:
             restore(problem, work, island, BEST)
             evaluate(problem, work, island)
     work.stress = stress
-    work.soft = soft
     if error > best:
         restore(problem, work, island, BEST)
         evaluate(problem, work, island)
