@@ -1,10 +1,12 @@
 """Parts of what finds contacts, one by one."""
 
+import mujoco
 import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.convex_shapes import touches_of
 
+import kinetree as kt
 from kinetree.contact.finding.closed_forms import field_and_ball
 from kinetree.contact.finding.shapes import Placed, Touch, surface_at_points
 from kinetree.model.geometry import Box, Capsule, HeightField, Sphere
@@ -89,3 +91,56 @@ def test_peaks_touch_a_face_once_each(seed, turned):
     assert len(feet) >= 4
     apart = np.linalg.norm(feet[:, None] - feet, axis=-1) + np.eye(len(feet))
     assert np.min(apart) > 1e-4  # of a peak and of an edge nearby; the same one would be 1e-9
+
+
+# --- pairs of bodies on coupled joints ------------------------------------------------------------
+
+LINKAGE = """<mujoco><compiler autolimits="true"/><worldbody><geom name="table" size="1"/>
+  <body name="palm"><freejoint/><geom name="palm" size="1"/>
+    <body name="cover" pos="0 0 .1"><geom name="cover" size="1"/>
+      <body name="left"><joint name="left" axis="1 0 0"/><geom name="left" size="1"/>
+        <body name="tip"><joint name="tip" axis="1 0 0"/><geom name="tip" size="1"/>
+          <body name="nail"><geom name="nail" size="1"/></body></body></body>
+      <body name="right"><joint name="right" axis="1 0 0"/><geom name="right" size="1"/>
+        <body name="end"><joint name="end" axis="1 0 0"/><geom name="end" size="1"/></body></body>
+    </body></body></worldbody>
+  <equality><joint joint1="right" joint2="left"/><joint joint1="tip" joint2="left"/>
+    <joint joint1="end"/></equality></mujoco>"""
+"""Fingers that follow each other, one with a part that follows, one with a part that is held."""
+
+
+@pytest.mark.parametrize("lump", [True, False])
+def test_pairs_of_bodies_on_coupled_joints_are_those_of_mujoco(tmp_path, lump):
+    """All shapes are inside each other, so that every pair that may touch does."""
+    path = tmp_path / "hand.xml"
+    path.write_text(LINKAGE)
+    model = kt.load(path, lump=lump)
+    assert len(model.couplings) == 3
+    pairs = {frozenset((p.first.name, p.second.name)) for p in kt.contact.Scene(model).pairs}
+    peer = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(peer)
+    mujoco.mj_forward(peer, data)
+    names = [peer.geom(k).name for k in range(peer.ngeom)]
+    found = {frozenset((names[c.geom1], names[c.geom2])) for c in data.contact}
+    assert pairs == found
+    assert frozenset(("left", "right")) in pairs
+    assert frozenset(("left", "tip")) not in pairs
+
+
+def test_fingers_that_follow_each_other_stop_each_other():
+    """A motor closes them: they meet in the middle, and neither passes the other."""
+    builder = kt.ModelBuilder("gripper")
+    for name, side in (("left", 1), ("right", -1)):
+        builder.body(
+            name, joint=kt.Prismatic((-side, 0, 0)), at=(0.1 * side, 0, 0),
+            inertia=kt.shapes.box(0.04, 0.04, 0.04, mass=0.1),
+        )  # fmt: skip
+        builder.geometry(Box((0.04, 0.04, 0.04)), on=name, name=name)
+    builder.coupling("gear", joint="right_joint", source="left_joint")
+    builder.actuator("motor", joint="left_joint")
+    world = kt.World(gravity=(0, 0, 0))
+    world.add(builder.build())
+    world.step(500, control=np.array([2.0]))
+    assert world.q[0] == pytest.approx(0.08, abs=1e-6)
+    assert len(world.contacts())
+    assert abs(world.qd[0]) < 1e-9

@@ -309,41 +309,6 @@ def test_a_state_that_is_not_finite_is_named():
         world.step(5, tau=[0, 0, 0, 1e200, 0, 0])
 
 
-def test_drives_are_driving_forces_and_their_derivatives():
-    rng = np.random.default_rng(2)
-    builder = kt.ModelBuilder("arm")
-    for k, on in enumerate((None, "l0", "l1")):
-        limits = kt.Limits(effort=2.0) if k == 2 else None
-        builder.body(
-            f"l{k}", on=on, joint=kt.Revolute("y"), at=(0, 0, 0.3), limits=limits,
-            inertia=kt.shapes.sphere(0.1, mass=1.0, at=(0, 0, 0.1)),
-        )  # fmt: skip
-    builder.tendon("cable", joints={"l0_joint": 0.5, "l2_joint": -0.2}, offset=0.1)
-    builder.actuator("motor", joint="l0_joint", gear=(3.0,), control=(-1, 1))
-    builder.actuator("servo", joint="l1_joint", kp=20.0, kv=2.0, effort=(-4, 4))
-    builder.actuator("pull", tendon="cable", kp=10.0, kv=1.0, gear=(2.0,))
-    builder.actuator("slow", joint="l2_joint", kp=3.0, activation="filter", time_constant=0.1)
-    world = kt.World()
-    world.add(builder.build())
-    model, drives = world.model, world._whole.steps.drives
-    assert drives.is_simple
-    for _ in range(5):
-        q, qd, u, act = (
-            rng.normal(size=3),
-            rng.normal(size=3),
-            rng.normal(size=4),
-            rng.normal(size=1),
-        )
-        tau, K, D = drives(q, qd, u, act)
-        np.testing.assert_allclose(tau, kt.driving_force(model, q, qd, u, act), atol=1e-13)
-        for found, n in ((K, 0), (D, 1)):
-            step = 1e-6 * np.eye(3)
-            for i in range(2):  # the third joint is cut to its effort
-                moved = [drives(q + (1 - n) * s * step[i], qd + n * s * step[i], u, act)[0][i]
-                         for s in (1, -1)]  # fmt: skip
-                assert found[i] == pytest.approx(-(moved[0] - moved[1]) / 2e-6, abs=1e-6)
-
-
 @pytest.mark.parametrize("ground", [True, False])
 def test_a_world_in_which_nothing_moves_can_be_stepped(ground):
     world = kt.World()

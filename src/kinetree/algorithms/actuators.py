@@ -17,6 +17,7 @@ from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.jacobians import RelativeFrame, frame_jacobian, frame_pose
 from kinetree.joints import Free
+from kinetree.model.gearing import Gearing
 from kinetree.spatial.ops import exp, less, select
 from kinetree.spatial.rotation import rotation_log
 
@@ -37,12 +38,12 @@ def transmission(model, q, qd) -> Transmission:
     """Lengths, velocities and moment arms of all actuators."""
     lengths, arms = [], np.zeros((model.nv, len(model.actuators)), model.scalar_type(q, qd))
     for k, a in enumerate(model.actuators):
-        length, arms[:, k] = _transmission(model, a, q, qd)
+        length, arms[:, k] = transmission_of(model, a, q, qd)
         lengths.append(length)
     return Transmission(np.array(lengths), arms.T @ qd, arms)
 
 
-def _transmission(model, a, q, qd):
+def transmission_of(model, a, q, qd):
     """Length and moment arms of one actuator."""
     gear, arms = np.array(a.gear), np.zeros(model.nv)
     if a.frame:
@@ -112,10 +113,14 @@ def driving_force(model, q, qd, controls, activation=None):
 def resistance(model, q, qd, controls, activation=None):
     """Diagonals of ``-∂tau/∂q`` and ``-∂tau/∂qd`` of servos that resist, (nv,) each.
 
-    Of those at joints of one variable that follow no others; none where a bound cuts the force.
+    Of those at joints of one variable that follow no others; none where a bound cuts the force of
+    the actuator, or that of all actuators at the joint.
     """
     through, found = transmission(model, q, qd), np.zeros((2, model.nv), model.scalar_type(q, qd))
-    laws = _laws(model, through, controls, activation)
+    laws = list(_laws(model, through, controls, activation))
+    uncut = _within_efforts(model, q, qd, [
+        _clipped(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)
+    ])  # fmt: skip
     for a, (u, f) in zip(model.actuators, laws, strict=True):
         at, (low, high) = model.v_slice[a.joint], a.effort
         if not a.joint or at.stop - at.start != 1:
@@ -126,7 +131,20 @@ def resistance(model, q, qd, controls, activation=None):
             if a.gain[n] or a.bias[n]:
                 resists = -(a.gear[0] ** 2) * (a.gain[n] * u + a.bias[n])
                 found[n - 1, at] += inside * select(less(0, resists), resists, 0)
-    return found
+    return found * uncut
+
+
+def _within_efforts(model, q, qd, forces):
+    """1 where the joint forces of actuators are within the efforts of the joints, 0 where not."""
+    full, of_v = model.uncoupled, slice(None)
+    if model.couplings:
+        at, of_v = Gearing(model, q, qd), model.independent_variables[1]
+        q, qd = at.q, at.qd
+    limits, tau = full.effort_limits, transmission(full, q, qd).arms @ np.array(forces)
+    return np.array([
+        select(less(x * x, limit * limit), 1, 0) if 0 < limit < np.inf else 1
+        for x, limit in zip(tau, limits, strict=True)
+    ])[of_v]  # fmt: skip
 
 
 def _forces(model, through, controls, activation):

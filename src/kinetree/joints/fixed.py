@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from kinetree.spatial import Force, Inertia
 
 
-@dataclass(frozen=True)
-class Fixed(AbstractJoint):
-    """Welds two bodies together."""
+class Motionless(AbstractJoint):
+    """A joint without variables."""
 
     nq = nv = 0
 
@@ -47,7 +46,12 @@ class Fixed(AbstractJoint):
 
 
 @dataclass(frozen=True)
-class Following(Fixed):
+class Fixed(Motionless):
+    """Welds two bodies together."""
+
+
+@dataclass(frozen=True)
+class Following(Motionless):
     """The place of a joint that has no independent variables, as another leads it.
 
     It stands in ``model.joint`` of a model with couplings and has no motion to compute: that is up

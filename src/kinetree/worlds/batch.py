@@ -14,7 +14,6 @@ from kinetree.errors import ModelError, ShapeError, SimulationWarning, warn
 from kinetree.model import Model
 from kinetree.model.arrays import check_finite
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Geometry, Sphere, Surface
-from kinetree.quantities.actuators import driving_force
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
@@ -48,9 +47,8 @@ class Worlds:
         self._is_checked = np.zeros(n, dtype=bool)
         self._of_start: dict[int, Faults] = {}  # by world where their shapes differ
         self._drives = drives = self._steps.drives
-        laws = drives.laws if drives.is_simple and drives.count else None
         own = bool({"mass", "size"} & {*columns})
-        self._batch = EngineBatch(lambda: self._steps.new_engine(own), n, laws)
+        self._batch = EngineBatch(lambda: self._steps.new_engine(own), n)
         self.activation = np.zeros((n, drives.states.size))
         self._control: Any = None
         self._give(self._batch)
@@ -73,7 +71,7 @@ class Worlds:
             batch.give_shapes(self._shapes)
         if {"mass", "size"} & {*columns}:
             batch.give_inertias(self._inertias)
-        if "gains" in columns and drives.is_simple:
+        if "gains" in columns:
             factors = np.ones((len(self), drives.count))
             for name, values in columns["gains"].items():
                 factors[:, self.world[name].actuators if name else slice(None)] *= values[:, None]
@@ -168,7 +166,6 @@ class Worlds:
             self._check()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
         held = not (callable(control) or callable(tau) or self._steps.laws)
-        held = held and (control is None or (drives.is_simple and not drives.states.size))
         many, left = (n if held else 1), n
         while left:
             state = self.time, self.q, self.qd
@@ -208,30 +205,17 @@ class Worlds:
 
     def _take(self, n, u, tau):
         """Several steps with held controls and joint forces."""
-        drives, h, push = self._drives, self.world.timestep, [] if tau is None else [tau]
-        act = self.activation if drives.states.size else None
-        if u is not None and not drives.is_simple:
-            push.append(self._driving_force(u))
+        h, push = self.world.timestep, [] if tau is None else [tau]
+        act = self.activation if self._drives.states.size else None
         for law in self._steps.laws:
             push.append(law(self.model, self.time, self.q, self.qd))
         total: Any = None
         if push:
             total = np.zeros((len(self), self._batch.engine.tree.nv))
             total[:, self._batch.engine.of_v] = sum(push[1:], push[0])
-        control = u[None] if u is not None and drives.is_simple else None
+        control = None if u is None else u[None]
         self._batch.run(h, n, control, total, driven=control is not None, activation=act)
         self._control = u
-        if u is not None and act is not None:
-            self.activation = drives.after(np.broadcast_to(u, (len(self), drives.count)), act, h)
-
-    def _driving_force(self, u):
-        """Joint forces of actuators that have no constant moment arms."""
-        u = np.broadcast_to(u, (len(self), u.shape[-1]))
-        given = self.q, self.qd, u, *((self.activation,) if self._drives.states.size else ())
-        if "gains" not in self.columns:
-            return np.asarray(driving_force(self.model, *given))
-        each = zip(self._models, *given, strict=True)
-        return np.array([driving_force(model, *x) for model, *x in each])
 
     @cached_property
     def _models(self):

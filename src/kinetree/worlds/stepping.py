@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.drives import Laws, drive, has_constant_arms, laws_of
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
-from kinetree.quantities.actuators import activation_after, driving_force
+from kinetree.quantities.actuators import driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
-from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.setup import effects_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
 from kinetree.worlds.results import Energy, Report
@@ -57,13 +55,8 @@ class Steps:
         names = ("rest_velocity", "correction_speed", "conserving")
         settings = {name: getattr(self.contact, name) for name in names}
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
-        settings["laws"] = self.drives.laws if self.drives.shape else None
+        settings["actuated"] = self.drives.count > 0
         return Engine(self.model, self.scene, joints=rows, own=own, **self.solving, **settings)
-
-    @cached_property
-    def resistance(self) -> tuple[np.ndarray, np.ndarray]:
-        """Stiffness and damping of the joints, (nv,) each."""
-        return self.engine.stiffness, self.engine.damping
 
     def forget(self):
         """Start without memory."""
@@ -93,7 +86,6 @@ class Steps:
         push = _reader(tau, self.model)
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
         together = held and not callable(tau) and not self.laws
-        together = together and (read is None or self.drives.holds)
         done = 0
         if not self.model.nv:  # nothing moves
             self.taken = done = n
@@ -101,26 +93,22 @@ class Steps:
             self.check(whole.q)
         while done < n:
             now = t + done * h
-            force, K, D = push(now, whole.q, whole.qd), 0.0, 0.0
-            u = before = None
-            if read is not None:
-                u, before = read(now, whole.q, whole.qd), whole.activation
-                drive, K, D = self.drives(whole.q, whole.qd, u, before)
-                force = force + drive
-                whole.activation = self.drives.after(u, before, h)
+            force = push(now, whole.q, whole.qd)
+            u = None if read is None else read(now, whole.q, whole.qd)
             for law in self.laws:
                 force = force + law(self.model, now, whole.q, whole.qd)
-            self.engine.resist(self.resistance, (K, D))
             count = n - done if together else 1
-            found = self._stepped(whole, now, h, force, count)
+            before, self.engine.drives.activation[:] = whole.activation, whole.activation
+            found = self._stepped(whole, now, h, force, u, count)
             self.inputs = force, u, before
+            whole.activation = self.engine.drives.activation.copy()
             done += found.taken
             self.taken += found.taken
         in_place = tau is None and not self.laws and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
 
     def go_on(self, whole, h, n, u) -> bool:
-        """Take ``n`` more steps in place, if nothing acts but actuators with constant arms.
+        """Take ``n`` more steps in place, if nothing acts but actuators.
 
         Args:
             whole: the world, whose state the engine must have.
@@ -133,23 +121,28 @@ class Steps:
         if u is not None:
             if type(u) is not np.ndarray or u.shape != self.drives.shape:
                 return False
-            self.engine.parts.control[:] = u
+            self.engine.drives.u[:] = u
         if self.is_driven is not (u is not None):
-            self._switch(u is not None, whole.activation)
+            self._switch(u is not None)
+        before, drives = whole.activation, self.engine.drives
+        if before.size:
+            drives.activation[:] = before
         if self.engine.go_on(n) != n:
             return False  # controls are not finite
         self.taken += n
+        if before.size:
+            whole.activation = drives.activation.copy()
+            self.inputs = *self.inputs[:2], before
         whole.is_ahead = True
         if not isfinite(self.engine._total[10]):
             self._refuse(whole.qd, h)
         return True
 
-    def _switch(self, driven, activation):
+    def _switch(self, driven):
         """Let actuators act in the engine, or not."""
         engine, self.is_driven = self.engine, driven
-        engine.parts.driven, engine.s.tau[:] = driven, 0.0
-        engine.resist(self.resistance, (0.0, 0.0))
-        self.inputs = self.inputs[0], engine.parts.control if driven else None, activation
+        engine.drives.acts, engine.s.held[:] = int(driven), 0.0
+        self.inputs = np.zeros(self.model.nv), engine.drives.u if driven else None, None
 
     def follow(self, whole, t, h, n, control, parts):
         """Take ``n`` steps with controls that a function of time and state gives before each."""
@@ -189,9 +182,11 @@ class Steps:
         engine.reported()
         return self.reported
 
-    def _stepped(self, whole, t, h, force, count):
+    def _stepped(self, whole, t, h, force, control, count):
         with NamingTime(self.model, t, whole.qd):
-            found = self.engine.step(whole.q, whole.qd, h, force, count=count, memory=self.memory)
+            found = self.engine.step(
+                whole.q, whole.qd, h, force, count=count, memory=self.memory, control=control
+            )
         with np.errstate(over="ignore"):
             fine = isfinite(found.q.dot(found.q)) and isfinite(found.qd.dot(found.qd))
         if not fine:
@@ -229,6 +224,9 @@ class Steps:
         """Readings of sensors, with what the last step did."""
         tau, u, before = self.inputs
         given: dict[str, Any] = {"t": np.asarray(t), "tau": tau}
+        if u is not None and whole.q is not self.end:
+            states = (whole.activation,) if self.drives.states.size else ()
+            given["tau"] = tau + driving_force(self.model, whole.q, whole.qd, u, *states)
         if whole.q is self.end:  # accelerations are those of the last step
             s, at = self.engine.s, self.engine.of_v
             given = {"t": np.asarray(t), "qdd": (s.v[at] - s.began[at]) / s.h}
@@ -278,11 +276,7 @@ def _checked(tau, model):
 
 
 class Drives:
-    """Joint forces of the actuators of a model, from controls and the state.
-
-    Actuators of joints of one variable and of tendons have constant moment arms; their forces,
-    stiffness and damping are found in compiled code. Others are left to
-    ``kinetree.driving_force``.
+    """Controls of the actuators of a model, as callers give them.
 
     Args:
         model: the mechanism.
@@ -291,30 +285,7 @@ class Drives:
     def __init__(self, model):
         self.model, self.count = model, len(model.actuators)
         self.states = np.flatnonzero([bool(a.activation) for a in model.actuators])
-        self.holds = bool(self.count) and servos_of(model) is None
-        self.is_simple = has_constant_arms(model)
-        # shape of controls that the engine takes
-        self.shape = (self.count,) if self.is_simple and not self.states.size else None
-
-    @cached_property
-    def laws(self) -> Laws:
-        """The actuators as a table."""
-        return laws_of(self.model)
-
-    def __call__(self, q, qd, u, activation) -> tuple[np.ndarray, Any, Any]:
-        """Joint forces, and the diagonals of stiffness and damping against which they work."""
-        if not self.is_simple:
-            states = (activation,) if self.states.size else ()
-            return np.asarray(driving_force(self.model, q, qd, u, *states)), 0.0, 0.0
-        tau, K, D = np.empty((3, self.model.nv))
-        drive(self.laws, q, qd, u, activation, tau, K, D)
-        return tau, K, D
-
-    def after(self, u, activation, h) -> np.ndarray:
-        """Activations after a step with these controls."""
-        if not self.states.size:
-            return activation
-        return np.asarray(activation_after(self.model, u, activation, np.asarray(h)))
+        self.shape = (self.count,) if self.count else None  # of what the engine takes
 
     def reader(self, control, parts):
         """A function ``(t, q, qd)`` to the controls of all actuators, and whether they are held.

@@ -16,7 +16,6 @@ from kinetree.arrays.kinds import Array
 from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.contact.contacts import Contacts
-from kinetree.contact.engine.drives import Laws, no_laws
 from kinetree.contact.engine.engine import ContactForces, Engine
 from kinetree.contact.engine.many import ROOM, Many, Turn, own_numbers, take_turns
 from kinetree.contact.engine.parts import NO_INERTIA, tied_code
@@ -32,7 +31,6 @@ class EngineBatch:
     Args:
         make: makes an engine, one for each thread.
         n: number of worlds.
-        laws: actuators whose controls steps take, or None.
         flight: kernel of a step of an integrator for what is far from everything, or None;
             engines are then ``flying``.
 
@@ -41,12 +39,10 @@ class EngineBatch:
         engine: one of the engines, to ask for names.
     """
 
-    def __init__(self, make: Callable[[], Engine], n: int, laws: Any = None, flight: Any = None):
-        self._make, self._laws, self._flight = make, laws or no_laws(), flight
+    def __init__(self, make: Callable[[], Engine], n: int, flight: Any = None):
+        self._make, self._flight = make, flight
         self._team: list[tuple[Engine, Turn]] = []
         self.engine = self._member(0)[0]
-        m = self.engine.mechanism
-        self._resistance = m.stiffness.copy(), m.damping.copy()
         e, nv, nq = self.engine, self.engine.tree.nv, self.engine.tree.nq
         trees, rows = e.problem.trees, e.rows
         names = {
@@ -75,16 +71,12 @@ class EngineBatch:
     def _member(self, k):
         """The engine of a thread, and what it is at."""
         while len(self._team) <= k:
-            e, laws = self._make(), self._laws
-            own = {name: getattr(laws, name) for name in Laws.types}
-            own |= {"gain": laws.gain.copy(), "bias": laws.bias.copy()}
+            e = self._make()
             length, flown, s = np.zeros(1), np.zeros(1), e.s
-            held = s.inputs if s.forced else s.tau
+            held = s.inputs if s.forced else s.held
             flight = tied_code(self._flight, s.time, length, s.q, s.v, held, s.q_e, s.v_e, flown)
-            states = np.zeros(int(laws.state.max(initial=-1)) + 1)
             turn = Turn(
-                step=-1, laws=Laws(**own), state=states, control=np.zeros(laws.count),
-                flight=flight, flown=flown, length=length,
+                step=-1, flight=flight, flown=flown, length=length,
                 **{name: x for name, x in e.numbers.items() if name in Turn.types},
             )  # fmt: skip
             self._team.append((e, turn))
@@ -214,7 +206,7 @@ class EngineBatch:
 
     def give_gains(self, factors: Array) -> None:
         """Worlds have gains of their actuators multiplied by factors, (n, actuators)."""
-        both = np.concatenate([self._laws.gain, self._laws.bias], axis=1)
+        both = np.concatenate([self.engine.drives.gain, self.engine.drives.bias], axis=1)
         self.many.gain = (factors[:, :, None] * both).reshape(-1, 6)
         self.many.gains = 1
 
@@ -247,7 +239,7 @@ class EngineBatch:
                 inputs of compiled forces, or else joint forces, (nv of all joints).
             held: (n or 1, size): joint forces, or the other inputs.
             driven: whether there are controls.
-            activation: of the actuators that have one, (n, m).
+            activation: of the actuators that have one, (n, m), which follow.
             every: store every n-th state, and the last, in ``out``; 0 for none.
             out: positions, velocities and work, (times, n, ...) each, from the second time on; and
                 forces of the contacts that ``expect`` named, zeros.
@@ -256,7 +248,7 @@ class EngineBatch:
         b.h, b.steps, b.driven, b.every = h, steps, int(driven), every
         b.timed, b.timed_size, b.timed_step, b.timed_world = _source(timed, n)
         b.held, b.held_size, _, b.held_world = _source(None if held is None else held[None], n)
-        b.activation = np.ascontiguousarray(_NONE if activation is None else activation).ravel()
+        b.activation = _NONE if activation is None else activation.reshape(-1)
         b.states = 0 if activation is None else activation.shape[-1]
         b.q, b.v, b.work = (x.reshape(-1) for x in (out or (_NONE,) * 3)[:3])
         if b.columns:
@@ -267,10 +259,8 @@ class EngineBatch:
         many = max(1, min(threads(), n // LEAST))
         size = max(LEAST, -(-n // (8 * many)))
         team, pieces = [self._member(k) for k in range(many)], counting()
-        for e, turn in team:
+        for _, turn in team:
             turn.world = turn.end = 0
-            if not driven:
-                e.mechanism.stiffness[:], e.mechanism.damping[:] = self._resistance
 
         def work(k):
             engine, turn = team[k]

@@ -181,7 +181,7 @@ def account_of_bounce(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance,
             held = s.y[i] * (before + after) / 2.0
             b.rows[t] += held
             way = tau * (s.v_m[i] + before) / 2.0 + beta * s.x[i] - h * s.mean[i]
-            f = s.tau[i] + s.spring[i] - m.lead[i] * s.v_m[i] - m.lag[i] * (s.after[i] - s.v_m[i])
+            f = s.tau[i] + s.spring[i] - s.resist[i]
             b.joints[t] += f * way
             s.work += held + f * way
 

@@ -1,105 +1,437 @@
-"""Actuators with constant moment arms as a table, and their forces in compiled code."""
+"""Actuators as tables, and what they do in a step: forces, stiffness, damping, bounds, activations.
+
+All is in the variables of all joints, so that couplings, which are rows of a step, change nothing:
+arms of joints of one variable and of tendons are constant, those of other joints, of frames and of
+loop joints come from a kernel. The force of an actuator in a step is
+
+    f = clip(f_0 - lead rᵀ v - lag rᵀ Δv, effort),        tau = clip(R f, joint efforts),
+
+with ``f_0`` where the step begins, and ``lead`` and ``lag`` by ``mechanism.resistance``: servos are
+implicit. Which bounds are reached is part of the solution. A step is solved with the bounds that
+``f_0`` reaches; where the velocities that it leads to reach others, it is taken again with those.
+"""
+
+import itertools
+from math import exp
 
 import numpy as np
 
 from kinetree.codegen.procedures import procedure, record
+from kinetree.contact.engine.mechanism import Mechanism, resistance
+from kinetree.contact.newton.problem import Problem
 from kinetree.model.limits import position_index
+
+HELD, INTEGRATOR, FILTER = 0, 1, 2
+"""Activations: none, and as of ``model.actuator``."""
+
+INSIDE = 1e-9
+"""Part of a bound by which a force may be beyond it."""
+
+ATTEMPTS = 4
+"""Attempts in which bounds may be left again; later ones only add some, and come to an end."""
 
 
 @record
-class Laws:
-    """Actuators with constant moment arms, and the joints that they drive.
+class Actuators:
+    """Actuators, the variables that they drive, and their forces in a step.
 
     Attributes:
+        count: how many;  nv: variables of all joints;  acts: 1 where they exert forces.
+        limited: 1 where an effort is bounded.
         gain: of the control: value, by length, by velocity;  bias: likewise.
         control: smallest and largest control;  effort: likewise, of the force before the gear.
-        state: number of the activation, or -1.
+        state: number of the activation, or -1;  kind: of activation;  time: constant of a filter
+            [s];  range: of activations.
         offset: length where all positions are zero.
         arm_first: arms of an actuator are ``arm[arm_first[k]:arm_first[k + 1]]``.
-        arm: joint force for a unit of force;  arm_q, arm_v: position and velocity variable.
+        arm: joint force for a unit of force;  arm_q, arm_v: position and velocity variable;
+            own: where the inertia of that variable is in ``M``.
+        moving: 1 for actuators whose arms and lengths change;  traced: how many these are;
+            traced_of: their numbers;  length, dense: their lengths and arms, rows of nv numbers.
+        pair_first: pairs of arms of an actuator;  pair: the two arms;  pair_at: the two places of
+            their product in ``M``, -1 for none.
         most: of the velocity variables: largest joint force.
+        u, activation: controls and activations of the step.
+        request: forces before bounds where the step begins;  stiff, damp: against lengths and
+            their rates;  lead, lag: of the step.
+        bound: 1 at the upper bound, -1 at the lower, 0 between;  joint_bound: of the variables.
+        joint_force: of the variables, before their bounds.
+        attempts: to find the bounds of a step.
     """
 
     count: int
     nv: int
+    acts: int
+    limited: int
     gain: "float[:, 3]"
     bias: "float[:, 3]"
     control: "float[:, 2]"
     effort: "float[:, 2]"
     state: "int[:]"
+    kind: "int[:]"
+    time: "float[:]"
+    range: "float[:, 2]"
     offset: "float[:]"
     arm_first: "int[:]"
     arm: "float[:]"
     arm_q: "int[:]"
     arm_v: "int[:]"
+    own: "int[:]"
+    moving: "int[:]"
+    traced: int
+    traced_of: "int[:]"
+    length: "float[:]"
+    dense: "float[:]"
+    pair_first: "int[:]"
+    pair: "int[:, 2]"
+    pair_at: "int[:, 2]"
     most: "float[:]"
+    u: "float[:]"
+    activation: "float[:]"
+    request: "float[:]"
+    stiff: "float[:]"
+    damp: "float[:]"
+    lead: "float[:]"
+    lag: "float[:]"
+    bound: "int[:]"
+    joint_bound: "int[:]"
+    joint_force: "float[:]"
+    attempts: int
 
 
-def no_laws() -> Laws:
-    """No actuators."""
-    return Laws(count=0, arm_first=np.zeros(1, dtype=np.int64))
+# --- Tables --------------------------------------------------------------------------------------
 
 
-def has_constant_arms(model) -> bool:
-    """Whether all actuators drive joints of one variable, or tendons."""
-    return not model.couplings and all(
-        a.tendon or (a.joint and model.joint[a.joint].nv == model.joint[a.joint].nq == 1)
-        for a in model.actuators
-    )
-
-
-def laws_of(model) -> Laws:
-    """The actuators of a model as a table."""
-    arms, at, n = model.actuation, position_index(model), len(model.actuators)
-    used = [np.flatnonzero(arms[:, k]) for k in range(n)]
-    joined = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
-    gears = [arms[i, k] for k in range(n) for i in used[k]]
-    offset = [a.gear[0] * model.tendon(a.tendon).offset if a.tendon else 0.0
-              for a in model.actuators]  # fmt: skip
-    states = np.array([bool(a.activation) for a in model.actuators], dtype=bool)
-    most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
-
-    def table(name, width):
-        values = [getattr(a, name) for a in model.actuators]
-        return np.array(values, dtype=float).reshape(n, width)
-
-    return Laws(
-        count=n, nv=model.nv, gain=table("gain", 3), bias=table("bias", 3),
-        control=table("control", 2), effort=table("effort", 2),
-        state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
-        offset=np.array(offset, dtype=float), arm=np.array(gears, dtype=float),
-        arm_first=np.cumsum([0, *map(len, used)]).astype(np.int64),
-        arm_q=at[joined].astype(np.int64), arm_v=joined, most=np.array(most, dtype=float),
+def no_actuators(nv) -> Actuators:
+    """No actuators, for a mechanism with ``nv`` variables."""
+    whole, bounds = np.zeros(1, dtype=np.int64), np.zeros(nv, dtype=np.int64)
+    none = np.full(nv, np.inf)
+    return Actuators(
+        count=0, nv=nv, arm_first=whole, pair_first=whole, joint_bound=bounds, most=none,
+        joint_force=np.zeros(nv),
     )  # fmt: skip
 
 
+def moving_arms(model) -> list[int]:
+    """Numbers of the actuators whose lengths or arms are not those of joints of one variable."""
+    return [
+        k for k, a in enumerate(model.actuators)
+        if not (a.tendon or (a.joint and _is_single(model.uncoupled.joint[a.joint])))
+    ]  # fmt: skip
+
+
+def _is_single(joint):
+    return joint.nv == joint.nq == 1
+
+
+def actuators_of(model, problem, kernel=None) -> Actuators:
+    """The actuators of a model as tables.
+
+    Args:
+        model: the mechanism.
+        problem: of its spanning tree with all joints.
+        kernel: lengths and arms of ``moving_arms`` from positions, or None where there are none.
+    """
+    full, n = model.uncoupled, len(model.actuators)
+    moving, at = moving_arms(model), position_index(full)
+    arms = _constant_arms(full)
+    if kernel is not None:
+        arms[:, moving] = _seen(full, kernel).T
+    used = [np.flatnonzero(arms[:, k]) for k in range(n)]
+    first = np.cumsum([0, *map(len, used)]).astype(np.int64)
+    arm_v = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
+    offset = [a.gear[0] * full.tendon(a.tendon).offset if a.tendon else 0.0
+              for a in full.actuators]  # fmt: skip
+    states = np.array([bool(a.activation) for a in full.actuators], dtype=bool)
+    most = np.where(full.effort_limits > 0, full.effort_limits, np.inf).astype(float)
+    pair_first, pair, pair_at = _pairs(problem, first, arm_v)
+
+    def table(name, width):
+        values = [getattr(a, name) for a in full.actuators]
+        return np.array(values, dtype=float).reshape(n, width)
+
+    effort, kinds = table("effort", 2), {"": HELD, "integrator": INTEGRATOR, "filter": FILTER}
+    bounded = np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
+    return Actuators(
+        count=n, nv=full.nv, limited=int(bounded), gain=table("gain", 3), bias=table("bias", 3),
+        control=table("control", 2), effort=effort,
+        state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
+        kind=np.array([kinds[a.activation] for a in full.actuators], dtype=np.int64),
+        time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
+        range=table("activation_range", 2),
+        offset=np.array(offset, dtype=float), arm_first=first, arm_v=arm_v,
+        arm=np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
+        arm_q=at[arm_v].astype(np.int64),
+        own=np.array([_place(problem, i, i)[0] for i in arm_v], dtype=np.int64),
+        moving=np.isin(np.arange(n), moving).astype(np.int64), traced=len(moving),
+        traced_of=np.array(moving, dtype=np.int64), length=np.zeros(len(moving)),
+        dense=np.zeros(len(moving) * full.nv), pair_first=pair_first, pair=pair, pair_at=pair_at,
+        most=most, u=np.zeros(n), activation=np.zeros(int(states.sum())),
+        bound=np.zeros(n, dtype=np.int64), joint_bound=np.zeros(full.nv, dtype=np.int64),
+        joint_force=np.zeros(full.nv),
+        **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
+    )  # fmt: skip
+
+
+def _constant_arms(full):
+    """Arms on joints of one variable and on tendons, (nv, n), zero for other actuators."""
+    arms = np.zeros((full.nv, len(full.actuators)))
+    for k, a in enumerate(full.actuators):
+        if a.tendon:
+            tendon = full.tendon(a.tendon)
+            for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
+                arms[full.v_slice[i].start, k] += a.gear[0] * c
+        elif a.joint and _is_single(full.joint[a.joint]):
+            arms[full.v_slice[a.joint].start, k] = a.gear[0]
+    return arms
+
+
+def _seen(full, kernel):
+    """Arms that may be other than zero, by configurations all over the place."""
+    rng = np.random.default_rng(0)
+    places = [
+        np.concatenate([np.zeros(0), *(joint.random(rng) for joint in full.joint[1:])])
+        for _ in range(3)
+    ]
+    return np.sum([np.abs(kernel.reference((q,))[1]) for q in places], axis=0)
+
+
+def _pairs(problem, first, arm_v):
+    """Pairs of the arms of every actuator: where they begin, which, and their places in ``M``."""
+    begin, pairs, places = [0], [], []
+    for low, high in itertools.pairwise(first):
+        for i in range(low, high):
+            for j in range(low, i + 1):
+                pairs.append((i, j))
+                places.append(_place(problem, arm_v[i], arm_v[j]))
+        begin.append(len(pairs))
+    numbers = [np.array(x, dtype=np.int64) for x in (begin, pairs, places)]
+    return numbers[0], numbers[1].reshape(-1, 2), numbers[2].reshape(-1, 2)
+
+
+def _place(problem, k, l):
+    """Where entries ``(k, l)`` and ``(l, k)`` of the mass matrix are in ``M``, -1 for nowhere."""
+    k, l = max(k, l), min(k, l)
+    a, b = int(problem.dof_node[k]), int(problem.dof_node[l])
+    i, j, wide = k - problem.node_first[a], l - problem.node_first[b], problem.node_count[b]
+    for n in range(problem.node_blocks_first[a], problem.node_blocks_first[a + 1]):
+        if problem.block_ancestor[n] == b:
+            at = int(problem.block_at[n])
+            other = at + j * wide + i if a == b and i != j else -1
+            return int(at + i * wide + j), int(other)
+    return -1, -1
+
+
+# --- Forces of a step ----------------------------------------------------------------------------
+
+
 @procedure
-def drive(
-    a: Laws, q: "float[:]", v: "float[:]", u: "float[:]", activation: "float[:]", tau: "float[:]",
-    K: "float[:]", D: "float[:]",
-):  # fmt: skip
-    """Joint forces, and diagonals of stiffness and damping; see ``algorithms.actuators``."""
-    tau[: a.nv] = K[: a.nv] = D[: a.nv] = 0.0
+def side(f: float, low: float, high: float) -> int:
+    """1 for a force at an upper bound or beyond it, -1 at a lower one, 0 between."""
+    if f >= high:
+        return 1
+    return -1 if f <= low else 0
+
+
+@procedure
+def request_forces(a: Actuators, q: "float[:]", v: "float[:]"):
+    """Forces of actuators before bounds, stiffness and damping, and the bounds that they reach."""
+    for n in range(a.traced):
+        k = a.traced_of[n]
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            a.arm[j] = a.dense[n * a.nv + a.arm_v[j]]
+    n = 0
     for k in range(a.count):
-        x = min(max(u[k], a.control[k, 0]), a.control[k, 1])
+        x = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
         if a.state[k] >= 0:
-            x = activation[a.state[k]]
+            x = a.activation[a.state[k]]
         l = a.offset[k]
         ld = 0.0
         for j in range(a.arm_first[k], a.arm_first[k + 1]):
-            l += a.arm[j] * q[a.arm_q[j]]
+            if a.moving[k] == 0:
+                l += a.arm[j] * q[a.arm_q[j]]
             ld += a.arm[j] * v[a.arm_v[j]]
+        if a.moving[k] == 1:
+            l = a.length[n]
+            n += 1
         f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
         f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
-        stiff = damp = 0.0
-        if a.effort[k, 0] < f and f < a.effort[k, 1]:
-            stiff = max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
-            damp = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)
-        f = min(max(f, a.effort[k, 0]), a.effort[k, 1])
+        a.request[k] = f
+        a.stiff[k] = max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
+        a.damp[k] = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)
+        a.lead[k] = a.lag[k] = 0.0
+    a.bound[: a.count] = 0
+    a.joint_bound[: a.nv] = 0
+    a.attempts = 0
+    if a.limited == 1:
+        reach_bounds(a, v, v)
+
+
+@procedure
+def exert(a: Actuators, held: "float[:]", tau: "float[:]"):
+    """Joint forces: those held, and those of the actuators without what resists in the step."""
+    if a.acts == 0:
+        tau[: a.nv] = held[: a.nv]
+        return
+    tau[: a.nv] = 0.0
+    for k in range(a.count):
+        f = a.request[k]
+        if a.bound[k] != 0:
+            f = a.effort[k, 1] if a.bound[k] > 0 else a.effort[k, 0]
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            tau[a.arm_v[j]] += a.arm[j] * f
+    for i in range(a.nv):
+        if a.joint_bound[i] != 0:
+            tau[i] = a.most[i] if a.joint_bound[i] > 0 else -a.most[i]
+        tau[i] += held[i]
+
+
+@procedure
+def acts_on(a: Actuators, n: int) -> bool:
+    """Whether neither variable of a pair of arms is at its bound."""
+    i = a.arm_v[a.pair[n, 0]]
+    j = a.arm_v[a.pair[n, 1]]
+    return a.joint_bound[i] == 0 and a.joint_bound[j] == 0
+
+
+@procedure
+def add_resistance(a: Actuators, m: Mechanism, p: Problem, h: float, alpha: float):
+    """``lead`` and ``lag`` of all actuators, and ``h lag r rᵀ`` of those between bounds in ``M``.
+
+    Where ``M`` has no place for a product of two arms, since neither joint carries the other, its
+    absolute value is added to the diagonal: no less, and the same where couplings let both arms
+    move alike.
+    """
+    if a.acts == 0:
+        return
+    for k in range(a.count):
+        a.lead[k] = a.lag[k] = mobility = 0.0
+        if a.stiff[k] > 0.0 or a.damp[k] > 0.0:
+            for j in range(a.arm_first[k], a.arm_first[k + 1]):
+                mobility += a.arm[j] * a.arm[j] / p.M[a.own[j]]
+        if mobility > 0.0:
+            a.lead[k], a.lag[k] = resistance(a.stiff[k], a.damp[k], 1.0 / mobility, h, alpha)
+    for k in range(a.count):
+        if a.lag[k] == 0.0 or a.bound[k] != 0:
+            continue
+        for n in range(a.pair_first[k], a.pair_first[k + 1]):
+            i = a.pair[n, 0]
+            j = a.pair[n, 1]
+            x = h * a.lag[k] * a.arm[i] * a.arm[j]
+            x *= m.free[a.arm_v[i]] * m.free[a.arm_v[j]]
+            if not acts_on(a, n):
+                continue
+            if a.pair_at[n, 0] >= 0:
+                p.M[a.pair_at[n, 0]] += x
+                if a.pair_at[n, 1] >= 0:
+                    p.M[a.pair_at[n, 1]] += x
+            else:
+                p.M[a.own[i]] += abs(x)
+                p.M[a.own[j]] += abs(x)
+
+
+@procedure
+def resisting_force(
+    a: Actuators, m: Mechanism, v: "float[:]", after: "float[:]", force: "float[:]"
+):
+    """``lead v + lag (after - v)`` of joints and actuators: what exerted forces are less by."""
+    for i in range(m.nv):
+        force[i] = m.lead[i] * v[i] + m.lag[i] * (after[i] - v[i])
+    if a.acts == 0:
+        return
+    for k in range(a.count):
+        if a.lag[k] == 0.0 or a.bound[k] != 0:
+            continue
+        for n in range(a.pair_first[k], a.pair_first[k + 1]):
+            if not acts_on(a, n):
+                continue
+            i = a.arm_v[a.pair[n, 0]]
+            j = a.arm_v[a.pair[n, 1]]
+            x = a.arm[a.pair[n, 0]] * a.arm[a.pair[n, 1]]
+            f = a.lead[k] * v[i] + a.lag[k] * (after[i] - v[i])
+            g = a.lead[k] * v[j] + a.lag[k] * (after[j] - v[j])
+            if a.pair_at[n, 0] < 0:
+                force[i] += abs(x) * f
+                force[j] += abs(x) * g
+            else:
+                force[i] += x * g
+                if i != j:
+                    force[j] += x * f
+
+
+# --- Bounds --------------------------------------------------------------------------------------
+
+
+@procedure
+def next_bound(bound: int, reached: int, attempts: int) -> int:
+    """The bound of the next attempt, where a solution with ``bound`` has ``reached`` another.
+
+    From one bound to the other a force passes what is between: a stiff servo that is close to its
+    target is there.
+    """
+    if bound * reached < 0:
+        reached = 0
+    if attempts >= ATTEMPTS and reached == 0:
+        return bound
+    return reached
+
+
+@procedure
+def reach_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
+    """Take the bounds that forces reach at velocities ``after`` a step: have any changed?"""
+    changed = False
+    a.joint_force[: a.nv] = 0.0
+    for k in range(a.count):
+        f = a.request[k]
         for j in range(a.arm_first[k], a.arm_first[k + 1]):
             i = a.arm_v[j]
-            tau[i] += a.arm[j] * f
-            K[i] += a.arm[j] * a.arm[j] * stiff
-            D[i] += a.arm[j] * a.arm[j] * damp
+            f -= a.arm[j] * (a.lead[k] * v[i] + a.lag[k] * (after[i] - v[i]))
+        slack = INSIDE * abs(f)
+        reached = side(f, a.effort[k, 0] - slack, a.effort[k, 1] + slack)
+        f = min(max(f, a.effort[k, 0]), a.effort[k, 1])
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            a.joint_force[a.arm_v[j]] += a.arm[j] * f
+        if reached != a.bound[k]:
+            reached = next_bound(a.bound[k], reached, a.attempts)
+            changed = changed or reached != a.bound[k]
+            a.bound[k] = reached
     for i in range(a.nv):
-        tau[i] = min(max(tau[i], -a.most[i]), a.most[i])
+        f = a.joint_force[i]
+        most = a.most[i] + INSIDE * abs(f)
+        reached = side(f, -most, most)
+        if reached != a.joint_bound[i]:
+            reached = next_bound(a.joint_bound[i], reached, a.attempts)
+            changed = changed or reached != a.joint_bound[i]
+            a.joint_bound[i] = reached
+    return changed
+
+
+@procedure
+def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
+    """Whether a step has to be taken again with other bounds, which it has led to."""
+    if a.acts == 0 or a.limited == 0:
+        return False
+    a.attempts += 1
+    return reach_bounds(a, v, after)
+
+
+# --- Activations ---------------------------------------------------------------------------------
+
+
+@procedure
+def follow_controls(a: Actuators, h: float):
+    """Activations after a step with held controls: see ``algorithms.actuators``."""
+    if a.acts == 0:
+        return
+    for k in range(a.count):
+        n = a.state[k]
+        if n >= 0:
+            u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
+            x = a.activation[n]
+            if a.kind[k] == INTEGRATOR:
+                x += u * h
+            elif a.time[k] > 0.0:
+                x = u + (x - u) * exp(-h / a.time[k])
+            else:
+                x = u
+            a.activation[n] = min(max(x, a.range[k, 0]), a.range[k, 1])

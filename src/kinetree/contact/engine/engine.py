@@ -13,7 +13,7 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
-from kinetree.contact.engine.drives import no_laws
+from kinetree.contact.engine.drives import actuators_of, moving_arms, no_actuators
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
@@ -21,7 +21,12 @@ from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
 from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.step import take_steps
-from kinetree.contact.engine.terms import constraint_kernel, spring_kernel, term_kernel
+from kinetree.contact.engine.terms import (
+    arm_kernel,
+    constraint_kernel,
+    spring_kernel,
+    term_kernel,
+)
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
@@ -114,7 +119,7 @@ class Engine:
             then its inputs. With couplings, of the variables of all joints.
         resistance: kernel of the same to stiffness and damping of these forces, or None.
         own: whether its code reads its own tables, ``numbers``.
-        laws: actuators, which act in ``go_on`` where ``parts.driven`` is 1; or None.
+        actuated: whether actuators can act: where ``drives.acts`` is 1, by controls ``drives.u``.
     """
 
     def __init__(
@@ -122,7 +127,7 @@ class Engine:
         rest_velocity: float = 1e-2, correction_speed: float = 10.0, conserving: bool = True,
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
-        resistance: Any = None, sleeping: bool = False, own: bool = False, laws: Any = None,
+        resistance: Any = None, sleeping: bool = False, own: bool = False, actuated: bool = False,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = model.uncoupled.spanning_tree
@@ -163,7 +168,11 @@ class Engine:
         self.s.overlap = np.inf  # not known
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
-        self._applied, laws = (forces, resistance), laws or no_laws()
+        self._applied = forces, resistance
+        self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
+        self.drives = no_actuators(tree.nv)
+        if actuated:
+            self.drives = actuators_of(model, self.problem, self._arms)
         self._total, self.warns = np.zeros(11), False
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
@@ -173,7 +182,7 @@ class Engine:
             kernels=self.tied(),
             limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
             counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
-            total=self._total, sleep=self.sleep, laws=laws, control=np.zeros(laws.count),
+            total=self._total, sleep=self.sleep, drives=self.drives,
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
         self._current: Memory | None = None
@@ -290,7 +299,8 @@ class Engine:
             "terms": (s.q_m, one, m.S, m.F), "terms_before": (s.q, w.pose[1:], w.S, w.F),
             "terms_after": (s.q_e, w.pose[1:], w.S, w.F), "poses_after": (s.q_e, w.pose[1:]),
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
-            "forces": (*now, s.tau), "resistance": (*now, s.more_K, s.more_D),
+            "arms": (s.q, self.drives.length, self.drives.dense), "forces": (*now, s.tau),
+            "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
             "loops": (s.q_m, rows.closed.dense, rows.closed.open),
@@ -302,6 +312,7 @@ class Engine:
         kernels["forces"], kernels["resistance"] = self._applied
         kernels["springs"] = spring_kernel(self.model, self.tree) if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
+        kernels["arms"] = self._arms
         rows.closed.pose, rows.closed.S = m.pose, m.S
         rows.closed.pose_e, rows.closed.S_e = w.pose, w.S
         return Kernels(**{name: tied_code(kernels.get(name), *x) for name, x in arrays.items()})
@@ -316,9 +327,9 @@ class Engine:
 
     def step(
         self, q: ArrayLike, qd: ArrayLike, h: float, tau: ArrayLike = 0.0, *, count: int = 1,
-        memory: Memory | None = None, t: float = 0.0,
+        memory: Memory | None = None, t: float = 0.0, control: ArrayLike | None = None,
     ) -> Stepped:  # fmt: skip
-        """The state after ``count`` steps of ``h`` seconds under the same joint forces.
+        """The state after ``count`` steps of ``h`` seconds under the same forces and controls.
 
         Args:
             q: joint positions, (nq,).
@@ -328,14 +339,17 @@ class Engine:
             count: number of steps.
             memory: of the motion; by default that of the last call.
             t: time at the start [s].
+            control: of the actuators, (n,); None where they exert nothing.
         """
         s = self.s
         self._load(memory, np.asarray(q), np.asarray(qd))
-        s.h, s.time[0], self.parts.driven = h, t, 0
+        s.h, s.time[0], self.drives.acts = h, t, int(control is not None)
+        if control is not None:
+            self.drives.u[:] = control
         if s.forced:
             s.inputs[:] = tau
         else:
-            s.tau[self.of_v] = tau
+            s.held[self.of_v] = tau
         taken = self.go_on(count)
         return Stepped(
             s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken

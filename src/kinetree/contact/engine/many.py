@@ -6,11 +6,10 @@ actuators, and the tables of bodies that the code of the terms reads.
 """
 
 from kinetree.codegen.procedures import isfinite, procedure, record
-from kinetree.contact.engine.drives import Laws
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run
 from kinetree.contact.engine.rows import FULL, known_again
-from kinetree.contact.engine.step import drive_joints, one_more
+from kinetree.contact.engine.step import one_more
 
 NOT_FINITE, ROOM = -7, -8
 """Codes of a world whose state has not stayed finite, or that has more contacts than ``room``."""
@@ -31,7 +30,7 @@ class Many:
         timed, timed_size, timed_world, timed_step: likewise, of every step; inputs have them first.
         driven: 1 where ``timed`` are controls of actuators.
         activation, states: of actuators, and how many.
-        gains: 1 where worlds have their own;  gain: gains and biases of ``Laws``, in turn.
+        gains: 1 where worlds have their own;  gain: gains and biases of ``Actuators``, in turn.
         shaped: 1 where worlds have their own shapes;  shape: friction, restitution, size, radius,
             thin, box and place of all.
         bodies: 1 where worlds have their own inertias, 2 where they have all their own numbers;
@@ -101,7 +100,6 @@ class Turn:
     Attributes:
         world, end: the world, and that before which it ends;  step: of the world, -1 before it;
             flew: 1 where nothing was near in the last one.
-        laws: actuators;  state: activations of the world;  control: of its actuators.
         flight: code of a step of an integrator, where nothing is near;  length, flown: its length
             and work.
         inertia, placement, armature, dynamics, gravity: tables that the code of the engine reads.
@@ -111,9 +109,6 @@ class Turn:
     end: int
     step: int
     flew: int
-    laws: Laws
-    state: "float[:]"
-    control: "float[:]"
     flight: Code
     flown: "float[:]"
     length: "float[:]"
@@ -211,12 +206,13 @@ def own_numbers(a: Parts, b: Many, t: Turn, w: int):
         shapes.thin[i] = r[8]
         shapes.box[i] = r[9:15]
         shapes.place[i] = r[15:]
-    for i in range(t.laws.count if b.gains == 1 else 0):
-        g = b.gain[w * t.laws.count + i]
-        t.laws.gain[i] = g[:3]
-        t.laws.bias[i] = g[3:]
+    d = a.drives
+    for i in range(d.count if b.gains == 1 else 0):
+        g = b.gain[w * d.count + i]
+        d.gain[i] = g[:3]
+        d.bias[i] = g[3:]
     for i in range(b.states):
-        t.state[i] = b.activation[w * b.states + i]
+        d.activation[i] = b.activation[w * b.states + i]
     for i in range(m.bodies - 1 if b.bodies > 0 else 0):
         t.inertia[i] = b.inertia[w * (m.bodies - 1) + i]
     if b.bodies > 1:
@@ -234,8 +230,10 @@ def own_numbers(a: Parts, b: Many, t: Turn, w: int):
 
 
 @procedure
-def inputs_of_step(s: Step, m: Mechanism, b: Many, t: Turn, w: int):
-    """Joint forces of a step, and stiffness and damping of actuators; or inputs of forces."""
+def inputs_of_step(a: Parts, b: Many, t: Turn, w: int):
+    """Joint forces held in a step, and controls of actuators; or inputs of forces."""
+    s, m = a.step, a.mechanism
+    a.drives.acts = b.driven
     n = b.timed_size
     at = w * b.timed_world + t.step * b.timed_step
     if s.forced == 1:
@@ -243,15 +241,14 @@ def inputs_of_step(s: Step, m: Mechanism, b: Many, t: Turn, w: int):
         for i in range(b.held_size):
             s.inputs[n + i] = b.held[w * b.held_world + i]
     elif b.driven == 1:
-        t.control[:n] = b.timed[at : at + n]
-        drive_joints(s, m, t.laws, t.control, t.state)
-        for i in range(b.held_size):
-            s.tau[i] = b.held[w * b.held_world + i] + s.tau[i]
+        a.drives.u[:n] = b.timed[at : at + n]
+        for i in range(m.nv):
+            s.held[i] = b.held[w * b.held_world + i] if b.held_size > 0 else 0.0
     else:
         for i in range(m.nv):
-            s.tau[i] = b.timed[at + i] if n > 0 else 0.0
+            s.held[i] = b.timed[at + i] if n > 0 else 0.0
         for i in range(b.held_size):
-            s.tau[i] += b.held[w * b.held_world + i]
+            s.held[i] += b.held[w * b.held_world + i]
 
 
 @procedure
@@ -289,7 +286,7 @@ def step_world(a: Parts, b: Many, t: Turn) -> int:
     w = t.world
     copied(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
     copied(s.v, m.nv, b.row, w * b.width + m.nq, True)
-    inputs_of_step(s, m, b, t, w)
+    inputs_of_step(a, b, t, w)
     t.flew = 0
     code = one_more(a)
     if code == IN_FLIGHT:
@@ -400,6 +397,8 @@ def take_turns(a: Parts, b: Many, t: Turn) -> int:
                     store_forces(a, b, k)
         if results(a, b, t, w) < 0 or carry(a, b, w, True) < 0:
             return ROOM
+        for i in range(b.states):
+            b.activation[w * b.states + i] = a.drives.activation[i]
         t.world += 1
         t.step = -1
     return 0

@@ -5,7 +5,7 @@ import numpy as np
 from kinetree.codegen.procedures import invoke, procedure, record
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
-from kinetree.contact.engine.drives import Laws
+from kinetree.contact.engine.drives import Actuators
 from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows
@@ -46,7 +46,7 @@ class Kernels:
         to_shifted: the same, on the way that ``x`` leads.
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
-        springs: at ``q, v``.
+        springs: at ``q, v``;  arms: lengths and arms of actuators, where they change, at ``q``.
         forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         poses_after: poses alone, at ``q_e``.
@@ -60,6 +60,7 @@ class Kernels:
     terms: Code
     bias: Code
     springs: Code
+    arms: Code
     forces: Code
     resistance: Code
     terms_before: Code
@@ -110,8 +111,8 @@ class Step:
         time: [s];  inputs: of forces, held;  own_K, own_D, more_K, more_D: stiffness and damping of
             joints, and of forces.
         margin: least gap up to which contacts are found [m].
-        q, v, tau: state, and joint forces held;  q_m, v_m: in the middle;  q_e, v_e: at
-            the end.
+        q, v: state;  held: joint forces beside those of actuators;  tau: all of them;  q_m, v_m: in
+            the middle;  q_e, v_e: at the end.
         free, after, mean: velocities without and with constraints, and their mean with ``v_m``.
         ahead: velocities with which bodies come to ``q_m``;  later: change to expect after a
             bounce.
@@ -119,7 +120,8 @@ class Step:
         change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
             at the end;  given_x: those with which they come to their places from the middle on.
-        bias, spring, x, y: joint forces, and auxiliary vectors.
+        bias, spring, x, y: joint forces, and auxiliary vectors;  resist: what springs, dampers and
+            servos exert less in the step, since they move.
         drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
         before, unheld: velocities of the bodies before the step and without constraints.
@@ -157,6 +159,7 @@ class Step:
     more_D: "float[:]"
     q: "float[:]"
     v: "float[:]"
+    held: "float[:]"
     tau: "float[:]"
     q_m: "float[:]"
     v_m: "float[:]"
@@ -167,6 +170,7 @@ class Step:
     mean: "float[:]"
     bias: "float[:]"
     spring: "float[:]"
+    resist: "float[:]"
     ahead: "float[:]"
     later: "float[:]"
     began: "float[:]"
@@ -207,7 +211,7 @@ def step_of(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
-    vectors += ("more_K", "more_D")
+    vectors += ("more_K", "more_D", "held", "resist")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
@@ -221,7 +225,7 @@ class Parts:
     """All that steps read and write, as one argument: a call is quicker with few.
 
     Attributes:
-        laws: actuators;  driven: whether they act, with their controls in ``control``.
+        drives: actuators.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
         limits: of steps that can be trusted: error of velocities [m/s or rad/s], overlap [m], and
@@ -250,9 +254,7 @@ class Parts:
     flight: Flight
     kernels: Kernels
     sleep: Sleep
-    laws: Laws
-    control: "float[:]"
-    driven: int
+    drives: Actuators
     total: "float[:]"
     taken: int
     limits: "float[:]"

@@ -34,7 +34,15 @@ from kinetree.contact.engine.bounces import (
     times_of_impact,
     way_to_end,
 )
-from kinetree.contact.engine.drives import Laws, drive
+from kinetree.contact.engine.drives import (
+    Actuators,
+    add_resistance,
+    exert,
+    follow_controls,
+    other_bounds,
+    request_forces,
+    resisting_force,
+)
 from kinetree.contact.engine.energy import (
     Balance,
     Flight,
@@ -155,10 +163,11 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 
 @procedure
-def unconstrained(s: Step, m: Mechanism, p: Problem):
+def unconstrained(s: Step, m: Mechanism, p: Problem, drives: Actuators):
     """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
+    resisting_force(drives, m, s.v_m, s.v_m, s.x)
     for k in range(m.nv):
-        f = s.tau[k] + s.spring[k] - m.lead[k] * s.v_m[k] - s.bias[k]
+        f = s.tau[k] + s.spring[k] - s.x[k] - s.bias[k]
         s.x[k] = s.h * f * m.free[k]
     divide(p, s.factors, s.x)
     for k in range(m.nv):
@@ -254,8 +263,11 @@ def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
 
 
 @procedure
-def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernels):
+def account(
+    s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernels, drives: Actuators
+):
     """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
+    resisting_force(drives, m, s.v_m, s.after, s.resist)
     impulses_at_joints(p, rows.fixed, s.x)
     if m.prescribed == 1:
         for i in range(m.nv):
@@ -270,8 +282,7 @@ def account(s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernel
     b.joints[: p.trees] = b.rows[: p.trees] = 0.0
     contact = mean = s.work = 0.0
     for i in range(m.nv):
-        dv = s.after[i] - s.v_m[i]
-        f = s.tau[i] + s.spring[i] - m.lead[i] * s.v_m[i] - m.lag[i] * dv
+        f = s.tau[i] + s.spring[i] - s.resist[i]
         t = p.node_tree[p.dof_node[i]]
         power = (s.h * f + s.drive[i]) * s.mean[i]
         held = s.x[i] * s.mean[i]
@@ -481,6 +492,8 @@ def take_step(a: Parts) -> int:
         run(k.springs)
     if s.forced == 1:
         run(k.forces)
+    else:
+        exert(a.drives, s.held, s.tau)
     if z.asleep > 0:
         driven(z, s.tau, m.nv)
         if z.asleep == z.trees:
@@ -507,12 +520,13 @@ def take_step(a: Parts) -> int:
         s.at_start = 1
         return WOKEN
     inertia_blocks(m, p, s.h, s.alpha)
+    add_resistance(a.drives, m, p, s.h, s.alpha)
     s.culprit = factor(p, s.factors, s.numbers)
     if s.culprit >= 0:
         return NO_INERTIA
     s.mean[: m.nv] = s.v_m[: m.nv] + s.change[: m.nv] / 2.0
     run(k.bias)
-    unconstrained(s, m, p)
+    unconstrained(s, m, p, a.drives)
     body_velocities(m, s.free, s.unheld)
     slack = 1e-9 + s.h * change_of_speed(m, s.before, s.unheld)
     s.near = slack
@@ -537,7 +551,9 @@ def take_step(a: Parts) -> int:
     code = solve_until_geometry_agrees(a, slack, beta)
     if code < 0:
         return code
-    account(s, m, p, rows, b, k)
+    if other_bounds(a.drives, s.v_m, s.after):
+        return WOKEN
+    account(s, m, p, rows, b, k, a.drives)
     body_velocities(m, s.after, m.twist)
     slips(m, rows, f, m.twist)
     remember(p, rows, f, s.h, True, z)
@@ -608,6 +624,10 @@ def one_more(a: Parts) -> int:
     s.began[: a.mechanism.nv] = s.v[: a.mechanism.nv]
     s.overlap_before = s.overlap
     a.rows.timed = s.at_start = 0
+    if a.drives.acts == 1:
+        if a.drives.traced > 0:
+            run(a.kernels.arms)
+        request_forces(a.drives, s.q, s.v)
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)
@@ -618,6 +638,7 @@ def one_more(a: Parts) -> int:
         summed = i == 5 or i == 6 or i == 7 or i == 9
         a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
     a.total[10] += s.work
+    follow_controls(a.drives, s.h)
     return judge(a)
 
 
@@ -667,25 +688,15 @@ def take_steps(a: Parts, count: int, again: bool) -> int:
     if not again:
         a.taken = 0
         a.total[:11] = 0.0
-    if a.driven == 1:
+    if a.drives.acts == 1:
         x = 0.0
-        for i in range(a.laws.count):
-            x += abs(a.control[i])
+        for i in range(a.drives.count):
+            x += abs(a.drives.u[i])
         if not isfinite(x):
             return NO_CONTROL
     for _ in range(count):
-        if a.driven == 1:
-            drive_joints(a.step, a.mechanism, a.laws, a.control, a.control)
         code = one_more(a)
         if code < 0:
             return code
     unknown = a.counts[1] > 0 and a.warned == 0
     return 1 if a.step.turn > a.most_turn or unknown else 0
-
-
-@procedure
-def drive_joints(s: Step, m: Mechanism, laws: Laws, u: "float[:]", state: "float[:]"):
-    """Have the forces of actuators at the state, and their stiffness and damping."""
-    drive(laws, s.q, s.v, u, state, s.tau, s.more_K, s.more_D)
-    m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
-    m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]

@@ -10,6 +10,7 @@ recorded once for every robot; a model that general code does not serve has them
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.actuators import transmission_of
 from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stacked
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import spring_and_damper_force
@@ -204,6 +205,24 @@ def spring_kernel(model, tree):
 
     inputs = [Argument("q", (full.nq,)), Argument("qd", (full.nv,))]
     return _traced(model, "springs of all", text, inputs)
+
+
+def arm_kernel(model, which):
+    """Lengths, (n,), and arms, (n, nv), of some actuators in the variables of all joints, or None.
+
+    Args:
+        model: the mechanism.
+        which: numbers of the actuators.
+    """
+    if not which:
+        return None
+    full = model.uncoupled
+
+    def text(q):
+        found = [transmission_of(full, full.actuators[k], q, full.zero_velocity) for k in which]
+        return np.array([x for x, _ in found]), np.array([r for _, r in found])
+
+    return _traced(model, "arms of actuators", text, [Argument("q", (full.nq,))])
 
 
 def _independent(model):

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinetree.contact.engine.batch import EngineBatch
-from kinetree.contact.engine.drives import has_constant_arms, laws_of
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.stepper import engine_of, is_plain
 from kinetree.contact.stepping.rows import JointRows
@@ -102,9 +101,7 @@ class EngineRun(Run):
         self._timed, self._rest = ([g for g in given if g.timed is x] for x in (True, False))
         kinds = {g.kind for g in given} - {"parameters"}
         bare = transition.controller is None and is_plain(replace(field, actuators=None))
-        simple = (
-            bare and has_constant_arms(model) and not any(a.activation for a in model.actuators)
-        )
+        simple = bare and not any(a.activation for a in model.actuators)
         self.driven = kinds == {"controls"} and simple
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
         self.own = give is not None or "parameters" in {g.kind for g in given}
@@ -133,15 +130,15 @@ class EngineRun(Run):
             if t.field.resists:
                 native["resistance"] = _resistance.compiled(full, *start, packed=packed)
         return engine_of(
-            self.model, self.settings, self.joints, springs=self.plain, own=self.own, **native
-        )
+            self.model, self.settings, self.joints, springs=self.plain, own=self.own,
+            actuated=self.driven, **native,
+        )  # fmt: skip
 
     def fill(self, marks, q, qd, work, *, threaded=True):
         """Write the states at ``marks``: (marks, samples, ...)."""
         q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
         n = self.arrays.size
-        laws = laws_of(self.model) if self.driven else None
-        b = self.batch = EngineBatch(self._engine, max(n, 1), laws)
+        b = self.batch = EngineBatch(self._engine, max(n, 1))
         if not n or len(marks) < 2:
             return
         if self.give is not None:
