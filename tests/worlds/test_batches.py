@@ -216,3 +216,46 @@ def test_simulations_of_batches_are_those_of_each_to_the_bit():
             np.testing.assert_array_equal(together.work[:, k], alone.work)
             known = [together.contact.names.index(name) for name in alone.contact.names]
             np.testing.assert_array_equal(together.contact.force[:, k, known], alone.contact.force)
+
+
+def arm_beside_a_box(mass, **laws):
+    """An arm that swings into its limit, of some mass, and a box; ``laws`` of its joints."""
+    dynamics = kt.JointDynamics(friction=(0.2,))
+    builder = kt.ModelBuilder("arm").body(
+        "link", joint=kt.Revolute("y"), inertia=kt.shapes.sphere(0.1, mass=mass), dynamics=dynamics,
+        limits=kt.Limits((-0.3,), (0.3,)),
+    )  # fmt: skip
+    world = kt.World(**laws)
+    world.add(builder.build(), name="arm", qd=np.array([4.0]))
+    world.add(shapes.Box((0.1,) * 3), mass=1.0, name="box", at=(2, 0, 0))
+    return world
+
+
+@pytest.mark.parametrize("laws", [{}, {"limits": "stiff", "joint_friction": "smooth"}])
+def test_laws_of_joints_follow_the_masses_of_samples(laws):
+    masses = np.array([0.5, 1.0, 3.0])
+    worlds = arm_beside_a_box(1.0, **laws).batch(3, mass={"arm": masses})
+    rolled = kt.rollout(worlds, steps=150)
+    worlds.step(150)
+    for k, mass in enumerate(masses):
+        alone = arm_beside_a_box(mass, **laws)
+        single = kt.rollout(alone, steps=150)
+        alone.step(150)
+        np.testing.assert_allclose(worlds.q[k], alone.q, atol=1e-13)
+        np.testing.assert_allclose(worlds.qd[k], alone.qd, atol=1e-12)
+        np.testing.assert_allclose(rolled.q[-1, k], single.q[-1], atol=1e-13)
+
+
+def test_explicit_starts_of_rollouts_are_checked():
+    world = sliding()
+    world.step(5)
+    before, inside = len(world.contacts()), world.q
+    inside[2] -= 0.02
+    with pytest.warns(kt.SimulationWarning, match="bodies inside each other: 'ground/box'"):
+        kt.rollout(world, inside, steps=2)
+    assert len(world.contacts()) == before
+    starts = np.array([world.q, inside, world.q])
+    with pytest.warns(kt.SimulationWarning, match="1 of 3 worlds .* world 1: 'ground/box'"):
+        kt.rollout(world.batch(3), starts, steps=2)
+    with pytest.warns(kt.SimulationWarning, match="1 of 3 worlds .* world 1: 'ground/box'"):
+        kt.rollout(world, starts, steps=2)

@@ -82,7 +82,8 @@ def with_parameters(model, values):
     """A copy of the model with some parameters changed, to numbers or traced arrays, by name."""
     merged = {}
     for name, array in values.items():
-        for field, change in parameter(model, name).changes(model, np.asarray(array)).items():
+        p = parameter(model, name)
+        for field, change in p.changes(model, of_shape(p, array)).items():
             if isinstance(change, dict):
                 twice = set(merged.setdefault(field, {})) & set(change)
                 if twice:
@@ -96,6 +97,15 @@ def with_parameters(model, values):
     if not merged and not dynamics:
         return model
     return model.replace(dynamics=dynamics, **merged).decided_by(model)
+
+
+def with_some(model, kind, names):
+    """The model with friction or armature wherever ``names`` have a parameter of this kind.
+
+    Laws and code are made for joints that have some; how much is known when they are used.
+    """
+    found = [parameter(model, name) for name in names if name.partition(":")[0] == kind]
+    return with_parameters(model, {p.name: np.ones(p.shape) for p in found}) if found else model
 
 
 def _dynamics_of(model, changes):
@@ -228,6 +238,14 @@ def _pose_defect(T):
         f"a pose is a rotation matrix and a position above the row (0, 0, 0, 1); R Rᵀ and that row "
         f"are off by {np.sqrt(error.max()):.2g}, det R = {det.min():.6g}"
     )
+
+
+def of_shape(p, value) -> np.ndarray:
+    """The value of a parameter of one sample; a joint of one variable takes a plain number."""
+    array = np.asarray(value)
+    if array.shape != p.shape and (array.shape, p.shape) != ((), (1,)):
+        raise ShapeError(f"parameter {p.name!r} must have shape {p.shape}, got {array.shape}")
+    return array.reshape(p.shape)
 
 
 def check_parameter(p, array):

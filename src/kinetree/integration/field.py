@@ -58,6 +58,10 @@ class Field:
             tau = tau + force(model, t, q, qd)
         return tau
 
+    def of(self, model) -> "Field":
+        """The same for a model with other parameters, on which laws of joints depend."""
+        return self if self.passive is None else replace(self, passive=self.passive.of(model))
+
     @property
     def resists(self) -> bool:
         """Whether servos or stiff limits act, whose forces are worth integrating implicitly."""
@@ -125,6 +129,10 @@ class FieldAround:
     resists = _of_field("resists")
     resistance = _of_field("resistance")
     of_joints = _of_field("of_joints")
+
+    def of(self, model) -> "FieldAround":
+        """See ``Field.of``."""
+        return replace(self, field=self.field.of(model))
 
 
 def masked(response, model, q, M, free):

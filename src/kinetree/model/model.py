@@ -395,7 +395,9 @@ class Model:
         numbers = [self.gravity, self.armature, np.zeros(0)]
         for b in self.bodies:
             numbers += [b.placement.E, b.placement.r, b.inertia.parameters()]
-        return np.result_type(*(n.dtype for n in numbers))
+        found = np.result_type(*(n.dtype for n in numbers))
+        # Springs, dampers and friction are floats, unless they are formulas or traced.
+        return np.dtype(object) if found.hasobject or _has_formulas(self) else found
 
     # --- names -------------------------------------------------------------------------------
 
@@ -541,6 +543,14 @@ class Model:
 
     def _repr_html_(self):
         return as_html(self)
+
+
+def _has_formulas(model):
+    """Whether forces of joints or tendons have coefficients that are not plain numbers."""
+    forces = [part.dynamics for part in (*model.bodies, *model.loops) if part.dynamics is not None]
+    values = [x for d in forces for x in (*d.damping, *d.friction, *d.stiffness)]
+    values += [x for t in model.tendons for x in (t.damping, t.friction, t.stiffness)]
+    return any(np.asarray(x).dtype.hasobject for x in values)
 
 
 def _count(things, one, many):

@@ -18,6 +18,7 @@ from typing import Any
 
 from kinetree.contact.attached import Attached, attach
 from kinetree.errors import KinetreeError, SimulationWarning, refuse_formulas, warn
+from kinetree.functional.parameters import with_some
 from kinetree.integration.events import UserEvents
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.integrator import Integrator
@@ -36,11 +37,11 @@ from kinetree.model import Model
 from kinetree.model.limits import has_passive_forces
 from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.forces.actuators import drive_of
-from kinetree.simulation.forces.applied import PassiveForces, as_force
+from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
-from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_forces_of
 from kinetree.simulation.forces.modes import Modes
+from kinetree.simulation.forces.passive import passive_of
 from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unlooped
 
 
@@ -76,11 +77,15 @@ class Setup:
     """Why ``integrator="auto"`` is an implicit method, if it is."""
     servos: Any = None
     """Actuators whose forces follow the state while controls are held, or None."""
+    parameters: tuple = ()
+    """Names of parameters of the model that samples have their own of."""
 
     @cached_property
     def effects(self) -> Effects:
         """Springs, friction, limits and motors of the joints."""
-        return effects_of(self.model, **self.options)
+        shown = with_some(self.model, "friction", self.parameters)
+        found = effects_of(shown, **self.options)
+        return dataclasses.replace(found, model=self.model)
 
     @cached_property
     def field(self) -> Field:
@@ -145,7 +150,7 @@ def composed(
     function: str, model: Model, *, integrator: Any = "auto", constraints: Any = "projection",
     contact: Any = None, forces: Any = (), friction: Any = "smooth", limits: Any = "stiff",
     motors: Any = None, prescribed: Any = None, t0: float = 0.0, adaptive: bool = False,
-    batch: tuple = (), servos: Any = None,
+    batch: tuple = (), servos: Any = None, parameters: tuple = (),
 ) -> Setup:  # fmt: skip
     """The setup of a call; options as for ``simulate``."""
     _require_numbers(model, function)
@@ -156,6 +161,7 @@ def composed(
         constraint_named(constraints), contact, attached, (*attached.forces, *as_forces(forces)),
         as_prescription(model, prescribed), t0, adaptive, batch,
         {"friction": friction, "limits": limits, "motors": motors}, servos=servos,
+        parameters=parameters,
     )  # fmt: skip
 
 
@@ -239,14 +245,14 @@ def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effe
         motors: torque–speed curves by name of the actuator.
     """
     law, stops = friction_of(model, friction), limits_of(model, limits)
-    smooth = law if law is not None and not law.exact else None
-    stiff = stops if isinstance(stops, StiffLimits) else None
-    loops = loop_joint_forces_of(model, friction, limits)
-    tendons = tendon_forces_of(model, friction, limits)
-    passive = None
-    if has_passive_forces(model) or smooth or stiff or loops or tendons:
-        passive = PassiveForces(smooth, stiff, loops, tendons)
+    passive = passive_of(model, friction, limits)
+    laws = passive.friction, passive.limits, passive.loops, passive.tendons
+    if not has_passive_forces(model) and all(law is None for law in laws):
+        passive = None
     return Effects(
-        model, passive, law if smooth is None else None, stops if stiff is None else None,
+        model,
+        passive,
+        law if law is not None and law.exact else None,
+        None if isinstance(stops, StiffLimits) else stops,
         drive_of(model, motors),
-    )  # fmt: skip
+    )

@@ -20,7 +20,7 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.results import Report
 from kinetree.worlds.starts import Faults
-from kinetree.worlds.stepping import by_part
+from kinetree.worlds.stepping import by_part, laws_of_joints
 
 if TYPE_CHECKING:
     from kinetree.worlds.whole import Simulated, State
@@ -79,9 +79,11 @@ class Worlds:
 
     def simulated(self) -> "Simulated":
         """What ``kinetree.rollout(worlds, ...)`` starts from."""
-        give = self._give if self.columns else None
-        own = {"q": self.q, "qd": self.qd, "give": give, "check": self._check}
-        return self.world.simulated()._replace(**own)
+        given = {"q": self.q, "qd": self.qd, "check": self._check}
+        given["give"] = self._give if self.columns else None
+        if {"mass", "size"} & {*self.columns}:
+            given["parameters"] = {"inertia": self._inertias}
+        return self.world.simulated()._replace(**given)
 
     def __len__(self):
         return len(self._batch)
@@ -185,8 +187,19 @@ class Worlds:
                 SimulationWarning,
             )
 
-    def _check(self):
-        """Look at the states that were set; at the start of the batch once, if all are alike."""
+    def _check(self, starts=None):
+        """Look at the states that were set; at the start of the batch once, if all are alike.
+
+        Or at ``starts``, positions of the worlds that they are not in.
+        """
+        if starts is not None:
+            rows = self._rows("q0", starts, self.model.nq)
+            found, find = self._steps.start, self._batch.find
+            faults = {
+                k: found.faults(self._batch.engine, find(k, x), x) for k, x in enumerate(rows)
+            }
+            found.check_batch(faults, len(self))
+            return
         if self._is_checked.all():
             return
         new, q, b = np.flatnonzero(~self._is_checked), self.q, self._batch
@@ -207,8 +220,7 @@ class Worlds:
         """Several steps with held controls and joint forces."""
         h, push = self.world.timestep, [] if tau is None else [tau]
         act = self.activation if self._drives.states.size else None
-        for law in self._steps.laws:
-            push.append(law(self.model, self.time, self.q, self.qd))
+        push += self._of_laws()
         total: Any = None
         if push:
             total = np.zeros((len(self), self._batch.engine.tree.nv))
@@ -216,6 +228,20 @@ class Worlds:
         control = None if u is None else u[None]
         self._batch.run(h, n, control, total, driven=control is not None, activation=act)
         self._control = u
+
+    def _of_laws(self) -> list[np.ndarray]:
+        """Joint forces of smooth friction and stiff limits, (n, nv) each."""
+        if not self._steps.laws or not {"mass", "size"} & {*self.columns}:
+            return [law(self.model, self.time, self.q, self.qd) for law in self._steps.laws]
+        each = zip(self._models, self._laws, self.times, self.q, self.qd, strict=True)
+        found = [[law(model, t, q, qd) for law in laws] for model, laws, t, q, qd in each]
+        return [np.array(forces) for forces in zip(*found, strict=True)]
+
+    @cached_property
+    def _laws(self) -> list[tuple]:
+        """Laws of joints of each world: their widths and stiffnesses follow from its inertias."""
+        passive: Any = self._steps.effects.passive
+        return [laws_of_joints(passive.of(model)) for model in self._models]
 
     @cached_property
     def _models(self):

@@ -36,9 +36,7 @@ class Steps:
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
         effects = effects_of(model, **joints)
         self.start = Start(model, joints["limits"] == "rigid")
-        passive = effects.passive
-        laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
-        self.laws = tuple(law for law in laws if law is not None)  # springs are in the engine
+        self.laws = laws_of_joints(effects.passive)
         self.contact, self.effects = contact, effects
         self.solving, self.strict, self.reported = solving, strict, None
         self.forget()
@@ -80,6 +78,16 @@ class Steps:
         if not self.checked:
             self.checked = True
             self.start.check(self.engine, q)
+
+    def check_starts(self, q):
+        """Warn of what is wrong with positions (..., nq) that are not those of the world."""
+        starts = np.asarray(q, dtype=float).reshape(-1, self.model.nq)
+        engine = self.new_engine()  # whose search leaves the contacts of the last step alone
+        if len(starts) == 1:
+            self.start.check(engine, starts[0])
+            return
+        faults = {k: self.start.faults(engine, engine.find(x), x) for k, x in enumerate(starts)}
+        self.start.check_batch(faults, len(starts))
 
     def advance(self, whole, t, h, n, control, tau, parts):
         """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows."""
@@ -237,6 +245,12 @@ class Steps:
             if self.drives.states.size:
                 given["activation"] = whole.activation if before is None else before
         return sensors(whole.q, whole.qd, **given)
+
+
+def laws_of_joints(passive) -> tuple:
+    """Laws of passive forces that the engine does not have: it has springs and dampers."""
+    laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
+    return tuple(law for law in laws if law is not None)
 
 
 def _reader(tau, model):

@@ -65,7 +65,10 @@ class Simulated(NamedTuple):
     read: tuple = ()
     """Functions from joint forces and from controls by part to those of the whole world."""
     check: Any = None
-    """Warns of what is wrong with the state, unless it was checked since it was set."""
+    """Warns of what is wrong with the state, unless it was checked since it was set; or with
+    positions (..., nq) that it is given."""
+    parameters: Any = None
+    """Parameters of the model that worlds have their own of, by name, (n, ...)."""
 
 
 class Whole:

@@ -606,7 +606,9 @@ class World:
                 lambda tau: by_part(tau, self),
                 lambda u: whole.steps.drives.rows(u, self._actuators)[0],
             ),
-            check=lambda: whole.steps.check(whole.q),
+            check=lambda q=None: (
+                whole.steps.check(whole.q) if q is None else whole.steps.check_starts(q)
+            ),
         )  # fmt: skip
 
     def with_model(self, model: Model) -> "World":

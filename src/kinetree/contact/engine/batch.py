@@ -147,7 +147,7 @@ class EngineBatch:
         n, first, b = int(self._whole["known"][k]), k * self.many.room, self.many
         found = {name: self._of[name][k].copy() for name in _MEMORY}
         found |= {name: np.array(self._whole[name][k]) for name in _WHOLE}
-        found |= {x: getattr(b, x)[first : first + n].copy() for x in _KEPT}
+        found |= {x: getattr(b, x)[first : first + n].copy() for x in ("key", "kept", "ended")}
         return found | {"state": np.concatenate([self.q[k], self.qd[k]])}
 
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
@@ -163,7 +163,7 @@ class EngineBatch:
         for name in _WHOLE:
             self._whole[name][k] = arrays.get(name, int(name == "follows")) if same else 0
         self._whole["known"][k], b.failed[k], b.ends[k], b.listed[k] = len(key), 0, 0, 0
-        for name in _KEPT if len(key) else ():
+        for name in ("key", "kept", "ended") if len(key) else ():
             getattr(b, name)[k * b.room : k * b.room + len(key)] = arrays[name]
 
     # --- numbers of worlds -------------------------------------------------------------------
@@ -186,10 +186,15 @@ class EngineBatch:
         own = [
             y - joint_values(old, x) for x, y in zip(("damping", "stiffness"), rest, strict=True)
         ]
-        b.joint = np.array([
-            [x.armature, joint_values(x, "damping") + own[0], joint_values(x, "stiffness") + own[1]]
+        each = [
+            (x.armature, joint_values(x, "damping") + own[0], joint_values(x, "stiffness") + own[1])
             for x in trees
-        ]).swapaxes(1, 2).reshape(-1, 3)  # fmt: skip
+        ]
+        b.joint = np.ascontiguousarray(np.array(each).swapaxes(1, 2)).reshape(-1, 3)
+
+    def give_levels(self, levels: Array) -> None:
+        """Worlds have their own dry friction, (n, rows of it)."""
+        self.many.level, self.many.rough = np.ascontiguousarray(levels, dtype=float).ravel(), 1
 
     def give_shapes(self, tables: dict[str, Array]) -> None:
         """Worlds have their own numbers of shapes: fields of ``Shapes``, (n, shapes, ...)."""
@@ -306,10 +311,10 @@ class EngineBatch:
         own_numbers(engine.parts, self.many, turn, k)
         return engine.contacts(self._of["q"][k, engine.of_q])
 
-    def find(self, k: int) -> Array:
-        """Numbers in ``engine.found`` of the contacts at the state of world ``k``."""
+    def find(self, k: int, q: Array | None = None) -> Array:
+        """Numbers in ``engine.found`` of the contacts of world ``k`` where it is, or at ``q``."""
         own_numbers(self.engine.parts, self.many, self._team[0][1], k)
-        return self.engine.find(self._of["q"][k, self.engine.of_q])
+        return self.engine.find(self._of["q"][k, self.engine.of_q] if q is None else q)
 
     def why(self, k: int) -> str:
         """Why world ``k`` stands still."""
@@ -321,10 +326,9 @@ class EngineBatch:
 _NONE = np.zeros(0)
 _MEMORY = ("change", "last", "energy", "stop_kept", "dry_kept", "loop_kept", "loop_ended", "tau")
 _WHOLE = ("follows", "energy_known", "sleeps", "pile", "calm")
-_KEPT = ("key", "kept", "ended", "spot", "bent")
 _OF_CONTACTS = {
-    "key": (np.int64, 3), "kept": (float, 6), "ended": (float, 3), "spot": (float, 3),
-    "bent": (float, 3), "place": (float, 18), "which": (np.int64, 5),
+    "key": (np.int64, 3), "kept": (float, 6), "ended": (float, 3), "place": (float, 18),
+    "which": (np.int64, 5),
 }  # fmt: skip
 _OF_SHAPES = {
     "friction": 3, "restitution": 1, "size": 3, "radius": 1, "thin": 1, "box": 6, "place": 12,

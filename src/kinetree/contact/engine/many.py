@@ -23,7 +23,7 @@ class Many:
         worlds: how many;  steps: of the call.
         row: state and memory, ``width`` numbers each in the order of ``carry``;  number: what of it
             are integers, ``whole`` each.
-        room: contacts that a world can have;  key, kept, ended, spot, bent: rows as in ``Rows``.
+        room: contacts that a world can have;  key, kept, ended: rows as in ``Rows``.
         failed: 0, or the code of why the world stands still.
         held, held_size, held_world: joint forces, or inputs of forces, during the whole call; from
             where those of a world are to the next, 0 for the same of all.
@@ -36,6 +36,7 @@ class Many:
         bodies: 1 where worlds have their own inertias, 2 where they have all their own numbers;
             inertia, body, gravity: as in ``model.general.tables``: body has placement, armature and
             dynamics;  joint: armature, damping and stiffness of the variables.
+        rough: 1 where worlds have their own levels of dry friction;  level: as ``Rows.dry_level``.
         every: steps between stored states, 0 for none;  q, v, work: stored states;  force: of the
             contacts that scenes of few pairs can have, ``columns`` of them, 0 for none;  column:
             of two shapes, that of the feature 0, or -1;  points: how many they have.
@@ -56,8 +57,6 @@ class Many:
     key: "int[:, 3]"
     kept: "float[:, 6]"
     ended: "float[:, 3]"
-    spot: "float[:, 3]"
-    bent: "float[:, 3]"
     failed: "int[:]"
     held: "float[:]"
     held_size: int
@@ -78,6 +77,8 @@ class Many:
     body: "float[:, 43]"
     gravity: "float[:, 3]"
     joint: "float[:, 3]"
+    rough: int
+    level: "float[:]"
     every: int
     q: "float[:]"
     v: "float[:]"
@@ -181,14 +182,10 @@ def carry(a: Parts, b: Many, w: int, back: bool) -> int:
             b.kept[k] = rows.kept[n]
             b.key[k] = rows.key[n]
             b.ended[k] = rows.ended[n]
-            b.spot[k] = rows.spot[n]
-            b.bent[k] = rows.bent[n]
         else:
             rows.kept[n] = b.kept[k]
             rows.key[n] = b.key[k]
             rows.ended[n] = b.ended[k]
-            rows.spot[n] = b.spot[k]
-            rows.bent[n] = b.bent[k]
     if not back:
         z.asleep = 0
         for t in range(z.trees):
@@ -217,6 +214,8 @@ def own_numbers(a: Parts, b: Many, t: Turn, w: int):
         g = b.gain[w * d.count + i]
         d.gain[i] = g[:3]
         d.bias[i] = g[3:]
+    for i in range(a.rows.dry if b.rough == 1 else 0):
+        a.rows.dry_level[i] = b.level[w * a.rows.dry + i]
     for i in range(b.states):
         d.activation[i] = b.activation[w * b.states + i]
     for i in range(m.bodies - 1 if b.bodies > 0 else 0):

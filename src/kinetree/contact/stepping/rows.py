@@ -94,6 +94,11 @@ class StepConstraints:
         """The same with coefficients of friction of any kind of number, (c,)."""
         return replace(self, friction=friction)
 
+    def with_levels(self, levels) -> "StepConstraints":
+        """The same with levels of dry joint friction of any kind of number, (nv,)."""
+        friction = tuple((i, levels[i]) for i, _ in self.joints.friction)
+        return replace(self, joints=self.joints._replace(friction=friction))
+
     @cached_property
     def size(self) -> float:
         """A length of the mechanism [m]: of its largest shape, or between joints of one body."""

@@ -122,9 +122,17 @@ class ContactStep:
         """Whether the laws of contact are relaxed."""
         return self.settings.relaxation > 0
 
-    def of(self, model, friction=None) -> "ContactStep":
-        """The step of a model with other parameters, and of contacts with other friction, (c,)."""
+    def of(self, model, friction=None, levels=None) -> "ContactStep":
+        """The step of a model with other parameters.
+
+        Args:
+            model: the mechanism.
+            friction: coefficients of the contacts, (c,), if they are others.
+            levels: of exact friction of the joints, (nv,), if they are others.
+        """
         rows = self.constraints if friction is None else self.constraints.with_friction(friction)
+        if levels is not None:
+            rows = rows.with_levels(levels)
         return replace(self, constraints=rows, tree=model.spanning_tree)
 
     def energies(self, q, qd):

@@ -225,7 +225,8 @@ def joint_rows(model, effects, free) -> JointRows:
             if np.isfinite(bound[i]) and free[i]
         )
     if effects.friction is not None:
-        level = effects.friction.level
+        if effects.friction.static != 1:
+            level = effects.friction.level
         levels = enumerate(effects.friction.levels * free)
         friction = tuple((i, float(c)) for i, c in levels if c > 0)
     return JointRows(stops, restitution, friction, level)

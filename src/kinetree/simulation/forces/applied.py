@@ -1,4 +1,4 @@
-"""Forces that act all the time: springs, dampers, external forces, functions of the user's.
+"""Forces that act all the time: external forces, functions of the user's.
 
 A force is a function ``(model, t, q, qd)`` that returns joint forces [N, N·m], (..., nv). Those
 that are made of traceable arithmetic are compiled into the step; a plain Python function is
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.passive import spring_and_damper_force
+from kinetree.algorithms.minv import inverse_mass_matrix
 from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, UnknownNameError
-from kinetree.functional.kernel import UserKernel, kernel
+from kinetree.functional.kernel import UserKernel, select
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
-from kinetree.model.define import kept, kernel_of
+from kinetree.model.define import kept
 from kinetree.model.gearing import Gearing
-from kinetree.model.limits import has_passive_forces, ratio_to_leader
+from kinetree.model.limits import ratio_to_leader
 from kinetree.quantities import kinematics
 
 
@@ -52,38 +52,6 @@ class PythonForce:
 def name_of(function) -> str:
     """What a callable is called, in messages."""
     return getattr(function, "__name__", type(function).__name__)
-
-
-@kernel
-def _springs_and_dampers(model, q, qd):
-    return spring_and_damper_force(model, q, qd)
-
-
-@dataclass(frozen=True)
-class PassiveForces:
-    """Passive forces of a mechanism: springs, dampers, smooth friction, stiff limits."""
-
-    friction: Any = None
-    """A smooth ``Friction`` with the parameters of the model, or None."""
-    limits: Any = None
-    """``StiffLimits`` with the parameters of the model, or None."""
-    loops: Any = None
-    """``LoopJointForces``, or None."""
-    tendons: Any = None
-    """``TendonForces``, or None."""
-    traceable = True
-
-    def __call__(self, model, t, q, qd):
-        """Joint forces, (..., nv)."""
-        tau = 0 * qd
-        if has_passive_forces(model, "stiffness", "damping"):
-            traced = np.asarray(qd).dtype == object
-            exert = spring_and_damper_force if traced else _springs_and_dampers
-            tau = tau + exert(model, q, qd)
-        for law in (self.friction, self.limits, self.loops, self.tendons):
-            if law is not None:
-                tau = tau + law(model, t, q, qd)
-        return tau
 
 
 @dataclass(frozen=True)
@@ -164,13 +132,13 @@ def leading_levels(model, levels):
 
     Joints that follow one other by a constant ratio slide when it slides, and rub that much more.
     """
+    levels, full = np.array(levels), model.uncoupled
     if not model.couplings:
-        return np.array(levels, dtype=float)
-    levels, full = np.array(levels, dtype=float), model.uncoupled
+        return levels
     found = levels[model.independent_variables[1]]
     for c in model.couplings:
         level = levels[full.v_slice[c.joint].start]
-        if level == 0 or not c.leaders:
+        if is_none(level) or not c.leaders:
             continue
         driven = ratio_to_leader(model, c.joint)
         if driven is None:
@@ -181,6 +149,11 @@ def leading_levels(model, levels):
             )
         found[model.v_slice[driven[0]].start] += abs(driven[1]) * level
     return found
+
+
+def is_none(level) -> bool:
+    """Whether a coefficient is zero; formulas and traced numbers count as some."""
+    return isinstance(level, (int, float)) and level == 0
 
 
 # --- How easily joints move: numbers to choose stiffnesses by ------------------------------------
@@ -200,5 +173,20 @@ def nominal_mobility(model) -> np.ndarray:
 
 def neutral_mobility(tree) -> np.ndarray:
     """``H⁻¹`` at the neutral position, by the plain text: one sample is not worth compiling for."""
-    text = kernel_of(tree, "inverse_mass_matrix").reference
-    return kept(tree, ("neutral_mobility",), lambda: text([tree.neutral()]))
+
+    def made():
+        found = inverse_mass_matrix(tree, tree.neutral())
+        plain = all(isinstance(x, (int, float)) for x in found.ravel())
+        return found.astype(float) if plain else found
+
+    return kept(tree, ("neutral_mobility",), made)
+
+
+def at_least(least, x) -> Any:
+    """The larger of a number and each entry of an array of any kind of numbers."""
+    if np.asarray(x).dtype != object:
+        return np.maximum(least, x)
+    return _larger(least, x)
+
+
+_larger = np.frompyfunc(lambda least, x: select(x > least, x, least), 2, 1)

@@ -22,7 +22,13 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import Model
-from kinetree.simulation.forces.applied import leading_levels, nominal_mobility, on_variables
+from kinetree.simulation.forces.applied import (
+    at_least,
+    is_none,
+    leading_levels,
+    nominal_mobility,
+    on_variables,
+)
 
 REFERENCE_STEP = 2e-3
 """Steps [s] up to which smooth friction of its own choice of width is stable: twice the usual."""
@@ -63,21 +69,21 @@ class Friction:
                 f"{self.stribeck_velocity}"
             )
         if self.width is not None:
-            width = np.atleast_1d(np.asarray(self.width, dtype=float))
-            if width.ndim != 1 or not np.all(width > 0):
+            width = np.atleast_1d(np.asarray(self.width))
+            if width.ndim != 1 or (width.dtype != object and not np.all(width > 0)):
                 raise ModelError(f"the width of smooth friction must be positive, got {self.width}")
             object.__setattr__(self, "width", tuple(width.tolist()))
 
     def of(self, model: Model) -> "Friction | None":
         """The same law with the parameters of a model; None for a model without dry friction."""
-        levels = np.array(_levels(model), dtype=float)
-        if not levels.any():
+        levels = np.array(_levels(model))
+        if all(map(is_none, levels)):
             return None
         if self.exact:
             return replace(self, levels=tuple(leading_levels(model, levels).tolist()))
         full = model.uncoupled
         if self.width is None:
-            width = np.maximum(1e-4, levels * nominal_mobility(full) * REFERENCE_STEP)
+            width = at_least(1e-4, levels * nominal_mobility(full) * REFERENCE_STEP)
         elif len(self.width) in (1, full.nv):
             width = np.broadcast_to(self.width, full.nv)
         else:
@@ -130,8 +136,7 @@ class Friction:
 
 def _stacked(qd, levels, force):
     """``force(i, c)`` of variables that have friction, zero of the others, (..., nv)."""
-    none = [isinstance(c, (int, float)) and c == 0 for c in levels]
-    columns = [0 * qd[..., i] if none[i] else force(i, c) for i, c in enumerate(levels)]
+    columns = [0 * qd[..., i] if is_none(c) else force(i, c) for i, c in enumerate(levels)]
     return np.stack([np.asarray(x) for x in columns], axis=-1)
 
 

@@ -18,6 +18,7 @@ from kinetree.model import Model
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
+from kinetree.spatial.ops import sqrt
 
 FAR_OUTSIDE = 0.1
 """How far outside its limits a joint may start without a warning, as part of its travel."""
@@ -51,6 +52,8 @@ class StiffLimits:
         for name in ("frequency", "onset"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} of stiff limits must be positive, got {self!r}")
+        if np.ndim(self.stiffness):  # hashable: steps are kept by their laws
+            object.__setattr__(self, "stiffness", tuple(np.asarray(self.stiffness).tolist()))
         if not self.damping_ratio >= 0:
             raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
 
@@ -73,10 +76,10 @@ class StiffLimits:
                     f"stiffness of limits must be positive, one number or nv = {model.nv}, got {k}"
                 )
             k = np.broadcast_to(k, model.nv)
-        d = 2 * self.damping_ratio * np.sqrt(k * inertia)
+        d = [2 * self.damping_ratio * sqrt(x) for x in k * inertia]
         index = position_index(model)
         stops = [
-            (int(index[i]), i, sign, float(bound[i]), float(k[i]), float(d[i]))
+            (int(index[i]), i, sign, float(bound[i]), k[i], d[i])
             for i in range(model.nv)
             for sign, bound in ((1.0, lower), (-1.0, upper))
             if np.isfinite(bound[i])

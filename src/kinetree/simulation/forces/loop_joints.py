@@ -14,9 +14,10 @@ from kinetree.algorithms.passive import tendon_variables
 from kinetree.errors import ModelError, SingularError
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
 from kinetree.model.limits import has_dynamics
-from kinetree.simulation.forces.applied import neutral_mobility, on_variables
+from kinetree.simulation.forces.applied import at_least, neutral_mobility, on_variables
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
+from kinetree.spatial.ops import sqrt
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _mobility(model):
 def _width(law, acceleration):
     if law.width is not None and len(law.width) == 1:
         return law.width[0]
-    return max(1e-4, acceleration * REFERENCE_STEP)
+    return at_least(1e-4, acceleration * REFERENCE_STEP)
 
 
 def _stops(model, loop, stiff, mobility):
@@ -128,8 +129,8 @@ def _spring(stiff, inertia):
     stiffness: Any = stiff.stiffness
     if stiffness is None or np.ndim(stiffness):
         stiffness = stiff.frequency**2 * inertia
-    d = 2 * stiff.damping_ratio * np.sqrt(stiffness * inertia)
-    return float(stiffness), float(d)
+    d = 2 * stiff.damping_ratio * sqrt(stiffness * inertia)
+    return stiffness, d
 
 
 # --- tendons: lengths ``L0 + A q`` and forces ``Aᵀ f`` -------------------------------------------
@@ -172,7 +173,7 @@ def tendon_forces_of(model, friction, limits) -> TendonForces | None:
         inverse = neutral_mobility(full)
     except SingularError:  # massless joints, as in nominal_mobility
         inverse = np.eye(full.nv)
-    mobility = np.maximum(np.einsum("ki,ij,kj->k", A, inverse, A), np.finfo(float).tiny)
+    mobility = at_least(np.finfo(float).tiny, (A @ inverse * A).sum(axis=1))
     number = {t.name: k for k, t in enumerate(model.tendons)}
     levels = tuple(
         (number[t.name], t.friction, _width(law, t.friction * mobility[number[t.name]]))

@@ -14,7 +14,7 @@ from kinetree.contact.stepping.rows import JointRows
 from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
 from kinetree.functional.kernel import kernel
-from kinetree.functional.parameters import with_parameters
+from kinetree.functional.parameters import with_parameters, with_some
 from kinetree.simulation.rollouts.inputs import FRICTION
 from kinetree.simulation.rollouts.run import Run, require_inertia
 from kinetree.simulation.rollouts.transition import Transition
@@ -42,7 +42,7 @@ class _Packed:
     order: tuple
 
     def __call__(self, t, q, qd, inputs):
-        """Model, state and what is held, from the variables of all joints; and which these are."""
+        """Field; its arguments, from the variables of all joints; and which these are."""
         model, rest, at = self.transition.model, [None] * len(self.order), 0
         of_q, of_v = model.independent_variables if model.couplings else (slice(None),) * 2
         for k, shape in self.order:
@@ -51,22 +51,22 @@ class _Packed:
             at += size
         model, arrays = self.transition.changed(rest)
         q, qd = q[of_q], qd[of_v]
-        return (model, t, q, qd, self.transition.held(model, arrays, t, q, qd)), of_v
+        given = model, t, q, qd, self.transition.held(model, arrays, t, q, qd)
+        return self.transition.acting(model), given, of_v
 
 
 @kernel
 def _joint_forces(model, t, q, qd, inputs, *, packed):
     """Joint forces of all variables."""
-    given, of_v = packed(t, q, qd, inputs)
-    return _of_all(model, of_v, packed.transition.field.joint_force(*given))
+    field, given, of_v = packed(t, q, qd, inputs)
+    return _of_all(model, of_v, field.joint_force(*given))
 
 
 @kernel
 def _resistance(model, t, q, qd, inputs, *, packed):
     """Stiffness and damping of servos and stiff limits."""
-    given, of_v = packed(t, q, qd, inputs)
-    both = packed.transition.field.resistance(*given)
-    return tuple(_of_all(model, of_v, x) for x in both)
+    field, given, of_v = packed(t, q, qd, inputs)
+    return tuple(_of_all(model, of_v, x) for x in field.resistance(*given))
 
 
 def _of_all(model, of_v, values):
@@ -100,11 +100,14 @@ class EngineRun(Run):
         given, field, model = arrays.given, transition.field, transition.model
         self._timed, self._rest = ([g for g in given if g.timed is x] for x in (True, False))
         kinds = {g.kind for g in given} - {"parameters"}
+        own = {name.partition(":")[0] for name in transition.parameters}
         bare = transition.controller is None and is_plain(replace(field, actuators=None))
+        bare = bare and not own & {"damping", "stiffness"}  # of joints that may have none
         simple = bare and not any(a.activation for a in model.actuators)
         self.driven = kinds == {"controls"} and simple
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
-        self.own = give is not None or "parameters" in {g.kind for g in given}
+        self.own = give is not None or bool(own)
+        self.changes_tables = give is not None or not own <= {"mass", "inertia"}
 
     @property
     def _unused(self) -> list:
@@ -118,7 +121,7 @@ class EngineRun(Run):
     def _engine(self):
         """An engine."""
         t, native = self.transition, {}
-        if self.give is None and self._unused:
+        if not self.changes_tables and self._unused:
             return self._unused.pop()
         if not self.plain:
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
@@ -129,10 +132,19 @@ class EngineRun(Run):
             native["forces"] = _joint_forces.compiled(full, *start, packed=packed)
             if t.field.resists:
                 native["resistance"] = _resistance.compiled(full, *start, packed=packed)
-        return engine_of(
-            self.model, self.settings, self.joints, springs=self.plain, own=self.own,
-            actuated=self.driven, **native,
-        )  # fmt: skip
+        shown = with_some(self.model, "armature", t.parameters)
+        given = {"springs": self.plain, "own": self.own, "actuated": self.driven, **native}
+        return engine_of(shown, self.settings, self.joints, **given)
+
+    @property
+    def _levels(self):
+        """Function from a model to levels of its dry friction; None where there is none."""
+        if not self.joints.friction:
+            return None
+        passive = self.transition.field.passive
+        return lambda model: np.array(passive.exact_levels(model))[
+            [i for i, _ in self.joints.friction]
+        ]
 
     def fill(self, marks, q, qd, work, *, threaded=True):
         """Write the states at ``marks``: (marks, samples, ...)."""
@@ -145,7 +157,7 @@ class EngineRun(Run):
             self.give(b)
         own = {g.name: g.array for g in self.arrays.given if g.kind == "parameters"}
         if own:
-            give_parameters(b, self.model, own)
+            give_parameters(b, self.model, own, self._levels)
         b.put(self.arrays.q0.astype(float), self.arrays.qd0.astype(float))
         b.time[:] = self.t0
         tree, of_v = b.engine.tree, b.engine.of_v
@@ -164,7 +176,7 @@ class EngineRun(Run):
         every = int(marks[1] - marks[0])
         b.run(self.dt, self.steps, timed, rest, driven=self.driven, every=every, out=tuple(out))
         q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
-        if self.give is None:  # whose numbers stay in tables
+        if not self.changes_tables:
             self._unused.extend(b.engines)
         if (b.many.failed == NO_INERTIA).any():
             require_inertia(self.model)
@@ -190,14 +202,21 @@ def _spread(values, nv, of_v):
     return found
 
 
-def give_parameters(b, model, given) -> None:
-    """Give worlds their parameters of the model, (n, ...) each by name."""
+def give_parameters(b, model, given, levels=None) -> None:
+    """Give worlds their parameters of the model, (n, ...) each by name.
+
+    Args:
+        b: the ``EngineBatch``.
+        model: as it is without them.
+        given: arrays by name.
+        levels: function from a model to levels of its rows of dry friction, or None.
+    """
     numbers, n = b.engine.numbers, len(b)
     kinds = {name.partition(":")[0] for name in given}
     baked = model.gravity_compensation or (
         kinds - {"mass", "inertia", "gravity"} and (model.is_constrained or model.tendons)
     )
-    if not numbers or baked or model.couplings:
+    if not numbers or baked or (model.couplings and not kinds <= {"mass", "inertia"}):
         raise ModelError(
             f"parameters of {model.name!r} ({', '.join(given)}) are part of the code of its loops, "
             f"couplings, tendons, gravity compensation or joints of your own: rigid contact takes "
@@ -216,6 +235,9 @@ def give_parameters(b, model, given) -> None:
                 row *= (values / row[:, 0])[:, None]
         b.give_inertias(table)
     else:
-        b.give_models([
+        models = [
             with_parameters(model, {name: x[k] for name, x in given.items()}) for k in range(n)
-        ])  # fmt: skip
+        ]
+        b.give_models(models)
+        if levels is not None:
+            b.give_levels([levels(x) for x in models])

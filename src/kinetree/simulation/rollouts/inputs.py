@@ -13,7 +13,7 @@ from kinetree.codegen.program import Argument
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.functional.kernel import UserKernel
-from kinetree.functional.parameters import check_parameter, parameter
+from kinetree.functional.parameters import check_parameter, of_shape, parameter
 from kinetree.integration.prescription import check_rates, prescribed_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
 from kinetree.quantities.actuators import activation_after
@@ -107,6 +107,8 @@ def collect(
             raw.append(_checked(kind, name, shape, array, steps, timed=kind == "inputs"))
     for name, value in (parameters or {}).items():
         p, array = parameter(model, name), as_numbers(value, name)
+        if array.ndim == 0:  # of a joint of one variable
+            array = of_shape(p, array)
         check_parameter(p, array)
         raw.append(Given("parameters", name, p.shape, False, array))
     check_wanted(raw, kernels)

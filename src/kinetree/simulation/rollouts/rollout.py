@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.kinds import ArrayLike
+from kinetree.arrays.kinds import ArrayLike, is_foreign
 from kinetree.errors import ModelError, SimulationWarning, TraceError, warn
 from kinetree.integration.integrator import Integrator
 from kinetree.model.arrays import as_model, as_seconds
@@ -106,8 +106,9 @@ def rollout(
     of_world = getattr(model, "simulated", None)
     if of_world is not None:
         own: Any = of_world()
-        if q0 is None and own.check is not None:
-            own.check()
+        if q0 is None or not is_foreign(q0):
+            own.check(q0)
+        parameters = {**(own.parameters or {}), **(parameters or {})}
         model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
         dt, contact, give = own.timestep if dt is None else dt, contact or own.contact, own.give
         friction = own.joints[0] if friction == "smooth" else friction
@@ -181,6 +182,7 @@ def run_of(
     setup = composed(
         function, as_model(model), integrator=integrator, contact=contact, forces=forces,
         friction=friction, limits=limits, prescribed=prescribed, t0=t0, servos=servos,
+        parameters=tuple(parameters or ()),
     )  # fmt: skip
     refuse_conflicts(setup)
     kernels = [k for k in (controller, *costs) if k is not None]

@@ -97,6 +97,20 @@ class Transition:
         values = dict(zip(self.parameters, rest[n:], strict=True))
         return with_parameters(self.model, values) if values else self.model, arrays
 
+    def acting(self, model) -> Any:
+        """The field of a model with its own parameters.
+
+        Outside of loops: what follows from parameters alone is computed once.
+        """
+        return self.field if model is self.model else self.field.of(model)
+
+    def touched(self, model, arrays) -> Any:
+        """The step of rigid contact of a model with its own parameters."""
+        passive, levels = getattr(self.acting(self.model), "passive", None), None
+        if model is not self.model and passive is not None:
+            levels = passive.exact_levels(model)
+        return self.contact.of(model, arrays.get(FRICTION), levels)
+
     def held(self, model, arrays, t, q, qd):
         """What is held during a step: ``tau`` and the controller's result, or controls."""
         found, servos = None, self.field.actuators
@@ -124,13 +138,15 @@ class Transition:
         """
         memory, rest = (rest[0], rest[1:]) if self.stateful else (0 * t, rest)
         model, arrays = self.changed(rest)
+        own = self.acting(model)
+        stateful = StatefulField.of(own) if self.stateful else None
 
         def body(state):
             t, q, qd, work, memory, worst = state
             q, qd = settled(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
-            stages = Stages(self.stateful, self.method, h, memory) if self.stateful else None
-            field = OneCopy(self.field) if stages is None else stages.field
+            stages = None if stateful is None else Stages(stateful, self.method, h, memory)
+            field = OneCopy(own) if stages is None else stages.field
             after = self.method.step(field, model, t, h, q, qd, tau)
             if self.doubts:
                 doubt = self.method.doubt(after)
@@ -148,13 +164,13 @@ class Transition:
         Motions that stop being finite stay where they were, and are marked.
         """
         model, arrays = self.changed(rest)
-        step, rows = self.contact.of(model, arrays.get(FRICTION)), self.contact.rows
+        step, rows, own = self.touched(model, arrays), self.contact.rows, self.acting(model)
 
         def body(state):
             t, q, qd, work, force, residuals, failed = state
             q, qd = settled(model, q, qd)
             tau = self.held(model, arrays, t, q, qd)
-            after = step(None, self.field, model, t, h, q, qd, tau, force)
+            after = step(None, own, model, t, h, q, qd, tau, force)
             size = np.abs(after.q).sum() + np.abs(after.qd).sum() + np.abs(after.force).sum()
             fine = size < FINITE
             found = accumulated(residuals, after.residuals)
@@ -179,21 +195,21 @@ class Transition:
         """The end of one step without loops; model, arrays, state and what is held at its start."""
         model, arrays = self.changed(rest if self.contact is None else rest[2:])
         q, qd = settled(model, q, qd)
-        tau = self.held(model, arrays, t, q, qd)
+        tau, own = self.held(model, arrays, t, q, qd), self.acting(model)
         if self.contact is None:
-            after = self.method.step(OneCopy(self.field), model, t, h, q, qd, tau)
+            after = self.method.step(OneCopy(own), model, t, h, q, qd, tau)
         else:
-            step, n = self.contact.of(model, arrays.get(FRICTION)), self.contact.rows
+            step, n = self.touched(model, arrays), self.contact.rows
             force, found = (memory[:n] for memory in rest[:2])
-            after = step(None, self.field, model, t, h, q, qd, tau, force, found=found)
+            after = step(None, own, model, t, h, q, qd, tau, force, found=found)
         return after, model, arrays, q, qd, tau
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
-        field = self.field
-        if self.stateful:
-            field = self.stateful.at(rest[0])
         model, arrays = self.changed(rest[bool(self.memory) :])
+        field = self.acting(model)
+        if self.stateful:
+            field = StatefulField.of(field).at(rest[0])
         held = self.held(model, arrays, t, q, qd)
         prescribed = field.prescription is not None
         return ((field.drive_force if prescribed else field.driven)(model, t, q, qd, held),)

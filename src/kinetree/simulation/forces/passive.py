@@ -1,0 +1,77 @@
+"""Passive forces: springs, dampers, dry friction and limits of joints and tendons."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.algorithms.passive import spring_and_damper_force
+from kinetree.functional.kernel import kernel
+from kinetree.model.limits import has_passive_forces
+from kinetree.simulation.forces.friction import friction_of
+from kinetree.simulation.forces.limits import StiffLimits, limits_of
+from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_forces_of
+
+
+@kernel
+def _springs_and_dampers(model, q, qd):
+    return spring_and_damper_force(model, q, qd)
+
+
+@dataclass(frozen=True)
+class PassiveForces:
+    """Passive forces of a mechanism: springs, dampers, smooth friction, stiff limits."""
+
+    friction: Any = None
+    """A smooth ``Friction`` with the parameters of the model, or None."""
+    limits: Any = None
+    """``StiffLimits`` with the parameters of the model, or None."""
+    loops: Any = None
+    """``LoopJointForces``, or None."""
+    tendons: Any = None
+    """``TendonForces``, or None."""
+    given: tuple = (None, None)
+    """Friction and limits as options of a simulation, from which the laws follow for a model."""
+    traceable = True
+
+    def of(self, model) -> "PassiveForces":
+        """The same laws for a model with other parameters, which may be traced.
+
+        Widths of friction and stiffnesses of limits follow from inertias of the model.
+        """
+        return passive_of(model, *self.given)
+
+    def exact_levels(self, model) -> Any:
+        """Levels of exact friction of a model with other parameters, (nv,); None without it."""
+        law = friction_of(model, self.given[0])
+        return law.levels if law is not None and law.exact else None
+
+    def __call__(self, model, t, q, qd):
+        """Joint forces, (..., nv)."""
+        tau = 0 * qd
+        if has_passive_forces(model, "stiffness", "damping"):
+            traced = np.asarray(qd).dtype == object
+            exert = spring_and_damper_force if traced else _springs_and_dampers
+            tau = tau + exert(model, q, qd)
+        for law in (self.friction, self.limits, self.loops, self.tendons):
+            if law is not None:
+                tau = tau + law(model, t, q, qd)
+        return tau
+
+
+def passive_of(model, friction, limits) -> PassiveForces:
+    """Passive forces of a model, whose numbers may be traced.
+
+    Args:
+        model: the mechanism.
+        friction: ``"smooth"``, ``"exact"``, None or a ``Friction``.
+        limits: ``"stiff"``, ``"rigid"``, None, ``StiffLimits`` or ``RigidLimits``.
+    """
+    law, stops = friction_of(model, friction), limits_of(model, limits)
+    return PassiveForces(
+        friction=None if law is None or law.exact else law,
+        limits=stops if isinstance(stops, StiffLimits) else None,
+        loops=loop_joint_forces_of(model, friction, limits),
+        tendons=tendon_forces_of(model, friction, limits),
+        given=(friction, limits),
+    )
