@@ -120,6 +120,23 @@ def bounced(before, w, change, e) -> np.ndarray:
     return w - np.clip(w, ends.min(axis=0), ends.max(axis=0))
 
 
+def _by_pairs(prior: dict) -> dict:
+    """Velocities of the last step by names of pairs, without the number of the point."""
+    found: dict[str, list] = {}
+    for name, velocities in prior.items():
+        found.setdefault(name.rpartition(":")[0], []).extend(velocities)
+    return found
+
+
+def _any_of(prior: dict, of_pairs: dict, name: str, k: int, now) -> np.ndarray:
+    """The ``k``-th velocity of the last step that may be that of a contact, or the one ``now``.
+
+    Of those of its name; a point that had no force under its name is one that had another name.
+    """
+    known = prior.get(name) or of_pairs.get(name.rpartition(":")[0]) or [now]
+    return known[min(k, len(known) - 1)]
+
+
 def law_errors(c: Touching, before, w, prior: dict, W, scene, change) -> np.ndarray:
     """Errors of the laws of every contact [m/s], (n,).
 
@@ -135,12 +152,11 @@ def law_errors(c: Touching, before, w, prior: dict, W, scene, change) -> np.ndar
     h, mu, e = scene.timestep, scene.friction, scene.restitution
     found = np.full(len(w), np.inf)
     bends = [np.zeros_like(w)]
-    for k in range(
-        max(map(len, prior.values()), default=0)
-    ):  # more than one of a name: any of them
+    of_pairs = _by_pairs(prior)
+    for k in range(max(map(len, of_pairs.values()), default=0)):
         last = [
-            prior[x][min(k, len(prior[x]) - 1)] if x in prior else y
-            for x, y in zip(c.names, before, strict=True)
+            _any_of(prior, of_pairs, name, k, now)
+            for name, now in zip(c.names, before, strict=True)
         ]
         bends.append((before - np.array(last).reshape(-1, 3)) / 2)
     for bend in bends:

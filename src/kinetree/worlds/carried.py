@@ -45,7 +45,7 @@ class Carried:
     Attributes:
         pieces: those of the world that it was taken from, which keeps their numbers unique.
         activation: of actuators, by name.
-        contacts: shapes (two keys), feature, impulses and velocities of each.
+        contacts: shapes (two keys), feature, impulses, velocities and place of each.
         rows: of bodies by key: change of the velocities, that of the last step, and forces with
             which they sleep.
         trees: of first bodies by key: whether they sleep, the key of the first of the pile, and for
@@ -63,7 +63,7 @@ class Carried:
         self.pieces, self.is_new, self.follows = pieces, False, 0
         self.is_reached = self.by_rules = False
         self.activation: dict[str, float] = {}
-        self.contacts: list[tuple[Key, Key, int, np.ndarray, np.ndarray]] = []
+        self.contacts: list[tuple[Any, ...]] = []
         self.rows: dict[Key, dict[str, np.ndarray]] = {}
         self.trees: dict[Key, tuple[int, Key, int]] = {}
         self.stops: dict[tuple, float] = {}
@@ -100,8 +100,9 @@ _OF_VARIABLES = ("change", "last", "tau")
 def _take(found, places, engine, memory):
     numbers, rows, tree = engine.tables.numbers.tolist(), engine.rows, engine.tree
     shapes = [places.shapes[k] for k in numbers]
-    keys = zip(memory["key"].tolist(), memory["kept"], memory["ended"], strict=True)
-    found.contacts = [(shapes[i], shapes[j], f, kept, end) for (i, j, f), kept, end in keys]
+    numbers_kept = (memory[x] for x in ("kept", "ended", "spot", "bent"))
+    keys = zip(memory["key"].tolist(), *numbers_kept, strict=True)
+    found.contacts = [(shapes[i], shapes[j], f, *kept) for (i, j, f), *kept in keys]
     for key, at in zip(places.bodies[1:], tree.v_slice[1:], strict=True):
         found.rows[key] = {x: memory[x][at] for x in _OF_VARIABLES}
     roots = _roots(engine)
@@ -141,6 +142,8 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> Memory:
         "key": np.array([(shape[a], shape[b], f) for a, b, f, *_ in kept], np.int64).reshape(n, 3),
         "kept": np.array([x[3] for x in kept]).reshape(n, 6),
         "ended": np.array([x[4] for x in kept]).reshape(n, 3),
+        "spot": np.array([x[5] for x in kept]).reshape(n, 3),
+        "bent": np.array([x[6] for x in kept]).reshape(n, 3),
         "stop_kept": np.array([
             carried.stops.get((*of[v], float(sign)), 0.0)
             for v, sign in zip(rows.stop_v, rows.stop_sign, strict=True)

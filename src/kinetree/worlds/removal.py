@@ -71,8 +71,7 @@ def renumber(
         return (of, numbers.get(key[1], -1 - key[1])) if key[0] == of else key
 
     carried.contacts = [
-        (moved(a, shapes), moved(b, shapes), f, kept, end)
-        for a, b, f, kept, end in carried.contacts
+        (moved(a, shapes), moved(b, shapes), *kept) for a, b, *kept in carried.contacts
     ]
     carried.rows = {moved(key, bodies): x for key, x in carried.rows.items()}
     carried.trees = {

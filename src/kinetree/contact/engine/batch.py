@@ -147,7 +147,7 @@ class EngineBatch:
         n, first, b = int(self._whole["known"][k]), k * self.many.room, self.many
         found = {name: self._of[name][k].copy() for name in _MEMORY}
         found |= {name: np.array(self._whole[name][k]) for name in _WHOLE}
-        found |= {x: getattr(b, x)[first : first + n].copy() for x in ("key", "kept", "ended")}
+        found |= {x: getattr(b, x)[first : first + n].copy() for x in _KEPT}
         return found | {"state": np.concatenate([self.q[k], self.qd[k]])}
 
     def restore(self, k: int, q: Array, qd: Array, arrays: dict[str, Array]) -> None:
@@ -163,7 +163,7 @@ class EngineBatch:
         for name in _WHOLE:
             self._whole[name][k] = arrays.get(name, int(name == "follows")) if same else 0
         self._whole["known"][k], b.failed[k], b.ends[k], b.listed[k] = len(key), 0, 0, 0
-        for name in ("key", "kept", "ended") if len(key) else ():
+        for name in _KEPT if len(key) else ():
             getattr(b, name)[k * b.room : k * b.room + len(key)] = arrays[name]
 
     # --- numbers of worlds -------------------------------------------------------------------
@@ -326,9 +326,10 @@ class EngineBatch:
 _NONE = np.zeros(0)
 _MEMORY = ("change", "last", "energy", "stop_kept", "dry_kept", "loop_kept", "loop_ended", "tau")
 _WHOLE = ("follows", "energy_known", "sleeps", "pile", "calm")
+_KEPT = ("key", "kept", "ended", "spot", "bent")
 _OF_CONTACTS = {
-    "key": (np.int64, 3), "kept": (float, 6), "ended": (float, 3), "place": (float, 18),
-    "which": (np.int64, 5),
+    "key": (np.int64, 3), "kept": (float, 6), "ended": (float, 3), "spot": (float, 3),
+    "bent": (float, 3), "place": (float, 18), "which": (np.int64, 5),
 }  # fmt: skip
 _OF_SHAPES = {
     "friction": 3, "restitution": 1, "size": 3, "radius": 1, "thin": 1, "box": 6, "place": 12,

@@ -10,7 +10,7 @@ from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
-from kinetree.contact.collision.tables import TRIANGLES, place_shapes
+from kinetree.contact.collision.tables import SPHERE, TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.drives import actuators_of, moving_arms, no_actuators
@@ -63,7 +63,7 @@ class Memory:
         return Memory({name: np.array(a) for name, a in self.arrays.items()})
 
 
-_OF_CONTACTS = ("key", "kept", "ended")
+_OF_CONTACTS = ("key", "kept", "ended", "spot", "bent")
 _OF_SLEEP = ("sleeps", "pile", "calm", "tau")
 _OF_ROWS = ("stop_kept", "dry_kept", "loop_kept", "loop_ended")
 
@@ -146,6 +146,7 @@ class Engine:
         self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
         self.rows = _rows(joints, self.of_q, self.of_v)
         self.rows.inside = _INSIDE * self.size
+        self.rows.ball = (self.tables.shapes.kind == SPHERE).astype(np.int64)
         self._loops()
         self._make_room(64)
         self.work = workspace(self.problem)
@@ -228,8 +229,7 @@ class Engine:
         rows.slots = 2 * capacity + 1
         rows.slot = np.zeros(rows.slots, dtype=np.int64)
         known_again(rows)
-        rows.active, rows.order = np.zeros((2, max(self.found.capacity, 1)), dtype=np.int64)
-        rows.slept = np.zeros((max(self.found.capacity, 1), 6))
+        self._list_found()
 
     def _spread(self, values, missing):
         """Values of the variables that follow nothing among those of all, (nv,)."""
@@ -596,13 +596,18 @@ class Engine:
             self.pairs = self.parts.pairs = pair_tables(
                 self.tables.shapes, self.tree.body_count + 1, 2 * self.pairs.capacity
             )
-            self.rows.active, self.rows.order = np.zeros((2, self.found.capacity), dtype=np.int64)
-            self.rows.slept = np.zeros((self.found.capacity, 6))
+            self._list_found()
         elif code == of_step.FULL:
             self._make_room(2 * self.rows.groups_room)
             enlarge(self.work, self.problem)
         else:
             enlarge(self.work, self.problem)
+
+    def _list_found(self):
+        """Lists of the contacts found, as many as there is room for."""
+        rows, n = self.rows, max(self.found.capacity, 1)
+        rows.active, rows.order, rows.match = np.zeros((3, n), dtype=np.int64)
+        rows.slept = np.zeros((n, 6))
 
     def _no_inertia(self, k):
         model = self.tree
@@ -622,7 +627,8 @@ class Engine:
 _OF_GROUPS: dict[str, tuple] = {
     "contact": (), "axes": (3, 3), "scale": (6,), "before": (), "gap": (), "key": (3,),
     "kept": (6,), "force": (6,), "slip": (3,), "dim": (), "loop_of": (), "end": (),
-    "ended": (3,), "prior": (3,), "bend": (3,), "left": (),
+    "ended": (3,), "spot": (3,), "bent": (3,), "turned": (2, 3), "claimed": (), "prior": (3,),
+    "bend": (3,), "left": (),
 }  # fmt: skip
 
 

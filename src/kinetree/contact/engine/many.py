@@ -23,7 +23,7 @@ class Many:
         worlds: how many;  steps: of the call.
         row: state and memory, ``width`` numbers each in the order of ``carry``;  number: what of it
             are integers, ``whole`` each.
-        room: contacts that a world can have;  key, kept, ended: rows as in ``Rows``.
+        room: contacts that a world can have;  key, kept, ended, spot, bent: rows as in ``Rows``.
         failed: 0, or the code of why the world stands still.
         held, held_size, held_world: joint forces, or inputs of forces, during the whole call; from
             where those of a world are to the next, 0 for the same of all.
@@ -57,6 +57,8 @@ class Many:
     key: "int[:, 3]"
     kept: "float[:, 6]"
     ended: "float[:, 3]"
+    spot: "float[:, 3]"
+    bent: "float[:, 3]"
     failed: "int[:]"
     held: "float[:]"
     held_size: int
@@ -182,10 +184,14 @@ def carry(a: Parts, b: Many, w: int, back: bool) -> int:
             b.kept[k] = rows.kept[n]
             b.key[k] = rows.key[n]
             b.ended[k] = rows.ended[n]
+            b.spot[k] = rows.spot[n]
+            b.bent[k] = rows.bent[n]
         else:
             rows.kept[n] = b.kept[k]
             rows.key[n] = b.key[k]
             rows.ended[n] = b.ended[k]
+            rows.spot[n] = b.spot[k]
+            rows.bent[n] = b.bent[k]
     if not back:
         z.asleep = 0
         for t in range(z.trees):

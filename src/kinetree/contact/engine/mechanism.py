@@ -199,10 +199,26 @@ def factor(p: Problem, L: "float[:]", size: int) -> int:
 @procedure
 def divide(p: Problem, L: "float[:]", x: "float[:]"):
     """``x`` becomes ``M⁻¹ x``, with the factors of ``M``."""
-    for r in range(p.nodes):
-        i = p.nodes - 1 - r
+    divide_by_lower(p, L, x, 0, p.nodes)
+    divide_by_upper(p, L, x)
+
+
+@procedure
+def divide_by_lower(p: Problem, L: "float[:]", x: "float[:]", first_node: int, nodes: int):
+    """The first half of ``divide``: ``y`` with ``x' M⁻¹ x = y' y``.
+
+    ``nodes``: those before it are the only ones with numbers other than zero;  ``first_node``: the
+    first node of their trees.
+    """
+    for r in range(nodes - first_node):
+        i = nodes - 1 - r
         n = p.node_count[i]
         y = view(x, p.node_first[i])
+        any_number = False
+        for k in range(n):
+            any_number = any_number or y[k] != 0.0
+        if not any_number:
+            continue
         first = p.node_blocks_first[i]
         C = view(L, p.block_at[first])
         for k in range(n):
@@ -217,6 +233,11 @@ def divide(p: Problem, L: "float[:]", x: "float[:]"):
             for k in range(n):
                 for s in range(w):
                     z[s] -= B[k * w + s] * y[k]
+
+
+@procedure
+def divide_by_upper(p: Problem, L: "float[:]", x: "float[:]"):
+    """The second half of ``divide``."""
     for i in range(p.nodes):
         n = p.node_count[i]
         y = view(x, p.node_first[i])

@@ -62,7 +62,12 @@ class Rows:
             ``slot`` is 1 + number in ``key``.
         key: shapes and feature.
         kept: impulses per second of the contact's rows as they are scaled;  ended: velocities of
-            the contact when the step had ended, along normal and tangents.
+            the contact when the step had ended, along normal and tangents;  spot: its place;
+            claimed: 1 for those that a contact of this step continues.
+        match: of the contacts found: 1 + number of that of the last step that it continues, or 0.
+        bent: of the contacts that are known: half of the change of velocity in the last step, see
+            ``bending``;  turned: of groups: the same in this step and in the last one.
+        ball: of shapes: 1 for spheres.
         prior: of groups that are contacts: ``ended`` of the last step;  bend: half of what the
             velocity has changed by since, see ``bending``; of loops what it has since the start.
         slept: of the contacts found: forces with which they sleep, as ``kept``.
@@ -122,6 +127,12 @@ class Rows:
     kept: "float[:, 6]"
     slept: "float[:, 6]"
     ended: "float[:, 3]"
+    spot: "float[:, 3]"
+    bent: "float[:, 3]"
+    turned: "float[:, 2, 3]"
+    claimed: "int[:]"
+    ball: "int[:]"
+    match: "int[:]"
     prior: "float[:, 3]"
     bend: "float[:, 3]"
 
@@ -322,6 +333,7 @@ def add_contacts(
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0
     count = by_islands(p, rows, f, z)
+    match_contacts(rows, f, count)
     rows.place[: p.trees + 1] = 0
     for k in range(count):
         if f.gap[rows.order[k]] < -rows.inside:
@@ -331,7 +343,7 @@ def add_contacts(
         code = add_contact(m, p, rows, f, c, v)
         if code < 0:
             return code
-        n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
+        n = rows.match[c]
         if rows.place[pile_of(p, rows, f, c, z)] == 1:
             n = 0
         warm_start(p, rows, n, p.groups - 1, h)
@@ -418,6 +430,45 @@ def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
 
 
 @procedure
+def way_from(rows: Rows, f: Found, c: int, n: int) -> float:
+    """How far a contact is from where a known one was [m]."""
+    d = f.point[c] - rows.spot[n]
+    return sqrt(dot(d, d))
+
+
+@procedure
+def match_contacts(rows: Rows, f: Found, count: int):
+    """Find the contacts of the last step that the first ``count`` of ``order`` continue.
+
+    By shapes and feature. A feature can change its name though nothing moves, where two corners
+    are the same up to rounding: impulses would be lost, and what rests would rattle. So what is
+    left takes the nearest of the same two shapes that no other has.
+    """
+    rows.claimed[: rows.known] = 0
+    for k in range(count):
+        c = rows.order[k]
+        n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
+        rows.match[c] = n
+        if n > 0:
+            rows.claimed[n - 1] = 1
+    for k in range(count):
+        c = rows.order[k]
+        if rows.match[c] > 0:
+            continue
+        nearest = -1
+        least = 1e300
+        for n in range(rows.known):
+            if rows.key[n, 0] == f.first[c] and rows.key[n, 1] == f.second[c]:
+                way = way_from(rows, f, c, n)
+                if rows.claimed[n] == 0 and way < least:
+                    least = way
+                    nearest = n
+        if nearest >= 0:
+            rows.match[c] = 1 + nearest
+            rows.claimed[nearest] = 1
+
+
+@procedure
 def known_again(rows: Rows):
     """Find the contacts that are known in a new ``slot``."""
     for n in range(rows.known):
@@ -445,13 +496,25 @@ def bending(
     and neither Euler's disc nor a rattleback loses energy by them; as long as nothing turns they
     want the same as ever. The velocity has grown by ``bend`` in the half step since then, and the
     gap by ``h bend / 4``, which the second half takes back: ``gap`` is without it.
+
+    Smooth is what changes about as much as in the last step, and spheres always are. Where bodies
+    nearly lie flat on each other, corners of the patch between them come and go, and the point
+    jumps from one end to the other: that is an impact, after which it rests, or piles would rattle
+    for ever.
     """
     goes_on = rows.follows == 1 and n > 0 and rows.kept[n - 1, 0] > 0.0
     w = local("float", 3)
     relative_velocity(m, f, c, before, w)
     x = rows.axes[g] @ w
     rows.prior[g] = rows.ended[n - 1] if goes_on else x
-    rows.bend[g] = (x - rows.prior[g]) / 2.0
+    bend = (x - rows.prior[g]) / 2.0
+    rows.turned[g, 0] = bend
+    rows.turned[g, 1] = rows.bent[n - 1] if goes_on else bend
+    jump = bend - rows.turned[g, 1]
+    ball = rows.ball[f.first[c]] + rows.ball[f.second[c]] > 0
+    if dot(jump, jump) > dot(bend, bend) / 4.0 and not ball:
+        bend[:] = 0.0
+    rows.bend[g] = bend
     rows.gap[g] -= h * rows.bend[g, 0] / 4.0
 
 
@@ -515,6 +578,8 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
                 for r in range(6):
                     rows.kept[n, r] = p.impulse[row + r] / h if r < p.dim[g] else 0.0
                 rows.ended[n] = rows.slip[g] - rows.bend[g] if has_ended else rows.prior[g]
+                rows.spot[n] = f.point[k]
+                rows.bent[n] = rows.turned[g, 0 if has_ended else 1]
         elif k < rows.stops:
             rows.stop_kept[k] = p.impulse[row] / h
         elif k < rows.stops + rows.dry:
@@ -527,6 +592,8 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
             if n >= 0:
                 rows.kept[n] = rows.slept[c]
                 rows.ended[n] = 0.0
+                rows.spot[n] = f.point[c]
+                rows.bent[n] = 0.0
 
 
 # --- Joints, loops and couplings -----------------------------------------------------------------

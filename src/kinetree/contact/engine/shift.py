@@ -5,6 +5,7 @@ speed: velocities in the world stay.
 """
 
 from kinetree.codegen.procedures import procedure
+from kinetree.contact.engine.direct import close_directly
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
@@ -149,7 +150,9 @@ def shifted(
         p.free[: m.nv] = p.velocity[: m.nv] = 0.0
         tolerance = p.tolerance
         p.tolerance = max(SHIFTED, tolerance)
-        code = solve(p, work)
+        code = 0
+        if not close_directly(p, s.factors, work):
+            code = solve(p, work)
         p.tolerance = tolerance
         if code < 0:
             return WORK_FULL

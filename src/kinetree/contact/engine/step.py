@@ -34,6 +34,7 @@ from kinetree.contact.engine.bounces import (
     times_of_impact,
     way_to_end,
 )
+from kinetree.contact.engine.direct import close_directly
 from kinetree.contact.engine.drives import (
     Actuators,
     add_resistance,
@@ -215,7 +216,7 @@ def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
         p.velocity[: m.nv] = s.free[: m.nv]
         p.status = 0
         p.error = p.velocity_error = p.cone_error = p.complementarity = 0.0
-    else:
+    elif not close_directly(p, s.factors, work):
         if solve(p, work) < 0:
             return WORK_FULL
         s.newton += p.newton

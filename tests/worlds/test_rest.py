@@ -1,0 +1,43 @@
+"""Piles come to rest, with forces that stay: no contact loses its force by another name."""
+
+import numpy as np
+import pytest
+from truth.piles import poured
+from truth.registry import mesh_file
+
+from kinetree.model import geometry as g
+
+SHAPES = {
+    "cylinders": [g.Cylinder(0.05, 0.1)] * 16,
+    "rods": [g.Cylinder(0.02, 0.2)] * 16,
+    "plates": [g.Box((0.15, 0.1, 0.012))] * 20,
+    "cubes as meshes": [g.Mesh(mesh_file("cube"), scale=(0.6, 0.6, 0.6))] * 14,
+    "several": [g.Box((0.1, 0.08, 0.06)), g.Cylinder(0.04, 0.1), g.Capsule(0.03, 0.08)] * 5,
+}
+
+
+def normal_forces(world) -> dict[str, float]:
+    """Sums of the forces between shapes along their normals [N]."""
+    contacts, found = world.contacts(), {}
+    for name, n, f in zip(contacts.names, contacts.normal, contacts.force, strict=True):
+        pair = name.rpartition(":")[0]
+        found[pair] = found.get(pair, 0.0) + abs(float(n @ f))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:step .* cannot be trusted")  # of overlaps while they fall
+@pytest.mark.parametrize("name", SHAPES)
+def test_piles_come_to_rest(name):
+    """After 4 s forces do not jump any more, and most bodies are at rest; some may roll on."""
+    mass = 0.4
+    world = poured(SHAPES[name], mass, 0.22, 1).world()
+    world.step(1800)
+    weight = len(SHAPES[name]) * mass * 9.81
+    changes, last = [], normal_forces(world)
+    for _ in range(200):
+        world.step()
+        now = normal_forces(world)
+        changes.append(sum(abs(now.get(k, 0) - last.get(k, 0)) for k in now.keys() | last.keys()))
+        last = now
+    assert np.quantile(np.abs(world.qd), 0.75) < 1e-6
+    assert np.median(changes) < 1e-3 * weight
