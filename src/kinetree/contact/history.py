@@ -1,6 +1,7 @@
 """Contact forces and residuals of a simulation, as arrays with time first."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,19 +41,19 @@ class Residuals(NamedTuple):
     """1 for steps in which something held, 0 for flight."""
 
 
-_SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"))
+SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"))
 """Residuals that add up over steps; of the others the largest counts."""
 
 
 def accumulated(total, step):
     """Residuals of several steps, (..., 10), with those of one more."""
-    return select(_SUMMED, total + step, select(less(step, total), total, step))
+    return select(SUMMED, total + step, select(less(step, total), total, step))
 
 
 def gathered(steps):
     """Residuals of several steps, (..., 10), from a list of those of each."""
     each = np.array(steps)
-    return np.where(_SUMMED, each.sum(axis=0), each.max(axis=0))
+    return np.where(SUMMED, each.sum(axis=0), each.max(axis=0))
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,63 @@ class ContactHistory:
         largest, total = (
             f(axis=0).max(axis=0, initial=-np.inf) for f in (numbers.max, numbers.sum)
         )
-        return Residuals(*np.where(_SUMMED, total, largest).tolist())
+        return Residuals(*np.where(SUMMED, total, largest).tolist())
 
     def at(self, which):
         """The same for some of the times, or, with a tuple, of the motions of a batch."""
         arrays = {n: getattr(self, n)[which] for n in ("force", "joint_force", "residuals")}
         return replace(self, **arrays)
+
+
+class RecordedHistory(ContactHistory):
+    """Contact forces as compiled code has listed them; names and columns are made when read.
+
+    Args:
+        first: contacts of a state are those from ``first[k]`` to ``first[k + 1]``, (T + 1,).
+        key: shapes and feature of every one, (n, 3).
+        listed: their forces, (n, 3).
+        joint_force: as in ``ContactHistory``.
+        residuals: likewise.
+        columns: function from the keys of all contacts to their names, and their order.
+    """
+
+    def __init__(self, first, key, listed, joint_force, residuals, columns):
+        self.__dict__.update(joint_force=joint_force, residuals=residuals)
+        self.__dict__["_listed"] = first, key, listed, columns
+
+    @cached_property
+    def _named(self):
+        """Names of the columns, and the column of every contact."""
+        _, key, _, columns = self.__dict__["_listed"]
+        keys, place = np.unique(key, axis=0, return_inverse=True)
+        names, order = columns(list(map(tuple, keys.tolist())))
+        column = {name: k for k, name in enumerate(order)}
+        at = np.array([column[name] for name in names], dtype=np.int64)
+        return tuple(order), at[place.reshape(-1)]
+
+    @property
+    def names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of the contacts."""
+        return self._named[0]
+
+    @cached_property
+    def force(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of each contact in the step that ended at each time, (T, contacts, 3) [N]."""
+        (names, column), (first, _, listed, _) = self._named, self.__dict__["_listed"]
+        times = len(first) - 1
+        found = np.zeros((times, len(names), 3))
+        found[np.repeat(np.arange(times), np.diff(first)), column] = listed
+        return found
+
+    def at(self, which):
+        """The same for some of the times."""
+        return ContactHistory(*(getattr(self, name) for name in _OF_HISTORY)).at(which)
+
+    def __reduce__(self):
+        return ContactHistory, tuple(getattr(self, name) for name in _OF_HISTORY)
+
+
+_OF_HISTORY = ("names", "force", "joint_force", "residuals")
 
 
 class Notes:
@@ -114,7 +166,7 @@ class Notes:
         self.force = force
         self._steps.append((force, residuals))
 
-    def keep(self):
+    def keep(self, q):
         """Store the forces of the last step, and residuals since the last stored time."""
         last = len(self._steps)
         if self.behind:
@@ -245,7 +297,7 @@ class PhaseNotes:
         _, point, axes = dynamics.scene.candidate_positions(dynamics.tree, q)
         return np.stack([point, axes[:, 0]], axis=1)
 
-    def keep(self):
+    def keep(self, q):
         """Store the forces of the last step, and residuals since the last stored time."""
         self.stored.append((*self._last, self._worst))
         self._worst = np.zeros(len(PhaseResiduals._fields))

@@ -202,6 +202,12 @@ class OneCopy:
         return _accelerations(model, t, q, qd, tau, field=self._field)
 
 
+def step_length(t, end, dt) -> float:
+    """Time from one instant to another [s]: ``dt``, if only rounding errors differ from it."""
+    rounding = 4 * np.spacing(max(abs(t), abs(end)))
+    return dt if abs(end - t - dt) <= rounding else end - t
+
+
 class Stepper:
     """Steps of one integrator on one model under one field.
 
@@ -214,13 +220,20 @@ class Stepper:
     Attributes:
         constraints: how loops and couplings are kept, if there are any.
         notes: records of contact, if there are any.
+        records: whether compiled code stores steps: then ``begin``, ``record``, ``recorded``.
     """
 
     constraints: str | None = None
     notes: Any = None
+    records = False
 
     def __init__(self, model, method, field, *, compiled):
         self.model, self.method, self.field, self.compiled = model, method, field, compiled
+
+    @property
+    def walks(self) -> bool:
+        """Whether several steps may be taken before the first of them is stored."""
+        return self.compiled
 
     def step(self, t, h, q, qd, tau):
         """``q, qd, work`` after a step of ``h`` seconds."""
@@ -233,7 +246,7 @@ class Stepper:
         kernel = self._full if full else self._one
         return self._unpacked(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
 
-    def walk(self, instants, q, qd, tau) -> list:
+    def walk(self, instants, q, qd, tau, dt) -> list:
         """``q, qd, work`` after each of several steps with the same ``tau``, from one instant on.
 
         Args:
@@ -241,11 +254,13 @@ class Stepper:
             q: positions at the first.
             qd: velocities at the first.
             tau: joint forces.
+            dt: length of a step [s], but for rounding errors of the times.
         """
         states = []
         for t, end in pairwise(instants):
-            with NamingTime(self.model, t, qd, end - t, self.method.name):
-                q, qd, work = self.step(t, end - t, q, qd, tau)
+            h = step_length(t, end, dt)
+            with NamingTime(self.model, t, qd, h, self.method.name):
+                q, qd, work = self.step(t, h, q, qd, tau)
             states.append((q, qd, work))
         return states
 

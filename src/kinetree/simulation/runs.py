@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy as np
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import NamingTime, check_finite_state, joint_of, largest_size
 from kinetree.integration.manifold import settled
-from kinetree.integration.step import Step
+from kinetree.integration.step import Step, step_length
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
+_BREATH = 0.05  # about how long compiled code may run on [s], so that it can be interrupted
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Clock:
         n = (self.end - self.start) / self.dt
         rounding = 4 * np.finfo(float).eps * (abs(self.end) + abs(self.start)) / self.dt
         return round(n) if abs(n - round(n)) < 1e-6 + rounding else int(np.ceil(n))
+
+    @cached_property
+    def last(self) -> float:
+        """Length of the last step [s]: ``dt``, unless that is more than rounding too long."""
+        return step_length(self.time(self.count - 1), self.end, self.dt)
 
     def time(self, k):
         """Time at which step ``k`` begins."""
@@ -84,13 +91,14 @@ class Record:
         notes: a stepper's records of contact, or None.
         source: the controller, whose ``last`` controls are stored where there are any.
         controls: of actuators, where there are any.
+        recorded: what compiled code has stored, by name, or None.
     """
 
-    t: list = field(default_factory=list)
-    q: list = field(default_factory=list)
-    qd: list = field(default_factory=list)
-    tau: list = field(default_factory=list)
-    work: list = field(default_factory=list)
+    t: Any = field(default_factory=list)
+    q: Any = field(default_factory=list)
+    qd: Any = field(default_factory=list)
+    tau: Any = field(default_factory=list)
+    work: Any = field(default_factory=list)
     events: list = field(default_factory=list)
     steps: int = 0
     rejected: int = 0
@@ -98,17 +106,38 @@ class Record:
     largest_advance: float = 0.0
     notes: Any = None
     source: Any = None
-    controls: list = field(default_factory=list)
+    controls: Any = field(default_factory=list)
+    recorded: Any = None
 
     def keep(self, t, q, qd, tau, work):
         """Store an instant."""
-        for name, value in (("t", t), ("q", q), ("qd", qd), ("tau", tau), ("work", work)):
+        for name, value in (("t", t), ("q", q), ("qd", qd), ("work", work)):
             getattr(self, name).append(value)
+        self.hold(tau)
+        if self.notes is not None:
+            self.notes.keep(q)
+
+    def hold(self, tau):
+        """Store what is held from an instant on: joint forces, and controls."""
+        self.tau.append(tau)
         controls = getattr(self.source, "last", None)
         if controls is not None:
             self.controls.append(controls)
-        if self.notes is not None:
-            self.notes.keep()
+
+    def fill(self, stepper, times, *, constant):
+        """Take over what compiled code has stored at some times."""
+        self.recorded, self.t = stepper.recorded(), np.array(times)
+        self.q, self.qd, self.work = (self.recorded[name] for name in ("q", "qd", "work"))
+        if constant:  # stored once, for all
+            self.tau, self.controls = (
+                np.repeat(x[:1], len(times), axis=0) if len(x) else x
+                for x in (self.tau, self.controls)
+            )
+
+    @cached_property
+    def contact(self):
+        """Forces and residuals of contact, or None."""
+        return None if self.notes is None else self.notes.history()
 
     def take(self, step):
         """Count a step, and keep its events."""
@@ -123,14 +152,17 @@ class Record:
 
     def arrays(self) -> dict[str, Any]:
         """What was stored, as arrays with time first."""
-        names = ("t", "q", "qd", "tau", "work", *(("controls",) if self.controls else ()))
-        return {name: np.array(getattr(self, name)) for name in names}
+        names = ("t", "q", "qd", "tau", "work", *(("controls",) if len(self.controls) else ()))
+        return {name: np.asarray(getattr(self, name)) for name in names}
 
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
     """From the start of the clock to its end, or to where a hook stops."""
     record = Record(notes=stepper.notes, source=motion.controller)
-    if stepper.compiled and not motion.hooks and motion.is_constant:
+    if stepper.records and not motion.hooks and clock.count:
+        _run_recorded(stepper, clock, motion, store_every, progress, record)
+        return record
+    if stepper.walks and not motion.hooks and motion.is_constant:
         _run_chunks(stepper, clock, motion, store_every, progress, record)
         return record
     k, t, tau = 0, clock.start, None
@@ -140,7 +172,7 @@ def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
         if on_grid and k % store_every == 0:
             record.keep(t, motion.q, motion.qd, tau, motion.work)
             progress(t)
-        step = _step(stepper, t, clock.time(k + 1), motion, tau)
+        step = _step(stepper, t, clock.time(k + 1), motion, tau, clock.dt)
         record.take(step)
         motion.advance(step)
         t = step.t1
@@ -152,15 +184,16 @@ def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
     return record
 
 
-def _step(stepper, t, end, motion, tau):
+def _step(stepper, t, end, motion, tau, dt):
     q, qd = motion.q, motion.qd
-    named = (end - t, stepper.method.name)
+    h = end - t if motion.hooks else step_length(t, end, dt)  # hooks look for times within it
+    named = (h, stepper.method.name)
     with NamingTime(stepper.model, t, qd, *named), np.errstate(all="ignore"):
         if motion.hooks:
-            step = stepper.take(t, end - t, q, qd, tau)
+            step = stepper.take(t, h, q, qd, tau)
             step.t1 = end
         else:  # nothing needs the motion inside the step
-            q1, qd1, work = stepper.step(t, end - t, q, qd, tau)
+            q1, qd1, work = stepper.step(t, h, q, qd, tau)
             step = Step(t, q, qd, tau, end, q1, qd1, work, stepper)
     check_finite_state(stepper.model, end, step.q1, step.qd1, *named)
     return after_hooks(step, motion.hooks)
@@ -171,6 +204,30 @@ def after_hooks(step, hooks):
     for hook in hooks:
         step = hook(step) or step
     return step
+
+
+def _run_recorded(stepper, clock, motion, store_every, progress, record):
+    """Steps that compiled code takes and stores: many in one call, or those of one interval."""
+    stored = [*range(0, clock.count, store_every), clock.count]
+    stepper.begin(motion.q, motion.qd, store_every, len(stored))
+    k, many, since = 0, 1, monotonic()
+    while k < clock.count:
+        t, held = clock.time(k), motion.tau(clock.time(k))
+        if k % store_every == 0 or not k:
+            record.hold(held)
+        end = min(k + (many if motion.is_constant else 1), clock.count - (k < clock.count - 1))
+        h = clock.dt if end < clock.count else clock.last
+        motion.q, motion.qd = stepper.record(t, h, held, end)
+        check_finite_state(stepper.model, clock.time(end), motion.q, motion.qd, h, "contact")
+        k, now = end, monotonic()
+        if now - since > _BREATH or k == clock.count:
+            progress(clock.time(k))
+            many, since = max(1, many // 2), now
+        else:
+            many *= 2
+    record.hold(motion.tau(clock.end))
+    record.fill(stepper, [clock.time(k) for k in stored], constant=motion.is_constant)
+    record.count(clock.dt, record.qd, clock.count)
 
 
 def _run_chunks(stepper, clock, motion, store_every, progress, record):
@@ -188,7 +245,7 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
         many = min(store_every - k % store_every, _CHUNK, clock.count - k)
         if many > 1 and k + many == clock.count:
             many -= 1  # the last step may be shorter
-        h = clock.time(k + 1) - t if many == 1 else clock.dt
+        h = step_length(t, clock.time(k + 1), clock.dt) if many == 1 else clock.dt
         named = (h, stepper.method.name)
         with NamingTime(stepper.model, t, motion.qd, *named), np.errstate(all="ignore"):
             q, qd, work = stepper.steps(t, h, motion.q, motion.qd, held, many)
@@ -208,7 +265,7 @@ def _run_each(stepper, clock, motion, held, progress, record):
         instants = [clock.time(k) for k in range(first, last + 1)]
         progress(instants[0])
         with np.errstate(all="ignore"):
-            steps = stepper.walk(instants, motion.q, motion.qd, held)
+            steps = stepper.walk(instants, motion.q, motion.qd, held, clock.dt)
         for t, (q, qd, work) in zip(instants[1:], steps, strict=True):
             motion.q, motion.qd, motion.work = q, qd, motion.work + work
             record.keep(t, q, qd, held, motion.work)

@@ -180,7 +180,7 @@ def simulate(
         tier, arrays = task.tier, record.arrays()
         arrays |= driven_motion(stepper, setup.servos, arrays)
         record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
-        seen = observe(model, arrays["q"], arrays["qd"])
+        seen = observe(model, arrays["q"], arrays["qd"], record.recorded)
         open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
         return Trajectory(
             model,
@@ -198,7 +198,7 @@ def simulate(
                 reason=setup.reason,
                 tier=tier,
             ),
-            contact=None if record.notes is None else record.notes.history(),
+            contact=record.contact,
             acted=stepper,
             **arrays,
         )

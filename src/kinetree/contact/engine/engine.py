@@ -15,6 +15,7 @@ from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.drives import actuators_of, moving_arms, no_actuators
 from kinetree.contact.engine.energy import balance_of, flight_of
+from kinetree.contact.engine.joint_laws import joint_laws_of
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
@@ -119,6 +120,7 @@ class Engine:
             then its inputs. With couplings, of the variables of all joints.
         resistance: kernel of the same to stiffness and damping of these forces, or None.
         own: whether its code reads its own tables, ``numbers``.
+        smooth: smooth friction and stiff limits of the joints that act, or None for each.
         actuated: whether actuators can act: where ``drives.acts`` is 1, by controls ``drives.u``.
     """
 
@@ -128,6 +130,7 @@ class Engine:
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
         resistance: Any = None, sleeping: bool = False, own: bool = False, actuated: bool = False,
+        smooth: tuple[Any, Any] = (None, None),
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = model.uncoupled.spanning_tree
@@ -184,6 +187,7 @@ class Engine:
             limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
             counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
             total=self._total, sleep=self.sleep, drives=self.drives,
+            joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
         self._current: Memory | None = None
@@ -449,6 +453,10 @@ class Engine:
             self._help(of_step.FOUND_FULL)
         return np.flatnonzero(self.found.gap[: self.found.count] <= margin)
 
+    def overlap(self, q: ArrayLike) -> float:
+        """Largest overlap of shapes at a configuration [m]."""
+        return float(np.max(-self.found.gap[self.find(q)], initial=0.0))
+
     @property
     def stiffness(self) -> Array:
         """Implicit stiffness of the variables, a copy."""
@@ -461,6 +469,7 @@ class Engine:
 
     def resist(self, own: tuple, more: tuple) -> None:
         """Take stiffness and damping that forces have beside those of the joints: implicitly."""
+        self.s.more_K[self.of_v], self.s.more_D[self.of_v] = more
         self.mechanism.stiffness[self.of_v] = own[0] + more[0]
         self.mechanism.damping[self.of_v] = own[1] + more[1]
 

@@ -5,14 +5,11 @@ back. What differs between worlds is copied in the same way: shapes and their co
 actuators, and the tables of bodies that the code of the terms reads.
 """
 
-from kinetree.codegen.procedures import isfinite, procedure, record
-from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Code, Parts, Step, run
+from kinetree.codegen.procedures import procedure, record
+from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Code, Parts
+from kinetree.contact.engine.recording import NOT_FINITE, ROOM, fly, is_finite
 from kinetree.contact.engine.rows import FULL, known_again
 from kinetree.contact.engine.step import one_more
-
-NOT_FINITE, ROOM = -7, -8
-"""Codes of a world whose state has not stayed finite, or that has more contacts than ``room``."""
 
 
 @record
@@ -263,33 +260,6 @@ def inputs_of_step(a: Parts, b: Many, t: Turn, w: int):
 
 
 @procedure
-def fly(a: Parts, t: Turn):
-    """A step of the integrator, after which no contact continues and nothing is calm."""
-    s = a.step
-    t.flew = 1
-    t.length[0] = s.h
-    run(t.flight)
-    s.q[: a.mechanism.nq] = s.q_e[: a.mechanism.nq]
-    s.v[: a.mechanism.nv] = s.v_e[: a.mechanism.nv]
-    s.change[: a.mechanism.nv] = s.last[: a.mechanism.nv] = 0.0
-    s.time[0] += s.h
-    a.total[10] += t.flown[0]
-    a.rows.follows = a.rows.contacts = a.balance.known = 0
-    a.sleep.calm[: a.sleep.trees] = 0
-
-
-@procedure
-def is_finite(s: Step, m: Mechanism) -> bool:
-    """Whether the state is."""
-    x = 0.0
-    for i in range(m.nq):
-        x += s.q[i] * s.q[i]
-    for i in range(m.nv):
-        x += s.v[i] * s.v[i]
-    return isfinite(x)
-
-
-@procedure
 def step_world(a: Parts, b: Many, t: Turn) -> int:
     """One step of a world; 0, or the code of why there is none."""
     s = a.step
@@ -301,9 +271,9 @@ def step_world(a: Parts, b: Many, t: Turn) -> int:
     t.flew = 0
     code = one_more(a)
     if code == IN_FLIGHT:
-        fly(a, t)
-        code = 0
-    if code >= 0 and not is_finite(s, m):
+        code = fly(a, t.flight, t.length, t.flown)
+        t.flew = 1
+    if code >= 0 and not is_finite(a):
         b.failed[w] = NOT_FINITE
     elif code == NO_INERTIA:
         b.failed[w] = code

@@ -7,6 +7,7 @@ from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
 from kinetree.contact.engine.drives import Actuators
 from kinetree.contact.engine.energy import Balance, Flight
+from kinetree.contact.engine.joint_laws import JointLaws
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.engine.sleep import Sleep
@@ -226,6 +227,7 @@ class Parts:
 
     Attributes:
         drives: actuators.
+        joint_laws: smooth friction and stiff limits of joints.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
         limits: of steps that can be trusted: error of velocities [m/s or rad/s], overlap [m], and
@@ -255,6 +257,7 @@ class Parts:
     kernels: Kernels
     sleep: Sleep
     drives: Actuators
+    joint_laws: JointLaws
     total: "float[:]"
     taken: int
     limits: "float[:]"

@@ -54,6 +54,7 @@ from kinetree.contact.engine.energy import (
     turn_back,
     weighed,
 )
+from kinetree.contact.engine.joint_laws import add_joint_forces, most_friction
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -306,6 +307,18 @@ def account(
     s.residuals[9] = touching
 
 
+@procedure
+def resist_joints(a: Parts):
+    """Have smooth friction and stiff limits of the joints among the forces of springs."""
+    s, m = a.step, a.mechanism
+    if s.springs == 0:
+        s.spring[: m.nv] = 0.0
+    m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
+    m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]
+    add_joint_forces(a.joint_laws, s.q, s.v, s.spring, m.stiffness, m.damping)
+    most_friction(a.joint_laws, s.v, a.rows.dry_level)
+
+
 # --- The whole step ------------------------------------------------------------------------------
 
 
@@ -507,6 +520,8 @@ def take_step(a: Parts) -> int:
         run(k.resistance)
         m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
         m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]
+    if a.joint_laws.any == 1:
+        resist_joints(a)
     look_ahead(s, m, p, rows)
     middle(s, m, shapes, k)
     note_turns(s, shapes)

@@ -9,9 +9,10 @@ import numpy as np
 
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.engine import Engine, Memory
-from kinetree.contact.history import Notes, Residuals, gathered
+from kinetree.contact.engine.recorder import Recorder
+from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, gathered
 from kinetree.contact.stepping.inertia import straight_motion
-from kinetree.contact.stepping.rows import JointRows, StepConstraints
+from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stepped
@@ -21,21 +22,31 @@ from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
 FLIES = 64
 """Velocity variables up to which the integrator takes the steps in which nothing is near."""
 
-BRIEF = 512
-"""Steps up to which forces of joints are computed by NumPy: to compile them takes longer."""
+
+@kernel
+def _forces(tree, t, q, qd, inputs, *, model, field):
+    """All joint forces, of the variables of all joints."""
+    of_q, of_v = _independent(model)
+    return _spread(tree, of_v, field.joint_force(model, t, q[of_q], qd[of_v], inputs))
 
 
 @kernel
-def _forces(model, t, q, qd, inputs, *, field):
-    """All joint forces."""
-    return field.joint_force(model, t, q, qd, inputs)
+def _resistance(tree, t, q, qd, inputs, *, model, field):
+    """Stiffness and damping of servos and stiff limits, in the same way."""
+    of_q, of_v = _independent(model)
+    K, D = field.resistance(model, t, q[of_q], qd[of_v], inputs)
+    return _spread(tree, of_v, K), _spread(tree, of_v, D)
 
 
-@kernel
-def _resistance(model, t, q, qd, inputs, *, field):
-    """Stiffness and damping of servos and stiff limits."""
-    K, D = field.resistance(model, t, q, qd, inputs)
-    return K, D
+def _independent(model):
+    return model.independent_variables if model.couplings else (slice(None), slice(None))
+
+
+def _spread(tree, of_v, values):
+    """Values of the variables that lead among those of all, (nv,); zero for followers."""
+    found = np.zeros(tree.nv, dtype=np.asarray(values).dtype)
+    found[of_v] = values
+    return found
 
 
 class _Held(NamedTuple):
@@ -47,10 +58,63 @@ class _Held(NamedTuple):
     drive: Any
 
 
-class EngineNotes(Notes):
-    """Recorder of forces and residuals; contacts get their names when the motion has ended."""
+class EngineNotes:
+    """Forces and residuals of one motion, which a ``Recorder`` stores.
+
+    Args:
+        stepper: that takes the steps.
+    """
+
+    def __init__(self, stepper):
+        self.stepper, self.constraints = stepper, stepper.contact_step.constraints
+
+    def keep(self, q):
+        """Store the forces of the last step, and residuals since the last stored time.
+
+        Where a hook has moved the bodies to ``q``, how deep they are there counts as well.
+        """
+        engine, recorder = self.stepper.engine, self.stepper.recorder
+        recorder.store()
+        row = recorder.recording.rows - 1
+        if row and not np.array_equal(engine.s.q[engine.of_q], q):
+            residuals = recorder.recording.residuals[row]
+            residuals[3] = max(residuals[3], engine.overlap(q))
+
+    def history(self) -> RecordedHistory:
+        """All that was stored."""
+        x, engine, scene = self.stepper.recorder.arrays(), self.stepper.engine, self.stepper.scene
+
+        def columns(keys):
+            names = [engine.name_of(*key) for key in keys]
+            return names, known_columns(scene, set(names))
+
+        return RecordedHistory(
+            x["first"], x["key"], x["force"], x["joints"], x["residuals"], columns
+        )
+
+
+class BatchNotes(Notes):
+    """Forces and residuals of a batch; contacts get their names when the motions have ended."""
 
     engine: Engine
+
+    def __init__(self, step, batch):
+        super().__init__(step, batch, fixed=False)
+        self.force = np.empty(batch, dtype=object)
+        self._ends: list = []
+
+    def end(self, q):
+        """Remember where the step that was taken last has ended, (..., nq)."""
+        self._ends.append(q)
+
+    def keep(self, q):
+        """The same as of ``EngineNotes``."""
+        last = len(self._steps) - max(self.behind - 1, 0)
+        ends, self._ends = self._ends[:last], self._ends[last:]
+        for index in map(tuple, np.argwhere(np.any(ends[-1] != q, axis=-1)) if ends else ()):
+            residuals = self._steps[last - 1][1][index]
+            residuals[3] = max(residuals[3], self.engine.overlap(q[index]))
+        super().keep(q)
 
     def _columns(self):
         """Forces of contacts that came and went, in columns by name, and of other rows."""
@@ -114,28 +178,36 @@ class EngineStepper(Stepper):
         constraints = StepConstraints(model, settings.scene, joints)
         self.contact_step = SimpleNamespace(constraints=constraints, settings=settings)
         self.constraints = "contact" if constraints.closes else None
-        self.notes = EngineNotes(self.contact_step, batch, fixed=False)
-        self.notes.force = np.empty(batch, dtype=object)
-        self.prescription = field.prescription
+        self.scene, self.prescription = settings.scene, field.prescription
         rigid = constraints.closes or joints.friction
-        self.flies = compiled and not rigid and model.nv <= FLIES
+        self.flies = compiled and not (rigid or model.couplings) and model.nv <= FLIES
         self.is_plain = is_plain(field)
-        self._has_levels = joints.friction and joints.level is not JointRows().level
         free = None if self.prescription is None else self.prescription.others(model)
         native = {}
-        plain = not field.forces and field.actuators is None
-        self.is_brief = plain and settings.scene.choice.asked <= BRIEF
-        if compiled and not (self.is_plain or self.is_brief or model.couplings):
-            start = 0.0, model.neutral(), np.zeros(model.nv), field.inputs(model)
-            native["forces"] = _forces.compiled(model, *start, field=field)
+        if compiled and not self.is_plain:
+            tree = model.uncoupled
+            start = tree, 0.0, tree.neutral(), np.zeros(tree.nv), field.inputs(model)
+            of = {"model": model, "field": field}
+            native["forces"] = _forces.compiled(*start, **of)
             if field.resists:
-                native["resistance"] = _resistance.compiled(model, *start, field=field)
-        self.is_native = self.is_plain or bool(native)
+                native["resistance"] = _resistance.compiled(*start, **of)
+        self.is_native = compiled
+        smooth = smooth_laws(field) if self.is_plain else (None, None)
         self._new_engine = lambda: engine_of(
-            model, settings, joints, springs=self.is_plain, flying=self.flies, free=free, **native
+            model,
+            settings,
+            joints,
+            springs=self.is_plain,
+            flying=self.flies,
+            free=free,
+            smooth=smooth,
+            **native,
         )
         self.engine = self._new_engine()
-        self.notes.engine = self.engine
+        self.notes: Any = EngineNotes(self)
+        if batch:
+            self.notes = BatchNotes(self.contact_step, batch)
+            self.notes.engine = self.engine
         self._resists = self.engine.stiffness, self.engine.damping
         self.memories = np.empty(batch, dtype=object)
         for index in np.ndindex(*batch):
@@ -144,28 +216,69 @@ class EngineStepper(Stepper):
     @property
     def _is_steady(self):
         """Whether forces of a step need nothing but what is held."""
-        return self.is_native and self.prescription is None and not self._has_levels
+        return self.is_native and self.prescription is None
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         after: Any = self.steps(t, h, q, qd, tau, 1)
         return Stepped(*after)
 
-    def walk(self, instants, q, qd, tau):
+    @property
+    def walks(self) -> bool:
+        """See ``Stepper``; forces of a single motion are stored after every step."""
+        return self.compiled and bool(self.batch)
+
+    def walk(self, instants, q, qd, tau, dt):
         """States after each of several steps."""
-        states = super().walk(instants, q, qd, tau)
+        states = super().walk(instants, q, qd, tau, dt)
         self.notes.behind = len(states)
         return states
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """Takes and stores the steps of a single motion."""
+        return Recorder(self.engine, lambda: self._one)
+
+    @property
+    def records(self) -> bool:
+        """Whether compiled code takes and stores steps: those of one motion, held forces alone."""
+        return not self.batch and self._is_steady
+
+    def begin(self, q, qd, every, rows):
+        """Start to record: ``every`` n-th step, ``rows`` states in all."""
+        self.recorder.begin(q, qd, self.memories[()], every, rows)
+
+    def record(self, t, h, held, last):
+        """Take and store steps of ``h`` seconds until ``last`` have been taken, the next at ``t``.
+
+        The state after them, which is not finite where that is what ended them.
+        """
+        recorder = self.recorder
+        with NamingTime(self.model, t, self.engine.s.v, h, "contact"):
+            recorder.take(held, h, t, last)
+        if self.method.solves and recorder.recording.flies:
+            self._check_defect(t, h, recorder.recording.defect)
+        return recorder.state
+
+    def recorded(self) -> dict[str, Any]:
+        """What was stored: states, work, energies and the smallest pivot of the inertia matrix."""
+        self.recorder.finish()
+        x = self.recorder.arrays()
+        names = {"q": "q", "qd": "v", "work": "work", "kinetic": "kinetic", "gravity": "potential"}
+        found = {name: x[own] for name, own in names.items()}
+        return found | {"pivot": self.recorder.recording.pivot}
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``."""
         if q.shape[:-1] != self.batch:  # one sample of a batch, to locate an event
             end, _ = self.single(Memory(), t, h, q, qd, tau, count)
             return end[:3]
-        simple = not (
-            self.flies and (self.method.solves or self.method.closes or self.model.couplings)
-        )
-        if self.batch and self._is_steady and simple:
+        if not self.batch:
+            end, held = self.single(self.memories[()], t, h, q, qd, tau, count)
+            self.recorder.add(end[3], summed=SUMMED, bare=held is None)
+            return end[:3]
+        simple = not (self.flies and (self.method.solves or self.method.closes))
+        if self._is_steady and simple:
             return self._together(t, h, q, qd, tau, count)
         after = [np.empty_like(q), np.empty_like(qd), np.empty(self.batch)]
         held = np.empty(self.batch, dtype=object)
@@ -176,6 +289,7 @@ class EngineStepper(Stepper):
             for place, value in zip((*after, residuals), end, strict=True):
                 place[index] = value
         self.notes.take(held, residuals)
+        self.notes.end(after[0])
         return tuple(after)
 
     @cached_property
@@ -206,6 +320,7 @@ class EngineStepper(Stepper):
                 place[k] = value
         after = [x.reshape(*self.batch, *x.shape[1:]) for x in ends]
         self.notes.take(listed.reshape(self.batch), after.pop())
+        self.notes.end(after[0])
         return tuple(after)
 
     def single(self, memory, t, h, q, qd, tau, count):
@@ -236,10 +351,14 @@ class EngineStepper(Stepper):
             arrays: what was stored, by name.
         """
         found = np.empty(arrays["qd"].shape)
+        drives = None if self.batch else self.recorder.arrays()["drive"]
         for at in np.ndindex(found.shape[:-1]):
             t, q, qd, tau = arrays["t"][at[0]], *(arrays[n][at] for n in ("q", "qd", "tau"))
-            held = self.notes.stored[at[0]][0][at[1:]]
-            own = held.drive if isinstance(held, _Held) else 0.0
+            if drives is not None:
+                own = drives[at]
+            else:
+                held = self.notes.stored[at[0]][0][at[1:]]
+                own = held.drive if isinstance(held, _Held) else 0.0
             found[at] = self.field.driven(self.model, t, q, qd, tau) + own
         return found
 
@@ -248,19 +367,11 @@ class EngineStepper(Stepper):
         model, field, engine = self.model, self.field, self.engine
         if self.prescription is not None:
             engine.prescribe(*_prescribed(self.prescription, model, t, h, q, qd))
-        if self._has_levels:
-            engine.rows.dry_level[:] = [
-                self.joints.level(c, qd[i]) for i, c in self.joints.friction
-            ]
         if self.is_native:
             return tau
-        if self.is_brief or not self.compiled:
-            if field.resists:
-                engine.resist(self._resists, field.resistance(model, t, q, qd, tau))
-            return field.joint_force(model, t, q, qd, tau)
         if field.resists:
-            engine.resist(self._resists, _resistance(model, t, q, qd, tau, field=field))
-        return _forces(model, t, q, qd, tau, field=field)
+            engine.resist(self._resists, field.resistance(model, t, q, qd, tau))
+        return field.joint_force(model, t, q, qd, tau)
 
 
 def engine_of(model, settings, joints, *, free=None, **options) -> Engine:
@@ -279,15 +390,19 @@ def engine_tolerance(tolerance) -> float:
 
 
 def is_plain(field) -> bool:
-    """Whether nothing but springs and dampers of the joints acts beside what is held."""
+    """Whether tables have all that acts beside what is held.
+
+    Springs and dampers of the joints, their smooth friction and stiff limits.
+    """
     passive = field.passive
-    parts = (
-        ()
-        if passive is None
-        else (passive.friction, passive.limits, passive.loops, passive.tendons)
-    )
+    parts = () if passive is None else (passive.loops, passive.tendons)
     others = (field.drive, field.actuators, *parts)
     return not field.forces and all(part is None for part in others)
+
+
+def smooth_laws(field) -> tuple:
+    """Smooth friction and stiff limits of a plain field, or None for each."""
+    return (None, None) if field.passive is None else (field.passive.friction, field.passive.limits)
 
 
 def _prescribed(prescription, model, t, h, q, qd):

@@ -4,7 +4,6 @@ Every one is a row of ``w = G qd``, three for a contact, with its own force. Con
 first; then, one row each, ends of travel, joints with dry friction, and loops and couplings.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,10 +21,6 @@ from kinetree.model.geometry import HeightField, Plane
 UNBOUNDED = np.inf
 
 
-def _same(level, speed):
-    return level
-
-
 class JointRows(NamedTuple):
     """Rows of the joints: rigid stops and dry friction.
 
@@ -34,13 +29,18 @@ class JointRows(NamedTuple):
             for a lower bound and -1 for an upper one.
         restitution: of the stops.
         friction: ``(velocity variable, level)`` of joints with dry friction [N or N·m].
-        level: function of the level and the speed that gives the friction at that speed.
+        stiction: additional part of the friction at rest, and the velocity over which it fades.
     """
 
     stops: tuple = ()
     restitution: float = 0.0
     friction: tuple = ()
-    level: Callable = _same
+    stiction: tuple[float, float] = (0.0, 1.0)
+
+    def level(self, c: Any, v: Any) -> Any:
+        """Friction of a variable with the level ``c`` that slides at ``v``."""
+        more, fades = self.stiction
+        return c + more * c / (1 + (v / fades) ** 2) if more else c
 
 
 NO_JOINT_ROWS = JointRows()

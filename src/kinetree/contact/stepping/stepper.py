@@ -24,7 +24,7 @@ from kinetree.integration.events import UserEvents
 from kinetree.integration.field import is_traceable
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.prescription import looped
-from kinetree.integration.step import Stepper
+from kinetree.integration.step import Stepper, step_length
 from kinetree.integration.watcher import Watcher
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.model.tree import supports
@@ -214,7 +214,7 @@ def _start_gaps(constraints, q):
 
 def joint_rows(model, effects, free) -> JointRows:
     """Rigid limits and exact friction of the variables that are free, as rows."""
-    stops, restitution, friction, level = (), 0.0, (), JointRows().level
+    stops, restitution, friction, stiction = (), 0.0, (), JointRows().stiction
     if effects.limits is not None:
         lower, upper = position_bounds(model)
         at, restitution = position_index(model), effects.limits.restitution
@@ -225,11 +225,12 @@ def joint_rows(model, effects, free) -> JointRows:
             if np.isfinite(bound[i]) and free[i]
         )
     if effects.friction is not None:
-        if effects.friction.static != 1:
-            level = effects.friction.level
+        law = effects.friction
+        if law.stribeck_velocity > 0:  # otherwise it is lost at once
+            stiction = law.static - 1.0, law.stribeck_velocity
         levels = enumerate(effects.friction.levels * free)
         friction = tuple((i, float(c)) for i, c in levels if c > 0)
-    return JointRows(stops, restitution, friction, level)
+    return JointRows(stops, restitution, friction, stiction)
 
 
 @kernel
@@ -280,21 +281,22 @@ class ContactStepper(Stepper):
         """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
         return self._taken(t, h, q, qd, tau, count)[:3]
 
-    def walk(self, instants, q, qd, tau):
+    def walk(self, instants, q, qd, tau, dt):
         """States after each of several steps; compiled code takes as many as it can solve."""
-        states = self._unrolled_walk(instants, q, qd, tau)
+        states = self._unrolled_walk(instants, q, qd, tau, dt)
         if states:
             q, qd = states[-1][:2]
-        states += super().walk(instants[len(states) :], q, qd, tau)
+        states += super().walk(instants[len(states) :], q, qd, tau, dt)
         self.notes.behind = len(states)
         return states
 
-    def _unrolled_walk(self, instants, q, qd, tau):
+    def _unrolled_walk(self, instants, q, qd, tau, dt):
         """States after steps, up to the first one that unrolled code does not solve."""
         found, force, call = [], self.notes.force, self._kernel.call
         try:
             for t, end in pairwise(instants):
-                after = call(np.array(t), np.array(end - t), q, qd, tau, force, _ONE)
+                h = np.array(step_length(t, end, dt))
+                after = call(np.array(t), h, q, qd, tau, force, _ONE)
                 found.append(after)
                 q, qd, _, force, _ = after
         except (ShapeError, SingularError):  # after a step that was not fine, or now: with care

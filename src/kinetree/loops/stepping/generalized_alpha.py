@@ -158,7 +158,7 @@ class AlphaStepper(Stepper):
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``, one by one."""
-        states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau)
+        states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau, h)
         return *states[-1][:2], sum(state[2] for state in states)
 
     def _remembered(self, t, q, qd, tau):

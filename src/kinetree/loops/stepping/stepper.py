@@ -11,7 +11,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.errors import MisalignmentWarning, ShapeError, SimulationError, SingularError
 from kinetree.integration.breakdown import NamingTime, remedy
-from kinetree.integration.step import Stepper
+from kinetree.integration.step import Stepper, step_length
 from kinetree.loops.kinematics.constraint import error, loop_gaps, with_misalignment
 from kinetree.loops.stepping.choice import better_choice
 from kinetree.loops.stepping.health import Judge, Passes, refined
@@ -55,29 +55,30 @@ class ProjectedStepper(Stepper):
         self.passes.look(t + h, after.q, after.qd, health, self.judge.health)
         return after
 
-    def walk(self, instants, q, qd, tau):
+    def walk(self, instants, q, qd, tau, dt):
         """States after each of several steps; those that are fine are not looked at one by one."""
         states, done, stride = [], 0, len(instants)
         while done < len(instants) - 1:
             ahead = instants[done : done + stride + 1]
-            found = self._hurried(ahead, q, qd, tau)
+            found = self._hurried(ahead, q, qd, tau, dt)
             states += found
             if len(found) < len(ahead) - 1:  # one step with care, then on, a little slower
                 q, qd = found[-1][:2] if found else (q, qd)
                 t, end = ahead[len(found) : len(found) + 2]
-                with NamingTime(self.model, t, qd, end - t, self.method.name):
-                    states.append(self.step(t, end - t, q, qd, tau))
+                h = step_length(t, end, dt)
+                with NamingTime(self.model, t, qd, h, self.method.name):
+                    states.append(self.step(t, h, q, qd, tau))
                 stride = 0
             q, qd = states[-1][:2]
             done, stride = len(states), max(2 * stride, 1)
         return states
 
-    def _hurried(self, instants, q, qd, tau):
+    def _hurried(self, instants, q, qd, tau, dt):
         """States after steps, up to the first one that needs care."""
         states, checks = [], []
         for t, end in pairwise(instants):
             try:
-                after = super().stepped(t, end - t, q, qd, tau)
+                after = super().stepped(t, step_length(t, end, dt), q, qd, tau)
             except (ShapeError, SingularError):  # after a step that was not fine, or now: with care
                 break
             q, qd = after.q, after.qd
@@ -108,7 +109,7 @@ class ProjectedStepper(Stepper):
         if np.all(self._is_fine(Checks.of(worst))):
             self.judge.learn(Checks.of(worst[None]))
             return results
-        states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau)
+        states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau, h)
         return *states[-1][:2], sum(state[2] for state in states)
 
     @cached_property

@@ -17,7 +17,13 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from kinetree.contact.history import ContactHistory, PhaseHistory, PhaseResiduals, Residuals
+from kinetree.contact.history import (
+    ContactHistory,
+    PhaseHistory,
+    PhaseResiduals,
+    RecordedHistory,
+    Residuals,
+)
 from kinetree.errors import LoadError
 from kinetree.integration.events import EventRecord
 from kinetree.loops.stepping.health import SingularPass
@@ -138,6 +144,7 @@ _CLASSES: dict = {  # by the names that files have for them, whatever the place 
     "kinetree." + "simulation.contact.phases.history.PhaseResiduals": PhaseResiduals,
 }
 _NAMES = {kind: name for name, kind in _CLASSES.items()}
+_NAMES[RecordedHistory] = _NAMES[ContactHistory]
 
 
 def plain(x):

@@ -10,6 +10,7 @@ from kinetree.errors import ContactError, calling
 from kinetree.functional.kernel import kernel
 from kinetree.integration.field import Field
 from kinetree.loops.kinematics.constraint import constraint
+from kinetree.model.limits import has_passive_forces
 from kinetree.quantities import cartesian, centroidal, dynamics
 from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.reactions import joint_reactions
@@ -31,10 +32,28 @@ class Observables(NamedTuple):
     """Centre of mass [m], (..., 3)."""
 
 
-def observe(model, q, qd) -> Observables:
-    """Energy and momentum of states (..., nq) and (..., nv)."""
+def observe(model, q, qd, recorded=None) -> Observables:
+    """Energy and momentum of states (..., nq) and (..., nv).
+
+    Args:
+        model: the mechanism.
+        q: positions.
+        qd: velocities.
+        recorded: kinetic and potential energies where steps have stored them, or None: then no
+            momentum is found.
+    """
     with calling("simulate"):
+        if recorded is not None:
+            elastic = np.zeros(len(q))
+            if has_passive_forces(model, "stiffness") or model.gravity_compensation:
+                (elastic,) = of_states(lambda q: (_elastic(model, q),), q)
+            return Observables(recorded["kinetic"], recorded["gravity"], elastic, None, None)
         return Observables(*of_states(lambda q, qd: _observe(model, q, qd), q, qd))
+
+
+@kernel
+def _elastic(model, q):
+    return elastic_energy(model, q)
 
 
 @kernel

@@ -54,8 +54,8 @@ class Report:
         contact: residuals of contact, ``kinetree.contact.Residuals``, or None without. Their
             penetration is measured at the end of every step by the engine, and foreseen by
             unrolled steps.
-        penetration: the larger one of that and of up to 64 of the stored states, measured [m];
-            None without rigid contact, and for bodies that overlap at the start.
+        penetration: the same where it is measured [m or rad]; None for unrolled steps, without
+            rigid contact, and for bodies that overlap at the start.
         warnings: reasons not to trust the result.
         integrator_reason: why ``integrator="auto"`` took an implicit one; "" where it did not.
         tier: of the code that ran, ``"general"`` if any of it serves every robot; docs/tiers.md.
@@ -140,9 +140,6 @@ SMALLEST_DISTANCE = 1e-3
 """Distance of the variables of a joint from a singularity below which we warn."""
 TOLERATED_PENETRATION = 1e-9
 """Penetration at the end of a step [m or rad] above which we warn."""
-TOLERATED_BENDING = 2.0
-"""Times by how much gaps leave their tangents in a step: what measured penetration may have
-besides. Contacts are found once a step, so that what arrives may have been seen a step before."""
 TOLERATED_SLIP = 1e-9
 """Error of a velocity at a contact above which we warn, relative to 1 plus the fastest joint."""
 _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
@@ -165,19 +162,18 @@ def check_result(
         reason: why the integrator is an implicit one.
         tier: of the code that ran.
     """
-    chosen = getattr(stepper.field, "chosen", None)
-    H = _inertia_matrices(model, arrays["q"], chosen)
     kicked = any(_changes_the_state(event) for event in record.events)
-    contact = None if record.notes is None else record.notes.history().worst
+    contact = None if record.contact is None else record.contact.worst
+    if record.recorded is None:
+        H = _inertia_matrices(model, arrays["q"], getattr(stepper.field, "chosen", None))
+        pivot = _smallest_pivot(_of_others(model, stepper.field.prescription, H))
+    else:  # which the factors of all steps have shown
+        H, pivot = None, record.recorded["pivot"]
     distances = _distances(model, arrays["q"])
     inside = getattr(stepper, "inside", "")
-    scene = None if inside else getattr(getattr(stepper, "settings", None), "scene", None)
-    deep, too_deep = _penetration(model, scene, arrays, float(record.largest_step))
-    engine = getattr(stepper, "engine", None)
-    if (
-        deep is not None and contact is not None and engine is not None
-    ):  # which has looked at the end of every step
-        deep = max(deep, contact.penetration)
+    engine, deep, too_deep = getattr(stepper, "engine", None), None, 0.0
+    if engine is not None and contact is not None and not inside:  # measured in every step
+        deep = contact.penetration
         too_deep = deep if deep > engine.trusted_overlap else 0.0
     report = Report(
         integrator=stepper.method.name,
@@ -190,7 +186,7 @@ def check_result(
         if kicked or contact
         else _momentum_error(model, stepper.field, arrays, seen, H),
         loop_error=float(np.max(loop_error[0], initial=0.0)),
-        smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.prescription, H)),
+        smallest_pivot=pivot,
         largest_advance=float(record.largest_advance),
         smallest_distance=min((float(np.min(d)) for d in distances.values()), default=None),
         loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
@@ -389,31 +385,6 @@ def _warnings_of_inertia(model, report, t, distances):
             f"{close} (smallest relative pivot {report.smallest_pivot:.2g}): accelerations there "
             f"mean little. Look for bodies without mass"
         )
-
-
-def _penetration(model, scene, arrays, step):
-    """Largest penetration at some stored states [m], and the same if that is too deep, or 0."""
-    if scene is None:
-        return None, 0.0
-    every = -(-arrays["t"].size * arrays["q"][0].size // (_SAMPLES * model.nq))
-    q, qd = (arrays[name].reshape(-1, arrays[name].shape[-1])[::every] for name in ("q", "qd"))
-    deepest = max(float(np.max(-scene.contacts(x).gap, initial=0.0)) for x in q)
-    if deepest <= TOLERATED_PENETRATION:
-        return deepest, 0.0
-    bent = max(_bent(model, scene, *state, step) for state in zip(q, qd, strict=True))
-    allowed = TOLERATED_PENETRATION + TOLERATED_BENDING * bent
-    return deepest, deepest if deepest > allowed else 0.0
-
-
-def _bent(model, scene, q, qd, time):
-    """By how much gaps differ from their tangents, ``g̈ t²/2``, at constant velocities [m]."""
-    far = 1e-6 + 2 * time * float(np.abs(qd).sum())
-    before, now, after = (
-        dict(zip(found.names, found.gap, strict=True))
-        for found in (scene.contacts(model.integrate(q, t * qd), far) for t in (-time, 0.0, time))
-    )
-    names = before.keys() & now.keys() & after.keys()
-    return max((abs(before[n] - 2 * now[n] + after[n]) / 2 for n in names), default=0.0)
 
 
 def _warnings_of_contact(name, residuals, advice, slip, step, too_deep):

@@ -9,8 +9,7 @@ import numpy as np
 
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.parts import NO_INERTIA
-from kinetree.contact.engine.stepper import engine_of, is_plain
-from kinetree.contact.stepping.rows import JointRows
+from kinetree.contact.engine.stepper import engine_of, is_plain, smooth_laws
 from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
 from kinetree.functional.kernel import kernel
@@ -25,7 +24,8 @@ def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
     model, effects = setup.model, setup.effects
     joints = joint_rows(model, effects, np.ones(model.nv))
     unrolled = setup.prescription is not None or any(g.name == FRICTION for g in arrays.given)
-    unrolled = unrolled or (joints.friction and joints.level is not JointRows().level)
+    if joints.friction and joints.stiction[0]:  # of which the engine has one table for all samples
+        unrolled = unrolled or any(g.kind == "parameters" for g in arrays.given)
     only = "specialised" if unrolled else "general" if give is not None or not model.nv else None
     samples = max(steps, 1) * arrays.size
     if tier_of_rollout(setup.contact, effects, samples, only=only) == "specialised":
@@ -103,6 +103,9 @@ class EngineRun(Run):
         own = {name.partition(":")[0] for name in transition.parameters}
         bare = transition.controller is None and is_plain(replace(field, actuators=None))
         bare = bare and not own & {"damping", "stiffness"}  # of joints that may have none
+        self.smooth = smooth_laws(field) if bare else (None, None)
+        if self.smooth != (None, None) and len(kinds) < len({g.kind for g in given}):
+            bare = False  # their numbers may depend on parameters
         simple = bare and not any(a.activation for a in model.actuators)
         self.driven = kinds == {"controls"} and simple
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
@@ -132,8 +135,10 @@ class EngineRun(Run):
             native["forces"] = _joint_forces.compiled(full, *start, packed=packed)
             if t.field.resists:
                 native["resistance"] = _resistance.compiled(full, *start, packed=packed)
+        smooth = self.smooth if self.plain else (None, None)
         shown = with_some(self.model, "armature", t.parameters)
         given = {"springs": self.plain, "own": self.own, "actuated": self.driven, **native}
+        given["smooth"] = smooth
         return engine_of(shown, self.settings, self.joints, **given)
 
     @property
