@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from kinetree.contact.attached import Attached, attach
+from kinetree.contact.settings import TimeStepping
 from kinetree.errors import KinetreeError, SimulationWarning, refuse_formulas, warn
 from kinetree.functional.parameters import with_some
 from kinetree.integration.events import UserEvents
@@ -40,6 +41,7 @@ from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
+from kinetree.simulation.forces.loop_joints import tendon_rows_of
 from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.forces.passive import passive_of
 from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unlooped
@@ -84,7 +86,7 @@ class Setup:
     def effects(self) -> Effects:
         """Springs, friction, limits and motors of the joints."""
         shown = with_some(self.model, "friction", self.parameters)
-        found = effects_of(shown, **self.options)
+        found = effects_of(shown, **self.options, rows=isinstance(self.contact, TimeStepping))
         return dataclasses.replace(found, model=self.model)
 
     @cached_property
@@ -233,9 +235,11 @@ class Effects:
     """Rigid limits, or None."""
     drive: Any
     """Torque–speed curves, or None."""
+    tendons: Any = None
+    """Rigid limits and exact friction of tendons, as rows of steps with contact, or None."""
 
 
-def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effects:
+def effects_of(model, *, friction="smooth", limits="stiff", motors=None, rows=False) -> Effects:
     """Effects of the joints of a model.
 
     Args:
@@ -243,9 +247,12 @@ def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effe
         friction: ``"smooth"``, ``"exact"``, None or a ``Friction``.
         limits: ``"stiff"``, ``"rigid"``, None, ``StiffLimits`` or ``RigidLimits``.
         motors: torque–speed curves by name of the actuator.
+        rows: whether steps have rows for rigid limits and exact friction of tendons; they are
+            rejected otherwise.
     """
     law, stops = friction_of(model, friction), limits_of(model, limits)
-    passive = passive_of(model, friction, limits)
+    held = tendon_rows_of(model, friction, limits) if rows else None
+    passive = passive_of(model, friction, limits, held)
     laws = passive.friction, passive.limits, passive.loops, passive.tendons
     if not has_passive_forces(model) and all(law is None for law in laws):
         passive = None
@@ -255,4 +262,5 @@ def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effe
         law if law is not None and law.exact else None,
         None if isinstance(stops, StiffLimits) else stops,
         drive_of(model, motors),
+        held,
     )

@@ -20,7 +20,7 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.results import Report
 from kinetree.worlds.starts import Faults
-from kinetree.worlds.stepping import by_part, laws_of_joints
+from kinetree.worlds.stepping import by_part
 
 if TYPE_CHECKING:
     from kinetree.worlds.whole import Simulated, State
@@ -167,7 +167,7 @@ class Worlds:
         if n:
             self._check()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
-        held = not (callable(control) or callable(tau) or self._steps.laws)
+        held = not (callable(control) or callable(tau))
         many, left = (n if held else 1), n
         while left:
             state = self.time, self.q, self.qd
@@ -218,30 +218,23 @@ class Worlds:
 
     def _take(self, n, u, tau):
         """Several steps with held controls and joint forces."""
-        h, push = self.world.timestep, [] if tau is None else [tau]
+        h, total, engine = self.world.timestep, tau, self._batch.engine
         act = self.activation if self._drives.states.size else None
-        push += self._of_laws()
-        total: Any = None
-        if push:
-            total = np.zeros((len(self), self._batch.engine.tree.nv))
-            total[:, self._batch.engine.of_v] = sum(push[1:], push[0])
+        if engine.s.forced:
+            total = self._inputs(tau)
+        elif tau is not None:
+            total = np.zeros((len(self), engine.tree.nv))
+            total[:, engine.of_v] = tau
         control = None if u is None else u[None]
         self._batch.run(h, n, control, total, driven=control is not None, activation=act)
         self._control = u
 
-    def _of_laws(self) -> list[np.ndarray]:
-        """Joint forces of smooth friction and stiff limits, (n, nv) each."""
-        if not self._steps.laws or not {"mass", "size"} & {*self.columns}:
-            return [law(self.model, self.time, self.q, self.qd) for law in self._steps.laws]
-        each = zip(self._models, self._laws, self.times, self.q, self.qd, strict=True)
-        found = [[law(model, t, q, qd) for law in laws] for model, laws, t, q, qd in each]
-        return [np.array(forces) for forces in zip(*found, strict=True)]
-
-    @cached_property
-    def _laws(self) -> list[tuple]:
-        """Laws of joints of each world: their widths and stiffnesses follow from its inertias."""
-        passive: Any = self._steps.effects.passive
-        return [laws_of_joints(passive.of(model)) for model in self._models]
+    def _inputs(self, tau):
+        """What compiled forces of joints take: joint forces, and inertias of each world."""
+        parts = [np.zeros((len(self), self.model.nv)) if tau is None else tau]
+        if {"mass", "size"} & {*self.columns}:
+            parts.append(self._inertias.reshape(len(self), -1))
+        return np.concatenate(parts, axis=1)
 
     @cached_property
     def _models(self):

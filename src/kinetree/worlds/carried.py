@@ -109,7 +109,7 @@ def _take(found, places, engine, memory):
     for t, i in roots.items():
         pile = places.bodies[roots[int(memory["pile"][t])]]
         found.trees[places.bodies[i]] = int(memory["sleeps"][t]), pile, int(memory["calm"][t])
-    of = _variables(places, tree)
+    of = _variables(places, engine)
     for v, sign, x in zip(rows.stop_v, rows.stop_sign, memory["stop_kept"], strict=True):
         found.stops[(*of[v], float(sign))] = float(x)
     found.dry = {of[v]: float(x) for v, x in zip(rows.dry_v, memory["dry_kept"], strict=True)}
@@ -117,10 +117,14 @@ def _take(found, places, engine, memory):
     found.follows = int(memory["follows"])
 
 
-def _variables(places, tree):
-    """Of the velocity variables: piece, body and number in the joint."""
-    keys = zip(places.bodies[1:], tree.v_slice[1:], strict=True)
-    return [(*key, k) for key, at in keys for k in range(at.stop - at.start)]
+def _variables(places, engine) -> dict[int, tuple]:
+    """Of the velocity variables: piece, body and number in the joint; names of tendons ``-1 - t``.
+
+    Those are the numbers that rows of joints and tendons have.
+    """
+    keys = zip(places.bodies[1:], engine.tree.v_slice[1:], strict=True)
+    found = enumerate((*key, k) for key, at in keys for k in range(at.stop - at.start))
+    return dict(found) | {-1 - t: (x.name,) for t, x in enumerate(engine.model.tendons)}
 
 
 def _roots(engine) -> dict[int, int]:
@@ -137,7 +141,7 @@ def restored(carried: Carried, whole: "Whole", engine: Any) -> Memory:
     places, rows, tree = Places(whole.pieces), engine.rows, engine.tree
     shape = {places.shapes[k]: n for n, k in enumerate(engine.tables.numbers.tolist())}
     kept = [x for x in carried.contacts if x[0] in shape and x[1] in shape]
-    n, of = len(kept), _variables(places, tree)
+    n, of = len(kept), _variables(places, engine)
     arrays = {
         "key": np.array([(shape[a], shape[b], f) for a, b, f, *_ in kept], np.int64).reshape(n, 3),
         "kept": np.array([x[3] for x in kept]).reshape(n, 6),

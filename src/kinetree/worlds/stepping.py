@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.engine.native import native_forces
+from kinetree.contact.engine.stepper import is_plain, smooth_laws
 from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
+from kinetree.integration.field import Field
 from kinetree.quantities.actuators import driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.setup import effects_of
@@ -34,9 +37,9 @@ class Steps:
 
     def __init__(self, model, contact, joints, solving, strict):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
-        effects = effects_of(model, **joints)
+        effects = effects_of(model, **joints, rows=True)
         self.start = Start(model, joints["limits"] == "rigid")
-        self.laws = laws_of_joints(effects.passive)
+        self.field = Field((), effects.passive)
         self.contact, self.effects = contact, effects
         self.solving, self.strict, self.reported = solving, strict, None
         self.forget()
@@ -54,7 +57,15 @@ class Steps:
         settings = {name: getattr(self.contact, name) for name in names}
         rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
         settings["actuated"] = self.drives.count > 0
+        settings["smooth"] = smooth_laws(self.field)
+        if self.model.nv and not (is_plain(self.field) and self._suits(own)):
+            settings |= native_forces(self.model, self.field, own=own)
+            settings |= {"springs": False, "smooth": (None, None)}
         return Engine(self.model, self.scene, joints=rows, own=own, **self.solving, **settings)
+
+    def _suits(self, own):
+        """Whether tables of smooth laws are those of all worlds: they follow from inertias."""
+        return not own or smooth_laws(self.field) == (None, None)
 
     def forget(self):
         """Start without memory."""
@@ -93,7 +104,7 @@ class Steps:
         """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows."""
         push = _reader(tau, self.model)
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
-        together = held and not callable(tau) and not self.laws
+        together = held and not callable(tau)
         done = 0
         if not self.model.nv:  # nothing moves
             self.taken = done = n
@@ -103,8 +114,6 @@ class Steps:
             now = t + done * h
             force = push(now, whole.q, whole.qd)
             u = None if read is None else read(now, whole.q, whole.qd)
-            for law in self.laws:
-                force = force + law(self.model, now, whole.q, whole.qd)
             count = n - done if together else 1
             before, self.engine.drives.activation[:] = whole.activation, whole.activation
             found = self._stepped(whole, now, h, force, u, count)
@@ -112,7 +121,7 @@ class Steps:
             whole.activation = self.engine.drives.activation.copy()
             done += found.taken
             self.taken += found.taken
-        in_place = tau is None and not self.laws and self.model.nv
+        in_place = tau is None and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
 
     def go_on(self, whole, h, n, u) -> bool:
@@ -149,7 +158,7 @@ class Steps:
     def _switch(self, driven):
         """Let actuators act in the engine, or not."""
         engine, self.is_driven = self.engine, driven
-        engine.drives.acts, engine.s.held[:] = int(driven), 0.0
+        engine.drives.acts, engine.s.held[:], engine.s.inputs[:] = int(driven), 0.0, 0.0
         self.inputs = np.zeros(self.model.nv), engine.drives.u if driven else None, None
 
     def follow(self, whole, t, h, n, control, parts):
@@ -245,12 +254,6 @@ class Steps:
             if self.drives.states.size:
                 given["activation"] = whole.activation if before is None else before
         return sensors(whole.q, whole.qd, **given)
-
-
-def laws_of_joints(passive) -> tuple:
-    """Laws of passive forces that the engine does not have: it has springs and dampers."""
-    laws = () if passive is None else (passive.friction, passive.limits, passive.loops)
-    return tuple(law for law in laws if law is not None)
 
 
 def _reader(tau, model):

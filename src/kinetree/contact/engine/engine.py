@@ -147,7 +147,7 @@ class Engine:
         )
         self.mechanism = mechanism_of(tree, self.problem, *spread)
         self.mechanism.units, self.problem.alone = self._units(), self.mechanism.alone
-        self.rows = _rows(joints, self.of_q, self.of_v)
+        self.rows = _rows(joints, model, self.of_q, self.of_v)
         self.rows.inside = _INSIDE * self.size
         self.rows.ball = (self.tables.shapes.kind == SPHERE).astype(np.int64)
         self._loops()
@@ -171,6 +171,7 @@ class Engine:
             setattr(self.s, name, value)
         self.s.overlap = np.inf  # not known
         self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
+        self.s.inputs_count = len(self.s.inputs)
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied = forces, resistance
         self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
@@ -218,7 +219,8 @@ class Engine:
         widest = int(np.max(p.node_count, initial=1))
         fixed = rows.stops + rows.dry + rows.loops
         groups += fixed
-        entries = 2 * depth * groups + len(rows.loop_node)
+        longest = int(np.max(np.diff(rows.tendon_first), initial=0))
+        entries = 2 * depth * groups + len(rows.loop_node) + longest * (rows.stops + rows.dry)
         numbers = entries * widest * 3 + 6 * 2 * depth * widest
         with_room(p, groups, 6 * groups, entries, numbers)
         capacity = groups + 1
@@ -303,7 +305,7 @@ class Engine:
             "terms": (s.q_m, one, m.S, m.F), "terms_before": (s.q, w.pose[1:], w.S, w.F),
             "terms_after": (s.q_e, w.pose[1:], w.S, w.F), "poses_after": (s.q_e, w.pose[1:]),
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
-            "arms": (s.q, self.drives.length, self.drives.dense), "forces": (*now, s.tau),
+            "arms": (s.q, self.drives.length, self.drives.dense), "forces": (*now, s.held),
             "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
@@ -652,17 +654,40 @@ def _random(model, rng):
     return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in model.joint[1:])])
 
 
-def _rows(joints, of_q, of_v) -> Rows:
-    stops, dry = joints.stops, joints.friction
+def _column(values, kind: Any = float):
+    return np.array(list(values), dtype=kind).reshape(-1)
 
-    def column(values, kind: Any = float):
-        return np.array(list(values), dtype=kind).reshape(-1)
 
+def _rows(joints, model, of_q, of_v) -> Rows:
+    """Rows of the joints and tendons of a model, which come after those of its joints."""
+    stops = [(of_q[i], of_v[k], sign, bound) for i, k, sign, bound in joints.stops]
+    stops += [(-1, -1 - t, sign, bound) for t, sign, bound in joints.tendon_stops]
+    dry = [(of_v[i], level) for i, level in joints.friction]
+    dry += [(-1 - t, level) for t, level in joints.tendon_friction]
     return Rows(
-        stops=len(stops), stop_q=column((of_q[s[0]] for s in stops), np.int64),
-        stop_v=column((of_v[s[1]] for s in stops), np.int64), stop_sign=column(s[2] for s in stops),
-        stop_at=column(s[3] for s in stops), stop_kept=np.zeros(len(stops)),
+        stops=len(stops), stop_q=_column((s[0] for s in stops), np.int64),
+        stop_v=_column((s[1] for s in stops), np.int64), stop_sign=_column(s[2] for s in stops),
+        stop_at=_column(s[3] for s in stops), stop_kept=np.zeros(len(stops)),
         stop_bounce=np.full(len(stops), float(joints.restitution)), dry=len(dry),
-        dry_v=column((of_v[d[0]] for d in dry), np.int64), dry_level=column(d[1] for d in dry),
+        dry_v=_column((d[0] for d in dry), np.int64), dry_level=_column(d[1] for d in dry),
         dry_kept=np.zeros(len(dry)), loop_first=np.zeros(1, dtype=np.int64), slots=1,
+        **_tendons(model),
     )  # fmt: skip
+
+
+def _tendons(model):
+    """Variables and coefficients of the tendons of a model, in the variables of all joints."""
+    full, first, terms = model.uncoupled, [0], []
+    for t in model.tendons:
+        own = [
+            (full.v_slice[i].start, full.q_slice[i].start, c)
+            for i, c in zip(t.joints, t.coefficients, strict=True)
+        ]
+        terms += sorted(own)
+        first.append(len(terms))
+    return {
+        "tendon_first": _column(first, np.int64), "tendon_v": _column((x[0] for x in terms), int),
+        "tendon_q": _column((x[1] for x in terms), int),
+        "tendon_arm": _column(x[2] for x in terms),
+        "tendon_offset": _column(t.offset for t in model.tendons),
+    }  # fmt: skip

@@ -244,14 +244,13 @@ def inputs_of_step(a: Parts, b: Many, t: Turn, w: int):
     a.drives.acts = b.driven
     n = b.timed_size
     at = w * b.timed_world + t.step * b.timed_step
+    if b.driven == 1:
+        a.drives.u[:n] = b.timed[at : at + n]
+        n = 0
     if s.forced == 1:
         s.inputs[:n] = b.timed[at : at + n]
-        for i in range(b.held_size):
-            s.inputs[n + i] = b.held[w * b.held_world + i]
-    elif b.driven == 1:
-        a.drives.u[:n] = b.timed[at : at + n]
-        for i in range(m.nv):
-            s.held[i] = b.held[w * b.held_world + i] if b.held_size > 0 else 0.0
+        for i in range(s.inputs_count - n):
+            s.inputs[n + i] = b.held[w * b.held_world + i] if i < b.held_size else 0.0
     else:
         for i in range(m.nv):
             s.held[i] = b.timed[at + i] if n > 0 else 0.0

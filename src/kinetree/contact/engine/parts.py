@@ -48,7 +48,7 @@ class Kernels:
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``;  arms: lengths and arms of actuators, where they change, at ``q``.
-        forces: ``tau`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
+        forces: ``held`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         poses_after: poses alone, at ``q_e``.
         energy_before: of the bodies at ``q, v``;  energy_after: at ``q_e, v_e``.
@@ -109,8 +109,8 @@ class Step:
         conserving: whether velocities give way where energy would be gained.
         flying: whether a step with no row at all is left to an integrator.
         springs, forced, resists: whether there are such kernels.
-        time: [s];  inputs: of forces, held;  own_K, own_D, more_K, more_D: stiffness and damping of
-            joints, and of forces.
+        time: [s];  inputs, inputs_count: of forces, held;  own_K, own_D, more_K, more_D: stiffness
+            and damping of joints, and of forces.
         margin: least gap up to which contacts are found [m].
         q, v: state;  held: joint forces beside those of actuators;  tau: all of them;  q_m, v_m: in
             the middle;  q_e, v_e: at the end.
@@ -154,6 +154,7 @@ class Step:
     resists: int
     time: "float[:]"
     inputs: "float[:]"
+    inputs_count: int
     own_K: "float[:]"
     own_D: "float[:]"
     more_K: "float[:]"

@@ -41,9 +41,13 @@ class Rows:
         scale: of groups that are contacts: by what each row was multiplied.
         before: of groups: velocity of the first row before the step.
         gap: of groups [m or rad], at the middle of the step, without what ``bending`` adds.
-        stops: number of ends of travel;  stop_q, stop_v: their variables;  stop_sign: 1 for a lower
-            bound, -1 for an upper;  stop_at: bounds;  stop_bounce: restitution.
-        dry: number of variables with dry friction;  dry_v: which;  dry_level: [N or N·m].
+        stops: number of ends of travel;  stop_q, stop_v: their variables, the second -1 - t for
+            tendon ``t``;  stop_sign: 1 for a lower bound, -1 for an upper;  stop_at: bounds;
+            stop_bounce: restitution.
+        dry: number of variables with dry friction;  dry_v: which, or tendons, in the same way;
+            dry_level: [N or N·m].
+        tendon_first: where the variables of a tendon begin;  tendon_q, tendon_v, tendon_arm:
+            variables, ascending, and their coefficients;  tendon_offset: length at zero.
         loops: number of rows of loops and couplings;  loop_first: where the nodes that move a row
             begin in ``loop_node``;  loop_value: numbers of these nodes, row by row;  loop_error:
             [m or rad];  loop_ended: velocities of the rows when the last step had ended.
@@ -101,6 +105,11 @@ class Rows:
     dry_v: "int[:]"
     dry_level: "float[:]"
     dry_kept: "float[:]"
+    tendon_first: "int[:]"
+    tendon_q: "int[:]"
+    tendon_v: "int[:]"
+    tendon_arm: "float[:]"
+    tendon_offset: "float[:]"
     loops: int
     loop_first: "int[:]"
     loop_node: "int[:]"
@@ -641,14 +650,60 @@ def add_block(p: Problem, rows: Rows, node: int) -> int:
 def add_variable(
     p: Problem, rows: Rows, number: int, k: int, sign: float, low: float, high: float, was: float
 ) -> int:
-    """The next group, a row of variable ``k`` alone, whose impulse ``was`` this; 0, or ``FULL``."""
-    code = add_row(p, rows, number, low, high)
-    at = add_block(p, rows, p.dof_node[k]) if code == 0 else code
+    """The next group, a row of variable ``k`` or tendon ``-1 - k``, whose impulse ``was`` this.
+
+    0, or ``FULL``.
+    """
+    at = add_row(p, rows, number, low, high)
     if at < 0:
         return at
-    p.J[at + k - p.node_first[p.dof_node[k]]] = sign
     p.impulse[p.row_first[p.groups - 1]] = was
+    if k >= 0:
+        at = add_block(p, rows, p.dof_node[k])
+        if at >= 0:
+            p.J[at + k - p.node_first[p.dof_node[k]]] = sign
+        return min(at, 0)
+    node = -1
+    for n in range(rows.tendon_first[-1 - k], rows.tendon_first[-k]):
+        i = rows.tendon_v[n]
+        if p.dof_node[i] != node:
+            node = p.dof_node[i]
+            at = add_block(p, rows, node)
+            if at < 0:
+                return at
+        p.J[at + i - p.node_first[node]] = sign * rows.tendon_arm[n]
     return 0
+
+
+@procedure
+def first_variable(rows: Rows, k: int) -> int:
+    """Variable ``k``, or the first of tendon ``-1 - k``."""
+    return k if k >= 0 else rows.tendon_v[rows.tendon_first[-1 - k]]
+
+
+@procedure
+def speed_of(rows: Rows, k: int, v: "float[:]") -> float:
+    """Velocity of variable ``k``, or of tendon ``-1 - k``."""
+    if k >= 0:
+        return v[k]
+    w = 0.0
+    for n in range(rows.tendon_first[-1 - k], rows.tendon_first[-k]):
+        w += rows.tendon_arm[n] * v[rows.tendon_v[n]]
+    return w
+
+
+@procedure
+def gap_of_stop(rows: Rows, s: int, q: "float[:]") -> float:
+    """How far a variable or the length of a tendon is from an end of its travel [m or rad]."""
+    k = rows.stop_v[s]
+    x = 0.0
+    if k >= 0:
+        x = q[rows.stop_q[s]]
+    else:
+        x = rows.tendon_offset[-1 - k]
+        for n in range(rows.tendon_first[-1 - k], rows.tendon_first[-k]):
+            x += rows.tendon_arm[n] * q[rows.tendon_q[n]]
+    return rows.stop_sign[s] * (x - rows.stop_at[s])
 
 
 @procedure
@@ -659,22 +714,23 @@ def add_joint_rows(
     """Ends of travel that can be reached within the step, and dry friction; 0, or ``FULL``."""
     for s in range(rows.stops):
         k = rows.stop_v[s]
-        if z.sleeps[z.tree_of_v[k]] == 1:
+        if z.sleeps[z.tree_of_v[first_variable(rows, k)]] == 1:
             continue
         sign = rows.stop_sign[s]
-        gap = sign * (q[rows.stop_q[s]] - rows.stop_at[s])
-        reach = h * (abs(v[k]) + abs(free[k] - v[k]))
+        gap = gap_of_stop(rows, s, q)
+        speed = speed_of(rows, k, v)
+        reach = h * (abs(speed) + abs(speed_of(rows, k, free) - speed))
         if everything or gap < 2.0 * reach + 1e-9:
             code = add_variable(p, rows, s, k, sign, 0.0, UNBOUNDED, h * rows.stop_kept[s])
             if code < 0:
                 return code
             rows.gap[p.groups - 1] = gap
-            rows.before[p.groups - 1] = sign * v[k]
+            rows.before[p.groups - 1] = sign * speed
         else:
             rows.stop_kept[s] = 0.0
     for s in range(rows.dry):
         k = rows.dry_v[s]
-        if z.sleeps[z.tree_of_v[k]] == 1:
+        if z.sleeps[z.tree_of_v[first_variable(rows, k)]] == 1:
             continue
         most = h * rows.dry_level[s]
         code = add_variable(p, rows, rows.stops + s, k, 1.0, -most, most, h * rows.dry_kept[s])
@@ -870,7 +926,7 @@ def beyond_stops(rows: Rows, q: "float[:]") -> float:
     """How far joints are beyond the ends of their travel, at most [m or rad]."""
     most = 0.0
     for s in range(rows.stops):
-        most = max(most, rows.stop_sign[s] * (rows.stop_at[s] - q[rows.stop_q[s]]))
+        most = max(most, -gap_of_stop(rows, s, q))
     return most
 
 
@@ -878,9 +934,8 @@ def beyond_stops(rows: Rows, q: "float[:]") -> float:
 def misses_stop(p: Problem, rows: Rows, q: "float[:]", v: "float[:]", h: float) -> bool:
     """Whether a joint passes an end of its travel that has no row, at velocities ``v``."""
     for s in range(rows.stops):
-        sign = rows.stop_sign[s]
-        gap = sign * (q[rows.stop_q[s]] - rows.stop_at[s])
-        if gap + h * sign * v[rows.stop_v[s]] < -PASSED:
+        speed = rows.stop_sign[s] * speed_of(rows, rows.stop_v[s], v)
+        if gap_of_stop(rows, s, q) + h * speed < -PASSED:
             has_row = False
             for g in range(rows.contacts, p.groups):
                 has_row = has_row or rows.contact[g] == s

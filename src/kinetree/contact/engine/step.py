@@ -506,8 +506,7 @@ def take_step(a: Parts) -> int:
         run(k.springs)
     if s.forced == 1:
         run(k.forces)
-    else:
-        exert(a.drives, s.held, s.tau)
+    exert(a.drives, s.held, s.tau)
     if z.asleep > 0:
         driven(z, s.tau, m.nv)
         if z.asleep == z.trees:

@@ -9,11 +9,11 @@ import numpy as np
 
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.engine.native import native_forces
 from kinetree.contact.engine.recorder import Recorder
 from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, gathered
 from kinetree.contact.stepping.inertia import straight_motion
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper
@@ -21,32 +21,6 @@ from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
 
 FLIES = 64
 """Velocity variables up to which the integrator takes the steps in which nothing is near."""
-
-
-@kernel
-def _forces(tree, t, q, qd, inputs, *, model, field):
-    """All joint forces, of the variables of all joints."""
-    of_q, of_v = _independent(model)
-    return _spread(tree, of_v, field.joint_force(model, t, q[of_q], qd[of_v], inputs))
-
-
-@kernel
-def _resistance(tree, t, q, qd, inputs, *, model, field):
-    """Stiffness and damping of servos and stiff limits, in the same way."""
-    of_q, of_v = _independent(model)
-    K, D = field.resistance(model, t, q[of_q], qd[of_v], inputs)
-    return _spread(tree, of_v, K), _spread(tree, of_v, D)
-
-
-def _independent(model):
-    return model.independent_variables if model.couplings else (slice(None), slice(None))
-
-
-def _spread(tree, of_v, values):
-    """Values of the variables that lead among those of all, (nv,); zero for followers."""
-    found = np.zeros(tree.nv, dtype=np.asarray(values).dtype)
-    found[of_v] = values
-    return found
 
 
 class _Held(NamedTuple):
@@ -183,14 +157,7 @@ class EngineStepper(Stepper):
         self.flies = compiled and not (rigid or model.couplings) and model.nv <= FLIES
         self.is_plain = is_plain(field)
         free = None if self.prescription is None else self.prescription.others(model)
-        native = {}
-        if compiled and not self.is_plain:
-            tree = model.uncoupled
-            start = tree, 0.0, tree.neutral(), np.zeros(tree.nv), field.inputs(model)
-            of = {"model": model, "field": field}
-            native["forces"] = _forces.compiled(*start, **of)
-            if field.resists:
-                native["resistance"] = _resistance.compiled(*start, **of)
+        native = native_forces(model, field) if compiled and not self.is_plain else {}
         self.is_native = compiled
         smooth = smooth_laws(field) if self.is_plain else (None, None)
         self._new_engine = lambda: engine_of(

@@ -30,17 +30,26 @@ class JointRows(NamedTuple):
         restitution: of the stops.
         friction: ``(velocity variable, level)`` of joints with dry friction [N or N·m].
         stiction: additional part of the friction at rest, and the velocity over which it fades.
+        tendon_stops: ends of travel of tendons: ``(number, sign, bound)``.
+        tendon_friction: ``(number, level)`` of tendons with dry friction [N].
     """
 
     stops: tuple = ()
     restitution: float = 0.0
     friction: tuple = ()
     stiction: tuple[float, float] = (0.0, 1.0)
+    tendon_stops: tuple = ()
+    tendon_friction: tuple = ()
 
     def level(self, c: Any, v: Any) -> Any:
         """Friction of a variable with the level ``c`` that slides at ``v``."""
         more, fades = self.stiction
         return c + more * c / (1 + (v / fades) ** 2) if more else c
+
+    @property
+    def has_tendons(self) -> bool:
+        """Whether there are rows of tendons, which the engine alone has."""
+        return bool(self.tendon_stops or self.tendon_friction)
 
 
 NO_JOINT_ROWS = JointRows()

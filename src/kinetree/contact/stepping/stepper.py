@@ -46,7 +46,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     batch, tree = q.shape[:-1], model.spanning_tree
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
-    fixed = fixed and not _bounces(scene, joints)
+    fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
     short = fixed and is_short(constraints, settings.compiled_rows)
     # The engine has the mean forces of drives over a step, the unrolled step those at its end; and
     # it has rows for loops and gears, solved to its tolerance, in flight as well.
@@ -142,6 +142,7 @@ def _require_unrolled(model, scene, constraints, most):
     special = (
         ("moving surfaces", scene.moving_surfaces),
         ("friction that resists rolling", scene.resisting_pairs),
+        ("rigid limits or exact friction of tendons", constraints.joints.has_tendons),
     )
     reason = next((f"it has {name}" for name, has in special if has), "")
     if scene.open_pairs:
@@ -230,7 +231,11 @@ def joint_rows(model, effects, free) -> JointRows:
             stiction = law.static - 1.0, law.stribeck_velocity
         levels = enumerate(effects.friction.levels * free)
         friction = tuple((i, float(c)) for i, c in levels if c > 0)
-    return JointRows(stops, restitution, friction, stiction)
+    tendons = effects.tendons
+    if tendons is None:
+        return JointRows(stops, restitution, friction, stiction)
+    restitution = tendons.restitution if tendons.stops else restitution
+    return JointRows(stops, restitution, friction, stiction, tendons.stops, tendons.friction)
 
 
 @kernel

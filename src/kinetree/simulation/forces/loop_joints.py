@@ -5,7 +5,7 @@ speak of are measured on the bodies, see ``kinetree.algorithms.closed.forces``, 
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,12 +76,12 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
 
 def _laws(friction, limits, rough, bounded, what, remedy):
     """The smooth law of friction and that of stiff limits, which are the ones that go here."""
-    if rough and (friction == "exact" or getattr(friction, "exact", False)):
+    if rough and _is_exact(friction):
         raise ModelError(
             f"{what.format(rough[0].name)} has friction, which can only be smooth there: "
             f"friction='smooth'{remedy}"
         )
-    if bounded and (limits == "rigid" or isinstance(limits, RigidLimits)):
+    if bounded and _is_rigid(limits):
         raise ModelError(
             f"{what.format(bounded[0].name)} has limits, which can only be stiff there: "
             f"limits='stiff'{remedy}"
@@ -159,6 +159,42 @@ def _coefficients(model):
     for row, t in zip(A, model.tendons, strict=True):
         row[[model.uncoupled.v_slice[i].start for i in t.joints]] = t.coefficients
     return A
+
+
+class TendonRows(NamedTuple):
+    """Rigid limits and exact friction of tendons, as rows of steps with contact."""
+
+    stops: tuple
+    """Number of the tendon, sign of the bound (1 for a lower one), and bound."""
+    friction: tuple
+    """Number of the tendon, and level [N]."""
+    restitution: float
+    """Of the stops."""
+
+
+def tendon_rows_of(model, friction, limits) -> TendonRows | None:
+    """Limits of the tendons that are rigid and friction that is exact; None without any."""
+    stops = tuple(
+        (k, sign, float(bound))
+        for k, t in enumerate(model.tendons)
+        for sign, bound in ((1.0, t.lower), (-1.0, t.upper))
+        if np.isfinite(bound) and _is_rigid(limits)
+    )
+    rough = tuple(
+        (k, float(t.friction))
+        for k, t in enumerate(model.tendons)
+        if t.has("friction") and _is_exact(friction)
+    )
+    bounce = limits.restitution if isinstance(limits, RigidLimits) else 0.0
+    return TendonRows(stops, rough, bounce) if stops or rough else None
+
+
+def _is_exact(friction):
+    return friction == "exact" or getattr(friction, "exact", False)
+
+
+def _is_rigid(limits):
+    return limits == "rigid" or isinstance(limits, RigidLimits)
 
 
 def tendon_forces_of(model, friction, limits) -> TendonForces | None:

@@ -30,8 +30,9 @@ class PassiveForces:
     """``LoopJointForces``, or None."""
     tendons: Any = None
     """``TendonForces``, or None."""
-    given: tuple = (None, None)
-    """Friction and limits as options of a simulation, from which the laws follow for a model."""
+    given: tuple = (None, None, None)
+    """Friction and limits as options of a simulation, and ``TendonRows``, from which the laws
+    follow for a model."""
     traceable = True
 
     def of(self, model) -> "PassiveForces":
@@ -59,19 +60,24 @@ class PassiveForces:
         return tau
 
 
-def passive_of(model, friction, limits) -> PassiveForces:
+def passive_of(model, friction, limits, rows=None) -> PassiveForces:
     """Passive forces of a model, whose numbers may be traced.
 
     Args:
         model: the mechanism.
         friction: ``"smooth"``, ``"exact"``, None or a ``Friction``.
         limits: ``"stiff"``, ``"rigid"``, None, ``StiffLimits`` or ``RigidLimits``.
+        rows: ``TendonRows``, which are not forces, or None.
     """
     law, stops = friction_of(model, friction), limits_of(model, limits)
     return PassiveForces(
         friction=None if law is None or law.exact else law,
         limits=stops if isinstance(stops, StiffLimits) else None,
         loops=loop_joint_forces_of(model, friction, limits),
-        tendons=tendon_forces_of(model, friction, limits),
-        given=(friction, limits),
+        tendons=tendon_forces_of(
+            model,
+            None if rows and rows.friction else friction,
+            None if rows and rows.stops else limits,
+        ),
+        given=(friction, limits, rows),
     )
