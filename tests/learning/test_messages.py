@@ -5,6 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.errors import ModelError, ShapeError, TraceError, UnknownNameError
+from kinetree.model.geometry import Geometry, Sphere
 
 
 @kt.kernel
@@ -102,19 +103,17 @@ def test_actions_of_the_wrong_shape(cart_pole):
 
 
 def test_mechanics_that_steps_of_environments_do_not_have(cart_pole):
-    four_bar = kt.samples.four_bar()
-    options = {"observe": a_vector, "reward": decides, "reset": too_short}
-    with pytest.raises(ModelError, match="has loops"):
-        kt.learning.Environment(four_bar, 2, **options)
-    humanoid = kt.contact.with_ground(kt.samples.humanoid())
-    message = (
-        r"cannot be unrolled.*distances of '.+/.+', .*\(\d+ of \d+ pairs\) have no closed form.*"
-    )
-    message += r"Scene\(model, pairs='feet'\).*world\.exclude\(a, b\)"
-    with pytest.raises(ModelError, match=message):
-        kt.learning.Environment(humanoid, 2, contact=kt.contact.Scene(humanoid), **options)
     with pytest.raises(ModelError, match="'friction' is that of rigid contact"):
         cart_pole(2, parameters={"friction": "grip"}, reset=with_grip)
+    model = kt.contact.with_ground(kt.samples.cart_pole())
+    model = model.replace(geometry=[*model.geometry, Geometry(1, Sphere(0.1))])
+    soft = kt.contact.SoftContact(kt.contact.Scene(model), stiffness=1e4, damping=1e2, law="patch")
+    with pytest.raises(
+        TraceError, match=r"Environment .*soft contact with a memory.*hunt_crossley"
+    ):
+        kt.learning.Environment(
+            model, 2, observe=a_vector, reward=decides, reset=with_grip, contact=soft
+        )
 
 
 @kt.kernel

@@ -78,7 +78,7 @@ def pairs_of(model):
 @pytest.fixture(scope="module")
 def found():
     seen = {}
-    for function in ("simulate", "rollout", "rollout_gradient"):
+    for function in ("simulate", "rollout", "rollout_gradient", "Environment"):
         for model in (ROUGH, LOOP, GUIDED, LOOP.replace(dynamics={"crank_joint": kt.JointDynamics(
             friction=0.1)}, limits={"crank_joint": kt.Limits((-9.0,), (9.0,))})):  # fmt: skip
             for given in pairs_of(model):

@@ -1,34 +1,27 @@
 """Environments for reinforcement learning: many worlds, one compiled call for a control step."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.codegen.inline import evaluated
-from kinetree.codegen.program import Argument, Traced, calls_of, trace
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import ModelError, ShapeError, UnknownNameError, need
 from kinetree.functional.parameters import parameter
 from kinetree.integration.integrator import Integrator
-from kinetree.learning.physics import physics_of
-from kinetree.learning.random import Draws, words
+from kinetree.learning.engine_steps import EnginePhysics, EngineSteps, chosen_physics
+from kinetree.learning.physics import setup_of
+from kinetree.learning.programs import OUTPUTS, compiled
+from kinetree.learning.random import words
 from kinetree.learning.step import FRICTION, OWN, RANDOM, ControlStep
-from kinetree.learning.task import SEES, action_size, kernels_of, tried
+from kinetree.learning.task import SEES, action_size, kernels_of, starts_of, tried
 from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
-from kinetree.model.define import kernel_for
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.rollouts.run import whole_number
-from kinetree.simulation.rollouts.transition import BY_ROUTINES
 from kinetree.spelling import did_you_mean, explains_itself
 from kinetree.worlds.world import World
-
-OUTPUTS = (
-    "observation", "reward", "terminated", "truncated", "final_observation", "failed", "error",
-)  # fmt: skip
 
 
 @explains_itself
@@ -119,10 +112,17 @@ class Environment:
         parameters = dict(parameters or {})
         shapes, self.arguments = self._arguments(arguments or {}, kernels, parameters)
         controls = act is None and bool(model.actuators)
-        physics = physics_of(
-            model, contact, controls=controls, dt=dt, integrator=integrator, forces=forces,
-            friction=friction, limits=limits, dtype=self._place.dtype,
-            on_device=not self._place.on_host,
+        setup = setup_of(
+            model, contact, controls=controls, integrator=integrator, forces=forces,
+            friction=friction, limits=limits, parameters=[p for p in parameters if p != FRICTION],
+        )  # fmt: skip
+        numbers = {
+            name: np.asarray(self._place.numpy(a), float).reshape(-1, *shapes[name])[0][()]
+            for name, a in self.arguments.items()
+        }
+        physics = chosen_physics(
+            setup, lambda: starts_of(model, kernels["reset"], numbers), dt,
+            dtype=self._place.dtype, on_device=not self._place.on_host,
         )  # fmt: skip
         delays = delay if isinstance(delay, tuple) else (delay, delay)
         delays = tuple(whole_number(x, "delay") for x in delays)
@@ -131,15 +131,11 @@ class Environment:
             model, physics, kernels, shapes, parameters, self.action_size,
             tuple(map(float, action_limits)), decimation, episode, delays,
         )  # fmt: skip
+        by_engine = isinstance(physics, EnginePhysics)
+        self._engine = EngineSteps(self.program, self.worlds) if by_engine else None
         self.step_time, self.episode = dt * decimation, episode
         self._kernels: dict = {}
-        self.observation_size = tried(
-            self.program,
-            {
-                name: np.asarray(self._place.numpy(a), float).reshape(-1, *shapes[name])[0][()]
-                for name, a in self.arguments.items()
-            },
-        )
+        self.observation_size = tried(self.program, numbers)
         self._world = self._place.array(np.arange(self.worlds))
         self.state: dict[str, Array] = {}
         self.reset(seed=seed)
@@ -192,7 +188,7 @@ class Environment:
                 f"({self.worlds}, {self.action_size}), got {tuple(action.shape)}"
             )
         given = self._seed, self._world, *self.state.values(), *self.arguments.values(), action
-        results = self._call("step", *given)
+        results = self._call("step", *given) if self._engine is None else self._by_engine(*given)
         n = len(self.state)
         self.state = dict(zip(self.program.shapes, results[:n], strict=True))
         info = dict(zip(OUTPUTS, results[n:], strict=True))
@@ -229,54 +225,34 @@ class Environment:
             shapes[name], found[name] = shape, array
         return shapes, found
 
+    def _by_engine(self, *given):
+        """The results of a control step whose mechanics the engine takes."""
+        *after, actions = self._call("update", *given)
+        state = dict(zip(self.program.shapes, after, strict=True))
+        arguments = {name: self._place.numpy(x) for name, x in self.arguments.items()}
+        engine: Any = self._engine
+        numbers = {name: self._place.numpy(x) for name, x in state.items()}
+        taken = engine(numbers, arguments, self._place.numpy(actions))
+        state |= {name: self._place.array(x) for name, x in taken.after.items()}
+        more = (*taken.before, taken.wanted, taken.error, taken.failed)
+        return self._call(
+            "finish", self._seed, self._world, *state.values(), *self.arguments.values(), actions,
+            self.state["action"], *map(self._place.array, more),
+        )  # fmt: skip
+
     # --- compiled ----------------------------------------------------------------------------
 
     def _call(self, what, *arrays):
         """The results of a control step, or of a reset, for all worlds."""
         kernel = self._kernels.get(what)
         if kernel is None:
-            kernel = self._kernels[what] = self._compiled(what)
+            kernel = self._kernels[what] = compiled(self.program, what)
         if not self._place.on_host:
             return kernel.call(*arrays)
         dtype = self._place.dtype
         variant = kernel.variant(dtype, wide=True, samples=2**31)
         host = [self._place.numpy(a) for a in arrays]
         return self._place.wrapped(run_threaded(variant.ufunc, host, kernel, (self.worlds,), dtype))
-
-    def _compiled(self, what):
-        step = self.program
-        inputs = [Argument("seed", (3,)), Argument("world", ())]
-        states = [Argument(name, shape) for name, shape in step.shapes.items()]
-        inputs += states if what == "step" else [Argument("tick", ())]
-        inputs += [Argument(name, shape) for name, shape in step.arguments.items()]
-        inputs += [Argument("wanted", (self.action_size,))] * (what == "step")
-
-        def text(*symbols):
-            graph = symbols[1][()].graph
-            seed, world, *rest = (a if a.shape else a[()] for a in symbols)
-            count = len(states) if what == "step" else 1
-            arguments = dict(zip(step.arguments, rest[count:], strict=False))
-            if what == "step":
-                state = dict(zip(step.shapes, rest[:count], strict=True))
-                draws = Draws(seed, world, state["tick"], {})
-                state, info = step(state, arguments, draws, rest[-1])
-                found = [*state.values(), *(info[name] for name in OUTPUTS)]
-            else:
-                draws = Draws(seed, world, rest[0], {})
-                state = step.begun(arguments, draws)
-                found = [*state.values(), step.observed(state, arguments, draws)]
-            graph.checks.clear()  # worlds that fail begin anew: see ``ControlStep``
-            return tuple(np.asarray(x) for x in found)
-
-        traced = Traced(lambda: replace(trace(text, inputs, what), total=True))
-        kernel = kernel_for(
-            self.model, f"Environment.{what}", inputs, traced.program.outputs, traced,
-            reference=lambda arrays: evaluated(kernel.program, arrays),
-            validate=lambda arrays: None,
-        )  # fmt: skip
-        if calls_of(traced.program):
-            kernel.on_gpu = BY_ROUTINES
-        return kernel
 
 
 class Place:

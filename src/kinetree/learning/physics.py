@@ -3,20 +3,21 @@
 Rigid contact is the step that is unrolled for one small scene, see ``contact.stepping.step``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.contact.stepping.stepper import step_of_rollout
-from kinetree.errors import ModelError
-from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
 from kinetree.integration.prescription import looped
+from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.compatibility import refuse_conflicts
-from kinetree.simulation.forces.actuators import servos_of
-from kinetree.simulation.forces.stateful import stateful_forces
+from kinetree.simulation.forces.actuators import Servos, servos_of
 from kinetree.simulation.setup import Setup, composed
 
 
@@ -24,7 +25,9 @@ from kinetree.simulation.setup import Setup, composed
 class Physics:
     """Steps of a mechanism."""
 
-    field: Field
+    model: Any
+    """The mechanism."""
+    field: Any
     """What moves it."""
     method: Integrator
     """The integrator, where nothing is rigid."""
@@ -36,58 +39,96 @@ class Physics:
     """Forces of rigid contact, of stops and dry friction, that steps carry on."""
     names: tuple = ()
     """Of the contacts."""
+    servos: Servos | None = None
+    """Actuators that controls drive, or None."""
 
-    def __call__(self, model, t, q, qd, tau, force, friction=None):
-        """State, forces of the rows, and the largest error of a velocity at a contact [m/s].
+    @property
+    def is_rigid(self) -> bool:
+        """Whether there is rigid contact."""
+        return self.contact is not None
+
+    def forces_of(self, force):
+        """Forces of the contacts [N], (contacts, 3), from those of the rows."""
+        contact: Any = self.contact
+        return contact.forces_of(force)
+
+    @property
+    def states(self) -> int:
+        """Activations of actuators."""
+        return 0 if self.servos is None else self.servos.states
+
+    def of(self, model, friction=None) -> "Physics":
+        """Steps of a model with its own parameters; outside of loops, for these are many steps.
+
+        Args:
+            model: the mechanism.
+            friction: factor of all coefficients of friction, or None.
+        """
+        if model is self.model and friction is None:
+            return self
+        field, contact, levels = self.field.of(model), self.contact, None
+        if contact is not None:
+            known = contact.constraints.scene.candidates.friction
+            if contact.constraints.joints.friction:
+                levels = self.field.passive.exact_levels(model)
+            contact = contact.of(model, None if friction is None else friction * known, levels)
+        return replace(self, field=field, contact=contact)
+
+    def __call__(self, model, t, q, qd, tau, force, activation):
+        """State, forces of the rows, activations, and the largest error.
+
+        The error is that of a velocity at a contact [m/s]; with loops and without rigid contact, by
+        how much the step leaves them open.
 
         Args:
             model: the mechanism.
             t: time [s].
             q: joint positions, (nq,).
             qd: joint velocities, (nv,).
-            tau: what is held during the step.
+            tau: joint forces or controls, held during the step.
             force: forces of the rows in the step before, (rows,).
-            friction: factor of all coefficients of friction, or None.
+            activation: of actuators, (states,).
         """
+        held = np.concatenate([tau, activation, [t]]) if self.states else tau
+        if self.states:
+            activation = activation_after(model, tau, activation, self.dt + 0 * t)
         if self.contact is None:
-            after = self.method.step(self.field, model, t, self.dt, q, qd, tau)
-            return *settled(model, after.q, after.qd), force, 0 * t
-        known = self.contact.constraints.scene.candidates.friction
-        rigid = self.contact.of(model, None if friction is None else friction * known)
-        after = rigid(None, self.field, model, t, self.dt, q, qd, tau, force)
-        return after.q, after.qd, after.force, after.residuals[0]
+            after = self.method.step(self.field, model, t, self.dt, q, qd, held)
+            error = self.method.doubt(after) if self.method.closes else 0 * t
+            return *settled(model, after.q, after.qd), force, activation, error
+        after = self.contact(None, self.field, model, t, self.dt, q, qd, held, force)
+        return after.q, after.qd, after.force, activation, after.residuals[0]
 
 
-def physics_of(
-    model, contact, *, controls, dt, integrator, forces, friction, limits, dtype, on_device
-) -> Physics:
-    """The steps of a model, with contact or without; a bare ``Scene`` is rigid."""
+def setup_of(model, contact, *, controls, integrator, forces, friction, limits, parameters):
+    """How a model is stepped, with contact or without; a bare ``Scene`` is rigid."""
     if isinstance(contact, Scene):
         contact = TimeStepping(contact, tolerance=1e-8, rounds=16, conserving=False)
     servos = servos_of(model, always=True) if controls else None
-    setup = composed(
+    return composed(
         "Environment", model, integrator=integrator, contact=contact, forces=forces,
-        friction=friction, limits=limits, servos=servos,
+        friction=friction, limits=limits, servos=servos, parameters=tuple(parameters),
     )  # fmt: skip
-    _require_plain(setup, servos)
+
+
+def physics_of(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:
+    """The steps of a setup.
+
+    Args:
+        setup: of the mechanism.
+        starts: function without arguments to states at which episodes begin, (n, nq) and (n, nv).
+        dt: length of a step [s].
+        dtype: precision.
+        on_device: whether steps are taken on a GPU.
+    """
+    refuse_conflicts(setup)
+    contact, given = setup.contact, {"dt": dt, "servos": setup.servos}
     if not isinstance(contact, TimeStepping):
-        refuse_conflicts(setup)
-        return Physics(setup.field, looped(setup.steps), None, dt, 0)
+        if setup.model.is_constrained:
+            method, field = setup.rollout_step(*starts())
+        else:
+            method, field = looped(setup.steps), setup.field
+        return Physics(setup.model, field, method, None, rows=0, **given)
     step = step_of_rollout(contact, setup.effects, None, dtype, on_device=on_device)
-    return Physics(setup.field, setup.steps, step, dt, step.rows, contact.scene.candidates.names)
-
-
-def _require_plain(setup: Setup, servos):
-    model = setup.model
-    if model.is_constrained:
-        raise ModelError(
-            f"Environment: model {model.name!r} has loops; steps of environments are those of "
-            f"trees. kinetree.rollout takes loops"
-        )
-    memory = stateful_forces(setup.forces) or (servos is not None and servos.states)
-    if memory:
-        raise ModelError(
-            f"Environment: forces or actuators of model {model.name!r} have their own states, "
-            f"which an episode would have to begin with: use law='hunt_crossley' or 'linear' with "
-            f"Regularized friction, and an act= kernel of joint forces"
-        )
+    names, rows = contact.scene.candidates.names, step.rows
+    return Physics(setup.model, setup.field, setup.steps, step, rows=rows, names=names, **given)

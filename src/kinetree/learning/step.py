@@ -11,7 +11,7 @@ Kernels of the task take what they need by name; see ``Environment``.
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,25 @@ FAR, FINITE = 1e6, 1e30
 """A joint variable beyond the first, or another number beyond the second, or one that is not a
 number, ends the episode: the world has failed."""
 RANDOM = ("uniform", "normal")
-OWN = ("q", "qd", "tick", "steps", "action", "history", "force", "delay")
+OWN = ("q", "qd", "tick", "steps", "action", "history", "force", "delay", "activation")
 """States that every environment may have; others are those that ``reset`` returns."""
+_MOVES = ("q", "qd", "force", "action", "activation")  # in the steps of the mechanics
 _ON_NUMBERS = SimpleNamespace(arrays={}, apply=lambda *_: None)  # where kernels have worked before
 FRICTION = "friction"
 """The name of the parameter that multiplies all coefficients of friction."""
+
+
+class Moved(NamedTuple):
+    """How the steps of the mechanics in a control step went."""
+
+    previous: Any
+    """The action before."""
+    tau: Any
+    """Joint forces or controls of the last step."""
+    error: Any
+    """The largest error, see ``Physics``."""
+    fine: Any
+    """Whether the state stayed finite, as far as the steps know."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +90,36 @@ class ControlStep:
             draws: random numbers of this step.
             action: what the agent wants, (n,).
         """
-        low, high = self.limits
         previous = state["action"]
+        state, history = self.updated(state, arguments, draws, action)
+        state, tau, error = self._moved(state, arguments, history)
+        return self.finished(state, arguments, draws, history, Moved(previous, tau, error, True))
+
+    def updated(self, state, arguments, draws, action):
+        """The state before the steps of the mechanics; actions to be carried out, latest first."""
+        low, high = self.limits
         action = np.array([_clipped(x, low, high) for x in action])
         if "update" in self.kernels:
             values = self.values_of(state, arguments, draws, "update", action=action)
-            values["previous_action"] = previous
+            values["previous_action"] = state["action"]
             state = self.merged(state, self.called("update", values), "update")
-        old = state.get("history")
-        history = [action] if old is None else [action, *old]
-        state, tau, error = self._moved(state, arguments, history)
-        state = state | {"steps": state["steps"] + 1, "action": action}
-        if old is not None:
+        return state, [action, *state.get("history", ())]
+
+    def finished(self, state, arguments, draws, history, moved):
+        """What ``__call__`` returns, from the state after the steps of the mechanics.
+
+        Args:
+            state: by name.
+            arguments: by name.
+            draws: random numbers of this step.
+            history: actions, latest first.
+            moved: how the mechanics went, ``Moved``.
+        """
+        state = state | {"steps": state["steps"] + 1, "action": history[0]}
+        if "history" in state:
             state["history"] = np.array(history[:-1])
-        fine = _is_fine(state)
-        more = {"previous_action": previous, "tau": tau}
+        fine = _is_fine(state) & moved.fine
+        more = {"previous_action": moved.previous, "tau": moved.tau}
         ended = self._ended(state, arguments, draws, more) | ~fine
         late = state["steps"] >= (self.episode or np.inf)
         truncated = ~ended & late
@@ -109,7 +138,7 @@ class ControlStep:
         return state, {
             "observation": seen, "reward": select(fine, reward, 0.0), "terminated": flag(ended),
             "truncated": flag(truncated), "final_observation": final, "failed": flag(~fine),
-            "error": select(fine, error, 0.0),
+            "error": select(fine, moved.error, 0.0),
         }  # fmt: skip
 
     def begun(self, arguments, draws):
@@ -134,24 +163,37 @@ class ControlStep:
     def _moved(self, state, arguments, history):
         """The state after the steps of the mechanics, the last joint forces, the largest error."""
         model, friction = self._changed(state, arguments)
-        dt, rows = self.physics.dt, self.physics.rows
+        physics = self.physics.of(model, friction)
+        dt, rows, states = physics.dt, physics.rows, physics.states
         t = state["steps"] * (dt * self.decimation)
-        held = {n: x for n, x in state.items() if n not in ("q", "qd", "force", "action")}
+        held = {n: x for n, x in state.items() if n not in _MOVES}
 
         def once(now):
-            k, q, qd, force, _, worst = now
+            k, q, qd, force, activation, _, worst = now
             wanted = self._delayed(history, state, k)
             values = {**arguments, **held, "t": t + k * dt, "q": q, "qd": qd, "action": wanted}
             tau = self.called("act", values, model) if "act" in self.kernels else wanted
-            q, qd, force, error = self.physics(model, t + k * dt, q, qd, tau, force, friction)
-            return k + 1, q, qd, force, tau, select(error > worst, error, worst)
+            *after, error = physics(model, t + k * dt, q, qd, tau, force, activation)
+            return k + 1, *after, tau, select(error > worst, error, worst)
 
-        force = state["force"] if rows else 0.0 * t
+        force = state["force"] if rows else np.zeros(0)
+        activation = state["activation"] if states else np.zeros(0)
         size = self.model.nv if "act" in self.kernels else self.actions
-        start = (0.0 * t, state["q"], state["qd"], force, np.zeros(size), 0.0 * t)
-        _, q, qd, force, tau, worst = repeat(once, start, self.decimation)
+        start = (0.0 * t, state["q"], state["qd"], force, activation, np.zeros(size), 0.0 * t)
+        _, q, qd, force, activation, tau, worst = repeat(once, start, self.decimation)
         after = {"q": q, "qd": qd} | ({"force": force} if rows else {})
+        after |= {"activation": activation} if states else {}
         return state | after, tau, worst
+
+    def pushed(self, state, arguments, wanted):
+        """Joint forces of ``act``, or controls, in the last step of the mechanics from a state."""
+        if "act" not in self.kernels:
+            return wanted
+        held = {n: x for n, x in state.items() if n not in _MOVES}
+        t = (state["steps"] * self.decimation + self.decimation - 1) * self.physics.dt
+        values = {**arguments, **held, "t": t, "action": wanted}
+        values |= {"q": state["q"], "qd": state["qd"]}
+        return self.called("act", values, self._changed(state, arguments)[0])
 
     def _delayed(self, history, state, k):
         """The action that reaches the joints in step ``k`` of the mechanics."""
@@ -184,19 +226,13 @@ class ControlStep:
         """What kernels can take, by name."""
         t = state["steps"] * (self.physics.dt * self.decimation)
         values = {**arguments, **state, "t": t, **more}
-        contact = self.physics.contact
-        if contact is not None and self.physics.names:
-            values["contact_force"] = contact.forces_of(state["force"])
+        if self.physics.names:
+            values["contact_force"] = self.physics.forces_of(state["force"])
         return values | self.random_numbers(role, draws, what)
 
     def random_numbers(self, role, draws, what=None):
         """Random numbers for a kernel that takes some."""
-        parameters, found = self.kernels[role].signature.parameters, {}
-        for kind in RANDOM:
-            if kind in parameters:
-                n, label = parameters[kind].annotation[0], f"{what or role}, {kind}"
-                found[kind] = getattr(draws, kind)(label, n)
-        return found
+        return drawn(self.kernels[role], what or role, draws)
 
     def called(self, role, values, model=None):
         """The result of a kernel, which takes what it needs of ``values``, by name."""
@@ -231,6 +267,16 @@ class ControlStep:
                     f"{self.shapes[key]}, got {np.shape(value)}"
                 )
         return state | found
+
+
+def drawn(kernel, what, draws):
+    """Random numbers that a kernel takes, by kind."""
+    parameters, found = kernel.signature.parameters, {}
+    for kind in RANDOM:
+        if kind in parameters:
+            n = parameters[kind].annotation[0]
+            found[kind] = getattr(draws, kind)(f"{what}, {kind}", n)
+    return found
 
 
 def _clipped(x, low, high):

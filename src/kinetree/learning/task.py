@@ -6,7 +6,7 @@ from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import parameter
 from kinetree.learning.random import Draws, words
-from kinetree.learning.step import FRICTION, OWN, RANDOM
+from kinetree.learning.step import FRICTION, OWN, RANDOM, drawn
 from kinetree.model.arrays import as_configuration
 from kinetree.spelling import did_you_mean
 
@@ -50,6 +50,25 @@ def action_size(model, act) -> int:
     return getattr(model, n) if isinstance(n, str) else int(n)
 
 
+def starts_of(model, reset, numbers, count=8):
+    """States at which episodes begin, (count, nq) and (count, nv), as ``reset`` returns them.
+
+    Args:
+        model: the mechanism.
+        reset: the kernel.
+        numbers: arguments of one world, by name.
+        count: how many.
+    """
+    found = []
+    for world in range(count):
+        draws = Draws(words(0), float(world), 0.0, {})
+        given = {**numbers, **drawn(reset, "reset", draws)}
+        names = tuple(reset.signature.parameters)[1:]
+        start = reset.function(model, **{n: given[n] for n in names if n in given})
+        found.append((start["q"], start.get("qd", np.zeros(model.nv))))
+    return tuple(np.array(x, dtype=float) for x in zip(*found, strict=True))
+
+
 def _shape_error(role, step, what, result):
     name = step.kernels[role].__name__
     return ShapeError(
@@ -83,7 +102,10 @@ def tried(step, numbers) -> int:
         own["delay"] = ()
     if step.physics.rows:
         own["force"] = (step.physics.rows,)
-    taken = sorted({*found} & ({*OWN, *SEES, *RANDOM, *numbers} - {"q", "qd"}))
+    if step.physics.states:
+        own["activation"] = (step.physics.states,)
+    may = {"q", "qd", *(("activation",) if step.physics.states else ())}
+    taken = sorted({*found} & ({*OWN, *SEES, *RANDOM, *numbers} - may))
     if taken:
         raise UnknownNameError(
             f"Environment: reset kernel {step.kernels['reset'].__name__!r} returns "
@@ -119,7 +141,7 @@ def _check_parameters(step, values):
                 f"Environment: parameter {name!r} takes the name of an argument or of a value "
                 f"that reset returns, got {value!r}; {did_you_mean(str(value), names)}"
             )
-        if name == FRICTION and step.physics.contact is None:
+        if name == FRICTION and not step.physics.is_rigid:
             raise ModelError("Environment: 'friction' is that of rigid contact; there is none")
         shape = () if name == FRICTION else parameter(step.model, name).shape
         if np.shape(values[value]) != shape:

@@ -213,7 +213,7 @@ def _is_event_driven(attached):
 
 SIMULATION = Feature("any simulation", lambda s: s.function)
 ROLLOUT = Feature(
-    "`rollout`, `rollout_gradient`, `final_state_derivatives`",
+    "`rollout`, `rollout_gradient`, `final_state_derivatives`, `learning.Environment`",
     lambda s: s.function if s.function != "simulate" else "",
 )
 SIMULATE = Feature("`simulate`", lambda s: s.function if s.function == "simulate" else "")
@@ -223,7 +223,10 @@ SMOOTH_ROLLOUT = Feature(
 )
 GRADIENT = Feature(
     "`rollout_gradient`, `final_state_derivatives`",
-    lambda s: s.function if s.function not in ("simulate", "rollout") else "",
+    lambda s: s.function if s.function not in ("simulate", "rollout", "Environment") else "",
+)
+LEARNING = Feature(
+    "`learning.Environment`", lambda s: s.function if s.function == "Environment" else ""
 )
 IMPLICIT = _integrators_of(_is_implicit)
 VARIATIONAL = Feature("integrator `'variational'`", _integrator(lambda m: m.by_action))
@@ -318,6 +321,9 @@ CONFLICTS = (
              "use `kinetree.rollout`, or leave out `relaxation`", ModelError),
     Conflict(GRADIENT, STATEFUL,
              "its internal states jump where bodies touch or slip",
+             _LAWS, TraceError),
+    Conflict(LEARNING, STATEFUL,
+             "episodes would have to begin with its internal states",
              _LAWS, TraceError),
     Conflict(ROLLOUT, PYTHON_FORCE,
              "forces become part of a compiled loop",

@@ -92,7 +92,8 @@ class EngineRun(Run):
         give: gives an ``EngineBatch`` the numbers of its worlds, or None.
     """
 
-    tier, force = "general", None
+    tier = "general"
+    force: Any = None
 
     def __init__(self, transition, arrays, steps, dt, t0, settings, joints, give=None):
         super().__init__(transition, arrays, steps, dt, t0)
@@ -120,6 +121,10 @@ class EngineRun(Run):
         layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
         key = self.transition, layout, self.joints, repr(rest)
         return _engines.setdefault(self.settings.scene, {}).setdefault(key, [])
+
+    def new_batch(self) -> EngineBatch:
+        """A batch for many runs like this one, whose worlds keep what the solver remembers."""
+        return EngineBatch(self._engine, self.arrays.size)
 
     def _engine(self):
         """An engine."""
@@ -154,10 +159,18 @@ class EngineRun(Run):
     def fill(self, marks, q, qd, work, *, threaded=True):
         """Write the states at ``marks``: (marks, samples, ...)."""
         q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
-        n = self.arrays.size
-        b = self.batch = EngineBatch(self._engine, max(n, 1))
-        if not n or len(marks) < 2:
+        self.batch = EngineBatch(self._engine, max(self.arrays.size, 1))
+        if not self.arrays.size or len(marks) < 2:
             return
+        self.take(self.batch, marks, q, qd, work)
+        if not self.changes_tables:
+            self._unused.extend(self.batch.engines)
+        if (self.batch.many.failed == NO_INERTIA).any():
+            require_inertia(self.model)
+
+    def take(self, b, marks, q, qd, work):
+        """Let a batch take the steps, from the states that it has if these are the start."""
+        n = self.arrays.size
         if self.give is not None:
             self.give(b)
         own = {g.name: g.array for g in self.arrays.given if g.kind == "parameters"}
@@ -172,7 +185,7 @@ class EngineRun(Run):
             timed, rest = (_spread(x, tree.nv, of_v) for x in (timed, rest))
         elif self.driven and rest is not None:
             timed, rest = rest[None], None
-        out = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
+        out: list[Any] = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
         scene = self.settings.scene
         if not (scene.is_large or scene.open_pairs):
             b.expect(scene.candidates.names)
@@ -181,10 +194,6 @@ class EngineRun(Run):
         every = int(marks[1] - marks[0])
         b.run(self.dt, self.steps, timed, rest, driven=self.driven, every=every, out=tuple(out))
         q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
-        if not self.changes_tables:
-            self._unused.extend(b.engines)
-        if (b.many.failed == NO_INERTIA).any():
-            require_inertia(self.model)
 
     def notes(self, shaped):
         """As of any rollout; forces of contacts that come and go are not among them."""
