@@ -137,3 +137,26 @@ def test_a_motion_that_explodes_is_an_error_that_says_when():
     world = tumbling()
     with pytest.raises(kt.SimulationError, match=r"t = 0\.0"):
         kt.simulate(world, duration=1.0, controller=lambda t, q, qd: 1e300 * np.ones(len(qd)))
+
+
+@pytest.mark.filterwarnings("ignore::kinetree.SimulationWarning")
+@pytest.mark.parametrize("friction", ["smooth", "exact"])
+def test_a_coupled_arm_moves_where_the_engine_takes_over_from_the_unrolled_step(friction):
+    """Couplings are rows of the engine, and none of the unrolled step."""
+    b = kt.ModelBuilder("geared")
+    for name, on, z in (("lead", None, 0.5), ("follow", "lead", -0.3)):
+        b.body(
+            name, on=on, joint=kt.Revolute("y"), at=(0, 0, z),
+            inertia=kt.Inertia.from_mass_center(1.0, (0, 0, -0.15), 0.01 * np.eye(3)),
+            dynamics=JointDynamics(friction=0.2),
+        )  # fmt: skip
+    b.geometry(kt.geometry.Sphere(0.05), on="follow", at=(0, 0, -0.2), name="tip")
+    b.coupling("gear", joint="follow_joint", source="lead_joint", coefficients=(0.0, 0.5))
+    model = kt.contact.with_ground(b.build(), point=(0, 0, -0.03))
+    ends = []
+    for options in ({}, {"rounds": 1, "tolerance": 1e-15}):  # the second solves hardly anything
+        contact = kt.contact.TimeStepping(kt.contact.Scene(model), **options)
+        motion = kt.simulate(model, [1.0], duration=0.8, friction=friction, contact=contact)
+        ends.append(motion.q[-1])
+        assert np.abs(motion.qd[-1]).max() < 1e-9
+    np.testing.assert_allclose(*ends, atol=1e-9)

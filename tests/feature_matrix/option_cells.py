@@ -502,12 +502,16 @@ def as_texts(choices):
     ``choices`` keeps which constraints of the one mechanism are independent: it takes a while.
     """
     compiled, rolled = kernels._compile, transition.Transition._compiled
-    choose = options.choose
+    choose, within = options.choose, []
 
     def text(user, call, *, timed=False):
-        native = user.__name__ in ("_joint_forces", "_resistance")  # the engine calls machine code
+        native = user.__name__ in ("_joint_forces", "_resistance", "_flight") or any(within)
         if timed or call.model is None or native or not user.function.__module__.startswith(STEPS):
-            return compiled(user, call, timed=timed)
+            within.append(native)  # the engine calls machine code, all of it
+            try:
+                return compiled(user, call, timed=timed)
+            finally:
+                within.pop()
 
         def results(*arrays):
             arrays = [np.asarray(a) for a in arrays]

@@ -143,6 +143,11 @@ class Step:
 
 @kernel
 def _step(model, t, h, q, qd, inputs, *, method, field, full=False):
+    return step_results(model, t, h, q, qd, inputs, method=method, field=field, full=full)
+
+
+def step_results(model, t, h, q, qd, inputs, *, method, field, full=False) -> tuple:
+    """State, work, and what a method has besides, after a step; for kernels."""
     after = method.advance(OneCopy(field), model, t, h, q, qd, inputs)
     results = [after.q, after.qd, after.work]
     if method.solves:

@@ -14,13 +14,20 @@ from kinetree.contact.engine.recorder import Recorder
 from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, gathered
 from kinetree.contact.stepping.inertia import straight_motion
 from kinetree.contact.stepping.rows import StepConstraints
+from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stepped
-from kinetree.integration.step import Stepper
+from kinetree.integration.step import Stepper, step_results
 from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
 
 FLIES = 64
 """Velocity variables up to which the integrator takes the steps in which nothing is near."""
+
+
+@kernel
+def _flight(model, t, h, q, qd, inputs, *, method, field):
+    """A step of the integrator, for compiled code to call."""
+    return step_results(model, t, h, q, qd, inputs, method=method, field=field)
 
 
 class _Held(NamedTuple):
@@ -204,7 +211,11 @@ class EngineStepper(Stepper):
     @cached_property
     def recorder(self) -> Recorder:
         """Takes and stores the steps of a single motion."""
-        return Recorder(self.engine, lambda: self._one)
+        return Recorder(self.engine, lambda: self._flight)
+
+    @cached_property
+    def _flight(self):
+        return self._kernel(_flight)
 
     @property
     def records(self) -> bool:
@@ -262,7 +273,7 @@ class EngineStepper(Stepper):
     @cached_property
     def _many(self):
         return EngineBatch(
-            self._new_engine, prod(self.batch), flight=self._one if self.flies else None
+            self._new_engine, prod(self.batch), flight=self._flight if self.flies else None
         )
 
     def _together(self, t, h, q, qd, tau, count):

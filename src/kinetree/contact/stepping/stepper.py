@@ -389,7 +389,8 @@ class ContactStepper(Stepper):
             far = np.linalg.norm(np.asarray(points) - point, axis=1)
             k = 3 * int(np.argmin(np.where(same, far, np.inf)))
             force[k : k + 3] += f
-        force[3 * known.size :] = held.joints
+        others = force[3 * known.size :]
+        others[:] = held.joints[: len(others)]  # couplings, the last, have rows in the engine alone
         return force
 
     @cached_property
