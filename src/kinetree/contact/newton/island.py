@@ -4,8 +4,8 @@ The first step takes contacts to act and slide as they did before; far from a so
 get some sweeps of Gauss–Seidel. A step that does not lower the error is cut just past the place
 where the first contact changes its state, since the next one is then another. Nearly redundant
 contacts can flip between states without end: small velocities then belong to large changes of
-impulses. After ``PATIENCE`` steps the interior-point method of ``interior`` takes over, and hands
-back near the solution, where ``r`` is larger. Where it fails, and in large islands at once, it
+impulses. After ``PATIENCE`` steps bodies that are alone are swept once more, then the
+interior-point method of ``interior`` takes over, and hands back near the solution, where ``r`` is larger. Where it fails, and in large islands at once, it
 follows the arc of its path, from several starts. Then ``r`` is varied, with iterations of the
 alternating direction method in velocities, with De Saxcé's correction: their matrix stays the same.
 """
@@ -24,6 +24,7 @@ from kinetree.contact.newton.steps import (
     states,
     unchanged,
 )
+from kinetree.contact.newton.sweeps import responses, swept
 
 __all__ = ["AIM", "solve_coulomb"]
 
@@ -58,7 +59,15 @@ ROUGH, FEW = 0.1, 30
 find more contacts: what sweeps find, and no more. Islands of at most ``FEW`` velocities are not;
 nor are large ones, which lose their way then."""
 
-PATIENCE, ENDING = 12, 4
+LOOSE = 10.0
+"""Error of islands that move which is left as it is after ``PATIENCE`` steps, in tolerances: the
+interior-point method takes as long as all steps before, for velocities of 1e-5 m/s. Mean time of 50
+balls in a box over 40 seeds: 1.64 times ``mj_step`` without it and without more sweeps, then 1.37."""
+
+MORE_SWEEPS, FAR_OFF = 20, 1e-5
+"""Rounds of sweeps before the interior-point method, once, and the relative error from which on."""
+
+PATIENCE, ENDING = 8, 4
 """Steps before the interior-point method takes over, unless errors fall fast; and the same when it
 hands back."""
 
@@ -138,6 +147,8 @@ def solve_coulomb(
     inner = 0  # its steps that are not counted
     within = False  # whether it was the last where joints have stops: no impulse is at a bound
     length = AT_FIRST
+    enough_moving = False  # whether it moves, and is as good as it gets soon
+    sweeps_left = alone and not single  # whether sweeps may help once more
     anew = True  # whether it starts anew
     best = 1e300  # least relative error at the beginning and end of rounds
     bound = 10.0 * size  # of impulses, lest they grow where there is no solution
@@ -202,7 +213,13 @@ def solve_coulomb(
         done = error <= problem.tolerance * size and not within
         if done and (slow >= 2 or stuck != 0):
             break
+        if moves and error <= LOOSE * problem.tolerance * size and error < best * min(size, most):
+            best = error / min(size, most)
+            store(problem, work, island, BEST, work.v, work.lam)
         late = since >= patience and not fast
+        if late and moves and not within and best <= LOOSE * problem.tolerance:
+            enough_moving = True
+            break
         if (stuck == 0 and short <= 3 and not late) or done:
             continue
         if error < best * min(size, most):
@@ -211,6 +228,15 @@ def solve_coulomb(
         if rounds >= problem.most_rounds:
             break
         work.stress = stress
+        if sweeps_left and error > FAR_OFF * size and size <= most:
+            sweeps_left = False
+            if responses(problem, work, island):
+                swept(problem, work, island, MORE_SWEEPS, FAR_OFF * size)
+                error, size = errors(problem, work, island, forces)
+                factored = -1
+                fast = False
+                short = slow = since = changes = 0
+                continue
         if stalled < TRIES:
             changes = 0
         if size > most:
@@ -278,4 +304,7 @@ def solve_coulomb(
     problem.newton += steps + inner
     size = min(size, most)
     relative = error / size if size > 0.0 else error
-    return relative <= max(problem.tolerance, coarse), relative, size
+    allowed = max(problem.tolerance, coarse)
+    if enough_moving:
+        allowed = max(LOOSE * problem.tolerance, coarse)
+    return relative <= allowed, relative, size

@@ -168,7 +168,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
     left = problem.left
     reached, size = choose_solution(problem, work, island)
     if problem.left == left and problem.most_newton > 0:
-        polish(problem, work, island)
+        polish(problem, work, island, size)
     return reached, size
 
 
