@@ -10,13 +10,13 @@ from kinetree.contact.newton.cones import law
 from kinetree.contact.newton.equations import evaluate, moved
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, restore, store
-from kinetree.contact.newton.start import at_rest
+from kinetree.contact.newton.start import at_rest, kinds
 from kinetree.contact.newton.steps import newton_step, states
 
 __all__ = ["law_error", "polish"]
 
 SPEED, MOVING = 1e-6, 1e-5
-"""Error of a velocity that is aimed at [m/s or rad/s]; and the same where bodies move."""
+"""Error of a velocity that is aimed at [m/s or rad/s]; and the same in piles that move."""
 
 STEPS, SOFTER = 9, 0.1
 """Of Newton's method, at most; and the change of the penalty after three without success."""
@@ -56,7 +56,9 @@ def speed_error(problem: Problem, work: Work, island: int) -> float:
 @procedure
 def polish(problem: Problem, work: Work, island: int, forces: float) -> None:
     """Newton's steps from a solution as long as velocities are not right; the best counts."""
-    if speed_error(problem, work, island) <= (SPEED if at_rest(work, island, forces) else MOVING):
+    _, alone = kinds(problem, work, island)
+    moves = alone and not at_rest(work, island, forces)
+    if speed_error(problem, work, island) <= (MOVING if moves else SPEED):
         return
     evaluate(problem, work, island)
     best = speed_error(problem, work, island)
