@@ -18,6 +18,7 @@ from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
+from kinetree.worlds.forces import Forces
 from kinetree.worlds.results import Report
 from kinetree.worlds.starts import Faults
 from kinetree.worlds.stepping import by_part
@@ -148,8 +149,9 @@ class Worlds:
         return check_finite(rows, what)
 
     def step(
-        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None
-    ) -> None:
+        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None,
+        forces: Any = None,
+    ) -> None:  # fmt: skip
         """Take ``n`` steps in all worlds.
 
         A world whose state does not stay finite keeps its last one and is ``failed``; a warning
@@ -161,13 +163,16 @@ class Worlds:
                 part, ``{"left": u}``; or a function ``(t, q, qd)`` of the states of all worlds,
                 called before every step.
             tau: joint forces, in the same ways.
+            forces: external forces as in ``World.step``; those by name may have a row for each
+                world, ``{"box": (n, 3)}``.
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ShapeError(f"n must be an integer number of steps, got {n!r}")
         if n:
             self._check()
         before, drives, tau = self.failed, self._drives, by_part(tau, self.world, len(self))
-        held = not (callable(control) or callable(tau))
+        external = Forces(self.model, forces, len(self))
+        held = external.held and not (callable(control) or callable(tau))
         many, left = (n if held else 1), n
         while left:
             state = self.time, self.q, self.qd
@@ -175,6 +180,10 @@ class Worlds:
             force = tau(*state) if callable(tau) else tau
             u = None if u is None else drives.rows(u, self.world._actuators, len(self))
             force = None if force is None else self._rows("tau", force, self.model.nv)
+            if external:
+                more = np.broadcast_to(external.joint_forces(*state), (len(self), self.model.nv))
+                force = more if force is None else force + more
+            self._batch.push(external.give, external.wrenches(state[0]))
             self._take(many, u, force)
             left -= many
         new = np.flatnonzero(self.failed & ~before)

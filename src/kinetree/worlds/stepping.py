@@ -19,6 +19,7 @@ from kinetree.quantities.actuators import driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.setup import effects_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
+from kinetree.worlds.forces import Forces
 from kinetree.worlds.results import Energy, Report
 from kinetree.worlds.starts import Start
 
@@ -100,11 +101,16 @@ class Steps:
         faults = {k: self.start.faults(engine, engine.find(x), x) for k, x in enumerate(starts)}
         self.start.check_batch(faults, len(starts))
 
-    def advance(self, whole, t, h, n, control, tau, parts):
-        """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows."""
+    def advance(self, whole, t, h, n, control, acting, parts):
+        """Take ``n`` steps of ``h`` seconds from time ``t``; the state of ``whole`` follows.
+
+        ``acting``: joint forces, and ``Forces``.
+        """
+        tau, external = acting
         push = _reader(tau, self.model)
+        external.give(self.engine)
         read, held = (None, True) if control is None else self.drives.reader(control, parts)
-        together = held and not callable(tau)
+        together = held and external.held and not callable(tau)
         done = 0
         if not self.model.nv:  # nothing moves
             self.taken = done = n
@@ -113,6 +119,8 @@ class Steps:
         while done < n:
             now = t + done * h
             force = push(now, whole.q, whole.qd)
+            force = force + external.joint_forces(now, whole.q, whole.qd)
+            self.engine.pushes.wrench[:] = external.wrenches(now)
             u = None if read is None else read(now, whole.q, whole.qd)
             count = n - done if together else 1
             before, self.engine.drives.activation[:] = whole.activation, whole.activation
@@ -121,7 +129,7 @@ class Steps:
             whole.activation = self.engine.drives.activation.copy()
             done += found.taken
             self.taken += found.taken
-        in_place = tau is None and self.model.nv
+        in_place = tau is None and not external and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
 
     def go_on(self, whole, h, n, u) -> bool:
@@ -167,7 +175,7 @@ class Steps:
         for k in range(n):
             u = read(t + k * h, whole.q, whole.qd)
             if not self.go_on(whole, h, 1, u):
-                self.advance(whole, t + k * h, h, 1, u, None, parts)
+                self.advance(whole, t + k * h, h, 1, u, (None, Forces(self.model, None)), parts)
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
         """The state that the engine has reached."""

@@ -28,6 +28,7 @@ from kinetree.spelling import did_you_mean, explains_methods, no_argument
 from kinetree.worlds import pieces
 from kinetree.worlds.carried import Carried, carried_from
 from kinetree.worlds.contacts import Contacts
+from kinetree.worlds.forces import Forces
 from kinetree.worlds.overlaps import link_of, overlapping_links
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
@@ -535,8 +536,9 @@ class World:
     # --- motion ------------------------------------------------------------------------------
 
     def step(
-        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None
-    ) -> None:
+        self, n: int = 1, control: Any = None, *, tau: ArrayLike | Callable | None = None,
+        forces: Any = None,
+    ) -> None:  # fmt: skip
         """Take steps of ``timestep`` seconds.
 
         Args:
@@ -545,6 +547,11 @@ class World:
                 part, ``{"left": u}``; or a function ``(t, q, qd)`` that returns either, called
                 before every step. Without it actuators exert nothing.
             tau: joint forces beside them, (nv,), by part as well, or a function ``(t, q, qd)``.
+            forces: external forces, as of ``kinetree.simulate``: a ``kinetree.ExternalForce``, a
+                function ``(model, t, q, qd)`` that returns joint forces, or several; or by name of
+                the body or frame, ``{"box": (0, 0, 5.0)}``: three numbers are a force through its
+                origin [N], six a moment [N·m] and a force, along the axes of the world. Functions
+                are called before every step.
         """
         whole = type(n) is int or (isinstance(n, (int, np.integer)) and not isinstance(n, bool))
         if not whole or n < 0:
@@ -556,11 +563,11 @@ class World:
             whole = self._whole
             steps = whole.steps
             steps.taken = 0
-            if tau is None and n and callable(control):
+            if tau is None and forces is None and n and callable(control):
                 steps.follow(whole, self._time, h, int(n), control, self._actuators)
-            elif not (tau is None and n and steps.go_on(whole, h, n, control)):
-                tau = by_part(tau, self)
-                steps.advance(whole, self._time, h, int(n), control, tau, self._actuators)
+            elif not (tau is None and forces is None and n and steps.go_on(whole, h, n, control)):
+                acting = by_part(tau, self), Forces(self.model, forces)
+                steps.advance(whole, self._time, h, int(n), control, acting, self._actuators)
         finally:  # a controller may fail on the way
             self._is_stepping = False
             self._time += 0.0 if steps is None else steps.taken * h

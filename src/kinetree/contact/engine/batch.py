@@ -41,6 +41,7 @@ class EngineBatch:
 
     def __init__(self, make: Callable[[], Engine], n: int, flight: Any = None):
         self._make, self._flight = make, flight
+        self._push: Callable = lambda engine: None
         self._team: list[tuple[Engine, Turn]] = []
         self.engine = self._member(0)[0]
         e, nv, nq = self.engine, self.engine.tree.nv, self.engine.tree.nq
@@ -230,6 +231,16 @@ class EngineBatch:
 
     # --- steps -------------------------------------------------------------------------------
 
+    def push(self, give: Callable, wrenches: Array) -> None:
+        """Let external forces act in the next steps.
+
+        Args:
+            give: tells an engine on which bodies, and where.
+            wrenches: moments and forces, (n, count, 6).
+        """
+        self._push = give
+        self.many.pushed, self.many.push = 1, np.ascontiguousarray(wrenches).reshape(-1, 6)
+
     def run(
         self, h: float, steps: int, timed: Array | None = None, held: Array | None = None, *,
         driven: bool = False, activation: Array | None = None, every: int = 0,
@@ -264,6 +275,8 @@ class EngineBatch:
         many = max(1, min(threads(), n // LEAST))
         size = max(LEAST, -(-n // (8 * many)))
         team, pieces = [self._member(k) for k in range(many)], counting()
+        for engine, _ in team:
+            self._push(engine)
         for _, turn in team:
             turn.world = turn.end = 0
 

@@ -19,6 +19,7 @@ from kinetree.contact.engine.joint_laws import joint_laws_of
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
+from kinetree.contact.engine.pushes import no_pushes
 from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.step import take_steps
@@ -175,7 +176,7 @@ class Engine:
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied = forces, resistance
         self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
-        self.drives = no_actuators(tree.nv)
+        self.drives, self.pushes = no_actuators(tree.nv), no_pushes(tree.body_count + 1)
         if actuated:
             self.drives = actuators_of(model, self.problem, self._arms)
         self._total, self.warns = np.zeros(11), False
@@ -187,7 +188,7 @@ class Engine:
             kernels=self.tied(),
             limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
             counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
-            total=self._total, sleep=self.sleep, drives=self.drives,
+            total=self._total, sleep=self.sleep, drives=self.drives, pushes=self.pushes,
             joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip

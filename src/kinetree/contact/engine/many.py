@@ -26,6 +26,8 @@ class Many:
             where those of a world are to the next, 0 for the same of all.
         timed, timed_size, timed_world, timed_step: likewise, of every step; inputs have them first.
         driven: 1 where ``timed`` are controls of actuators.
+        pushed: 1 where worlds have their own external forces;  push: wrenches, those of a world
+            one after another.
         activation, states: of actuators, and how many.
         gains: 1 where worlds have their own;  gain: gains and biases of ``Actuators``, in turn.
         shaped: 1 where worlds have their own shapes;  shape: friction, restitution, size, radius,
@@ -65,6 +67,8 @@ class Many:
     timed_world: int
     timed_step: int
     driven: int
+    pushed: int
+    push: "float[:, 6]"
     activation: "float[:]"
     states: int
     gains: int
@@ -242,6 +246,8 @@ def inputs_of_step(a: Parts, b: Many, t: Turn, w: int):
     """Joint forces held in a step, and controls of actuators; or inputs of forces."""
     s, m = a.step, a.mechanism
     a.drives.acts = b.driven
+    for i in range(a.pushes.count if b.pushed == 1 else 0):
+        a.pushes.wrench[i] = b.push[w * a.pushes.count + i]
     n = b.timed_size
     at = w * b.timed_world + t.step * b.timed_step
     if b.driven == 1:

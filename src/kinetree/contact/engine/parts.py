@@ -9,6 +9,7 @@ from kinetree.contact.engine.drives import Actuators
 from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.joint_laws import JointLaws
 from kinetree.contact.engine.mechanism import Mechanism
+from kinetree.contact.engine.pushes import Pushes
 from kinetree.contact.engine.rows import Rows
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import Problem, Work
@@ -227,7 +228,7 @@ class Parts:
     """All that steps read and write, as one argument: a call is quicker with few.
 
     Attributes:
-        drives: actuators.
+        drives: actuators;  pushes: external forces.
         joint_laws: smooth friction and stiff limits of joints.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
@@ -258,6 +259,7 @@ class Parts:
     kernels: Kernels
     sleep: Sleep
     drives: Actuators
+    pushes: Pushes
     joint_laws: JointLaws
     total: "float[:]"
     taken: int

@@ -76,6 +76,7 @@ from kinetree.contact.engine.parts import (
     Step,
     run,
 )
+from kinetree.contact.engine.pushes import add_pushes, wake_pushed
 from kinetree.contact.engine.rows import (
     Rows,
     add_contacts,
@@ -509,6 +510,7 @@ def take_step(a: Parts) -> int:
     exert(a.drives, s.held, s.tau)
     if z.asleep > 0:
         driven(z, s.tau, m.nv)
+        wake_pushed(a.pushes, z)
         if z.asleep == z.trees:
             s.residuals[:3] = 0.0
             s.residuals[5:9] = 0.0
@@ -523,6 +525,7 @@ def take_step(a: Parts) -> int:
         resist_joints(a)
     look_ahead(s, m, p, rows)
     middle(s, m, shapes, k)
+    add_pushes(a.pushes, m, s.tau)
     note_turns(s, shapes)
     if s.alpha == 0.0:
         rows.follows = 0
