@@ -16,6 +16,7 @@ from kinetree.integration.events import Event
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled, turns_over
 from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
+from kinetree.loops.stepping.choice import closed_start
 from kinetree.loops.stepping.health import passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
@@ -162,6 +163,7 @@ def simulate(
         if limits is not None and setup.effects.limits is None:  # rigid stops reject it
             warn_outside(model, q)
         warn_of_ground(model, contact, setup.forces)
+        q, qd = closed_start(model.at(clock.start), q, qd)
         setup = suited(setup, integrator, q, clock.dt)
         stepper, watchers = setup.stepper(q, qd, events, clock.dt)
         control = as_controller(controller, model, qd.shape, controls, setup.servos)

@@ -214,6 +214,7 @@ class Worlds:
         new, q, b = np.flatnonzero(~self._is_checked), self.q, self._batch
         self._is_checked[:] = True
         again = np.all(q[new] == self._start.q, axis=1)
+        q = self._close_loops(new, q)
         faults = {}
         for k, start in zip(new.tolist(), again.tolist(), strict=True):
             key = k if "size" in self.columns else 0
@@ -224,6 +225,15 @@ class Worlds:
                 self._of_start[key] = known
             faults[k] = known
         self._steps.start.check_batch(faults, len(self))
+
+    def _close_loops(self, new, q):
+        """Close loops of some worlds that are open by little; positions of all worlds."""
+        b, qd, closed = self._batch, self.qd, q.copy()
+        for k in new:
+            closed[k], qd[k] = self._steps.start.closed(b.engine, q[k], qd[k])
+        if not np.array_equal(closed, q):
+            b.put(closed, qd)
+        return closed
 
     def _take(self, n, u, tau):
         """Several steps with held controls and joint forces."""

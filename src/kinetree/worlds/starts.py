@@ -9,9 +9,12 @@ import numpy as np
 
 from kinetree.contact.engine.engine import Engine
 from kinetree.errors import SimulationWarning, warn
+from kinetree.loops.stepping.choice import closed_start
 
 DEEP = 1e-3
 """Of the largest shape, from which on bodies count as inside each other; of joints in m or rad."""
+OPEN = 1e-9
+"""Error of a loop up to which it is closed [m or rad]."""
 _NONE = np.zeros(0)
 _LISTED = 3  # names in a message, at most
 
@@ -90,6 +93,14 @@ class Start:
             for i, at in enumerate(model.q_slice)
             if i and at.start < at.stop and beyond[at].max() > DEEP
         ]
+
+    def closed(
+        self, engine: Engine, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A state with loops closed that are open by little, as ``simulate`` closes them."""
+        if engine.opening(q) <= OPEN:
+            return q, qd
+        return closed_start(self.model, q, qd, f"the start of world {self.model.name!r}")
 
     def check(self, engine: Engine, q: np.ndarray) -> None:
         """Warn of what is wrong at positions ``q``."""

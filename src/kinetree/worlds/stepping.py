@@ -85,10 +85,13 @@ class Steps:
         self.forget()
         self.memory = Memory({name: np.array(x) for name, x in memory.items()})
 
-    def check(self, q):
+    def check(self, whole):
         """Warn of what is wrong with a start, unless it was checked since it was set."""
         if not self.checked:
             self.checked = True
+            q, qd = self.start.closed(self.engine, whole.q, whole.qd)
+            if q is not whole.q:
+                whole.q, whole.qd = q, qd
             self.start.check(self.engine, q)
 
     def check_starts(self, q):
@@ -115,7 +118,7 @@ class Steps:
         if not self.model.nv:  # nothing moves
             self.taken = done = n
         if done < n:
-            self.check(whole.q)
+            self.check(whole)
         while done < n:
             now = t + done * h
             force = push(now, whole.q, whole.qd)

@@ -614,7 +614,7 @@ class World:
                 lambda u: whole.steps.drives.rows(u, self._actuators)[0],
             ),
             check=lambda q=None: (
-                whole.steps.check(whole.q) if q is None else whole.steps.check_starts(q)
+                whole.steps.check(whole) if q is None else whole.steps.check_starts(q)
             ),
         )  # fmt: skip
 

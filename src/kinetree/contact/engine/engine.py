@@ -18,9 +18,10 @@ from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
-from kinetree.contact.engine.parts import Kernels, Parts, step_of, tied_code
+from kinetree.contact.engine.parts import Kernels, Parts, run, step_of, tied_code
 from kinetree.contact.engine.pushes import no_pushes
 from kinetree.contact.engine.rows import Rows, known_again
+from kinetree.contact.engine.shift import close_in_middle, loops_open
 from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.step import take_steps
 from kinetree.contact.engine.terms import (
@@ -441,6 +442,15 @@ class Engine:
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at a configuration, up to a gap of ``margin`` [m]."""
         return self._contacts(self.find(q, margin))
+
+    def opening(self, q: ArrayLike) -> float:
+        """Largest error of a loop or coupling at a configuration [m or rad]."""
+        if not self.rows.loops:
+            return 0.0
+        self.s.q_m[:] = self._full(np.asarray(q, dtype=float))[0]
+        run(self.parts.kernels.terms)
+        close_in_middle(self.mechanism, self.problem, self.rows, self.parts.kernels)
+        return float(loops_open(self.rows))
 
     def find(self, q: ArrayLike, margin: float = 0.0) -> Array:
         """Numbers in ``found`` of the contacts at a configuration, up to a gap of ``margin``."""

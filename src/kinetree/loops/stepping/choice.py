@@ -17,7 +17,7 @@ from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError, warn
 from kinetree.loops.kinematics.constraint import constraint, independent_rows, loop_gaps, rank
-from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.loops.stepping.motion import Chosen, no_inertia, whitening
 
 _AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
@@ -25,6 +25,9 @@ _LOOKS = 4
 _SINGULAR = 1e-10  # smallest eigenvalue of an inertia matrix that counts, its diagonal being one
 _CLOSED = 1e-10  # error of a start that may be the misalignment of redundant constraints
 _WORSE = 0.5  # smallest singular value, relative to that of others, with which ours are replaced
+
+NEARLY = 0.02
+"""Part of its size by which a loop may be open at a start, to be closed with a warning."""
 
 
 class Choice(NamedTuple):
@@ -149,6 +152,40 @@ def _near(model, q, K, units, rng):
 
 
 # --- starts --------------------------------------------------------------------------------------
+
+
+def closed_start(model, q, qd, name="q0"):
+    """A state, of a batch, with loops closed that are open by little; a warning says which.
+
+    Files have positions with few digits. Loops that are open by more than ``NEARLY`` of their size
+    stay so.
+
+    Args:
+        model: the mechanism.
+        q: positions, (..., nq).
+        qd: velocities, (..., nv).
+        name: what the warning calls the positions.
+    """
+    if not (model.is_constrained and qd.size):
+        return q, qd
+    far, _ = ClosureErrors.of(model, constraint(model, q, qd), qd)
+    off = (far > closure_limit(model, far)) & (far <= NEARLY)
+    if not np.any(off):
+        return q, qd
+    index, sample = _worst(np.where(off, far, 0.0))
+    part, gap = max(loop_gaps(model, q[index]).items(), key=lambda item: item[1])
+    closed, velocity = q.copy(), qd.copy()
+    closed[off] = project_configuration(model, q[off])
+    if np.any(qd[off]):
+        velocity[off] = project_velocity(model, closed[off], qd[off])
+    way = float(np.abs(model.difference(q, closed)).max())
+    warn(
+        f"{name}{sample} does not quite close {part} of model {model.name!r}, which is open by "
+        f"{gap:.3g} m or rad: the motion starts nearby, where it is closed, with joints moved by "
+        f"up to {way:.3g} m or rad. kinetree.loops.project_configuration finds such positions",
+        SimulationWarning,
+    )
+    return closed, velocity
 
 
 def check_start(model, q, qd):
