@@ -140,8 +140,8 @@ SLIPS = {
     ),
     "duration": (lambda: kt.simulate(ARM, Q, duration="1 s"), "duration must be a positive time"),
     "t0": (
-        lambda: kt.simulate(ARM, Q, duration=1, t0=None),
-        "t0 must be a time in seconds, got None",
+        lambda: kt.simulate(ARM, Q, duration=1, t0="noon"),
+        "t0 must be a time in seconds, got 'noon'",
     ),
     "hooks": (
         lambda: kt.simulate(ARM, Q, duration=1, hooks=None),

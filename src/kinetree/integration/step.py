@@ -269,6 +269,13 @@ class Stepper:
             states.append((q, qd, work))
         return states
 
+    def saved(self) -> dict[str, Array]:
+        """What steps leave for the next beside the state, by name: copies."""
+        return {}
+
+    def restore(self, memory: dict[str, Array]) -> None:
+        """Go on with what ``saved`` returned, or with nothing where it is of other steps."""
+
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
         results = self._many.call(_number(t), _number(h), q, qd, tau, _number(count))

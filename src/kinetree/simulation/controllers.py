@@ -256,6 +256,12 @@ class ServoControls(Controls):
         self.start = activation if len(activation) else np.zeros(servos.states)
         self.is_constant = isinstance(self.function, Constant)
 
+    def restore(self, memory):
+        """Go on with controls that were held when a motion ended, as long as they are the same."""
+        held = memory.get("held")
+        if held is not None and np.shape(held)[-1:] == self.servos.inputs(self.model).shape:
+            self.held, self.last = np.array(held), np.array(held[..., : self.servos.count])
+
     def __call__(self, t, q, qd):
         """Controls, activations and their time, (..., size)."""
         before, u = self.last, self.read(t, q, qd)
@@ -346,10 +352,11 @@ class _Checked:
         return tau
 
 
-def as_controller(controller, model, shape, controls=None, servos=None):
+def as_controller(controller, model, shape, controls=None, servos=None, start=()):
     """A function ``(t, q, qd)`` to what a step holds; None stands for no forces.
 
-    Joint forces of the given shape, or with ``servos`` controls and activations.
+    Joint forces of the given shape, or with ``servos`` controls and activations, which are
+    ``start`` at first, unless those of a posture.
     """
     if controls is not None:
         if controller is not None:
@@ -358,7 +365,7 @@ def as_controller(controller, model, shape, controls=None, servos=None):
             )
         controls, activation = of_posture(model, controls)
         if servos is not None:
-            return ServoControls(model, controls, servos, activation)
+            return ServoControls(model, controls, servos, activation if len(activation) else start)
         controller = Controls(model, controls)
     if controller is None:
         return _NoController(shape)

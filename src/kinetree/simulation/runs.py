@@ -19,11 +19,39 @@ _BREATH = 0.05  # about how long compiled code may run on [s], so that it can be
 
 @dataclass(frozen=True)
 class Clock:
-    """Times of a simulation: from ``start`` to ``end`` [s] in steps of ``dt``; the last shorter."""
+    """Times of a simulation: from ``start`` to ``end`` [s] in steps of ``dt``; the last shorter.
+
+    Times are ``origin + k dt``, so that one that goes on has those of the one before.
+    """
 
     start: float
     end: float
     dt: float
+    counted: tuple[float, int] | None = None
+    """Time from which steps are counted [s], and how many there are up to the start, if not 0."""
+
+    @property
+    def origin(self) -> float:
+        """Time from which steps are counted [s]."""
+        return self.start if self.counted is None else self.counted[0]
+
+    @property
+    def first(self) -> int:
+        """Steps from there to the start."""
+        return 0 if self.counted is None else self.counted[1]
+
+    @classmethod
+    def of(cls, start, duration, dt, memory) -> "Clock":
+        """A clock; ``memory`` is what ``saved`` of the last one returned, or nothing."""
+        origin, first, before = memory.get("clock", (start, 0.0, dt))
+        goes_on = before == dt and origin + first * dt == start
+        return cls(start, start + duration, dt, (float(origin), int(first)) if goes_on else None)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """What a simulation that goes on from the end needs; nothing after a shorter step."""
+        whole = self.origin + (self.first + self.count) * self.dt == self.end
+        found = np.array([self.origin, self.first + self.count, self.dt])
+        return {"clock": found} if whole else {}
 
     @cached_property
     def count(self) -> int:
@@ -39,7 +67,7 @@ class Clock:
 
     def time(self, k):
         """Time at which step ``k`` begins."""
-        return self.end if k >= self.count else self.start + k * self.dt
+        return self.end if k >= self.count else self.origin + (self.first + k) * self.dt
 
 
 @dataclass
@@ -209,7 +237,7 @@ def after_hooks(step, hooks):
 def _run_recorded(stepper, clock, motion, store_every, progress, record):
     """Steps that compiled code takes and stores: many in one call, or those of one interval."""
     stored = [*range(0, clock.count, store_every), clock.count]
-    stepper.begin(motion.q, motion.qd, store_every, len(stored))
+    stepper.begin(motion.q, motion.qd, store_every, len(stored), (clock.origin, -clock.first))
     k, many, since = 0, 1, monotonic()
     while k < clock.count:
         t, held = clock.time(k), motion.tau(clock.time(k))

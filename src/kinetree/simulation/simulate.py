@@ -29,6 +29,7 @@ from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
 from kinetree.simulation.results.observables import driven_motion, loop_errors, observe
 from kinetree.simulation.results.report import check_result
+from kinetree.simulation.results.state import State
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.runs import Clock, Motion, Tolerance, run_adaptive_steps, run_equal_steps
 from kinetree.simulation.setup import composed, suited
@@ -44,7 +45,7 @@ def simulate(
     friction: str | Friction | None = "smooth",
     limits: str | StiffLimits | RigidLimits | None = "stiff",
     motors: Mapping[str, TorqueSpeed] | None = None, events: Event | Sequence[Event] = (),
-    hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float = 0.0,
+    hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float | None = None,
     rtol: float | None = None, atol: float | None = None, max_step: float = np.inf,
     constraints: Any = "projection", prescribed: Mapping[str, Callable] | None = None,
     contact: Any = None, progress: Callable[[float], Any] | bool | None = None,
@@ -63,7 +64,8 @@ def simulate(
         model: the mechanism. Springs, dampers and friction of its joints act. Loops and couplings
             hold, see ``constraints``. Or a ``kinetree.World``, which is not changed: then state,
             step, contact, friction and limits are those of the world where none are given.
-        q0: joint positions at the start [m, rad], (..., nq).
+        q0: joint positions at the start [m, rad], (..., nq); or a ``State`` such as
+            ``trajectory.state``, with which the motion goes on as if it had not ended.
         qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
         duration: how long [s].
         dt: length of a step, and interval of calls of a controller [s]; 1 ms by default.
@@ -90,7 +92,7 @@ def simulate(
         events: ``kt.Event`` s to locate.
         hooks: functions of a ``Step`` called after it; they may shorten it or change its end.
         store_every: store every n-th interval ``dt``, and the last.
-        t0: time at the start [s].
+        t0: time at the start [s]; by default 0, and that of a world or a ``State``.
         rtol: tolerated error of a step relative to the size of the state; 1e-6 if only ``atol`` is
             given.
         atol: tolerated error in addition [m, rad, m/s, rad/s]; 1e-9 if only ``rtol`` is given.
@@ -132,19 +134,20 @@ def simulate(
                 f"simulate takes one world, and these worlds {own.model.name!r} have their own "
                 f"numbers: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
             )
-        model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
+        model, q0 = own.model, own.state if q0 is None else q0
         dt, contact = own.timestep if dt is None else dt, contact or own.contact
         friction = own.joints[0] if friction == "smooth" else friction
         limits = own.joints[1] if limits == "stiff" else limits
         controller = read_by_part(controller, own.read[0], model)
         controls = read_by_part(controls, own.read[1], model)
-    elif q0 is None:
+    if q0 is None:
         raise TypeError("simulate needs the positions at the start, q0, such as model.neutral()")
     dt = 1e-3 if dt is None else dt
-    q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
+    start = _start(as_model(model), q0, qd0, t0)
+    q, qd, events = start.q, start.qd, _as_events(events)
     if turns_over(model):
         q, qd = settled(model, q, qd)
-    hooks, clock = _as_hooks(hooks), _clock(t0, duration, dt, store_every)
+    hooks, clock = _as_hooks(hooks), _clock(start, duration, dt, store_every)
     with tiers.task(clock.count * prod(q.shape[:-1])) as task:
         adaptive = rtol is not None or atol is not None
         setup = composed(
@@ -166,7 +169,11 @@ def simulate(
         q, qd = closed_start(model.at(clock.start), q, qd)
         setup = suited(setup, integrator, q, clock.dt)
         stepper, watchers = setup.stepper(q, qd, events, clock.dt)
-        control = as_controller(controller, model, qd.shape, controls, setup.servos)
+        given = controls, setup.servos, start.activation
+        control = as_controller(controller, model, qd.shape, *given)
+        for part in (stepper, control):
+            if hasattr(part, "restore"):
+                part.restore(start.memory)
         hooks = (*at_instants(control), *watchers, *hooks)
         motion = Motion(
             q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
@@ -202,6 +209,7 @@ def simulate(
             ),
             contact=record.contact,
             acted=stepper,
+            end=_end(start, clock, stepper, control, arrays),
             **arrays,
         )
 
@@ -209,20 +217,36 @@ def simulate(
 # --- inputs --------------------------------------------------------------------------------------
 
 
-def _start(model, q0, qd0):
+def _start(model, q0, qd0, t0) -> State:
+    """The state to start from: positions and velocities are arrays with the same batch axes."""
+    time, activation, memory = 0.0 if t0 is None else t0, np.zeros(0), {}
+    if isinstance(q0, State):
+        given, qd0 = q0, q0.qd if qd0 is None else qd0
+        time = given.time if t0 is None else t0
+        q0, activation, memory = given.q, given.activation, given.memory
     q = as_configuration(model, q0, "q0").astype(float)
     qd = np.zeros(model.nv) if qd0 is None else as_joint_vector(model, qd0, "qd0").astype(float)
     batch = common_shape(("q0", "qd0"), (q.shape[:-1], qd.shape[:-1]))
     q, qd = np.broadcast_to(q, (*batch, model.nq)), np.broadcast_to(qd, (*batch, model.nv))
-    return np.array(q), np.array(qd)
+    return State(time, np.array(q), np.array(qd), activation, memory)
 
 
-def _clock(t0, duration, dt, store_every):
-    t0, dt = as_seconds(t0, "t0"), as_seconds(dt, "dt", least=0.0)
+def _end(start, clock, stepper, control, arrays) -> State:
+    """The state at the end, to go on from."""
+    memory, held = stepper.saved() | clock.saved(), getattr(control, "held", None)
+    if held is not None:
+        memory["held"] = np.array(held)
+    activation = arrays["activation"][-1] if "activation" in arrays else start.activation
+    t, q, qd = (arrays[name][-1].copy() for name in ("t", "q", "qd"))
+    return State(float(t), q, qd, np.array(activation), memory)
+
+
+def _clock(start, duration, dt, store_every):
+    t0, dt = as_seconds(start.time, "t0"), as_seconds(dt, "dt", least=0.0)
     duration = as_seconds(duration, "duration", least=-np.finfo(float).tiny)
     if store_every not in range(1, 2**62):
         raise ShapeError(f"store_every must be an integer number of steps, got {store_every!r}")
-    return Clock(t0, t0 + duration, dt)
+    return Clock.of(t0, duration, dt, start.memory)
 
 
 def _tolerance(rtol, atol, max_step):

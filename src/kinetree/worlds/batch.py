@@ -24,7 +24,8 @@ from kinetree.worlds.starts import Faults
 from kinetree.worlds.stepping import by_part
 
 if TYPE_CHECKING:
-    from kinetree.worlds.whole import Simulated, State
+    from kinetree.simulation.results.state import State
+    from kinetree.worlds.whole import Simulated
     from kinetree.worlds.world import World
 
 _ALL = Surface(contype=-1, conaffinity=-1)
@@ -80,11 +81,13 @@ class Worlds:
 
     def simulated(self) -> "Simulated":
         """What ``kinetree.rollout(worlds, ...)`` starts from."""
-        given = {"q": self.q, "qd": self.qd, "check": self._check}
+        given: dict[str, Any] = {"check": self._check}
         given["give"] = self._give if self.columns else None
         if {"mass", "size"} & {*self.columns}:
             given["parameters"] = {"inertia": self._inertias}
-        return self.world.simulated()._replace(**given)
+        own = self.world.simulated()
+        state = {"time": self.time, "activation": self.activation, "memory": {}}
+        return own._replace(state=own.state._replace(q=self.q, qd=self.qd, **state), **given)
 
     def __len__(self):
         return len(self._batch)

@@ -15,6 +15,7 @@ from kinetree.errors import LoadError, ModelWarning, ShapeError
 from kinetree.loaders.load import announced, read
 from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
+from kinetree.simulation.results.state import State
 from kinetree.spatial import Plucker
 from kinetree.worlds.carried import activation_of, reached, restored
 from kinetree.worlds.parts import Indices, tree_parts
@@ -27,33 +28,13 @@ if TYPE_CHECKING:
 FORMAT = "kinetree world 1"
 
 
-class State(NamedTuple):
-    """The complete state of a world, from which it continues with bit-identical results.
-
-    Attributes:
-        time: [s].
-        q: positions, (nq,).
-        qd: velocities, (nv,).
-        activation: of the actuators that have one, (m,).
-        memory: of the solver: contact forces of the last step, with which the next one starts.
-    """
-
-    time: float
-    q: np.ndarray
-    qd: np.ndarray
-    activation: np.ndarray
-    memory: Any
-
-
 class Simulated(NamedTuple):
     """A world as ``kinetree.simulate`` and ``kinetree.rollout`` need it."""
 
     model: Model
     """The whole world."""
-    q: np.ndarray
-    """Positions."""
-    qd: np.ndarray
-    """Velocities."""
+    state: State
+    """Where it is; of a batch, positions and velocities of all."""
     timestep: float
     """[s]."""
     contact: TimeStepping

@@ -22,6 +22,7 @@ from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import Posture, as_placement, relabelled
 from kinetree.notebook import block, shown
+from kinetree.simulation.results.state import State
 from kinetree.simulation.sensors import Readings, Sensors, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import did_you_mean, explains_methods, no_argument
@@ -35,7 +36,7 @@ from kinetree.worlds.pieces import SEPARATOR, Piece
 from kinetree.worlds.removal import drop_rules, remove_part
 from kinetree.worlds.results import Report
 from kinetree.worlds.stepping import by_part
-from kinetree.worlds.whole import Simulated, State, Whole, fill, from_file, load, save
+from kinetree.worlds.whole import Simulated, Whole, fill, from_file, load, save
 
 if TYPE_CHECKING:
     from kinetree.worlds.batch import Worlds
@@ -608,7 +609,7 @@ class World:
         """What ``kinetree.simulate(world, ...)`` starts from."""
         whole, joints = self._whole, (self.joints["friction"], self.joints["limits"])
         return Simulated(
-            whole.model, whole.q.copy(), whole.qd.copy(), self.timestep, whole.contact, joints,
+            whole.model, self.state, self.timestep, whole.contact, joints,
             read=(
                 lambda tau: by_part(tau, self),
                 lambda u: whole.steps.drives.rows(u, self._actuators)[0],

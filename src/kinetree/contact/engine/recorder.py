@@ -66,7 +66,10 @@ class Recorder:
         outputs = (s.q_e, s.v_e, r.flown, r.correction)[: len(kernel.outputs)]
         r.flight, r.flies = tied_code(kernel, *inputs, *outputs), 1
 
-    def begin(self, q: Array, qd: Array, memory: Memory, every: int, rows: int) -> None:
+    def begin(
+        self, q: Array, qd: Array, memory: Memory, every: int, rows: int,
+        origin: tuple[float, int],
+    ) -> None:  # fmt: skip
         """Start from a state, and store it.
 
         Args:
@@ -75,10 +78,12 @@ class Recorder:
             memory: of the motion.
             every: steps between stored states.
             rows: how many there will be.
+            origin: a time [s], and the number of the step that begins then.
         """
         self.engine._load(memory, q, qd)
         self._have_room(rows, CONTACTS)
-        self.recording.every, self.recording.due = every, 1
+        r = self.recording
+        r.every, r.due, (r.start, r.base) = every, 1, origin
 
     def take(self, held: Array, h: float, start: float, last: int) -> bool:
         """Take steps until ``last`` have been taken; False where the state did not stay finite.
@@ -90,7 +95,9 @@ class Recorder:
             last: number of steps, from the first on.
         """
         engine, r = self.engine, self.recording
-        if h != engine.s.h or not r.step:
+        if not r.step:
+            engine.s.h = h
+        elif h != engine.s.h:
             r.base, r.start, engine.s.h = r.step, start, h
         if engine.s.forced:
             engine.s.inputs[:] = held

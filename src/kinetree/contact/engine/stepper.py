@@ -208,6 +208,15 @@ class EngineStepper(Stepper):
         self.notes.behind = len(states)
         return states
 
+    def saved(self):
+        """See ``Stepper``; motions of a batch have none."""
+        return {} if self.batch else {name: np.array(x) for name, x in self.engine.saved().items()}
+
+    def restore(self, memory):
+        """See ``Stepper``."""
+        if not self.batch and "state" in memory:
+            self.memories[()] = Memory({name: np.array(x) for name, x in memory.items()})
+
     @cached_property
     def recorder(self) -> Recorder:
         """Takes and stores the steps of a single motion."""
@@ -222,9 +231,12 @@ class EngineStepper(Stepper):
         """Whether compiled code takes and stores steps: those of one motion, held forces alone."""
         return not self.batch and self._is_steady
 
-    def begin(self, q, qd, every, rows):
-        """Start to record: ``every`` n-th step, ``rows`` states in all."""
-        self.recorder.begin(q, qd, self.memories[()], every, rows)
+    def begin(self, q, qd, every, rows, origin):
+        """Start to record: ``every`` n-th step, ``rows`` states in all.
+
+        ``origin``: a time, and the number of the step that begins then, from the first one on.
+        """
+        self.recorder.begin(q, qd, self.memories[()], every, rows, origin)
 
     def record(self, t, h, held, last):
         """Take and store steps of ``h`` seconds until ``last`` have been taken, the next at ``t``.

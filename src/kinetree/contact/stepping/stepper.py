@@ -277,6 +277,15 @@ class ContactStepper(Stepper):
         rigid = step.constraints.closes or step.constraints.joints.friction
         self.flight = None if rigid else looped(method)
 
+    def saved(self):
+        """See ``Stepper``."""
+        return {"force": np.array(self.notes.force)}
+
+    def restore(self, memory):
+        """See ``Stepper``."""
+        if "force" in memory and memory["force"].shape == self.notes.force.shape:
+            self.notes.force = np.array(memory["force"])
+
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         q, qd, work, *_ = self._taken(t, h, q, qd, tau, 1)

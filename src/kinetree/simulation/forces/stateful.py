@@ -181,6 +181,16 @@ class StatefulStepper(Stepper):
         self._sorted = np.zeros(0)
         self._kernels: dict = {}
 
+    def saved(self):
+        """See ``Stepper``."""
+        return {"states": np.array(self._ends[-1][1] if self._ends else self._start[1])}
+
+    def restore(self, memory):
+        """See ``Stepper``."""
+        if "states" in memory and memory["states"].shape == self._first.shape:
+            self._first = np.array(memory["states"])
+            self._start = np.nan, self._first
+
     def state(self, t):
         """States at the start of a step from ``t``."""
         if t != self._start[0]:

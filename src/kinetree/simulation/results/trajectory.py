@@ -26,6 +26,7 @@ from kinetree.quantities.reactions import Part
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.results import plotting, storage
 from kinetree.simulation.results.observables import observe, reactions
+from kinetree.simulation.results.state import State
 from kinetree.spelling import explains_methods
 
 # Annotations of kernels are shapes:
@@ -61,7 +62,7 @@ def resample(trajectory, times):
         a = getattr(trajectory, name)
         weight = s.reshape(-1, *(1,) * (a.ndim - 1))
         arrays[name] = (1 - weight) * a[k] + weight * a[k + 1]
-    return replace(trajectory, **arrays)
+    return replace(trajectory, end=None, **arrays)
 
 
 @kernel
@@ -145,7 +146,9 @@ def some_times(trajectory, which):
     t = arrays["t"]
     within = tuple(e for e in trajectory.events if len(t) and t[0] <= e.t <= t[-1])
     contact = trajectory.contact and trajectory.contact.at(which)
-    return replace(trajectory, events=within, contact=contact, **arrays)
+    goes_on = len(t) > 0 and t[-1] == trajectory.t[-1]
+    end = trajectory.end if goes_on else None
+    return replace(trajectory, events=within, contact=contact, end=end, **arrays)
 
 
 def one_of_many(trajectory, index):
@@ -163,7 +166,7 @@ def one_of_many(trajectory, index):
         ) from None
     contact = trajectory.contact and trajectory.contact.at((slice(None), *index))
     events = _events_of(trajectory, index)
-    return replace(trajectory, events=events, contact=contact, **arrays)
+    return replace(trajectory, events=events, contact=contact, end=None, **arrays)
 
 
 def _events_of(trajectory, index):
@@ -200,6 +203,7 @@ class Trajectory:
         controls: of the actuators during the step that begins at each time, (T, ..., n), where they
             were controlled; else None.
         activation: of the actuators that have one, (T, ..., m); or None.
+        end: the ``State`` at the last time, where it is known; see ``state``.
     """
 
     model: Model
@@ -216,6 +220,22 @@ class Trajectory:
     acted: Any = field(default=None, compare=False)
     controls: np.ndarray | None = None
     activation: np.ndarray | None = None
+    end: Any = field(default=None, compare=False)
+
+    @property
+    def state(self) -> State:
+        """The state at the last time: ``simulate(model, trajectory.state, ...)`` goes on from it.
+
+        To the bit, unless the motion comes from a file, from a batch or ends before its simulation
+        did: then what steps leave for the next, such as contact forces, is not known.
+        """
+        if self.end is not None:
+            return self.end
+        last = None if self.activation is None else self.activation[-1]
+        return State(
+            float(self.t[-1]), self.q[-1].copy(), self.qd[-1].copy(),
+            np.zeros(0) if last is None else last.copy(), {},
+        )  # fmt: skip
 
     def __len__(self):
         return len(self.t)

@@ -47,8 +47,8 @@ def rollout(
     forces: Callable | Sequence[Callable] = (), controller: Callable | None = None,
     friction: str | Friction | None = "smooth", limits: str | StiffLimits | None = "stiff",
     inputs: Mapping[str, ArrayLike] | None = None, arguments: Mapping[str, ArrayLike] | None = None,
-    parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1, t0: float = 0.0,
-    prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
+    parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1,
+    t0: float | None = None, prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
     out: Rollout | None = None, policy: Callable | None = None,
     controls: Callable | ArrayLike | str | Posture | None = None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
@@ -84,7 +84,7 @@ def rollout(
         parameters: parameters of the model by name, such as ``{"mass:link7": array}``; each with
             any batch axes. See ``kinetree.functional.parameters``.
         store_every: store every n-th step, and the last.
-        t0: time at the start [s].
+        t0: time at the start [s]; by default 0, and that of a world.
         prescribed: motions of prescribed joints, see ``simulate``; all are kernels.
         contact: soft contact, ``kinetree.contact.SoftContact``; or rigid contact,
             ``kinetree.contact.TimeStepping``, whose steps take the place of the integrator's; on
@@ -102,14 +102,17 @@ def rollout(
         A ``Rollout`` with arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with their arrays, which can be differentiated.
     """
-    controller, give = _renamed(controller, policy), None
+    controller, give, activation = _renamed(controller, policy), None, ()
     of_world = getattr(model, "simulated", None)
     if of_world is not None:
         own: Any = of_world()
         if q0 is None or not is_foreign(q0):
             own.check(q0)
         parameters = {**(own.parameters or {}), **(parameters or {})}
-        model, q0, qd0 = own.model, own.q if q0 is None else q0, own.qd if qd0 is None else qd0
+        at = own.state
+        if q0 is None:
+            activation, t0 = at.activation, at.time if t0 is None else t0
+        model, q0, qd0 = own.model, at.q if q0 is None else q0, at.qd if qd0 is None else qd0
         dt, contact, give = own.timestep if dt is None else dt, contact or own.contact, own.give
         friction = own.joints[0] if friction == "smooth" else friction
         limits = own.joints[1] if limits == "stiff" else limits
@@ -126,10 +129,10 @@ def rollout(
     options = {
         "steps": steps, "dt": dt, "integrator": integrator, "forces": forces, "limits": limits,
         "controller": controller, "inputs": inputs, "friction": friction, "arguments": arguments,
-        "parameters": parameters, "t0": t0, "prescribed": prescribed, "contact": contact,
+        "parameters": parameters, "t0": t0 or 0.0, "prescribed": prescribed, "contact": contact,
         "controls": controls,
     }  # fmt: skip
-    taken = partial(_rollout, give=give)
+    taken = partial(_rollout, give=give, activation=activation)
     if foreign:
         return rollout_of(
             taken, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
@@ -157,25 +160,26 @@ def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
     controller=None, friction: Any = "smooth", limits: Any = "stiff", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
-    function="rollout", controls=None, dtype=None, give=None, on_device=False,
+    function="rollout", controls=None, dtype=None, give=None, on_device=False, activation=(),
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
 
     ``dtype`` is the precision of the steps, by default that of the arrays; ``give`` gives an
-    ``EngineBatch`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU.
+    ``EngineBatch`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU;
+    ``activation``: at the start, unless controls are those of a posture.
     """
     steps, dt, t0 = (
         whole_number(steps, "steps"), as_seconds(dt, "dt", least=0.0), as_seconds(t0, "t0"),
     )  # fmt: skip
     controller = require_kernel(_renamed(controller, policy), "controller")
-    servos, activation = None, ()
+    servos, held = None, ()
     if controls is not None:
         if tau is not None or controller is not None:
             raise ModelError(
                 "give joint forces (tau=, controller=) or the controls of actuators (controls=), "
                 "not both"
             )
-        controls, activation = of_posture(as_model(model), controls)
+        controls, held = of_posture(as_model(model), controls)
         servos = servos_of(model, always=True)
         if callable(controls):
             controller, controls = require_kernel(controls, "controls"), None
@@ -195,7 +199,7 @@ def run_of(
                 f"that are known beforehand: give controls= as arrays, or use kinetree.simulate, "
                 f"which takes any function"
             )
-        start = activation if len(activation) else np.zeros(servos.states)
+        start = held if len(held) else activation if len(activation) else np.zeros(servos.states)
         arrays = with_activation(arrays, model, servos, start, t0, dt)
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")

@@ -295,7 +295,8 @@ class _InWorld:
 
 
 def _in_world(world, run):
-    found = _InWorld(world, world.simulated()[1:3], run)
+    own = world.simulated()
+    found = _InWorld(world, ((own.state.q, own.state.qd), own.timestep), run)
     if callable(run):
         object.__setattr__(found, "__signature__", inspect.signature(run))
         object.__setattr__(found, "__name__", getattr(run, "__name__", type(run).__name__))
