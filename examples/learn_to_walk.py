@@ -151,7 +151,8 @@ def environment(worlds, device="cpu", seed=0, reach=(0.8, 0.4, 0.8), **options):
         model, worlds, observe=observe, reward=reward, terminate=fallen, reset=begin, act=act,
         update=update, contact=contact, dt=DT, decimation=DECIMATION, episode=1000,
         action_limits=(-6.0, 6.0), parameters={"mass:trunk": "load", "friction": "grip"},
-        arguments={"reach": np.array(reach)}, seed=seed, device=device, arrays="torch", **options,
+        arguments={"reach": np.array(reach)}, seed=seed, device=device, arrays="torch",
+        limits=None, **options,
     )  # fmt: skip
 
 

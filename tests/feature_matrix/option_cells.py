@@ -68,6 +68,8 @@ STEPS = (
 TOLERANCES = ("rtol", "atol", "max_step")
 """Options of steps that adapt, which few integrators can do."""
 
+_SMOOTH = {"friction": "smooth", "limits": "stiff"}
+
 COARSE = 10
 """Steps of time stepping with loops, which are of the first order, in the short time."""
 
@@ -244,7 +246,8 @@ def _of_both(function):
         if kind not in (object, type(None)):
             yield Cell(
                 function, "contact", kind.__name__,
-                lambda b, kind=kind: {"contact": CONTACTS[kind](b.scene)},
+                # in flight, by the integrator: exact friction is a row of the step, of first order
+                lambda b, kind=kind: {"contact": CONTACTS[kind](b.scene), **_SMOOTH},
                 # no integrator takes its steps in flight, and springs have the force of the end
                 first_order=function == "rollout" and kind is TimeStepping,
             )  # fmt: skip

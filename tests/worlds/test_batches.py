@@ -259,3 +259,50 @@ def test_explicit_starts_of_rollouts_are_checked():
         kt.rollout(world.batch(3), starts, steps=2)
     with pytest.warns(kt.SimulationWarning, match="1 of 3 worlds .* world 1: 'ground/box'"):
         kt.rollout(world, starts, steps=2)
+
+
+def pressed(speed, **options) -> kt.World:
+    """A ball that is thrown at the ground, on which a heavy block lies on a light one."""
+    world = kt.World(timestep=5e-3, **options)
+    world.add_ground()
+    world.add(shapes.Box((0.2, 0.2, 0.1)), mass=0.01, name="light", at=(0, 0, 0.05))
+    world.add(shapes.Box((0.2, 0.2, 0.2)), mass=50.0, name="heavy", at=(0, 0, 0.2))
+    world.add(shapes.Sphere(0.05), mass=1.0, name="ball", at=(1, 0, 0.5), qd=[0, 0, 0, 0, 0, speed])
+    return world
+
+
+def test_reports_of_samples_are_those_of_single_worlds():
+    worlds = pressed(-1.0).batch(3)
+    worlds.step(60)
+    alone = pressed(-1.0)
+    alone.step(60)
+    expected, found = alone.report(), worlds.reports
+    for report in found:
+        assert report._fields == expected._fields
+        assert report.steps == expected.steps == 60
+        assert (report.unsolved, report.first_unsolved) == (
+            expected.unsolved,
+            expected.first_unsolved,
+        )
+        np.testing.assert_allclose(report.residuals, expected.residuals, atol=1e-12)
+        np.testing.assert_allclose(report.energy, expected.energy, atol=1e-12)
+
+
+def test_steps_that_cannot_be_trusted_are_counted_in_every_world(monkeypatch):
+    from kinetree.contact.engine import engine
+
+    monkeypatch.setattr(engine, "_SPEED", -1.0)  # no velocity is exact enough
+    worlds, alone = pressed(-1.0).batch(2), pressed(-1.0)
+    with pytest.warns(kt.SimulationWarning, match="2 of 2 worlds .* world 0 took 20"):
+        worlds.step(20)
+    with pytest.warns(kt.SimulationWarning, match="cannot be trusted"):
+        alone.step(20)
+    expected = alone.report()
+    assert expected.unsolved == 20
+    for report in worlds.reports:
+        assert report.unsolved == 20
+        assert report.first_unsolved == pytest.approx(expected.first_unsolved)
+    worlds.step(5)  # said once
+    assert worlds.reports[1].unsolved == 5
+    with pytest.raises(kt.SimulationError, match=r"2 of 2 worlds .*strict=False"):
+        pressed(-1.0, strict=True).batch(2).step(3)

@@ -20,6 +20,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_seconds
 from kinetree.simulation.rollouts.inputs import sample_shape
 from kinetree.simulation.rollouts.run import whole_number
+from kinetree.simulation.setup import laws_of
 from kinetree.spelling import did_you_mean, explains_itself
 from kinetree.worlds.world import World
 
@@ -68,8 +69,8 @@ class Environment:
             multiplies all coefficients of friction of rigid contact.
         integrator: where nothing is rigid; a name or an instance.
         forces: kernels ``(model, t, q, qd)`` of further joint forces.
-        friction: of joints: ``"smooth"``, ``"exact"`` with rigid contact, or None.
-        limits: of joints: ``"stiff"``, ``"rigid"`` with rigid contact, or None: joints pass them.
+        friction: of joints, as in ``rollout``.
+        limits: of joints, as in ``rollout``; None: joints pass them.
         seed: of all random numbers.
         device: ``"cpu"``, or a device of torch or CuPy such as ``"cuda"``.
         arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``: what comes back; torch tensors by default
@@ -96,12 +97,14 @@ class Environment:
         arguments: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, str] | None = None,
         integrator: str | Integrator = "semi_implicit_euler",
-        forces: Callable | Sequence[Callable] = (), friction: Any = "smooth", limits: Any = None,
+        forces: Callable | Sequence[Callable] = (), friction: Any = "auto", limits: Any = "auto",
         seed: int = 0, device: Any = "cpu", arrays: str | None = None, dtype: str | None = None,
     ):  # fmt: skip
         if isinstance(model, World):
-            contact = model.contact if contact is None else contact
-            model = model.model
+            own = model.simulated()
+            contact = own.contact if contact is None else contact
+            friction, limits = own.laws(friction, limits)
+            model = own.model
         self.model, self.worlds = model, whole_number(worlds, "worlds", least=1)
         kernels = kernels_of(
             observe=observe, reward=reward, reset=reset, terminate=terminate, act=act, update=update
@@ -112,9 +115,12 @@ class Environment:
         parameters = dict(parameters or {})
         shapes, self.arguments = self._arguments(arguments or {}, kernels, parameters)
         controls = act is None and bool(model.actuators)
+        if not self._place.on_host:  # rows of steps on a GPU are for contacts
+            friction, limits = laws_of(model, friction, limits, rigid=False)
         setup = setup_of(
             model, contact, controls=controls, integrator=integrator, forces=forces,
-            friction=friction, limits=limits, parameters=[p for p in parameters if p != FRICTION],
+            friction=friction, limits=limits,
+            parameters=tuple(p for p in parameters if p != FRICTION),
         )  # fmt: skip
         numbers = {
             name: np.asarray(self._place.numpy(a), float).reshape(-1, *shapes[name])[0][()]

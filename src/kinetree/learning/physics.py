@@ -100,15 +100,19 @@ class Physics:
         return after.q, after.qd, after.force, activation, after.residuals[0]
 
 
-def setup_of(model, contact, *, controls, integrator, forces, friction, limits, parameters):
-    """How a model is stepped, with contact or without; a bare ``Scene`` is rigid."""
+def setup_of(model, contact, *, controls, **options) -> Setup:
+    """How a model is stepped, with contact or without; a bare ``Scene`` is rigid.
+
+    Args:
+        model: the mechanism.
+        contact: as of an ``Environment``.
+        controls: whether actions are controls of actuators.
+        **options: further ones of ``composed``.
+    """
     if isinstance(contact, Scene):
         contact = TimeStepping(contact, tolerance=1e-8, rounds=16, conserving=False)
     servos = servos_of(model, always=True) if controls else None
-    return composed(
-        "Environment", model, integrator=integrator, contact=contact, forces=forces,
-        friction=friction, limits=limits, servos=servos, parameters=tuple(parameters),
-    )  # fmt: skip
+    return composed("Environment", model, contact=contact, servos=servos, **options)
 
 
 def physics_of(setup: Setup, starts, dt, *, dtype, on_device) -> Physics:

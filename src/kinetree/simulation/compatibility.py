@@ -211,6 +211,7 @@ def _is_event_driven(attached):
     return attached.stepper is not None and not attached.equal_steps
 
 
+DERIVATIVES = ("rollout_gradient", "final_state_derivatives")
 SIMULATION = Feature("any simulation", lambda s: s.function)
 ROLLOUT = Feature(
     "`rollout`, `rollout_gradient`, `final_state_derivatives`, `learning.Environment`",
@@ -223,7 +224,7 @@ SMOOTH_ROLLOUT = Feature(
 )
 GRADIENT = Feature(
     "`rollout_gradient`, `final_state_derivatives`",
-    lambda s: s.function if s.function not in ("simulate", "rollout", "Environment") else "",
+    lambda s: s.function if s.function in DERIVATIVES else "",
 )
 LEARNING = Feature(
     "`learning.Environment`", lambda s: s.function if s.function == "Environment" else ""

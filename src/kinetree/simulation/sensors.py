@@ -25,6 +25,7 @@ from kinetree.quantities.external_forces import external_forces
 from kinetree.simulation import contact_sensors
 from kinetree.simulation.results.observables import accelerations
 from kinetree.simulation.results.trajectory import Trajectory
+from kinetree.simulation.rollouts.run import Rollout
 from kinetree.spelling import explains
 
 
@@ -100,7 +101,8 @@ class Sensors(Mapping[str, Sensor]):
         """Readings of a state, of many, or along a motion.
 
         Args:
-            q: joint positions [m, rad], (..., nq); or a ``Trajectory``, which says all the rest.
+            q: joint positions [m, rad], (..., nq); or a ``Trajectory`` or ``Rollout``, which says
+                all the rest.
             qd: joint velocities [m/s, rad/s], (..., nv), where a sensor depends on them.
             qdd: joint accelerations [m/s², rad/s²], (..., nv), where a sensor depends on them.
             tau: joint forces that cause them, in place of ``qdd``, as in ``forward_dynamics``; with
@@ -118,6 +120,7 @@ class Sensors(Mapping[str, Sensor]):
         given = {"qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "t": t}
         given |= {"controls": controls, "activation": activation}
         touching = None
+        q = q.trajectory() if isinstance(q, Rollout) else q
         if isinstance(q, Trajectory):
             others = (*given.values(), contacts, contact_forces)
             if any(x is not None for x in others):

@@ -36,12 +36,12 @@ from kinetree.loops.stepping.options import (
 )
 from kinetree.model import Model
 from kinetree.model.limits import has_passive_forces
-from kinetree.simulation.compatibility import conflicts
+from kinetree.simulation.compatibility import DERIVATIVES, conflicts
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import as_force
-from kinetree.simulation.forces.friction import friction_of
+from kinetree.simulation.forces.friction import friction_can_be_exact, friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
-from kinetree.simulation.forces.loop_joints import tendon_rows_of
+from kinetree.simulation.forces.loop_joints import is_bounded, tendon_rows_of
 from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.forces.passive import passive_of
 from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces, unlooped
@@ -150,13 +150,17 @@ class Setup:
 
 def composed(
     function: str, model: Model, *, integrator: Any = "auto", constraints: Any = "projection",
-    contact: Any = None, forces: Any = (), friction: Any = "smooth", limits: Any = "stiff",
+    contact: Any = None, forces: Any = (), friction: Any = "auto", limits: Any = "auto",
     motors: Any = None, prescribed: Any = None, t0: float = 0.0, adaptive: bool = False,
     batch: tuple = (), servos: Any = None, parameters: tuple = (),
 ) -> Setup:  # fmt: skip
     """The setup of a call; options as for ``simulate``."""
     _require_numbers(model, function)
     attached = attach(contact, model)
+    rigid = isinstance(contact, TimeStepping)
+    if rigid and (function in DERIVATIVES or getattr(contact, "relaxation", 0)):
+        rigid = not any(t.is_limited or t.has("friction") for t in model.tendons)
+    friction, limits = laws_of(model, friction, limits, rigid=rigid)
     return Setup(
         function, model,
         integrator_named(integrator, adaptive=adaptive, constrained=model.is_constrained),
@@ -237,6 +241,27 @@ class Effects:
     """Torque–speed curves, or None."""
     tendons: Any = None
     """Rigid limits and exact friction of tendons, as rows of steps with contact, or None."""
+
+
+def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any]:
+    """Friction and limits of a call, those that are ``"auto"`` chosen by the one rule of all doors.
+
+    Steps of rigid contact have rigid limits and exact friction, which cost them a row each;
+    integrators have stiff limits and smooth friction, which they can integrate. So do joints that
+    close loops, joints that follow others by a ratio that varies, tendons in derivatives, and
+    steps on a GPU, whose slots are for contacts. See docs/defaults.md.
+
+    Args:
+        model: the mechanism.
+        friction: as for ``simulate``.
+        limits: as for ``simulate``.
+        rigid: whether steps are those of rigid contact, on the CPU.
+    """
+    if isinstance(friction, str) and friction == "auto":
+        friction = "exact" if rigid and friction_can_be_exact(model) else "smooth"
+    if isinstance(limits, str) and limits == "auto":
+        limits = "rigid" if rigid and not any(map(is_bounded, model.loops)) else "stiff"
+    return friction, limits
 
 
 def effects_of(model, *, friction="smooth", limits="stiff", motors=None, rows=False) -> Effects:

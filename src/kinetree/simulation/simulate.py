@@ -42,8 +42,8 @@ def simulate(
     duration: float, dt: float | None = None, controller: Callable | None = None,
     controls: Callable | ArrayLike | str | Posture | None = None,
     integrator: str | Integrator = "auto", forces: Callable | Sequence[Callable] = (),
-    friction: str | Friction | None = "smooth",
-    limits: str | StiffLimits | RigidLimits | None = "stiff",
+    friction: str | Friction | None = "auto",
+    limits: str | StiffLimits | RigidLimits | None = "auto",
     motors: Mapping[str, TorqueSpeed] | None = None, events: Event | Sequence[Event] = (),
     hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float | None = None,
     rtol: float | None = None, atol: float | None = None, max_step: float = np.inf,
@@ -85,9 +85,11 @@ def simulate(
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
             code; otherwise it is called in Python at every stage of a step.
         friction: of joints that have some: ``"smooth"``; ``"exact"``, with joints that come to rest
-            exactly; a ``kt.Friction``; or None, for none.
+            exactly; a ``kt.Friction``; or None, for none. ``"auto"``: exact with rigid contact,
+            else smooth, as in all doors, see docs/defaults.md.
         limits: of joints that have some: ``"stiff"``, springs that push back; ``"rigid"``, stops
-            with impacts; ``kt.StiffLimits`` or ``kt.RigidLimits``; or None, for none.
+            with impacts; ``kt.StiffLimits`` or ``kt.RigidLimits``; or None, for none. ``"auto"``:
+            rigid with rigid contact, else stiff.
         motors: ``kt.TorqueSpeed`` by name of the actuator.
         events: ``kt.Event`` s to locate.
         hooks: functions of a ``Step`` called after it; they may shorten it or change its end.
@@ -136,8 +138,7 @@ def simulate(
             )
         model, q0 = own.model, own.state if q0 is None else q0
         dt, contact = own.timestep if dt is None else dt, contact or own.contact
-        friction = own.joints[0] if friction == "smooth" else friction
-        limits = own.joints[1] if limits == "stiff" else limits
+        friction, limits = own.laws(friction, limits)
         controller = read_by_part(controller, own.read[0], model)
         controls = read_by_part(controls, own.read[1], model)
     if q0 is None:

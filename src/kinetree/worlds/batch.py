@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.history import Residuals
-from kinetree.errors import ModelError, ShapeError, SimulationWarning, warn
+from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.model import Model
 from kinetree.model.arrays import check_finite
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Geometry, Sphere, Surface
@@ -19,7 +19,7 @@ from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
 from kinetree.worlds.contacts import Contacts, contacts_at, listed, of_stored, without_forces
 from kinetree.worlds.forces import Forces
-from kinetree.worlds.results import Report
+from kinetree.worlds.results import Report, ledger
 from kinetree.worlds.starts import Faults
 from kinetree.worlds.stepping import by_part
 
@@ -53,6 +53,7 @@ class Worlds:
         self._batch = EngineBatch(lambda: self._steps.new_engine(own), n)
         self.activation = np.zeros((n, drives.states.size))
         self._control: Any = None
+        self._is_warned = False  # of steps that cannot be trusted
         self._give(self._batch)
         self.set_state([self._start] * n)
 
@@ -189,6 +190,7 @@ class Worlds:
             self._batch.push(external.give, external.wrenches(state[0]))
             self._take(many, u, force)
             left -= many
+        self._judge(n)
         new = np.flatnonzero(self.failed & ~before)
         if new.size:
             warn(
@@ -198,6 +200,26 @@ class Worlds:
                 f"worlds.reset(worlds.failed) restarts them",
                 SimulationWarning,
             )
+
+    def _judge(self, n):
+        """Say which worlds took steps that cannot be trusted; once, or an error if strict."""
+        counts = self._batch.many.counts[:, 1] * bool(n) * ~self.failed
+        wrong = np.flatnonzero(counts)
+        if not wrong.size or (self._is_warned and not self.world.strict):
+            return
+        message = (
+            f"{wrong.size} of {len(self)} worlds {self.world.name!r} took steps of "
+            f"{self.world.timestep:g} s that cannot be trusted: world {wrong[0]} took "
+            f"{counts[wrong[0]]}"
+        )
+        if self.world.strict:
+            raise SimulationError(f"{message}. Take shorter steps, or strict=False")
+        self._is_warned = True
+        warn(
+            f"{message}. Further ones are counted: worlds.reports[k].unsolved, or strict=True "
+            f"raises an error. Take shorter steps, or masses that differ less",
+            SimulationWarning,
+        )
 
     def _check(self, starts=None):
         """Look at the states that were set; at the start of the batch once, if all are alike.
@@ -339,12 +361,19 @@ class Worlds:
     @property
     def reports(self) -> tuple[Report, ...]:
         """Reports of the last call of ``step``, one for each world."""
-        b = self._batch.many
-        each = zip(b.ends.tolist(), b.total[:, :10].tolist(), b.errors.tolist(), strict=True)
-        return tuple(
-            Report(steps, Residuals(*total), contacts, islands, residual, margin, asleep)
-            for (contacts, islands, asleep, steps), total, (residual, margin) in each
-        )
+        b, h = self._batch.many, self.world.timestep
+        found = []
+        for k, (contacts, islands, asleep, steps) in enumerate(b.ends.tolist()):
+            since, (count, first) = b.since[k].tolist(), b.counts[k, 1:3].tolist()
+            at = float(self.times[k]) - (steps - first) * h if count else None
+            residual, margin = b.errors[k].tolist()
+            found.append(
+                Report(
+                    steps, Residuals(*since[:10]), contacts, islands, residual, margin, asleep,
+                    count, at, ledger(since),
+                )
+            )  # fmt: skip
+        return tuple(found)
 
 
 def _shape_arrays(worlds):

@@ -22,6 +22,12 @@ class Energy(NamedTuple):
     gain: float
 
 
+def ledger(since) -> Energy:
+    """The ledger of steps from their sums: residuals, work, and gains."""
+    held = since[5] - since[6]
+    return Energy(since[10] - held + since[7], held, since[7], since[11])
+
+
 class Report(NamedTuple):
     """Accuracy of all steps of a world since the last report, and what touched.
 

@@ -20,7 +20,7 @@ from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.setup import effects_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
 from kinetree.worlds.forces import Forces
-from kinetree.worlds.results import Energy, Report
+from kinetree.worlds.results import Report, ledger
 from kinetree.worlds.starts import Start
 
 
@@ -199,13 +199,12 @@ class Steps:
             return self.reported
         since = engine.parts.since.tolist()
         count, first = (int(x) for x in engine.parts.counts[1:3])
-        held = since[5] - since[6]
         active = int(np.count_nonzero(rows.force[: rows.contacts, 0]))
         self.reported = Report(
             steps, Residuals(*since[:10]), active, int(problem.islands), float(problem.error),
             float(engine.s.near), int(engine.sleep.asleep), count,
             t - (steps - first) * h if count else None,
-            Energy(since[10] - held + since[7], held, since[7], since[11]),
+            ledger(since),
         )  # fmt: skip
         engine.reported()
         return self.reported

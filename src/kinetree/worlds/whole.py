@@ -51,6 +51,15 @@ class Simulated(NamedTuple):
     parameters: Any = None
     """Parameters of the model that worlds have their own of, by name, (n, ...)."""
 
+    def laws(self, friction: Any, limits: Any) -> tuple[Any, Any]:
+        """Friction and limits of a call: those of the world where they are ``"auto"``."""
+        own = self.joints
+        return own[0] if _is_auto(friction) else friction, own[1] if _is_auto(limits) else limits
+
+
+def _is_auto(law):
+    return isinstance(law, str) and law == "auto"
+
 
 class Whole:
     """A world that is put together: its model, scene, state and steps."""

@@ -55,7 +55,9 @@ class EngineBatch:
         self.many = Many(
             worlds=n, width=width, whole=whole, row=np.zeros(n * width),
             number=np.zeros(n * whole, dtype=np.int64), failed=np.zeros(n, dtype=np.int64),
-            total=np.zeros((n, 11)), last=np.zeros(n * nv), ends=np.zeros((n, 4), dtype=np.int64),
+            total=np.zeros((n, 11)), since=np.zeros((n, 12)), overlap=np.full(n, np.inf),
+            counts=np.zeros((n, 6), dtype=np.int64), last=np.zeros(n * nv),
+            ends=np.zeros((n, 4), dtype=np.int64),
             errors=np.zeros((n, 2)), listed=np.zeros(n, dtype=np.int64),
         )  # fmt: skip
         self._have_room(64)
@@ -141,7 +143,7 @@ class EngineBatch:
             self._of[name][new] = 0.0
         for name in ("follows", "energy_known", "sleeps", "calm"):
             self._whole[name][new] = 0
-        self.many.failed[new], self.many.ends[new] = 0, 0
+        self.many.failed[new], self.many.ends[new], self.many.overlap[new] = 0, 0, np.inf
 
     def saved(self, k: int) -> dict[str, Array]:
         """What the steps of world ``k`` left, as of ``Engine.saved``."""
@@ -164,6 +166,7 @@ class EngineBatch:
         for name in _WHOLE:
             self._whole[name][k] = arrays.get(name, int(name == "follows")) if same else 0
         self._whole["known"][k], b.failed[k], b.ends[k], b.listed[k] = len(key), 0, 0, 0
+        b.overlap[k] = np.inf  # not known
         for name in _KEPT if len(key) else ():
             getattr(b, name)[k * b.room : k * b.room + len(key)] = arrays[name]
 

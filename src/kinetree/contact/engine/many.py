@@ -40,6 +40,8 @@ class Many:
             contacts that scenes of few pairs can have, ``columns`` of them, 0 for none;  column:
             of two shapes, that of the feature 0, or -1;  points: how many they have.
         total: of the call, as ``Parts.total``;  last: velocities before the last step.
+        since, counts: of the call, as in ``Parts``;  overlap: at the end of the last step, infinite
+            where it is not known.
         ends: contacts with forces, islands, trees asleep, steps taken;  errors: residual, margin.
         listed: how many contacts had rows in the last step;  place: their points, normals, gaps,
             friction, restitution, forces and moments, velocities;  which: shapes, feature, bodies.
@@ -91,6 +93,9 @@ class Many:
     column: "int[:]"
     points: "int[:]"
     total: "float[:, 11]"
+    since: "float[:, 12]"
+    counts: "int[:, 6]"
+    overlap: "float[:]"
     last: "float[:]"
     ends: "int[:, 4]"
     errors: "float[:, 2]"
@@ -304,6 +309,9 @@ def results(a: Parts, b: Many, t: Turn, w: int) -> int:
     rows = a.rows
     f = a.found
     b.total[w] = a.total[:11]
+    b.since[w] = a.since[:12]
+    b.counts[w] = a.counts[:6]
+    b.overlap[w] = a.step.overlap
     if a.sleep.asleep == a.sleep.trees and a.sleep.trees > 0 and b.ends[w, 2] == a.sleep.trees:
         return 0  # all slept through it: contacts are those of before
     b.ends[w, 0] = 0
@@ -364,6 +372,9 @@ def take_turns(a: Parts, b: Many, t: Turn) -> int:
                 return code
             own_numbers(a, b, t, w)
             a.total[:11] = 0.0
+            a.since[:12] = 0.0
+            a.counts[:6] = 0
+            s.overlap = b.overlap[w]
             b.ends[w, 3] = 0
             s.h = b.h
             t.step = 0

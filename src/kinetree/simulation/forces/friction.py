@@ -22,6 +22,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import Model
+from kinetree.model.limits import has_dynamics, ratio_to_leader
 from kinetree.simulation.forces.applied import (
     at_least,
     is_none,
@@ -147,6 +148,19 @@ def _levels(model) -> list:
         given = () if body.dynamics is None else body.dynamics.friction
         levels += given or [0.0] * body.joint.nv
     return levels
+
+
+def friction_can_be_exact(model) -> bool:
+    """Whether exact friction exists for all joints of a model that have some."""
+    if any(has_dynamics(loop, "friction") for loop in model.loops):
+        return False
+    rough = np.array([not is_none(c) for c in _levels(model)])
+    at = model.uncoupled.v_slice
+    return all(
+        ratio_to_leader(model, c.joint) is not None
+        for c in model.couplings
+        if c.leaders and rough[at[c.joint]].any()
+    )
 
 
 def friction_of(model, given) -> Friction | None:

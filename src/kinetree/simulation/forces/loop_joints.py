@@ -58,7 +58,7 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
         limits: ``"stiff"``, ``"rigid"``, None, ``StiffLimits`` or ``RigidLimits``.
     """
     rough = [x for x in model.loops if has_dynamics(x, "friction")] if friction is not None else []
-    bounded = [x for x in model.loops if _is_bounded(x)] if limits is not None else []
+    bounded = [x for x in model.loops if is_bounded(x)] if limits is not None else []
     if not rough and not bounded:
         return None
     law, stiff = _laws(
@@ -90,7 +90,8 @@ def _laws(friction, limits, rough, bounded, what, remedy):
     return law, limits if isinstance(limits, StiffLimits) else StiffLimits()
 
 
-def _is_bounded(loop):
+def is_bounded(loop) -> bool:
+    """Whether a joint that closes a loop has limits."""
     limits = loop.limits
     if limits is None or not np.any(np.isfinite([*limits.lower, *limits.upper])):
         return False

@@ -147,6 +147,11 @@ class EngineRun(Run):
         return engine_of(shown, self.settings, self.joints, **given)
 
     @property
+    def scene(self):
+        """What can touch."""
+        return self.settings.scene
+
+    @property
     def _levels(self):
         """Function from a model to levels of its dry friction; None where there is none."""
         if not self.joints.friction:

@@ -23,6 +23,7 @@ from kinetree.functional.parameters import parameter
 from kinetree.integration.step import DEFECT
 from kinetree.simulation.rollouts.inputs import contact_arguments, sample_shape
 from kinetree.simulation.rollouts.run import contact_notes
+from kinetree.simulation.setup import laws_of
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,9 @@ def rollout_of(
     kernels += contact_arguments(options["contact"], options["arguments"])
     options["dtype"] = str(np.dtype(kind.dtype_of(like)))
     options["on_device"] = not followed and not kind.is_on_host(like)
+    if not kind.is_on_host(like):  # rows of steps on a GPU are for contacts
+        laws = laws_of(model, options["friction"], options["limits"], rigid=False)
+        options["friction"], options["limits"] = laws
     run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
     elsewhere = _Elsewhere(run, kind, like, arrays, groups)
     return elsewhere.states(run.marks(store_every), followed=followed)

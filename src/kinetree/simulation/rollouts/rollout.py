@@ -45,7 +45,7 @@ def rollout(
     tau: ArrayLike | None = None, *,
     steps: int, dt: float | None = None, integrator: str | Integrator = "auto",
     forces: Callable | Sequence[Callable] = (), controller: Callable | None = None,
-    friction: str | Friction | None = "smooth", limits: str | StiffLimits | None = "stiff",
+    friction: str | Friction | None = "auto", limits: str | StiffLimits | None = "auto",
     inputs: Mapping[str, ArrayLike] | None = None, arguments: Mapping[str, ArrayLike] | None = None,
     parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1,
     t0: float | None = None, prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
@@ -76,9 +76,11 @@ def rollout(
         controller: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a
             step, held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``,
             ``qd``, ``inputs`` and ``arguments``, by name.
-        friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none.
+        friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none;
+            ``"exact"`` with rigid contact. ``"auto"``: as in all doors, see docs/defaults.md.
         limits: of joints that have some: ``"stiff"``, springs that push back: implicit in
-            rigid contact, otherwise for short steps; ``kt.StiffLimits``; or None, for none.
+            rigid contact, otherwise for short steps; ``kt.StiffLimits``; or None, for none;
+            ``"rigid"`` with rigid contact. ``"auto"`` likewise.
         inputs: arrays by name with a value for every step: (steps or 1, ..., shape of one sample).
         arguments: arrays by name that stay the same: (..., shape of one sample).
         parameters: parameters of the model by name, such as ``{"mass:link7": array}``; each with
@@ -114,8 +116,7 @@ def rollout(
             activation, t0 = at.activation, at.time if t0 is None else t0
         model, q0, qd0 = own.model, at.q if q0 is None else q0, at.qd if qd0 is None else qd0
         dt, contact, give = own.timestep if dt is None else dt, contact or own.contact, own.give
-        friction = own.joints[0] if friction == "smooth" else friction
-        limits = own.joints[1] if limits == "stiff" else limits
+        friction, limits = own.laws(friction, limits)
     elif q0 is None:
         raise TypeError("rollout needs the positions at the start, q0, such as model.neutral()")
     dt = 1e-3 if dt is None else dt
@@ -158,7 +159,7 @@ def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollou
 
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
-    controller=None, friction: Any = "smooth", limits: Any = "stiff", inputs=None, arguments=None,
+    controller=None, friction: Any = "auto", limits: Any = "auto", inputs=None, arguments=None,
     parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
     function="rollout", controls=None, dtype=None, give=None, on_device=False, activation=(),
 ):  # fmt: skip

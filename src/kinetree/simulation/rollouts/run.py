@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.codegen import tiers
 from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
+from kinetree.contact.history import ContactHistory
 from kinetree.errors import (
     ModelWarning,
     ShapeError,
@@ -28,6 +30,7 @@ from kinetree.loops.stepping.projected import DOUBTFUL
 from kinetree.model.define import kernel_of
 from kinetree.notebook import block, line, table
 from kinetree.quantities import dynamics
+from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.results.trajectory import Trajectory
 
 
@@ -50,6 +53,9 @@ class Rollout:
             ``contact.worst`` of a simulation; else None.
         failed: with rigid contact, (...,), motions that stopped being finite: they stay where they
             were; else None.
+
+    Controls, activations, contacts, forces and energies are found from these when they are read, as
+    a ``Trajectory`` has them.
     """
 
     def __init__(self, run, marks, q, qd, work):
@@ -94,6 +100,43 @@ class Rollout:
         return self._of_states(self._run.transition.forces())
 
     @cached_property
+    def controls(self) -> np.ndarray | None:
+        """Controls of the actuators in the step that begins at each time, (T, ..., n), or None."""
+        if self._run.transition.field.actuators is None:
+            return None
+        return self._of_states(self._run.transition.of_controls())
+
+    @cached_property
+    def activation(self) -> np.ndarray | None:
+        """Activations of the actuators that have one, (T, ..., m), or None."""
+        given = {g.kind: g for g in self._run.arrays.given}
+        if "activation" not in given:
+            return None
+        model, act, controls = self.model, given["activation"], given["controls"]
+        found = []
+        for mark, t in zip(self._marks, self.t, strict=True):
+            k = min(int(mark), max(self._run.steps - 1, 0))
+            start, u = act.at(k), controls.at(k)
+            since = np.asarray(t - start[..., -1], start.dtype)
+            found.append(activation_after(model, u, start[..., :-1], since))
+        return self._shaped(np.array(found))
+
+    @cached_property
+    def contact(self) -> ContactHistory | None:
+        """Forces of rigid contacts at the stored times, where their names are known beforehand.
+
+        Residuals are those of all steps, and stand at the last time.
+        """
+        if self.contact_force is None:
+            return None
+        lead = self.contact_force.shape[:-2]
+        residuals = np.zeros((*lead, self.residuals.shape[-1]))
+        residuals[-1] = self.residuals
+        return ContactHistory(
+            self._run.scene.candidates.names, self.contact_force, np.zeros((*lead, 0)), residuals
+        )
+
+    @cached_property
     def energy(self) -> np.ndarray:
         """Kinetic energy, and potential energy of gravity and springs [J], (T, ...)."""
         return self._of_states(self._run.transition.of_state("energy", _energy))
@@ -107,9 +150,23 @@ class Rollout:
         values = {g.name: g.array[n] for g in given if g.kind == "parameters"}
         model = with_parameters(self.model, values) if values else self.model
         q, qd, work = (a[:, n].copy() for a in self._flat)
-        tau, energy = (x[(slice(None), *np.unravel_index(n, self.batch))] if self.batch else x
-                       for x in (self.tau, self.energy))  # fmt: skip
-        return Trajectory(model, self.t, q, qd, tau, energy, work, np.zeros(len(self)))
+        at = (slice(None), *np.unravel_index(n, self.batch)) if self.batch else slice(None)
+        tau, energy = self.tau[at], self.energy[at]
+        return Trajectory(
+            model, self.t, q, qd, tau, energy, work, np.zeros(len(self)), **self._more(at)
+        )
+
+    def _more(self, at):
+        """What a trajectory has of actuators and contact, where there are any."""
+        found: dict[str, Any] = {
+            name: x[at]
+            for name, x in (("controls", self.controls), ("activation", self.activation))
+            if x is not None
+        }
+        if self.contact is not None:
+            found["contact"] = self.contact.at(at)
+            found["acted"] = SimpleNamespace(notes=self._run, field=self._run.transition.field)
+        return found
 
     def trajectory(self) -> Trajectory:
         """All motions as one ``Trajectory`` with batch axes, for tables, files and plots.
@@ -129,7 +186,8 @@ class Rollout:
         arrays: dict[str, Any] = {
             name: np.array(getattr(self, name), dtype=float) for name in names
         }
-        return Trajectory(self.model, **arrays, loop_error=np.zeros(self.work.shape))
+        more = self._more(slice(None))
+        return Trajectory(self.model, **arrays, loop_error=np.zeros(self.work.shape), **more)
 
     def save(self, path: str | Path) -> Path:
         """Write all motions to a file, as ``Trajectory.save``; ``Trajectory.load`` reads it."""
@@ -198,6 +256,11 @@ class Run:
         """What derivatives through rigid contact are those of; None without it."""
         step = self.transition.contact
         return None if step is None else "relaxed" if step.is_relaxed else "active set"
+
+    @property
+    def scene(self):
+        """What can touch, with rigid contact."""
+        return self.transition.contact.constraints.scene
 
     def notes(self, shaped):
         """Contact forces, residuals and what failed; ``shaped`` gives arrays their batch axes."""

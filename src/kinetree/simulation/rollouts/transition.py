@@ -243,6 +243,17 @@ class Transition:
         inputs = self._arguments("t", "q", "qd")
         return self._kept("forces", lambda: self._compiled("joint forces", inputs, self.applied))
 
+    def of_controls(self) -> Kernel:
+        """Compiled controls of the step that begins at a state."""
+        inputs = self._arguments("t", "q", "qd")
+
+        def function(t, q, qd, *rest):
+            model, arrays = self.changed(rest[bool(self.memory) :])
+            held = self.held(model, arrays, t, q, qd)
+            return (np.asarray(held)[: self.field.actuators.count],)
+
+        return self._kept("controls", lambda: self._compiled("controls", inputs, function))
+
     def of_state(self, name, text) -> Kernel:
         """Compiled function of a state: ``text(model, arrays, t, q, qd)`` to a tuple of arrays."""
         inputs = self._arguments("t", "q", "qd")
