@@ -261,6 +261,33 @@ def test_a_servo_that_leaves_its_limit_arrives_and_rests(kp):
     assert max(speeds) <= np.sqrt(2 * 4.0 * 0.2 / 0.1) * (1 + 1e-9)  # the work of 4 N m
 
 
+@pytest.mark.parametrize("activation", ["", "filter"])
+def test_servos_of_simulate_are_those_of_worlds(activation):
+    """Efforts, activations, tendons and couplings: the same state after the same steps."""
+    builder = kt.ModelBuilder("pair")
+    for k in range(3):
+        inertia = kt.shapes.sphere(0.1, mass=1.0, at=(0, 0, 0.1))
+        on = f"l{k - 1}" if k else None
+        builder.body(f"l{k}", on=on, joint=kt.Revolute("y"), at=(0, 0, 0.3), inertia=inertia)
+    more = {"activation": activation, "time_constant": 0.05} if activation else {}
+    builder.coupling("gear", joint="l2_joint", source="l1_joint", coefficients=(0, -0.5))
+    builder.tendon("cable", joints={"l0_joint": 0.5, "l1_joint": 1.0})
+    builder.actuator("first", joint="l0_joint", kp=3000.0, kv=100.0, effort=(-20, 20), **more)
+    builder.actuator("second", joint="l2_joint", kp=500.0, kv=5.0)
+    builder.actuator("pull", tendon="cable", kp=800.0, kv=10.0)
+    model, u = builder.build(), np.array([0.4, -0.2, 0.3])
+    world = kt.World(timestep=2e-3)
+    world.add(model)
+    world.step(150, control=u)
+    contact = kt.contact.TimeStepping(kt.contact.Scene(model, pairs=[]))
+    options = {"duration": 0.3, "dt": 2e-3, "contact": contact}
+    zero = np.zeros(model.nv)
+    one = kt.simulate(model, zero, zero, controls=u, **options)
+    two = kt.simulate(model, [zero, zero], [zero, zero], controls=u, **options)
+    for q in (one.q[-1], two.q[-1, 0], two.q[-1, 1]):
+        np.testing.assert_allclose(q, world.q, atol=1e-10)
+
+
 def test_bounds_that_are_reached_inside_a_step_converge_with_second_order():
     errors = []
     exact = None

@@ -36,7 +36,8 @@ class Actuators:
     """Actuators, the variables that they drive, and their forces in a step.
 
     Attributes:
-        count: how many;  nv: variables of all joints;  acts: 1 where they exert forces.
+        count: how many;  nv: variables of all joints;  acts: 1 where they exert forces;  reads: 1
+            where controls, activations and the time of these are the first inputs of forces.
         limited: 1 where an effort is bounded.
         gain: of the control: value, by length, by velocity;  bias: likewise.
         control: smallest and largest control;  effort: likewise, of the force before the gear.
@@ -62,6 +63,7 @@ class Actuators:
     count: int
     nv: int
     acts: int
+    reads: int
     limited: int
     gain: "float[:, 3]"
     bias: "float[:, 3]"
@@ -124,13 +126,14 @@ def _is_single(joint):
     return joint.nv == joint.nq == 1
 
 
-def actuators_of(model, problem, kernel=None) -> Actuators:
+def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
     """The actuators of a model as tables.
 
     Args:
         model: the mechanism.
         problem: of its spanning tree with all joints.
         kernel: lengths and arms of ``moving_arms`` from positions, or None where there are none.
+        reads: whether controls are inputs of the forces of a step.
     """
     full, n = model.uncoupled, len(model.actuators)
     moving, at = moving_arms(model), position_index(full)
@@ -153,7 +156,8 @@ def actuators_of(model, problem, kernel=None) -> Actuators:
     effort, kinds = table("effort", 2), {"": HELD, "integrator": INTEGRATOR, "filter": FILTER}
     bounded = np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
     return Actuators(
-        count=n, nv=full.nv, limited=int(bounded), gain=table("gain", 3), bias=table("bias", 3),
+        count=n, nv=full.nv, acts=int(reads), reads=int(reads), limited=int(bounded),
+        gain=table("gain", 3), bias=table("bias", 3),
         control=table("control", 2), effort=effort,
         state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
         kind=np.array([kinds[a.activation] for a in full.actuators], dtype=np.int64),
@@ -420,9 +424,7 @@ def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
 
 @procedure
 def follow_controls(a: Actuators, h: float):
-    """Activations after a step with held controls: see ``algorithms.actuators``."""
-    if a.acts == 0:
-        return
+    """Activations after some time with held controls: see ``algorithms.actuators``."""
     for k in range(a.count):
         n = a.state[k]
         if n >= 0:
@@ -435,3 +437,16 @@ def follow_controls(a: Actuators, h: float):
             else:
                 x = u
             a.activation[n] = min(max(x, a.range[k, 0]), a.range[k, 1])
+
+
+@procedure
+def read_controls(a: Actuators, inputs: "float[:]", t: float):
+    """Take controls from inputs of forces, and activations, which follow them since some time."""
+    states = 0
+    for k in range(a.count):
+        a.u[k] = inputs[k]
+        if a.state[k] >= 0:
+            a.activation[a.state[k]] = inputs[a.count + a.state[k]]
+            states += 1
+    if states > 0:
+        follow_controls(a, t - inputs[a.count + states])

@@ -124,6 +124,7 @@ class Engine:
         own: whether its code reads its own tables, ``numbers``.
         smooth: smooth friction and stiff limits of the joints that act, or None for each.
         actuated: whether actuators can act: where ``drives.acts`` is 1, by controls ``drives.u``.
+        reads: whether they always do, with controls and activations that are inputs of ``forces``.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Engine:
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
         resistance: Any = None, sleeping: bool = False, own: bool = False, actuated: bool = False,
-        smooth: tuple[Any, Any] = (None, None),
+        reads: bool = False, smooth: tuple[Any, Any] = (None, None),
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = model.uncoupled.spanning_tree
@@ -179,7 +180,7 @@ class Engine:
         self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
         self.drives, self.pushes = no_actuators(tree.nv), no_pushes(tree.body_count + 1)
         if actuated:
-            self.drives = actuators_of(model, self.problem, self._arms)
+            self.drives = actuators_of(model, self.problem, self._arms, reads=reads)
         self._total, self.warns = np.zeros(11), False
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
@@ -351,7 +352,8 @@ class Engine:
         """
         s = self.s
         self._load(memory, np.asarray(q), np.asarray(qd))
-        s.h, s.time[0], self.drives.acts = h, t, int(control is not None)
+        s.h, s.time[0] = h, t
+        self.drives.acts = int(control is not None or self.drives.reads)
         if control is not None:
             self.drives.u[:] = control
         if s.forced:

@@ -250,7 +250,7 @@ def own_numbers(a: Parts, b: Many, t: Turn, w: int):
 def inputs_of_step(a: Parts, b: Many, t: Turn, w: int):
     """Joint forces held in a step, and controls of actuators; or inputs of forces."""
     s, m = a.step, a.mechanism
-    a.drives.acts = b.driven
+    a.drives.acts = max(b.driven, a.drives.reads)
     for i in range(a.pushes.count if b.pushed == 1 else 0):
         a.pushes.wrench[i] = b.push[w * a.pushes.count + i]
     n = b.timed_size

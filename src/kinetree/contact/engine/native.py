@@ -29,6 +29,25 @@ def native_forces(model, field, *, own=False) -> dict:
 
 
 @dataclass(frozen=True)
+class Idle:
+    """Actuators that exert nothing here, for the engine has them as tables."""
+
+    servos: Any
+
+    def inputs(self, model):
+        """Zeros in the shape of what a step holds."""
+        return self.servos.inputs(model)
+
+    def __call__(self, model, t, q, qd, inputs):
+        """Joint forces, (..., nv)."""
+        return 0 * qd
+
+    def resistance(self, model, t, q, qd, inputs):
+        """Stiffness and damping, (nv,) each."""
+        return np.zeros(model.nv), np.zeros(model.nv)
+
+
+@dataclass(frozen=True)
 class _Reduced:
     """A field in the variables that follow no others."""
 

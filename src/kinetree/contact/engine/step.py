@@ -41,6 +41,7 @@ from kinetree.contact.engine.drives import (
     exert,
     follow_controls,
     other_bounds,
+    read_controls,
     request_forces,
     resisting_force,
 )
@@ -643,6 +644,8 @@ def one_more(a: Parts) -> int:
     s.overlap_before = s.overlap
     a.rows.timed = s.at_start = 0
     if a.drives.acts == 1:
+        if a.drives.reads == 1:
+            read_controls(a.drives, s.inputs, s.time[0])
         if a.drives.traced > 0:
             run(a.kernels.arms)
         request_forces(a.drives, s.q, s.v)
@@ -656,7 +659,8 @@ def one_more(a: Parts) -> int:
         summed = i == 5 or i == 6 or i == 7 or i == 9
         a.total[i] = a.total[i] + s.residuals[i] if summed else max(a.total[i], s.residuals[i])
     a.total[10] += s.work
-    follow_controls(a.drives, s.h)
+    if a.drives.acts == 1 and a.drives.reads == 0:
+        follow_controls(a.drives, s.h)
     return judge(a)
 
 

@@ -1,5 +1,6 @@
 """Steps of ``simulate`` by the engine: single motions, and batches."""
 
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ import numpy as np
 
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.engine import Engine, Memory
-from kinetree.contact.engine.native import native_forces
+from kinetree.contact.engine.native import Idle, native_forces
 from kinetree.contact.engine.recorder import Recorder
 from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, gathered
 from kinetree.contact.stepping.inertia import straight_motion
@@ -164,7 +165,12 @@ class EngineStepper(Stepper):
         self.flies = compiled and not (rigid or model.couplings) and model.nv <= FLIES
         self.is_plain = is_plain(field)
         free = None if self.prescription is None else self.prescription.others(model)
-        native = native_forces(model, field) if compiled and not self.is_plain else {}
+        native = {}
+        if compiled and not self.is_plain:
+            tabled = field.actuators is not None and field.drive is None
+            tabled = tabled and self.prescription is None
+            rest = replace(field, actuators=Idle(field.actuators)) if tabled else field
+            native = native_forces(model, rest) | {"actuated": tabled, "reads": tabled}
         self.is_native = compiled
         smooth = smooth_laws(field) if self.is_plain else (None, None)
         self._new_engine = lambda: engine_of(

@@ -47,6 +47,8 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     fixed = compiled and not (scene.is_large or scene.open_pairs)
     fixed = fixed and not (scene.moving_surfaces or scene.resisting_pairs)
     fixed = fixed and not (_bounces(scene, joints) or joints.has_tendons)
+    # Servos of every kind are implicit in the engine, and bounded in the step.
+    fixed = fixed and (field.actuators is None or prescription is not None)
     short = fixed and is_short(constraints, settings.compiled_rows)
     # The engine has the mean forces of drives over a step, the unrolled step those at its end; and
     # it has rows for loops and gears, solved to its tolerance, in flight as well.
