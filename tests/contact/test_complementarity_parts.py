@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import kinetree as kt
 from kinetree.contact.complementarity import cones, lcp, quadratic
 from kinetree.contact.complementarity.residuals import residuals
-from kinetree.contact.complementarity.rows import Rows
+from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed
 
 
 def test_steps_of_newtons_method_are_shared_between_attempts(monkeypatch):
@@ -87,3 +88,20 @@ def test_more_iterations_in_a_kernel_do_no_harm(seed):
     found = [float(cones.in_kernel(A, b, mu, n).residual) for n in range(1, 16)]
     least = np.minimum.accumulate(found)
     assert np.max(found[1:] / least[:-1]) < 1.5  # of largest errors; their squares only shrink
+
+
+@pytest.mark.parametrize("traced", range(1, 16))
+def test_laws_of_rows_of_which_only_some_are_traced(traced):
+    """Rows of a mechanism fold to numbers where it cannot move them."""
+    values, A, w = np.array([0.5, 0.4, -0.3, 0.2]), np.diag([1.0, 2.0, 3.0, 4.0]), np.zeros(4)
+    rows = Rows(np.array([0.5]), np.array([-1.0]), np.array([1.0]), False)
+
+    def laws(lam):
+        return np.concatenate([obeyed(rows, lam, w), newton_matrix(rows, A, lam, w).ravel()])
+
+    @kt.kernel
+    def some(x):
+        mixed = [x[k] if traced >> k & 1 else values[k] for k in range(4)]
+        return laws(np.array(mixed, dtype=object))
+
+    np.testing.assert_allclose(some(values), laws(values), atol=1e-15)

@@ -87,7 +87,12 @@ def found():
     return seen
 
 
-ABOUT_JOINTS = ("joints of your own", "`model.at(t)`", "`Prescribed` joints")  # tested elsewhere
+ABOUT_JOINTS = (
+    "joints of your own",
+    "`model.at(t)`",
+    "`Prescribed` joints",
+    "mechanisms without degrees",
+)  # tested elsewhere
 
 
 def test_every_conflict_can_happen(found):

@@ -51,8 +51,8 @@ class Condition(NotANumber):
     def select(self, a, b):
         """``a`` where this condition holds, else ``b``."""
         g = self.graph
-        if isinstance(a, (Condition, bool)) or isinstance(b, (Condition, bool)):
-            return (self & a) | (~self & b)
+        if isinstance(a, _TRUTHS) or isinstance(b, _TRUTHS):
+            return (self & as_truth(a)) | (~self & as_truth(b))
         return g.handle(simplify.select(g, self.i, g.number(a), g.number(b)))
 
     def require(self):
@@ -61,6 +61,14 @@ class Condition(NotANumber):
 
     def __repr__(self):
         return f"<traced condition {self.graph.nodes[self.i][0]} {self.i}>"
+
+
+_TRUTHS = (Condition, bool, np.bool_)
+
+
+def as_truth(x):
+    """A condition as it is; of numbers, which stand for conditions that are known, whether 1."""
+    return x if isinstance(x, Condition) else bool(x)
 
 
 def as_condition(g, i):

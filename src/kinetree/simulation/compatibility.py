@@ -282,6 +282,10 @@ STATEFUL = Feature(
     "soft contact with `law='patch'` or `Stiction`",
     lambda s: "soft contact with a memory" if stateful_forces(s.forces) else "",
 )
+IDLE = Feature(
+    "mechanisms without degrees of freedom",
+    lambda s: f"model {s.model.name!r}, in which nothing moves" if not s.model.nv else "",
+)
 BATCH = Feature("a batch", lambda s: f"a batch of shape {s.batch}" if s.batch else "")
 
 # --- the table -----------------------------------------------------------------------------------
@@ -323,6 +327,9 @@ CONFLICTS = (
     Conflict(GRADIENT, STATEFUL,
              "its internal states jump where bodies touch or slip",
              _LAWS, TraceError),
+    Conflict(LEARNING, IDLE,
+             "there is nothing to act on",
+             "leave joints free", ModelError),
     Conflict(LEARNING, STATEFUL,
              "episodes would have to begin with its internal states",
              _LAWS, TraceError),

@@ -247,9 +247,9 @@ def laws_of(model, friction: Any, limits: Any, *, rigid: bool) -> tuple[Any, Any
     """Friction and limits of a call, those that are ``"auto"`` chosen by the one rule of all doors.
 
     Steps of rigid contact have rigid limits and exact friction, which cost them a row each;
-    integrators have stiff limits and smooth friction, which they can integrate. So do joints that
-    close loops, joints that follow others by a ratio that varies, tendons in derivatives, and
-    steps on a GPU, whose slots are for contacts. See docs/defaults.md.
+    integrators have stiff limits and smooth friction, which they can integrate. So do mechanisms
+    with these in joints that close loops, or in joints that follow others by a ratio that varies,
+    with tendons in derivatives, and on a GPU, whose slots are for contacts. See docs/defaults.md.
 
     Args:
         model: the mechanism.

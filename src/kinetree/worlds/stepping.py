@@ -17,7 +17,7 @@ from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.field import Field
 from kinetree.quantities.actuators import driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
-from kinetree.simulation.setup import effects_of
+from kinetree.simulation.setup import effects_of, laws_of
 from kinetree.worlds.contacts import Contacts, Labels, contacts_at, listed, of_step, without_forces
 from kinetree.worlds.forces import Forces
 from kinetree.worlds.results import Report, ledger
@@ -38,8 +38,9 @@ class Steps:
 
     def __init__(self, model, contact, joints, solving, strict):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
-        effects = effects_of(model, **joints, rows=True)
-        self.start = Start(model, joints["limits"] == "rigid")
+        friction, limits = laws_of(model, joints["friction"], joints["limits"], rigid=True)
+        effects = effects_of(model, friction=friction, limits=limits, rows=True)
+        self.start = Start(model, limits == "rigid")
         self.field = Field((), effects.passive)
         self.contact, self.effects = contact, effects
         self.solving, self.strict, self.reported = solving, strict, None

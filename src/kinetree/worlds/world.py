@@ -69,8 +69,10 @@ class World:
         restitution: coefficient of restitution, in the same way; 0 where surfaces have none.
         tolerance: error of the impulses of a step, relative to the largest among bodies that
             touch; a thousandth of it is the tolerance of velocities of ``TimeStepping``.
-        limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``.
-        joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None.
+        limits: of joints: ``"rigid"``, ``"stiff"`` or None, as in ``kinetree.simulate``; by default
+            rigid, but for joints that close loops.
+        joint_friction: dry friction of joints: ``"exact"``, ``"smooth"`` or None; by default exact
+            where it can be, see docs/defaults.md.
         sleeping: whether groups of touching bodies that are all slower than 1e-4 rad/s, or lengths
             of the largest shape per second, for 50 steps are no longer moved, until something
             touches them, a force on them changes, or a state is set.
@@ -83,7 +85,7 @@ class World:
     def __init__(
         self, name: str = "world", *, gravity: ArrayLike = STANDARD_GRAVITY,
         timestep: float = 2e-3, friction: float | None = None, restitution: float | None = None,
-        tolerance: float = 1e-6, limits: Any = "rigid", joint_friction: Any = "exact",
+        tolerance: float = 1e-6, limits: Any = "auto", joint_friction: Any = "auto",
         sleeping: bool = False, strict: bool = False, **options: Any,
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")

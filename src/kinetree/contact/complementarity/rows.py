@@ -134,7 +134,10 @@ def newton_matrix(rows, A, lam, w):
         moved = np.concatenate([D[at, at] @ A[at] for at in blocks])
         return moved + (np.eye(rows.size, dtype=int) - D)
     trial, start = _trial(rows, lam, w), 3 * len(rows.mu)
-    G = np.array(A)  # becomes 1 - D (1 - A), with the derivative D of the laws by lam - w
+    kind = np.result_type(A, lam, w)
+    G = np.array(
+        A, dtype=kind
+    )  # becomes 1 - D (1 - A), with the derivative D of the laws by lam - w
     for k, D in enumerate(_derivatives(rows, trial)):
         at = slice(3 * k, 3 * k + 3)
         G[at] = D @ A[at]
@@ -147,7 +150,8 @@ def newton_matrix(rows, A, lam, w):
 
 def _derivatives(rows, trial):
     """Derivatives of the laws of the contacts, (c, 3, 3), by what they are given."""
-    blocks = np.zeros((len(rows.mu), 3, 3), dtype=np.result_type(trial.normal, rows.mu))
+    kind = np.result_type(trial.normal, trial.tangent, rows.mu)
+    blocks = np.zeros((len(rows.mu), 3, 3), dtype=kind)
     for D, mu, touching, sticking, tangent, reach, ratio in zip(
         blocks, rows.mu, trial.touching, trial.sticking, trial.tangent, trial.reach, trial.ratio,
         strict=True,
@@ -179,12 +183,20 @@ class _Trial(NamedTuple):
     bound: Any
 
 
+def _roots(x):
+    """Square roots of an array, in which some may be traced and others plain numbers."""
+    return _each_root(x) if x.dtype == object else np.sqrt(x)
+
+
+_each_root = np.frompyfunc(sqrt, 1, 1)
+
+
 def _trial(rows, lam, w):
     contacts, other = rows.split(lam - w)
     mu, normal, tangent = rows.mu, contacts[:, 0], contacts[:, 1:]
     square = tangent[:, 0] * tangent[:, 0] + tangent[:, 1] * tangent[:, 1]
     moves = less(0, square)
-    reach = np.sqrt(select(moves, square, 1))  # has derivatives where the square is zero
+    reach = _roots(select(moves, square, 1.0))  # has derivatives where the square is zero
     size = select(moves, reach, 0)
     outside = less(mu * normal, size)
     if rows.convex:
