@@ -116,9 +116,12 @@ ATTEMPTS = 3
 FEW = 200
 """Groups up to which every step that is not solved starts once more; more take too long."""
 
-CONTRADICTS = 3e-6
+CONTRADICTS = 3e-5
 """Error of velocities [m/s] from which on contacts want to be at rest at the end of a step, not in
 its middle."""
+
+ROUNDS_OF_BENDING = 3
+"""Rounds of an island as long as contacts want to be at rest in the middle of a step."""
 
 LEAST_GAIN = 1e-6
 """Gain of energy in a step that always can be trusted [J]."""
@@ -392,6 +395,17 @@ def wake_side(z: Sleep, f: Found, c: int):
 
 
 @procedure
+def drop_bending(a: Parts, slack: float) -> int:
+    """Rows that want contacts to be at rest at the end of the step, not in its middle; 0 or a code.
+
+    What ``bending`` wants of several contacts can contradict: impulses grow, or there are none.
+    """
+    a.rows.follows = 0
+    remember(a.problem, a.rows, a.found, a.step.h, False, a.sleep)
+    return rows_of_step(a.step, a.mechanism, a.problem, a.rows, a.found, slack, True, a.sleep)
+
+
+@procedure
 def solve_rows(a: Parts, slack: float) -> int:
     """Solve a step, with rows that turn out to act and velocity products that change; 0, or a code.
 
@@ -401,7 +415,15 @@ def solve_rows(a: Parts, slack: float) -> int:
     k, z = a.kernels, a.sleep
     left = True
     while True:
+        may_drop = rows.follows == 1 and rows.loops == 0
+        rounds = p.most_rounds
+        if may_drop:
+            p.most_rounds = min(rounds, ROUNDS_OF_BENDING)
         code = solved(s, m, p, work, s.passes == 0)
+        p.most_rounds = rounds
+        if code >= 0 and s.unsolved > 0 and may_drop:
+            code = drop_bending(a, slack)
+            code = code if code < 0 else solved(s, m, p, work, False)
         if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NO_SOLUTION):
             code = solved_from_sticking(s, m, p, work)
         if code < 0:
@@ -447,9 +469,7 @@ def solve_rows(a: Parts, slack: float) -> int:
                 again = True
         bends = rows.follows == 1 and rows.loops == 0
         if not again and bends and p.velocity_error > CONTRADICTS:
-            rows.follows = 0  # what ``bending`` wants of several contacts contradicts
-            remember(p, rows, f, s.h, False, z)
-            code = rows_of_step(s, m, p, rows, f, slack, True, z)
+            code = drop_bending(a, slack)
             if code < 0:
                 return code
             again = True

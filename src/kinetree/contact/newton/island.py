@@ -14,6 +14,7 @@ with De Saxcé's correction: their matrix stays the same.
 from kinetree.codegen.procedures import procedure
 from kinetree.contact.newton.equations import CHECKED, evaluate, laws, moved
 from kinetree.contact.newton.interior import begin, follow
+from kinetree.contact.newton.polish import SPEED_OF_PILES, speed_error
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.newton.retries import BEST, INNER, alternate, restore, store
 from kinetree.contact.newton.start import at_rest, errors, kinds, prepare, started
@@ -221,8 +222,12 @@ def solve_coulomb(
             store(problem, work, island, BEST, work.v, work.lam)
         late = since >= patience and not fast
         if late and moves and not within and best <= loose:
-            enough_moving = True
-            break
+            restore(problem, work, island, BEST)
+            error, size = errors(problem, work, island, forces)
+            enough_moving = speed_error(problem, work, island) <= SPEED_OF_PILES
+            loose = 0.0  # once
+            if enough_moving:
+                break
         if (stuck == 0 and short <= 3 and not late) or done:
             continue
         if error < best * min(size, most):
@@ -309,5 +314,5 @@ def solve_coulomb(
     relative = error / size if size > 0.0 else error
     allowed = max(problem.tolerance, coarse)
     if enough_moving:
-        allowed = max(loose, coarse)
+        allowed = max(allowed, relative)
     return relative <= allowed, relative, size

@@ -13,9 +13,9 @@ from kinetree.contact.newton.retries import BEST, restore, store
 from kinetree.contact.newton.start import at_rest, kinds
 from kinetree.contact.newton.steps import newton_step, states
 
-__all__ = ["law_error", "polish"]
+__all__ = ["SPEED_OF_PILES", "law_error", "polish", "speed_error"]
 
-SPEED, MOVING = 1e-6, 1e-5
+SPEED, SPEED_OF_PILES = 1e-6, 1e-5
 """Error of a velocity that is aimed at [m/s or rad/s]; and the same in piles that move."""
 
 STEPS, SOFTER = 9, 0.1
@@ -58,7 +58,7 @@ def polish(problem: Problem, work: Work, island: int, forces: float) -> None:
     """Newton's steps from a solution as long as velocities are not right; the best counts."""
     _, alone = kinds(problem, work, island)
     moves = alone and not at_rest(work, island, forces)
-    if speed_error(problem, work, island) <= (MOVING if moves else SPEED):
+    if speed_error(problem, work, island) <= (SPEED_OF_PILES if moves else SPEED):
         return
     evaluate(problem, work, island)
     best = speed_error(problem, work, island)
