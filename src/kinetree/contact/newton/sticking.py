@@ -28,6 +28,10 @@ that a contact is taken to carry at least."""
 GROWTH = 1e3
 """Growth of impulses from which on another solution is none: there may be no solution."""
 
+SWOLLEN = 30.0
+"""Growth of impulses in a step from which on smaller ones are looked for: where bodies are jammed
+friction can hold any load, and a large one leaves nothing of the accuracy of velocities."""
+
 KEPT = 0.5
 """Ratio of the speeds before and after, or after and before, from which on a contact that slid
 before goes on sliding."""
@@ -117,12 +121,19 @@ def hold_shifts(problem: Problem, work: Work, island: int, size: float) -> None:
 
 
 @procedure
-def start_again(problem: Problem, work: Work, island: int) -> None:
-    """Start from the velocities before the step, and the impulses of the last one.
+def load(problem: Problem, work: Work, island: int, lam: "float[:]") -> float:
+    """Largest scaled impulse."""
+    most = 0.0
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
+            most = max(most, work.delassus[g] * lam[r] * lam[r])
+    return sqrt(most)
 
-    In small islands impulses start from zero: what an uneven load has begun would go on.
-    """
-    part = 0.0 if is_small(work, island) else 1.0
+
+@procedure
+def start_again(problem: Problem, work: Work, island: int, part: float) -> None:
+    """Start from the velocities before the step, and a part of the impulses of the last one."""
     for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
         i = work.island_dof[n]
         work.v[i] = problem.velocity[i]
@@ -180,21 +191,26 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     reached, error, size = solve_coulomb(problem, work, island, forces, True)
     rough = problem.left > left  # another call finishes it
     kind, begins = sliding(problem, work, island, size)
-    if rough or problem.most_newton == 0 or (reached and kind != OPEN):
+    swollen = size > SWOLLEN * max(forces, load(problem, work, island, work.lam_last))
+    if rough or problem.most_newton == 0 or (reached and kind != OPEN and not swollen):
         problem.error = max(problem.error, error)
         return reached, size
     keep_first(problem, work, island, False)
     hold_shifts(problem, work, island, size)
-    start_again(problem, work, island)
-    state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
     small = is_small(work, island)
-    if state != STICKING and (not reached or (small and (begins or work.swept == 1))):
+    # In small islands what an uneven load has begun would go on, and so would a large one.
+    start_again(problem, work, island, 0.0 if small or swollen else 1.0)
+    state = minimise(problem, work, island, forces, AIM * problem.tolerance, MOST)
+    changes = not reached or swollen or (small and (begins or work.swept == 1))
+    if state != STICKING and changes:
         for _ in range(CHANGES):
             change_shifts(problem, work, island)
             minimise(problem, work, island, forces, CHANGED, MOST)
         state = STICKING
     if state == STICKING:
         solved, other, scale = solve_coulomb(problem, work, island, forces, False)
+        if swollen and reached and scale > size / 2.0:
+            solved = False  # nothing smaller
         if scale <= GROWTH * size and (solved or (not reached and other < error)):
             problem.error = max(problem.error, other)
             return solved, scale
