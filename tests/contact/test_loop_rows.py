@@ -6,9 +6,9 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
+from kinetree.codegen.tied import run
 from kinetree.contact import Scene
 from kinetree.contact.engine.engine import Engine, Memory
-from kinetree.contact.engine.parts import run
 from kinetree.contact.engine.shift import close_at_end, close_in_middle
 from kinetree.joints import Cylindrical, Fixed, Helical, Prismatic, Revolute, Spherical, Translation
 from kinetree.model.parts import Loop

@@ -160,3 +160,39 @@ def test_a_coupled_arm_moves_where_the_engine_takes_over_from_the_unrolled_step(
         ends.append(motion.q[-1])
         assert np.abs(motion.qd[-1]).max() < 1e-9
     np.testing.assert_allclose(*ends, atol=1e-9)
+
+
+@kt.kernel
+def damp(model, t, q, qd):
+    return -0.2 * qd + 0.1 * t
+
+
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("touching", [False, True])
+def test_a_kernel_as_controller_is_called_by_compiled_code(touching, every):
+    world, calls = tumbling(), []
+
+    def same(t, q, qd):
+        calls.append(t)
+        return damp(world.model, t, q, qd)
+
+    if touching:
+        start: tuple = (world,)
+    else:
+        start = kt.samples.double_pendulum(), [2.0, 1.0]
+        world = type("Of", (), {"model": start[0]})
+    options = {"duration": 0.2, "dt": 2e-3, "store_every": every}
+    found = kt.simulate(*start, controller=damp, **options)
+    expected = kt.simulate(*start, controller=same, **options)
+    assert len(calls) == 101
+    for name in ("t", "q", "qd", "work", "tau"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_a_kernel_that_returns_no_number_is_named():
+    @kt.kernel
+    def root(model, t, q, qd):
+        return np.sqrt(0.05 - t) * np.ones(2)
+
+    with pytest.raises(kt.SimulationError, match=r"at t = 0\.05"):
+        kt.simulate(kt.samples.double_pendulum(), [2.0, 1.0], duration=0.2, controller=root)

@@ -6,8 +6,8 @@ import pytest
 
 import kinetree as kt
 from kinetree import geometry as shapes
+from kinetree.codegen.tied import run
 from kinetree.contact.engine.drives import exert, request_forces
-from kinetree.contact.engine.parts import run
 from kinetree.model.gearing import Gearing
 
 STEP = 2e-3

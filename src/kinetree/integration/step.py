@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
+from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel, one_copy, select
-from kinetree.integration.breakdown import NamingTime
+from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.integrator import Stages, Stepped
 from kinetree.integration.manifold import is_flat, local_rate, move
+from kinetree.integration.recording import KernelRecorder
 
 # --- The motion inside a step, without taking smaller ones — RBDA §11.5, (11.45)–(11.51) ---------
 
@@ -225,12 +227,10 @@ class Stepper:
     Attributes:
         constraints: how loops and couplings are kept, if there are any.
         notes: records of contact, if there are any.
-        records: whether compiled code stores steps: then ``begin``, ``record``, ``recorded``.
     """
 
     constraints: str | None = None
     notes: Any = None
-    records = False
 
     def __init__(self, model, method, field, *, compiled):
         self.model, self.method, self.field, self.compiled = model, method, field, compiled
@@ -268,6 +268,54 @@ class Stepper:
                 q, qd, work = self.step(t, h, q, qd, tau)
             states.append((q, qd, work))
         return states
+
+    # --- steps that compiled code takes and stores ------------------------------------------
+
+    def records(self, q) -> bool:
+        """Whether compiled code takes and stores the steps of a motion from ``q``."""
+        plain = type(self) is Stepper and self.compiled and not self.method.closes
+        return plain and q.ndim == 1 and self.model.nv > 0 and isinstance(self._one, Kernel)
+
+    def can_call(self, kernel) -> bool:
+        """Whether it also calls a kernel ``(t, q, qd)`` for what steps hold."""
+        return True
+
+    def begin(self, q, qd, every, rows, origin, control=None):
+        """Start to record: ``every`` n-th step, ``rows`` states in all.
+
+        Args:
+            q: positions, (nq,).
+            qd: velocities, (nv,).
+            every: steps between stored states.
+            rows: how many there will be.
+            origin: a time [s], and the number of the step that begins then, from the first one on.
+            control: kernel ``(t, q, qd)`` of what steps hold, or None.
+        """
+        self._recorder = KernelRecorder(self._one, self.model, self.field.inputs(self.model))
+        if control is not None:
+            self._recorder.control(control)
+        self._recorder.begin(q, qd, every, rows, origin)
+
+    def record(self, t, h, held, last):
+        """The state after steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
+        w, name = self._recorder.walk, self.method.name
+        while not self._recorder.take(held, h, t, last):  # with more care, or the error says why
+            now = float(w.time[0])
+            if not np.all(np.isfinite(w.held)):
+                raise SimulationError(f"the controller returned {w.held} at t = {now:.6g} s")
+            with NamingTime(self.model, now, w.v, h, name), np.errstate(all="ignore"):
+                after = self.step(now, h, w.q.copy(), w.v.copy(), w.held.copy())
+            check_finite_state(self.model, now + h, after[0], after[1], h, name)
+            self._recorder.add(*after)
+        if self.method.solves:
+            self._check_defect(t, h, w.worst)
+        return w.q.copy(), w.v.copy()
+
+    def recorded(self) -> dict[str, Any]:
+        """What was stored, by name: states and work."""
+        return self._recorder.finish()
+
+    # --- what steps leave for the next -------------------------------------------------------
 
     def saved(self) -> dict[str, Array]:
         """What steps leave for the next beside the state, by name: copies."""

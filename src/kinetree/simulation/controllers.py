@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, ShapeError, SimulationError, UnknownNameError
+from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
@@ -49,6 +50,8 @@ def read_by_part(given, read, model) -> Any:
     if isinstance(given, Mapping):
         return read(given)
     if not callable(given) or hasattr(given, "next_instant") or isinstance(given, Posture):
+        return given
+    if isinstance(given, UserKernel):  # whose results are arrays
         return given
     function = call_with_model(given, model)
 
@@ -308,6 +311,12 @@ class _NoController:
         return self.zero
 
 
+@kernel
+def _held_forces(model, t, q, qd, *, controller, with_model):
+    """Joint forces of a controller, (nv,); a number stands for all."""
+    return 0 * qd + (controller(model, t, q, qd) if with_model else controller(t, q, qd))
+
+
 class _Checked:
     """A function ``(t, q, qd)`` whose joint forces have the shape of the velocities."""
 
@@ -317,6 +326,16 @@ class _Checked:
             function.reset()
         if hasattr(function, "next_instant"):
             self.next_instant = function.next_instant
+
+    def compiled(self):
+        """The kernel ``(t, q, qd)`` of a controller that is a kernel; None for other functions."""
+        own = self.function
+        with_model = isinstance(own, partial) and own.args == (self.model,) and not own.keywords
+        own = own.func if isinstance(own, partial) and with_model else own
+        if not isinstance(own, UserKernel):
+            return None
+        start = 0.0, self.model.neutral(), np.zeros(self.model.nv)
+        return _held_forces.compiled(self.model, *start, controller=own, with_model=with_model)
 
     @property
     def last(self):

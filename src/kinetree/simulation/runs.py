@@ -14,6 +14,7 @@ from kinetree.integration.step import Step, step_length
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
+_LOOKS = 16  # blocks of steps that a simulation consists of, at least
 _BREATH = 0.05  # about how long compiled code may run on [s], so that it can be interrupted
 
 
@@ -92,6 +93,11 @@ class Motion:
         """Whether what steps hold never changes."""
         return getattr(self.controller, "is_constant", False)
 
+    def compiled(self, stepper):
+        """The kernel of what steps hold, where compiled code can call it, or None."""
+        kernel = getattr(self.controller, "compiled", lambda: None)()
+        return kernel if kernel is not None and stepper.can_call(kernel) else None
+
     def tau(self, t, before=None):
         """Joint forces from time ``t`` on, those from ``before`` if they are still held."""
         if before is not None and self.holds:
@@ -152,11 +158,18 @@ class Record:
         if controls is not None:
             self.controls.append(controls)
 
-    def fill(self, stepper, times, *, constant):
-        """Take over what compiled code has stored at some times."""
-        self.recorded, self.t = stepper.recorded(), np.array(times)
-        self.q, self.qd, self.work = (self.recorded[name] for name in ("q", "qd", "work"))
-        if constant:  # stored once, for all
+    def fill(self, stepper, times, *, spread):
+        """Take over what compiled code has stored at some times.
+
+        Args:
+            stepper: that took the steps.
+            times: [s].
+            spread: whether what was held at the start stands for all of them.
+        """
+        found, self.t = stepper.recorded(), np.array(times)
+        self.q, self.qd, self.work = (found[name] for name in ("q", "qd", "work"))
+        self.recorded = found if "kinetic" in found else None
+        if spread:
             self.tau, self.controls = (
                 np.repeat(x[:1], len(times), axis=0) if len(x) else x
                 for x in (self.tau, self.controls)
@@ -187,7 +200,10 @@ class Record:
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
     """From the start of the clock to its end, or to where a hook stops."""
     record = Record(notes=stepper.notes, source=motion.controller)
-    if stepper.records and not motion.hooks and clock.count:
+    records = not (motion.hooks or motion.turns_over) and clock.count > 0
+    with NamingTime(stepper.model, clock.start, motion.qd, clock.dt, stepper.method.name):
+        records = records and stepper.records(motion.q)  # which may compile a step
+    if records:
         _run_recorded(stepper, clock, motion, store_every, progress, record)
         return record
     if stepper.walks and not motion.hooks and motion.is_constant:
@@ -237,24 +253,29 @@ def after_hooks(step, hooks):
 def _run_recorded(stepper, clock, motion, store_every, progress, record):
     """Steps that compiled code takes and stores: many in one call, or those of one interval."""
     stored = [*range(0, clock.count, store_every), clock.count]
-    stepper.begin(motion.q, motion.qd, store_every, len(stored), (clock.origin, -clock.first))
+    control, held = motion.compiled(stepper), motion.tau(clock.start)
+    origin = clock.origin, -clock.first
+    stepper.begin(motion.q, motion.qd, store_every, len(stored), origin, control)
+    together = motion.is_constant or control is not None
+    progress(clock.start)
     k, many, since = 0, 1, monotonic()
     while k < clock.count:
-        t, held = clock.time(k), motion.tau(clock.time(k))
-        if k % store_every == 0 or not k:
+        t = clock.time(k)
+        held = held if together or not k else motion.tau(t)
+        if not k or (k % store_every == 0 and not together):
             record.hold(held)
-        end = min(k + (many if motion.is_constant else 1), clock.count - (k < clock.count - 1))
+        end = min(k + (many if together else 1), clock.count - (k < clock.count - 1))
         h = clock.dt if end < clock.count else clock.last
         motion.q, motion.qd = stepper.record(t, h, held, end)
-        check_finite_state(stepper.model, clock.time(end), motion.q, motion.qd, h, "contact")
         k, now = end, monotonic()
-        if now - since > _BREATH or k == clock.count:
-            progress(clock.time(k))
-            many, since = max(1, many // 2), now
-        else:
-            many *= 2
-    record.hold(motion.tau(clock.end))
-    record.fill(stepper, [clock.time(k) for k in stored], constant=motion.is_constant)
+        progress(clock.time(k))
+        many = min(2 * many, -(-clock.count // _LOOKS)) if now - since < _BREATH else 1 + many // 2
+        since = now
+    if not together:
+        record.hold(motion.tau(clock.end))
+    record.fill(stepper, [clock.time(k) for k in stored], spread=together)
+    if control is not None:
+        record.tau = np.asarray(control.call(record.t, record.q, record.qd))
     record.count(clock.dt, record.qd, clock.count)
 
 

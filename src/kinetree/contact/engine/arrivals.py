@@ -8,11 +8,12 @@ normal that the step had found. The step is solved again, until geometry agrees.
 """
 
 from kinetree.codegen.procedures import dot, local, procedure, sqrt, vector
+from kinetree.codegen.tied import run
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.overlap import deepest_overlap
 from kinetree.contact.collision.tables import ENDLESS, Found, Shapes, place_shapes
 from kinetree.contact.engine.mechanism import Mechanism, body_velocities
-from kinetree.contact.engine.parts import FOUND_FULL, Parts, run
+from kinetree.contact.engine.parts import FOUND_FULL, Parts
 from kinetree.contact.engine.rows import Rows, normal_velocity, point_velocity, slot_of
 from kinetree.contact.engine.sleep import is_asleep
 

@@ -15,10 +15,11 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.runtime.threads import on_threads, threads
+from kinetree.codegen.tied import tied_code
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine.engine import ContactForces, Engine
 from kinetree.contact.engine.many import ROOM, Many, Turn, own_numbers, take_turns
-from kinetree.contact.engine.parts import NO_INERTIA, tied_code
+from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import joint_values
 

@@ -15,11 +15,12 @@ impacts of a party in the same step are put off to the first.
 """
 
 from kinetree.codegen.procedures import local, procedure
+from kinetree.codegen.tied import run
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import Found, Shapes
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism, divide
-from kinetree.contact.engine.parts import Kernels, Step, run
+from kinetree.contact.engine.parts import Kernels, Step
 from kinetree.contact.engine.rows import Rows, arrival, restitution_of, row_velocity
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.pattern import top

@@ -7,6 +7,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
+from kinetree.codegen.tied import run, tied_code
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
@@ -18,7 +19,7 @@ from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
-from kinetree.contact.engine.parts import Kernels, Parts, run, step_of, tied_code
+from kinetree.contact.engine.parts import Kernels, Parts, step_of
 from kinetree.contact.engine.pushes import no_pushes
 from kinetree.contact.engine.rows import Rows, known_again
 from kinetree.contact.engine.shift import close_in_middle, loops_open

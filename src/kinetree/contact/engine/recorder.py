@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
+from kinetree.codegen.tied import tied_code
 from kinetree.contact.engine.engine import Engine, Memory
-from kinetree.contact.engine.parts import IN_FLIGHT, tied_code
+from kinetree.contact.engine.parts import IN_FLIGHT
 from kinetree.contact.engine.recording import NOT_FINITE, ROOM, Recording, record_steps, store
 
 CONTACTS = 1024
@@ -32,7 +33,8 @@ class Recorder:
         self.engine, self._flight, rows = engine, flight, engine.rows
         self.recording = Recording(
             every=1, total=np.zeros(10), pivot=1.0, bare=1, nj=rows.stops + rows.dry + rows.loops,
-            flight=tied_code(None), length=np.zeros(1), flown=np.zeros(1), correction=np.zeros(1),
+            flight=tied_code(None), control=tied_code(None),
+            length=np.zeros(1), flown=np.zeros(1), correction=np.zeros(1),
         )  # fmt: skip
         nq, nv = engine.tree.nq, engine.tree.nv
         self._width = dict(zip(_WIDTHS, (nq, nv, self.recording.nj, nv, 1, 1, 1), strict=True))
@@ -65,6 +67,12 @@ class Recorder:
         inputs = s.time, r.length, s.q, s.v, s.inputs if s.forced else s.held
         outputs = (s.q_e, s.v_e, r.flown, r.correction)[: len(kernel.outputs)]
         r.flight, r.flies = tied_code(kernel, *inputs, *outputs), 1
+
+    def control(self, kernel: Any) -> None:
+        """Let a kernel ``(t, q, qd)`` give what is held at the start of every step."""
+        s, r = self.engine.s, self.recording
+        held = s.inputs if s.forced else s.held
+        r.control, r.controlled = tied_code(kernel, s.time, s.q, s.v, held), 1
 
     def begin(
         self, q: Array, qd: Array, memory: Memory, every: int, rows: int,

@@ -5,8 +5,9 @@ features, in one list with an index, so that names are made only for those who a
 """
 
 from kinetree.codegen.procedures import isfinite, procedure, record
+from kinetree.codegen.tied import Code, run
 from kinetree.contact.engine.arrivals import overlap_at_end
-from kinetree.contact.engine.parts import FOUND_FULL, IN_FLIGHT, Code, Parts, run
+from kinetree.contact.engine.parts import FOUND_FULL, IN_FLIGHT, Parts
 from kinetree.contact.engine.step import take_steps
 from kinetree.contact.newton.problem import Problem
 
@@ -36,6 +37,7 @@ class Recording:
             its length, its work and, where it solves equations, its last correction;  defect: the
             largest correction.
         bare: 1 where no force has acted in the last step.
+        control: code of a controller, which writes what is held;  controlled: 1 where there is one.
     """
 
     step: int
@@ -70,6 +72,8 @@ class Recording:
     correction: "float[:]"
     defect: float
     bare: int
+    control: Code
+    controlled: int
 
 
 @procedure
@@ -189,6 +193,8 @@ def record_steps(a: Parts, r: Recording) -> int:
         if r.step == r.last:
             return told
         s.time[0] = r.start + (r.step - r.base) * s.h
+        if r.controlled == 1:
+            run(r.control)
         code = take_steps(a, 1, False)
         r.bare = 0
         if code == IN_FLIGHT and r.flies == 1:

@@ -5,11 +5,12 @@ speed: velocities in the world stay.
 """
 
 from kinetree.codegen.procedures import procedure
+from kinetree.codegen.tied import run
 from kinetree.contact.engine.direct import close_directly
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.parts import WORK_FULL, Kernels, Step, run
+from kinetree.contact.engine.parts import WORK_FULL, Kernels, Step
 from kinetree.contact.engine.rows import UNBOUNDED, Rows, copy_traced, gap_at_end, row_velocity
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work

@@ -14,6 +14,7 @@ second problem with the same matrices and without friction, no faster than the c
 """
 
 from kinetree.codegen.procedures import cross, dot, isfinite, local, procedure, sqrt, vector
+from kinetree.codegen.tied import run
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.sweep import Pairs
 from kinetree.contact.collision.tables import SPHERE, Found, Shapes, place_shapes
@@ -75,7 +76,6 @@ from kinetree.contact.engine.parts import (
     Kernels,
     Parts,
     Step,
-    run,
 )
 from kinetree.contact.engine.pushes import add_pushes, wake_pushed
 from kinetree.contact.engine.rows import (

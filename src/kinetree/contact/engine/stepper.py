@@ -16,7 +16,7 @@ from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, 
 from kinetree.contact.stepping.inertia import straight_motion
 from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.functional.kernel import kernel
-from kinetree.integration.breakdown import NamingTime
+from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper, step_results
 from kinetree.model.geometry import Box, Capsule, Ellipsoid, Plane, Sphere
@@ -232,26 +232,27 @@ class EngineStepper(Stepper):
     def _flight(self):
         return self._kernel(_flight)
 
-    @property
-    def records(self) -> bool:
+    def records(self, q) -> bool:
         """Whether compiled code takes and stores steps: those of one motion, held forces alone."""
-        return not self.batch and self._is_steady
+        return not self.batch and self._is_steady and self.model.nv > 0
 
-    def begin(self, q, qd, every, rows, origin):
-        """Start to record: ``every`` n-th step, ``rows`` states in all.
+    def can_call(self, kernel) -> bool:
+        """See ``Stepper``; the engine has the variables of all joints."""
+        return not self.model.couplings
 
-        ``origin``: a time, and the number of the step that begins then, from the first one on.
-        """
+    def begin(self, q, qd, every, rows, origin, control=None):
+        """See ``Stepper``."""
+        if control is not None:
+            self.recorder.control(control)
         self.recorder.begin(q, qd, self.memories[()], every, rows, origin)
 
     def record(self, t, h, held, last):
-        """Take and store steps of ``h`` seconds until ``last`` have been taken, the next at ``t``.
-
-        The state after them, which is not finite where that is what ended them.
-        """
-        recorder = self.recorder
+        """The state after steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""
+        recorder, time = self.recorder, self.engine.s.time
         with NamingTime(self.model, t, self.engine.s.v, h, "contact"):
-            recorder.take(held, h, t, last)
+            finite = recorder.take(held, h, t, last)
+        if not finite:
+            check_finite_state(self.model, float(time[0]), *recorder.state, h, "contact")
         if self.method.solves and recorder.recording.flies:
             self._check_defect(t, h, recorder.recording.defect)
         return recorder.state
