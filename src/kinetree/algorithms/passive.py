@@ -95,7 +95,7 @@ def _with_tendons(model, q, qd, tau, pull):
             for i, c in zip(t.joints, t.coefficients, strict=True):
                 share[model.v_slice[i].start] = exact(c) * f
             tau = tau + share
-    return tau + _compensation_force(model, q) if model.gravity_compensation else tau
+    return tau + compensation_force(model, q) if model.gravity_compensation else tau
 
 
 def _pull(t, L, Ld):
@@ -119,8 +119,8 @@ def tendon_stretch(t, L):
 # --- gravity compensation: the passes of RNEA at rest, with the masses that are carried ----------
 
 
-def _compensation_force(model, q):
-    """``-Σ J_iᵀ m_i g`` over the masses whose weight is carried, (nv,)."""
+def compensation_force(model, q):
+    """``-Σ J_iᵀ m_i g`` over the masses whose weight is carried, (nv,), without couplings."""
     I = {}
     for g in model.gravity_compensation:
         c, m = np.array(g.center), g.mass

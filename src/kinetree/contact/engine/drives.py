@@ -6,9 +6,10 @@ loop joints come from a kernel. The force of an actuator in a step is
 
     f = clip(f_0 - lead rᵀ v - lag rᵀ Δv, effort),        tau = clip(R f, joint efforts),
 
-with ``f_0`` where the step begins, and ``lead`` and ``lag`` by ``mechanism.resistance``: servos are
-implicit. Which bounds are reached is part of the solution. A step is solved with the bounds that
-``f_0`` reaches; where the velocities that it leads to reach others, it is taken again with those.
+with ``f_0`` where the step begins, activations and moving arms being those in its middle, and
+``lead`` and ``lag`` by ``mechanism.resistance``: servos are implicit. Which bounds are reached is
+part of the solution. A step is solved with the bounds that ``f_0`` reaches; where the velocities
+that it leads to reach others, it is taken again with those.
 """
 
 import itertools
@@ -43,7 +44,7 @@ class Actuators:
         control: smallest and largest control;  effort: likewise, of the force before the gear.
         state: number of the activation, or -1;  kind: of activation;  time: constant of a filter
             [s];  range: of activations.
-        offset: length where all positions are zero.
+        offset: length where all positions are zero;  rest: lengths between which a spring is slack.
         arm_first: arms of an actuator are ``arm[arm_first[k]:arm_first[k + 1]]``.
         arm: joint force for a unit of force;  arm_q, arm_v: position and velocity variable;
             own: where the inertia of that variable is in ``M``.
@@ -74,6 +75,7 @@ class Actuators:
     time: "float[:]"
     range: "float[:, 2]"
     offset: "float[:]"
+    rest: "float[:, 2]"
     arm_first: "int[:]"
     arm: "float[:]"
     arm_q: "int[:]"
@@ -162,7 +164,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
         kind=np.array([kinds[a.activation] for a in full.actuators], dtype=np.int64),
         time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
-        range=table("activation_range", 2),
+        range=table("activation_range", 2), rest=np.zeros((n, 2)),
         offset=np.array(offset, dtype=float), arm_first=first, arm_v=arm_v,
         arm=np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
         arm_q=at[arm_v].astype(np.int64),
@@ -174,6 +176,35 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         bound=np.zeros(n, dtype=np.int64), joint_bound=np.zeros(full.nv, dtype=np.int64),
         joint_force=np.zeros(full.nv),
         **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
+    )  # fmt: skip
+
+
+def tendon_springs_of(model, problem) -> Actuators:
+    """Springs and dampers of the tendons of a model, as actuators that need no control."""
+    full = model.uncoupled
+    springs = [t for t in full.tendons if t.has("stiffness", "damping")]
+    n = len(springs)
+    if not n:
+        return no_actuators(full.nv)
+    arms = [sorted(zip((full.v_slice[i].start for i in t.joints), t.coefficients, strict=True))
+            for t in springs]  # fmt: skip
+    first = np.cumsum([0, *map(len, arms)]).astype(np.int64)
+    arm_v = np.array([i for own in arms for i, _ in own], dtype=np.int64)
+    pair_first, pair, pair_at = _pairs(problem, first, arm_v)
+    wide = np.tile([-np.inf, np.inf], (n, 1))
+    return Actuators(
+        count=n, nv=full.nv, acts=1, gain=np.zeros((n, 3)),
+        bias=np.array([(0.0, -t.stiffness, -t.damping) for t in springs], dtype=float),
+        control=wide, effort=wide, state=np.full(n, -1, dtype=np.int64),
+        offset=np.array([t.offset for t in springs], dtype=float),
+        rest=np.array([t.rest for t in springs], dtype=float).reshape(n, 2), arm_first=first,
+        arm_v=arm_v, arm=np.array([c for own in arms for _, c in own], dtype=float),
+        arm_q=position_index(full)[arm_v].astype(np.int64),
+        own=np.array([_place(problem, i, i)[0] for i in arm_v], dtype=np.int64),
+        pair_first=pair_first, pair=pair, pair_at=pair_at, most=np.full(full.nv, np.inf),
+        joint_bound=np.zeros(full.nv, dtype=np.int64), joint_force=np.zeros(full.nv),
+        **{name: np.zeros(n, dtype=np.int64) for name in ("bound", "moving", "kind")},
+        **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag", "u", "time")},
     )  # fmt: skip
 
 
@@ -238,8 +269,12 @@ def side(f: float, low: float, high: float) -> int:
 
 
 @procedure
-def request_forces(a: Actuators, q: "float[:]", v: "float[:]"):
-    """Forces of actuators before bounds, stiffness and damping, and the bounds that they reach."""
+def request_forces(a: Actuators, q: "float[:]", v: "float[:]", v_m: "float[:]", h: float):
+    """Forces of actuators before bounds, stiffness and damping, and the bounds that they reach.
+
+    Activations are those in the middle of the step of ``h`` seconds, and so are arms that move,
+    with velocities ``v_m`` there: their lengths are taken back along these.
+    """
     for n in range(a.traced):
         k = a.traced_of[n]
         for j in range(a.arm_first[k], a.arm_first[k + 1]):
@@ -248,20 +283,24 @@ def request_forces(a: Actuators, q: "float[:]", v: "float[:]"):
     for k in range(a.count):
         x = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
         if a.state[k] >= 0:
-            x = a.activation[a.state[k]]
+            x = followed(a, k, a.activation[a.state[k]], h / 2.0)
         l = a.offset[k]
         ld = 0.0
         for j in range(a.arm_first[k], a.arm_first[k + 1]):
             if a.moving[k] == 0:
                 l += a.arm[j] * q[a.arm_q[j]]
-            ld += a.arm[j] * v[a.arm_v[j]]
+                ld += a.arm[j] * v[a.arm_v[j]]
+            else:
+                ld += a.arm[j] * v_m[a.arm_v[j]]
         if a.moving[k] == 1:
-            l = a.length[n]
+            l = a.length[n] - ld * h / 2.0
             n += 1
+        slack = a.rest[k, 0] < l and l < a.rest[k, 1]
+        l -= min(max(l, a.rest[k, 0]), a.rest[k, 1])
         f = (a.gain[k, 0] + a.gain[k, 1] * l + a.gain[k, 2] * ld) * x
         f += a.bias[k, 0] + a.bias[k, 1] * l + a.bias[k, 2] * ld
         a.request[k] = f
-        a.stiff[k] = max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
+        a.stiff[k] = 0.0 if slack else max(-(a.gain[k, 1] * x + a.bias[k, 1]), 0.0)
         a.damp[k] = max(-(a.gain[k, 2] * x + a.bias[k, 2]), 0.0)
         a.lead[k] = a.lag[k] = 0.0
     a.bound[: a.count] = 0
@@ -288,6 +327,17 @@ def exert(a: Actuators, held: "float[:]", tau: "float[:]"):
         if a.joint_bound[i] != 0:
             tau[i] = a.most[i] if a.joint_bound[i] > 0 else -a.most[i]
         tau[i] += held[i]
+
+
+@procedure
+def add_springs(a: Actuators, q: "float[:]", v: "float[:]", h: float, force: "float[:]"):
+    """Add the joint forces of the springs of tendons where a step begins."""
+    if a.count == 0:
+        return
+    request_forces(a, q, v, v, h)
+    for k in range(a.count):
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            force[a.arm_v[j]] += a.arm[j] * a.request[k]
 
 
 @procedure
@@ -336,11 +386,22 @@ def add_resistance(a: Actuators, m: Mechanism, p: Problem, h: float, alpha: floa
 
 @procedure
 def resisting_force(
-    a: Actuators, m: Mechanism, v: "float[:]", after: "float[:]", force: "float[:]"
-):
-    """``lead v + lag (after - v)`` of joints and actuators: what exerted forces are less by."""
+    a: Actuators, springs: Actuators, m: Mechanism, v: "float[:]", after: "float[:]",
+    force: "float[:]",
+):  # fmt: skip
+    """``lead v + lag (after - v)`` of joints, actuators and springs of tendons.
+
+    That is what the forces that they exert where a step begins are less by.
+    """
     for i in range(m.nv):
         force[i] = m.lead[i] * v[i] + m.lag[i] * (after[i] - v[i])
+    add_resisting_force(a, v, after, force)
+    add_resisting_force(springs, v, after, force)
+
+
+@procedure
+def add_resisting_force(a: Actuators, v: "float[:]", after: "float[:]", force: "float[:]"):
+    """Add ``lead v + lag (after - v)`` of actuators."""
     if a.acts == 0:
         return
     for k in range(a.count):
@@ -423,20 +484,25 @@ def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
 
 
 @procedure
+def followed(a: Actuators, k: int, x: float, h: float) -> float:
+    """Activation ``x`` after ``h`` seconds with a held control: see ``algorithms.actuators``."""
+    u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
+    if a.kind[k] == INTEGRATOR:
+        x += u * h
+    elif a.time[k] > 0.0:
+        x = u + (x - u) * exp(-h / a.time[k])
+    else:
+        x = u
+    return min(max(x, a.range[k, 0]), a.range[k, 1])
+
+
+@procedure
 def follow_controls(a: Actuators, h: float):
-    """Activations after some time with held controls: see ``algorithms.actuators``."""
+    """Let all activations go on for ``h`` seconds with held controls."""
     for k in range(a.count):
         n = a.state[k]
         if n >= 0:
-            u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
-            x = a.activation[n]
-            if a.kind[k] == INTEGRATOR:
-                x += u * h
-            elif a.time[k] > 0.0:
-                x = u + (x - u) * exp(-h / a.time[k])
-            else:
-                x = u
-            a.activation[n] = min(max(x, a.range[k, 0]), a.range[k, 1])
+            a.activation[n] = followed(a, k, a.activation[n], h)
 
 
 @procedure

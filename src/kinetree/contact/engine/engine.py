@@ -14,7 +14,12 @@ from kinetree.contact.collision.sweep import pair_tables
 from kinetree.contact.collision.tables import SPHERE, TRIANGLES, place_shapes
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
-from kinetree.contact.engine.drives import actuators_of, moving_arms, no_actuators
+from kinetree.contact.engine.drives import (
+    actuators_of,
+    moving_arms,
+    no_actuators,
+    tendon_springs_of,
+)
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
@@ -27,7 +32,9 @@ from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.step import take_steps
 from kinetree.contact.engine.terms import (
     arm_kernel,
+    carrying_kernel,
     constraint_kernel,
+    have_springs,
     spring_kernel,
     term_kernel,
 )
@@ -38,7 +45,6 @@ from kinetree.contact.stepping.rows import NO_JOINT_ROWS
 from kinetree.errors import SimulationError, SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
-from kinetree.model.limits import has_passive_forces
 from kinetree.model.model import Model
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
@@ -170,7 +176,8 @@ class Engine:
             "arrives": max(_ARRIVES * self.size, CLOSED),
             "flying": int(flying), "forced": int(forces is not None),
             "resists": int(resistance is not None),
-            "springs": int(springs and has_passive_forces(model, "stiffness", "damping")),
+            "springs": int(springs and have_springs(model)),
+            "carries": int(springs and bool(model.gravity_compensation)),
         }.items():  # fmt: skip
             setattr(self.s, name, value)
         self.s.overlap = np.inf  # not known
@@ -182,6 +189,7 @@ class Engine:
         self.drives, self.pushes = no_actuators(tree.nv), no_pushes(tree.body_count + 1)
         if actuated:
             self.drives = actuators_of(model, self.problem, self._arms, reads=reads)
+        tendons = tendon_springs_of(model, self.problem) if springs else no_actuators(tree.nv)
         self._total, self.warns = np.zeros(11), False
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
@@ -192,7 +200,7 @@ class Engine:
             limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
             counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
             total=self._total, sleep=self.sleep, drives=self.drives, pushes=self.pushes,
-            joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
+            tendons=tendons, joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
         self._current: Memory | None = None
@@ -309,7 +317,8 @@ class Engine:
             "terms": (s.q_m, one, m.S, m.F), "terms_before": (s.q, w.pose[1:], w.S, w.F),
             "terms_after": (s.q_e, w.pose[1:], w.S, w.F), "poses_after": (s.q_e, w.pose[1:]),
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
-            "arms": (s.q, self.drives.length, self.drives.dense), "forces": (*now, s.held),
+            "carried": (s.q_m, s.carried), "forces": (*now, s.held),
+            "arms": (s.q_m, self.drives.length, self.drives.dense),
             "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
@@ -323,6 +332,7 @@ class Engine:
         kernels["springs"] = spring_kernel(self.model, self.tree) if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
         kernels["arms"] = self._arms
+        kernels["carried"] = carrying_kernel(self.model) if s.carries else None
         rows.closed.pose, rows.closed.S = m.pose, m.S
         rows.closed.pose_e, rows.closed.S_e = w.pose, w.S
         return Kernels(**{name: tied_code(kernels.get(name), *x) for name, x in arrays.items()})

@@ -32,7 +32,8 @@ class Kernels:
         to_shifted: the same, on the way that ``x`` leads.
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
-        springs: at ``q, v``;  arms: lengths and arms of actuators, where they change, at ``q``.
+        springs: at ``q, v``;  arms: of actuators, where they change, at ``q_m``;
+            carried: of gravity compensation there.
         forces: ``held`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         poses_after: poses alone, at ``q_e``.
@@ -47,6 +48,7 @@ class Kernels:
     bias: Code
     springs: Code
     arms: Code
+    carried: Code
     forces: Code
     resistance: Code
     terms_before: Code
@@ -68,7 +70,7 @@ class Step:
             ``correction_speed`` in velocity units, and the constants of ``settings``.
         conserving: whether velocities give way where energy would be gained.
         flying: whether a step with no row at all is left to an integrator.
-        springs, forced, resists: whether there are such kernels.
+        springs, carries, forced, resists: whether there are such kernels.
         time: [s];  inputs, inputs_count: of forces, held;  own_K, own_D, more_K, more_D: stiffness
             and damping of joints, and of forces.
         margin: least gap up to which contacts are found [m].
@@ -81,8 +83,8 @@ class Step:
         change: of the velocities, by which the mean one is foreseen;  last: that of the last step.
         given: accelerations of prescribed variables, and zero;  given_v: their velocities
             at the end;  given_x: those with which they come to their places from the middle on.
-        bias, spring, x, y: joint forces, and auxiliary vectors;  resist: what springs, dampers and
-            servos exert less in the step, since they move.
+        bias, spring, carried, x, y: joint forces, and auxiliary vectors;  resist: what springs,
+            dampers and servos exert less in the step, since they move.
         drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
         before, unheld: velocities of the bodies before the step and without constraints.
@@ -110,6 +112,7 @@ class Step:
     conserving: int
     flying: int
     springs: int
+    carries: int
     forced: int
     resists: int
     time: "float[:]"
@@ -132,6 +135,7 @@ class Step:
     mean: "float[:]"
     bias: "float[:]"
     spring: "float[:]"
+    carried: "float[:]"
     resist: "float[:]"
     ahead: "float[:]"
     later: "float[:]"
@@ -173,7 +177,7 @@ def step_of(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
-    vectors += ("more_K", "more_D", "held", "resist")
+    vectors += ("more_K", "more_D", "held", "resist", "carried")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
@@ -187,7 +191,7 @@ class Parts:
     """All that steps read and write, as one argument: a call is quicker with few.
 
     Attributes:
-        drives: actuators;  pushes: external forces.
+        drives: actuators;  tendons: their springs and dampers;  pushes: external forces.
         joint_laws: smooth friction and stiff limits of joints.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
@@ -218,6 +222,7 @@ class Parts:
     kernels: Kernels
     sleep: Sleep
     drives: Actuators
+    tendons: Actuators
     pushes: Pushes
     joint_laws: JointLaws
     total: "float[:]"

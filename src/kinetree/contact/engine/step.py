@@ -39,6 +39,7 @@ from kinetree.contact.engine.direct import close_directly
 from kinetree.contact.engine.drives import (
     Actuators,
     add_resistance,
+    add_springs,
     exert,
     follow_controls,
     other_bounds,
@@ -170,9 +171,9 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 
 @procedure
-def unconstrained(s: Step, m: Mechanism, p: Problem, drives: Actuators):
+def unconstrained(s: Step, m: Mechanism, p: Problem, drives: Actuators, tendons: Actuators):
     """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
-    resisting_force(drives, m, s.v_m, s.v_m, s.x)
+    resisting_force(drives, tendons, m, s.v_m, s.v_m, s.x)
     for k in range(m.nv):
         f = s.tau[k] + s.spring[k] - s.x[k] - s.bias[k]
         s.x[k] = s.h * f * m.free[k]
@@ -270,11 +271,10 @@ def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
 
 
 @procedure
-def account(
-    s: Step, m: Mechanism, p: Problem, rows: Rows, b: Balance, k: Kernels, drives: Actuators
-):
+def account(a: Parts):
     """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
-    resisting_force(drives, m, s.v_m, s.after, s.resist)
+    s, m, p, rows, b, k = a.step, a.mechanism, a.problem, a.rows, a.balance, a.kernels
+    resisting_force(a.drives, a.tendons, m, s.v_m, s.after, s.resist)
     impulses_at_joints(p, rows.fixed, s.x)
     if m.prescribed == 1:
         for i in range(m.nv):
@@ -316,7 +316,7 @@ def account(
 def resist_joints(a: Parts):
     """Have smooth friction and stiff limits of the joints among the forces of springs."""
     s, m = a.step, a.mechanism
-    if s.springs == 0:
+    if s.springs == 0 and a.tendons.count == 0:
         s.spring[: m.nv] = 0.0
     m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
     m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]
@@ -526,6 +526,9 @@ def take_step(a: Parts) -> int:
         b.known = 1
     if s.springs == 1:
         run(k.springs)
+    elif a.tendons.count > 0 or s.carries == 1:
+        s.spring[: m.nv] = 0.0
+    add_springs(a.tendons, s.q, s.v, s.h, s.spring)
     if s.forced == 1:
         run(k.forces)
     exert(a.drives, s.held, s.tau)
@@ -547,6 +550,9 @@ def take_step(a: Parts) -> int:
     look_ahead(s, m, p, rows)
     middle(s, m, shapes, k)
     add_pushes(a.pushes, m, s.tau)
+    if s.carries == 1:
+        run(k.carried)
+        s.spring[: m.nv] += s.carried[: m.nv]
     note_turns(s, shapes)
     if s.alpha == 0.0:
         rows.follows = 0
@@ -560,12 +566,13 @@ def take_step(a: Parts) -> int:
         return WOKEN
     inertia_blocks(m, p, s.h, s.alpha)
     add_resistance(a.drives, m, p, s.h, s.alpha)
+    add_resistance(a.tendons, m, p, s.h, s.alpha)
     s.culprit = factor(p, s.factors, s.numbers)
     if s.culprit >= 0:
         return NO_INERTIA
     s.mean[: m.nv] = s.v_m[: m.nv] + s.change[: m.nv] / 2.0
     run(k.bias)
-    unconstrained(s, m, p, a.drives)
+    unconstrained(s, m, p, a.drives, a.tendons)
     body_velocities(m, s.free, s.unheld)
     slack = 1e-9 + s.h * change_of_speed(m, s.before, s.unheld)
     s.near = slack
@@ -592,7 +599,7 @@ def take_step(a: Parts) -> int:
         return code
     if other_bounds(a.drives, s.v_m, s.after):
         return WOKEN
-    account(s, m, p, rows, b, k, a.drives)
+    account(a)
     body_velocities(m, s.after, m.twist)
     slips(m, rows, f, m.twist)
     remember(p, rows, f, s.h, True, z)
@@ -667,8 +674,11 @@ def one_more(a: Parts) -> int:
         if a.drives.reads == 1:
             read_controls(a.drives, s.inputs, s.time[0])
         if a.drives.traced > 0:
+            s.ahead[: a.mechanism.nv] = s.v[: a.mechanism.nv]
+            s.part[0] = s.h / 2.0
+            run(a.kernels.to_middle)
             run(a.kernels.arms)
-        request_forces(a.drives, s.q, s.v)
+        request_forces(a.drives, s.q, s.v, s.v_m, s.h)
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)

@@ -7,19 +7,22 @@ origin nothing is lost. With them the mass matrix is ``H_kl = F_k · S_l`` for v
 recorded once for every robot; a model that general code does not serve has them traced.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.actuators import transmission_of
 from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stacked
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
-from kinetree.algorithms.passive import spring_and_damper_force
+from kinetree.algorithms.passive import compensation_force, spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.stepping.inertia import flying, moved, turning_part
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
+from kinetree.model.limits import has_passive_forces
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -191,11 +194,12 @@ def constraint_kernel(model, loops, others):
 def spring_kernel(model, tree):
     """Forces of springs and dampers in the variables of all joints, (nv,) of ``uncoupled``.
 
-    Those of joints that close loops, of tendons, and carried weight are among them.
+    Those of joints that close loops are among them; tendons are tables.
     """
     full, (of_q, of_v) = model.uncoupled, _independent(model)
     if not (model.couplings or model.loops or model.tendons or model.gravity_compensation):
         return term_kernel(tree, "springs")
+    model = _joints_alone(model)
 
     def text(q, qd):
         tau = spring_and_damper_force(model, q[of_q], qd[of_v])
@@ -205,6 +209,28 @@ def spring_kernel(model, tree):
 
     inputs = [Argument("q", (full.nq,)), Argument("qd", (full.nv,))]
     return _traced(model, "springs of all", text, inputs)
+
+
+def have_springs(model) -> bool:
+    """Whether joints have springs or dampers."""
+    return has_passive_forces(_joints_alone(model), "stiffness", "damping")
+
+
+def _joints_alone(model):
+    """The model without springs of tendons and without gravity compensation."""
+    if not (model.tendons or model.gravity_compensation):
+        return model
+    slack = [replace(t, stiffness=0.0, damping=0.0) for t in model.tendons]
+    return model.replace(tendons=slack, gravity_compensation=())
+
+
+def carrying_kernel(model):
+    """Forces that carry weight, in the variables of all joints, from positions, or None."""
+    if not model.gravity_compensation:
+        return None
+    full = model.uncoupled
+    inputs = [Argument("q", (full.nq,))]
+    return _traced(model, "gravity compensation", lambda q: compensation_force(full, q), inputs)
 
 
 def arm_kernel(model, which):

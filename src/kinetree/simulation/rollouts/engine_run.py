@@ -98,7 +98,7 @@ class EngineRun(Run):
     def __init__(self, transition, arrays, steps, dt, t0, settings, joints, give=None):
         super().__init__(transition, arrays, steps, dt, t0)
         self.settings, self.joints, self.give = settings, joints, give
-        given, field, model = arrays.given, transition.field, transition.model
+        given, field = arrays.given, transition.field
         self._timed, self._rest = ([g for g in given if g.timed is x] for x in (True, False))
         kinds = {g.kind for g in given} - {"parameters"}
         own = {name.partition(":")[0] for name in transition.parameters}
@@ -107,8 +107,7 @@ class EngineRun(Run):
         self.smooth = smooth_laws(field) if bare else (None, None)
         if self.smooth != (None, None) and len(kinds) < len({g.kind for g in given}):
             bare = False  # their numbers may depend on parameters
-        simple = bare and not any(a.activation for a in model.actuators)
-        self.driven = kinds == {"controls"} and simple
+        self.driven = bare and "controls" in kinds and kinds <= {"controls", "activation"}
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
         self.own = give is not None or bool(own)
         self.changes_tables = give is not None or not own <= {"mass", "inertia"}
@@ -152,6 +151,14 @@ class EngineRun(Run):
         return self.settings.scene
 
     @property
+    def _activation(self):
+        """Activations at the start, (n, m), or None without any: the engine lets them follow."""
+        for g in self.arrays.given:
+            if g.kind == "activation":  # and its time
+                return np.array(g.array[0] if g.timed else g.array, dtype=float)[..., :-1].copy()
+        return None
+
+    @property
     def _levels(self):
         """Function from a model to levels of its dry friction; None where there is none."""
         if not self.joints.friction:
@@ -184,8 +191,9 @@ class EngineRun(Run):
         b.put(self.arrays.q0.astype(float), self.arrays.qd0.astype(float))
         b.time[:] = self.t0
         tree, of_v = b.engine.tree, b.engine.of_v
-        held = [g for g in self._rest if not (self.plain and g.kind == "parameters")]
-        timed, rest = _flat(self._timed, (self.steps, n)), _flat(held, (n,))
+        tabled = ("parameters", "activation") if self.plain else ()
+        inputs, held = ([g for g in of if g.kind not in tabled] for of in (self._timed, self._rest))
+        timed, rest = _flat(inputs, (self.steps, n)), _flat(held, (n,))
         if self.plain and not self.driven:  # joint forces
             timed, rest = (_spread(x, tree.nv, of_v) for x in (timed, rest))
         elif self.driven and rest is not None:
@@ -197,7 +205,8 @@ class EngineRun(Run):
             self.force = np.zeros((len(marks), n, b.many.columns, 3))
             out.append(self.force)
         every = int(marks[1] - marks[0])
-        b.run(self.dt, self.steps, timed, rest, driven=self.driven, every=every, out=tuple(out))
+        acts = {"driven": self.driven, "activation": self._activation if self.driven else None}
+        b.run(self.dt, self.steps, timed, rest, **acts, every=every, out=tuple(out))
         q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
 
     def notes(self, shaped):
