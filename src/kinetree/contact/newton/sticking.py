@@ -121,13 +121,18 @@ def hold_shifts(problem: Problem, work: Work, island: int, size: float) -> None:
 
 
 @procedure
-def load(problem: Problem, work: Work, island: int, lam: "float[:]") -> float:
-    """Largest scaled impulse."""
+def load_before(problem: Problem, work: Work, island: int) -> float:
+    """Largest scaled impulse of the last step, or momentum with which something may arrive."""
     most = 0.0
+    for n in range(work.island_dofs_first[island], work.island_dofs_first[island + 1]):
+        i = work.island_dof[n]
+        x = problem.velocity[i]
+        most = max(most, x * x / work.inverse[i])
     for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
         g = work.island_group[k]
         for r in range(problem.row_first[g], problem.row_first[g] + problem.dim[g]):
-            most = max(most, work.delassus[g] * lam[r] * lam[r])
+            x = work.lam_last[r]
+            most = max(most, work.delassus[g] * x * x)
     return sqrt(most)
 
 
@@ -191,7 +196,7 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     reached, error, size = solve_coulomb(problem, work, island, forces, True)
     rough = problem.left > left  # another call finishes it
     kind, begins = sliding(problem, work, island, size)
-    swollen = size > SWOLLEN * max(forces, load(problem, work, island, work.lam_last))
+    swollen = size > SWOLLEN * max(forces, load_before(problem, work, island))
     if rough or problem.most_newton == 0 or (reached and kind != OPEN and not swollen):
         problem.error = max(problem.error, error)
         return reached, size
