@@ -187,7 +187,7 @@ def measure(path, scene) -> dict:
     try:
         spent, q = timed(by_environment(world, few, u))
     except kt.KinetreeError as error:
-        print(f"  learning refuses: {str(error)[:100]}")
+        print(f"  learning does not support this: {str(error)[:100]}")
         return {"mj_step": theirs, **found, "off": off}
     name = f"learning {MANY}"
     found[name], off[name] = spent / (few * MANY) / theirs, float(np.abs(q - near).max())

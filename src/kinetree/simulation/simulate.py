@@ -23,7 +23,7 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.model.parts import Posture
 from kinetree.simulation.compatibility import refuse_conflicts
-from kinetree.simulation.controllers import as_controller, at_instants, read_by_part
+from kinetree.simulation.controllers import ServoControls, as_controller, at_instants, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
@@ -172,9 +172,9 @@ def simulate(
         stepper, watchers = setup.stepper(q, qd, events, clock.dt)
         given = controls, setup.servos, start.activation
         control = as_controller(controller, model, qd.shape, *given)
-        for part in (stepper, control):
-            if hasattr(part, "restore"):
-                part.restore(start.memory)
+        stepper.restore(start.memory)
+        if isinstance(control, ServoControls):
+            control.restore(start.memory)
         hooks = (*at_instants(control), *watchers, *hooks)
         motion = Motion(
             q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
