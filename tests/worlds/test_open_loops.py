@@ -43,6 +43,27 @@ def test_simulate_and_worlds_close_the_loop_of_a_keyframe(model):
     world.step(100)  # it is said once
 
 
+def test_rollouts_and_gradients_close_it_as_well(model):
+    q0 = np.array(model.posture("home").q)
+    with pytest.warns(kt.SimulationWarning, match=f"q0 {WARNING}"):
+        motion = kt.simulate(model, q0, duration=0.05, dt=1e-3)
+    with pytest.warns(kt.SimulationWarning, match=f"q0 {WARNING}"):
+        run = kt.rollout(model, q0, steps=50, dt=1e-3)
+    np.testing.assert_allclose(run.q[[0, -1]], motion.q[[0, -1]], atol=1e-9)
+    starts = np.array([kt.loops.project_configuration(model, q0), q0])
+    with pytest.warns(kt.SimulationWarning, match=f"q0 of sample .1,. {WARNING}"):
+        runs = kt.rollout(model, starts, steps=50, dt=1e-3)
+    np.testing.assert_allclose(runs.q[-1], [run.q[-1]] * 2, atol=1e-12)
+
+    @kt.kernel
+    def swing(model, qd):
+        return qd[0] ** 2
+
+    with pytest.warns(kt.SimulationWarning, match=f"q0 {WARNING}"):
+        found = kt.rollout_gradient(model, q0, steps=50, dt=1e-3, terminal=swing)
+    np.testing.assert_allclose(found.value, run.qd[-1, 0] ** 2, rtol=1e-9)
+
+
 def test_worlds_of_a_batch_are_closed_one_by_one(model):
     q0 = np.array(model.posture("home").q)
     world = kt.World(timestep=1e-3)
@@ -58,5 +79,9 @@ def test_worlds_of_a_batch_are_closed_one_by_one(model):
 
 def test_loops_that_are_wide_open_are_rejected_as_before(model):
     q0 = np.array([0.3, 0.0, 0.0])
-    with pytest.raises(kt.LoopError, match="q0 does not close loop 'pin'"):
-        kt.simulate(model, q0, duration=0.1)
+    for run in (
+        lambda: kt.simulate(model, q0, duration=0.1),
+        lambda: kt.rollout(model, q0, steps=9),
+    ):
+        with pytest.raises(kt.LoopError, match=r"q0.* does not close loop 'pin'"):
+            run()

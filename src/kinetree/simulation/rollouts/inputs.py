@@ -15,6 +15,7 @@ from kinetree.errors import ShapeError, UnknownNameError, require_known
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import check_parameter, of_shape, parameter
 from kinetree.integration.prescription import check_rates, prescribed_start
+from kinetree.loops.stepping.choice import closed_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
 from kinetree.quantities.actuators import activation_after
 
@@ -194,6 +195,16 @@ def prescribed_arrays(prescription, model, arrays, t0, dt, steps, *, at_rest):
     check_rates(prescription, model, t0, t0 + steps * dt, dt)
     q0, qd0 = prescribed_start(prescription, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
     return replace(arrays, q0=q0, qd0=qd0)
+
+
+def closed_arrays(model, arrays, t0) -> RolloutArrays:
+    """The arrays with loops closed at the start that are open by little, as in ``simulate``."""
+    if not model.is_constrained:
+        return arrays
+    q0, qd0 = (x.reshape(*arrays.batch, -1) if arrays.size else x for x in (arrays.q0, arrays.qd0))
+    q, qd = closed_start(model.at(t0), q0.astype(float), qd0.astype(float))
+    q, qd = (x.reshape(arrays.size, -1).astype(arrays.dtype) for x in (q, qd))
+    return replace(arrays, q0=q, qd0=qd)
 
 
 # --- batches -------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
 from kinetree.simulation.rollouts.engine_run import run_by_engine
 from kinetree.simulation.rollouts.inputs import (
+    closed_arrays,
     collect,
     contact_arguments,
     prescribed_arrays,
@@ -208,6 +209,7 @@ def run_of(
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
+    arrays = closed_arrays(model, arrays, t0)
     unrolled = function != "rollout" or getattr(contact, "relaxation", 0.0) > 0
     if unrolled and give is not None:
         raise ModelError(
