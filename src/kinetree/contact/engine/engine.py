@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.rank import rank_policy
+from kinetree.algorithms.closed.rank import rank_policy, scaling
+from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.tied import run, tied_code
@@ -281,7 +282,7 @@ class Engine:
                 nodes[s] = np.unique(p.dof_node[np.flatnonzero(row)])
         rows.closed = loops_of(
             model, tree, [e for e, known in zip(numbers, tabled, strict=True) if known],
-            self._layout(nodes),
+            self._layout(nodes, self._row_factors(counting)),
         )  # fmt: skip
         rows.closed.traced, rows.closed.traced_row = len(dense), np.array(dense, dtype=np.int64)
         rows.closed.dense, rows.closed.open = np.zeros(len(dense) * tree.nv), np.zeros(len(dense))
@@ -289,18 +290,39 @@ class Engine:
         for name in ("loop_error", "loop_kept", "loop_ended"):
             setattr(rows, name, np.zeros(rows.loops))
 
-    def _layout(self, nodes):
-        """Lists of the nodes of rows; where the rows begin, and the place of a variable in each."""
+    def _row_factors(self, counting):
+        """Factors that make rows and their columns dimensionless, those of ``rank.scaling``.
+
+        Rows of couplings have the numbers of their joints, and none is a rounding error.
+        """
+        model, columns = self.model, self.mechanism.units.copy()
+        own = np.zeros(0)
+        if model.is_constrained:
+            units = scaling(model)
+            own = units.rows if counting is None else units.rows[counting]
+            columns[self.of_v] = units.columns
+        return np.concatenate([own, np.full(len(model.couplings), np.inf)]), columns
+
+    def _layout(self, nodes, factors):
+        """Lists of the nodes of rows; where the rows begin, and the place of a variable in each.
+
+        Args:
+            nodes: of rows: the nodes that move them.
+            factors: of rows and of columns, see ``_row_factors``.
+        """
         rows, p = self.rows, self.problem
         rows.loop_first = np.cumsum([0, *map(len, nodes)]).astype(np.int64)
         rows.loop_node = np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int64)
         width = [int(p.node_count[own].sum()) for own in nodes]
         at = np.cumsum([0, *width]).astype(np.int64)
         rows.loop_value = np.zeros(at[-1])
+        rows.loop_rounding = np.zeros(at[-1])
         places = []
-        for own in nodes:
+        for s, own in enumerate(nodes):
             dofs = [np.arange(p.node_first[a], p.node_first[a] + p.node_count[a]) for a in own]
             flat = np.concatenate([np.zeros(0, dtype=np.int64), *dofs])
+            rounding = RANK_TOLERANCE / (factors[0][s] * factors[1][flat])
+            rows.loop_rounding[at[s] : at[s + 1]] = rounding
             places.append({int(k): n for n, k in enumerate(flat)})
         return at, places
 

@@ -50,7 +50,8 @@ class Rows:
             variables, ascending, and their coefficients;  tendon_offset: length at zero.
         loops: number of rows of loops and couplings;  loop_first: where the nodes that move a row
             begin in ``loop_node``;  loop_value: numbers of these nodes, row by row;  loop_error:
-            [m or rad];  loop_ended: velocities of the rows when the last step had ended.
+            [m or rad];  loop_ended: velocities of the rows when the step began;
+            loop_rounding: of each of ``loop_value``, up to where it may be a rounding error.
         closed: what these rows are computed from.
         loop_of: of groups of a shift of positions: number of the row of a loop, or -1;
             end: gap [m or rad].
@@ -114,6 +115,7 @@ class Rows:
     loop_first: "int[:]"
     loop_node: "int[:]"
     loop_value: "float[:]"
+    loop_rounding: "float[:]"
     loop_error: "float[:]"
     loop_kept: "float[:]"
     loop_ended: "float[:]"
@@ -740,6 +742,15 @@ def add_joint_rows(
 
 
 @procedure
+def is_rounding(rows: Rows, s: int) -> bool:
+    """Whether no number of a row of a loop is more than a rounding error."""
+    for i in range(rows.closed.at[s], rows.closed.at[s + 1]):
+        if abs(rows.loop_value[i]) > rows.loop_rounding[i]:
+            return False
+    return True
+
+
+@procedure
 def add_loops(
     m: Mechanism, p: Problem, rows: Rows, v_m: "float[:]", v: "float[:]", h: float, z: Sleep
 ) -> int:
@@ -747,9 +758,13 @@ def add_loops(
 
     Their velocities change by ``bend`` in half a step at ``v_m``, and by as much again until its
     end, where they are to be zero. By then errors have what the first half adds to them no more.
+    Rows out of the plane of a planar loop are rounding errors: there is none for them.
     """
     for s in range(rows.loops):
         first = rows.loop_first[s]
+        if is_rounding(rows, s):
+            rows.loop_kept[s] = 0.0
+            continue
         if first < rows.loop_first[s + 1] and z.sleeps[p.node_tree[rows.loop_node[first]]] == 1:
             continue
         code = add_row(p, rows, rows.stops + rows.dry + s, -UNBOUNDED, UNBOUNDED)
@@ -774,7 +789,7 @@ def add_loops(
                 else:
                     p.J[at + j] = value[i]
                 i += 1
-        rows.bend[g, 0] = bend if rows.follows == 1 and moment_of(p, rows, g) < 0.0 else 0.0
+        rows.bend[g, 0] = bend if moment_of(p, rows, g) < 0.0 else 0.0
         rows.gap[g] = rows.loop_error[s] - h * rows.bend[g, 0] / 4.0
         p.impulse[row] = h * rows.loop_kept[s]
     return 0

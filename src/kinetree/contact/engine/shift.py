@@ -11,7 +11,14 @@ from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import WORK_FULL, Kernels, Step
-from kinetree.contact.engine.rows import UNBOUNDED, Rows, copy_traced, gap_at_end, row_velocity
+from kinetree.contact.engine.rows import (
+    UNBOUNDED,
+    Rows,
+    copy_traced,
+    gap_at_end,
+    loop_velocities,
+    row_velocity,
+)
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, SAME
@@ -41,6 +48,14 @@ def close_at_end(m: Mechanism, p: Problem, rows: Rows, k: Kernels):
     if rows.closed.count > 0:
         run(k.terms_after)
     place_loops(rows.closed, rows.closed.pose_e, rows.closed.S_e, rows.loop_value, rows.loop_error)
+
+
+@procedure
+def look_at_start(s: Step, m: Mechanism, p: Problem, rows: Rows, k: Kernels):
+    """Velocities of rows of loops at the start of a step that follows no other."""
+    s.q_e[: m.nq] = s.q[: m.nq]
+    close_at_end(m, p, rows, k)
+    loop_velocities(p, rows, s.v)
 
 
 @procedure

@@ -96,7 +96,13 @@ from kinetree.contact.engine.rows import (
     slips,
     targets,
 )
-from kinetree.contact.engine.shift import close_at_end, close_in_middle, deepest, shifted
+from kinetree.contact.engine.shift import (
+    close_at_end,
+    close_in_middle,
+    deepest,
+    look_at_start,
+    shifted,
+)
 from kinetree.contact.engine.sleep import Sleep, driven, fall_asleep, is_mixed, wake
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
@@ -581,6 +587,8 @@ def take_step(a: Parts) -> int:
     if keep_asleep(z, rows, f) < 0:
         return FULL
     if rows.loops > 0:
+        if rows.follows == 0:
+            look_at_start(s, m, p, rows, k)
         close_in_middle(m, p, rows, k)
     if rows.timed == 1:
         foresee_forces(s, p, rows, f)
