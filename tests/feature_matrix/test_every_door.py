@@ -24,9 +24,6 @@ ALIKE = 1e-3
 rigid contact, and flight may be the integrator's."""
 
 ALONE = {
-    ("World", "own constraint"): "is written for its joint variables",
-    ("World", "nonholonomic constraint"): "is written for its joint variables",
-    ("World", "moving constraint"): "is written for its joint variables",
     ("simulate", "no bodies"): "has no mass",
 }
 """Cells that one door refuses while others simulate them, and that are still to be opened."""

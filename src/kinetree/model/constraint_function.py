@@ -147,6 +147,51 @@ def _written(function):
     return getattr(function, "function", function)
 
 
+@dataclass(frozen=True)
+class PartFunction:
+    """A function of a constraint for a model that its own one is a part of.
+
+    Attributes:
+        own: the function, written for the model of the part.
+        tree: spanning tree of that model.
+        q, v: where its variables begin and end among those of the whole.
+    """
+
+    own: Callable
+    tree: Any
+    q: tuple[int, int]
+    v: tuple[int, int]
+
+    def __post_init__(self):
+        object.__setattr__(self, "__signature__", inspect.signature(self.own))
+
+    def __call__(self, **given: Any) -> Any:
+        """What the function returns for the variables of its part."""
+        places = {"q": slice(*self.q), "qd": slice(*self.v)}
+        own = {name: x[places[name]] if name in places else x for name, x in given.items()}
+        return self.own(**own | ({"model": self.tree} if "model" in given else {}))
+
+
+def constraints_of_part(model: Any, prefix: str, q: slice, v: slice) -> list[ConstraintFunction]:
+    """Constraints of a model, as those of one that it is a part of.
+
+    Args:
+        model: the part.
+        prefix: put before their names.
+        q: position variables of the part in the whole.
+        v: velocity variables, likewise.
+    """
+    found = []
+    for c in model.constraints:
+        functions = {
+            role: PartFunction(own, model.spanning_tree, (q.start, q.stop), (v.start, v.stop))
+            for role in _TAKEN
+            if (own := _written(getattr(c, role))) is not None
+        }
+        found.append(replace(c, name=prefix + c.name, **functions))
+    return found
+
+
 def require_none_written(model, where):
     """Raise ModelError for constraints, which a file or dictionary cannot hold."""
     if model.constraints:

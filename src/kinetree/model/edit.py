@@ -318,12 +318,14 @@ def _named(part, prefix):
 def free_roots(model: Model) -> frozenset[int]:
     """Bodies on free joints on the base whose variables alone say where they are.
 
-    A spring at such a joint refers to where the joint was put.
+    A spring at such a joint refers to where the joint was put, and a constraint of one's own to
+    its variables as they are.
     """
     return frozenset(
         i
         for i, b in enumerate(model.bodies, start=1)
         if b.parent == 0
+        and not model.constraints
         and isinstance(b.joint, Free)
         and not (b.dynamics is not None and any(b.dynamics.stiffness))
     )

@@ -15,16 +15,20 @@ import numpy as np
 
 from kinetree import samples
 from kinetree.contact.collision.distance import distance
+from kinetree.contact.scene import Scene
+from kinetree.contact.settings import TimeStepping
 from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.loaders.load import announced, read
 from kinetree.loaders.meshes import mesh_inertia
 from kinetree.model import Body, Model, Posture, geometry, shapes
 from kinetree.model.actuator import command_vectors, commands_of
-from kinetree.model.constraint_function import require_none_moved
+from kinetree.model.constraint_function import constraints_of_part
 from kinetree.model.edit import Assembly, free_roots, grounded, moved_roots
 from kinetree.model.geometry import Geometry, Surface
 from kinetree.model.parts import Frame, as_placement, is_identity
+from kinetree.simulation.compatibility import refuse_conflicts
+from kinetree.simulation.setup import composed as setup_of
 from kinetree.spatial import Inertia, Plucker, xlt
 from kinetree.spelling import did_you_mean
 from kinetree.worlds.overlaps import without_base_overlaps
@@ -99,7 +103,8 @@ def robot(
 
     Without ``keep_overlaps``, links that overlap with their own base do not touch it.
     """
-    require_none_moved(model)
+    if model.is_rheonomic:
+        refuse_conflicts(setup_of("World", model, contact=TimeStepping(Scene(model))))
     named = {p.name: p for p in model.postures}
     within = np.clip(model.neutral(), *model.position_limits)
     usual = next((named[name] for name in ("home", *PLACED) if name in named), within)
@@ -232,13 +237,24 @@ def composed(
             parts.fields["geometry"] += piece.shapes
         numbers.append(range(first + 1, len(parts.fields["bodies"]) + 1))
     parts.fields["contact_pairs"] += pairs
-    return parts.build(_postures(pieces, parts.fields["actuators"])), numbers
+    model = parts.build(_postures(pieces, parts.fields["actuators"]))
+    return _with_constraints(model, pieces, numbers), numbers
+
+
+def _with_constraints(model, pieces, numbers) -> Model:
+    """The model of all pieces with the constraints that these have, each for its own variables."""
+    found = []
+    for piece, own in zip(pieces, numbers, strict=True):
+        if piece.model is not None and piece.model.constraints:
+            q, v = (slice(x[own[0]].start, x[own[-1]].stop) for x in (model.q_slice, model.v_slice))
+            found += constraints_of_part(piece.model, piece.prefix, q, v)
+    return model.replace(constraints=found) if found else model
 
 
 def _whole(base, piece) -> Model | None:
     """The model of a piece if it is that of the world, as one loaded from a file is."""
     model = piece.model
-    if model is None or piece.prefix or model.sensors or model.constraints:
+    if model is None or piece.prefix or model.sensors:
         return None
     same = (model.name, model.base_name) == (base.name, base.base_name)
     same = same and np.array_equal(model.gravity, base.gravity) and is_identity(piece.at)
