@@ -23,11 +23,6 @@ ALIKE = 1e-3
 """Differences of mean accelerations, relative to the largest: steps are short, of first order with
 rigid contact, and flight may be the integrator's."""
 
-ALONE = {
-    ("simulate", "no bodies"): "has no mass",
-}
-"""Cells that one door refuses while others simulate them, and that are still to be opened."""
-
 
 def _world(model, q, qd, h, contact):
     world = kt.World(timestep=h, gravity=model.gravity)
@@ -99,9 +94,7 @@ def test_doors_simulate_the_same(feature, rigid):
     moved = {d: x for d, x in found.items() if not isinstance(x, Exception)}
     refused = {d: x for d, x in found.items() if isinstance(x, Exception)}
     for door, error in refused.items() if moved else ():
-        known = ALONE.get((door, feature))
-        if known is None or known not in str(error):
-            assert is_of_the_table(door, bench, contact, error), f"{door}: {error}"
+        assert is_of_the_table(door, bench, contact, error), f"{door}: {error}"
     names = list(moved)
     for door in names[1:]:
         first, other = moved[names[0]], moved[door]

@@ -198,6 +198,13 @@ def test_a_model_without_freedom_stays_where_it_is():
     assert motion.q.shape == (11, 0)
 
 
+def test_nothing_at_all_moves_too():
+    motion = kt.simulate(kt.ModelBuilder("empty").build(), np.zeros(0), duration=0.1, dt=0.01)
+    assert_trusted(motion, energy=0.0)
+    assert motion.q.shape == (11, 0)
+    assert not motion.energy.any()
+
+
 def _ball():
     return kt.shapes.sphere(0.1, mass=1.0)
 

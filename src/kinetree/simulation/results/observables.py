@@ -29,7 +29,7 @@ class Observables(NamedTuple):
     momentum: Any
     """Spatial momentum about the origin of the base, (..., 6)."""
     center: Any
-    """Centre of mass [m], (..., 3)."""
+    """Centre of mass [m], (..., 3); the origin where there is no mass."""
 
 
 def observe(model, q, qd, recorded=None) -> Observables:
@@ -61,7 +61,7 @@ def _observe(model, q, qd):
     return (
         dynamics.kinetic_energy(model, q, qd), dynamics.potential_energy(model, q),
         elastic_energy(model, q), centroidal.momentum(model, q, qd),
-        centroidal.center_of_mass(model, q),
+        centroidal.center_of_mass(model, q) if model.total_mass else np.zeros(3),
     )  # fmt: skip
 
 
