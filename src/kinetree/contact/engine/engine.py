@@ -664,7 +664,7 @@ class Engine:
         """Lists of the contacts found, as many as there is room for."""
         rows, n = self.rows, max(self.found.capacity, 1)
         rows.active, rows.order, rows.match = np.zeros((3, n), dtype=np.int64)
-        rows.slept = np.zeros((n, 6))
+        rows.slept, rows.local = np.zeros((n, 6)), np.zeros((n, 3))
 
     def _no_inertia(self, k):
         model = self.tree

@@ -67,9 +67,10 @@ class Rows:
             ``slot`` is 1 + number in ``key``.
         key: shapes and feature.
         kept: impulses per second of the contact's rows as they are scaled;  ended: velocities of
-            the contact when the step had ended, along normal and tangents;  spot: its place;
+            the contact when the step had ended, along normal and tangents;  spot: its ``local``;
             claimed: 1 for those that a contact of this step continues.
-        match: of the contacts found: 1 + number of that of the last step that it continues, or 0.
+        match: of the contacts found: 1 + number of that of the last step that it continues, or 0;
+            local: place in coordinates of the second body.
         bent: of the contacts that are known: half of the change of velocity in the last step, see
             ``bending``;  turned: of groups: the same in this step and in the last one.
         ball: of shapes: 1 for spheres.
@@ -144,6 +145,7 @@ class Rows:
     claimed: "int[:]"
     ball: "int[:]"
     match: "int[:]"
+    local: "float[:, 3]"
     prior: "float[:, 3]"
     bend: "float[:, 3]"
 
@@ -344,7 +346,7 @@ def add_contacts(
         acts = rows.active[c] != 0 if again else approaching(m, f, c, h, slack, before, after)
         rows.active[c] = -1 if acts and not is_asleep(z, f, c) else 0
     count = by_islands(p, rows, f, z)
-    match_contacts(rows, f, count)
+    match_contacts(m, rows, f, count)
     rows.place[: p.trees + 1] = 0
     for k in range(count):
         if f.gap[rows.order[k]] < -rows.inside:
@@ -441,42 +443,73 @@ def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
 
 
 @procedure
-def way_from(rows: Rows, f: Found, c: int, n: int) -> float:
-    """How far a contact is from where a known one was [m]."""
-    d = f.point[c] - rows.spot[n]
-    return sqrt(dot(d, d))
+def place_contacts(m: Mechanism, rows: Rows, f: Found):
+    """Places of the contacts found in coordinates of their second bodies, in ``local``."""
+    for c in range(f.count):
+        q = m.pose[f.bodies[c, 1]]
+        d = f.point[c] - q[3::4]
+        rows.local[c] = d[0] * q[:3] + d[1] * q[4:7] + d[2] * q[8:11]
 
 
 @procedure
-def match_contacts(rows: Rows, f: Found, count: int):
+def is_of_pair(rows: Rows, f: Found, c: int, n: int) -> bool:
+    """Whether a known contact is one of the same two shapes."""
+    if n < 0 or n >= rows.known:
+        return False
+    return rows.key[n, 0] == f.first[c] and rows.key[n, 1] == f.second[c]
+
+
+@procedure
+def nearest_known(rows: Rows, f: Found, c: int, n: int, free: bool) -> int:
+    """The known contact that was nearest, of the same shapes as number ``n``; -1 for none.
+
+    Those of two shapes lie side by side. ``free``: of those that are not claimed.
+    """
+    while is_of_pair(rows, f, c, n - 1):
+        n -= 1
+    nearest = -1
+    least = 1e300
+    while is_of_pair(rows, f, c, n):
+        d = rows.local[c] - rows.spot[n]
+        way = dot(d, d)
+        if way < least and not (free and rows.claimed[n] == 1):
+            least = way
+            nearest = n
+        n += 1
+    return nearest
+
+
+@procedure
+def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
     """Find the contacts of the last step that the first ``count`` of ``order`` continue.
 
-    By shapes and feature. A feature can change its name though nothing moves, where two corners
-    are the same up to rounding: impulses would be lost, and what rests would rattle. So what is
-    left takes the nearest of the same two shapes that no other has.
+    By shapes and feature, if that is the nearest. A feature can change its name though nothing
+    moves, where two corners are the same up to rounding, and two can exchange theirs: impulses
+    would be lost or act elsewhere, and what rests would rattle. What is left takes the nearest of
+    the same two shapes that no other has.
     """
+    place_contacts(m, rows, f)
     rows.claimed[: rows.known] = 0
     for k in range(count):
         c = rows.order[k]
-        n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])]
-        rows.match[c] = n
-        if n > 0:
-            rows.claimed[n - 1] = 1
+        n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])] - 1
+        rows.match[c] = 0
+        if n >= 0 and nearest_known(rows, f, c, n, False) == n:
+            rows.match[c] = n + 1
+            rows.claimed[n] = 1
     for k in range(count):
         c = rows.order[k]
         if rows.match[c] > 0:
             continue
-        nearest = -1
-        least = 1e300
-        for n in range(rows.known):
-            if rows.key[n, 0] == f.first[c] and rows.key[n, 1] == f.second[c]:
-                way = way_from(rows, f, c, n)
-                if rows.claimed[n] == 0 and way < least:
-                    least = way
-                    nearest = n
-        if nearest >= 0:
-            rows.match[c] = 1 + nearest
-            rows.claimed[nearest] = 1
+        n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])] - 1
+        if n < 0:
+            n = 0
+            while n < rows.known and not is_of_pair(rows, f, c, n):
+                n += 1
+        n = nearest_known(rows, f, c, n, True)
+        if n >= 0:
+            rows.match[c] = n + 1
+            rows.claimed[n] = 1
 
 
 @procedure
@@ -589,7 +622,7 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
                 for r in range(6):
                     rows.kept[n, r] = p.impulse[row + r] / h if r < p.dim[g] else 0.0
                 rows.ended[n] = rows.slip[g] - rows.bend[g] if has_ended else rows.prior[g]
-                rows.spot[n] = f.point[k]
+                rows.spot[n] = rows.local[k]
                 rows.bent[n] = rows.turned[g, 0 if has_ended else 1]
         elif k < rows.stops:
             rows.stop_kept[k] = p.impulse[row] / h
@@ -603,7 +636,7 @@ def remember(p: Problem, rows: Rows, f: Found, h: float, has_ended: bool, z: Sle
             if n >= 0:
                 rows.kept[n] = rows.slept[c]
                 rows.ended[n] = 0.0
-                rows.spot[n] = f.point[c]
+                rows.spot[n] = rows.local[c]
                 rows.bent[n] = 0.0
 
 
