@@ -14,6 +14,7 @@ from kinetree.codegen.render.cuda import ROUTINES
 from kinetree.contact import Scene, TimeStepping
 from kinetree.contact.engine import slot_points
 from kinetree.contact.stepping import slots as stepping
+from kinetree.contact.stepping import step as step_text
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.simulation.rollouts.rollout import run_of
 
@@ -93,6 +94,38 @@ def test_a_step_is_that_of_the_unrolled_code(stone, together, rng):
             acting.sum(), whole.contact_forces(all_force, np.asarray)[:, 0].sum(), atol=0.01
         )
     assert most >= together
+
+
+SERVOS = (
+    kt.Actuator("rod", 2, gain=(90,), bias=(0, -90, -2), effort=(-3.0, 3.0)),
+    kt.Actuator("drum", 3, gain=(2000,), bias=(0, -2000, -20)),
+)
+
+
+def test_bounded_servos_act_as_in_the_unrolled_code(rng, monkeypatch):
+    """Where unrolled code solves for the forces of the first pass as exactly as for others."""
+    monkeypatch.setattr(step_text, "LOOSE", 10.0)
+    model = FLAIL.replace(actuators=SERVOS)
+    contact, u = settings(model, conserving=False), np.array([0.1, 0.03])
+    given = transition(contact, controls=u)
+    step, field = given.contact, given.field
+    assert isinstance(step, stepping.SlotStep)
+    whole = ContactStep(step.constraints, step.settings, step.tree)
+    (q,), (qd,) = thrown(1, rng, model)
+    force, all_force, forces = np.zeros(step.rows), np.zeros(whole.rows), []
+    for _ in range(40):
+        with np.errstate(invalid="ignore"):  # rounds after exact forces, which do not count
+            ends = [
+                s(None, field, model, 0.0, H, q, qd, u, f)
+                for s, f in ((step, force), (whole, all_force))
+            ]
+        for name in ("q", "qd", "work"):
+            a, b = (getattr(end, name) for end in ends)
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-9, err_msg=name)
+        q, qd, force, all_force = ends[1].q, ends[1].qd, ends[0].force, ends[1].force
+        forces.append(90 * (u[0] - q[7]) - 2 * qd[6])
+    sizes = np.abs(forces)
+    assert sizes.min() < 3 < sizes.max()  # it is at its bounds, and between
 
 
 @pytest.mark.parametrize(

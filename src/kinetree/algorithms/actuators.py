@@ -117,7 +117,7 @@ def resistance(model, q, qd, controls, activation=None):
     the actuator, or that of all actuators at the joint.
     """
     through, found = transmission(model, q, qd), np.zeros((2, model.nv), model.scalar_type(q, qd))
-    laws = list(_laws(model, through, controls, activation))
+    laws = list(force_laws(model, through.length, through.velocity, controls, activation))
     uncut = _within_efforts(model, q, qd, [
         _clipped(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)
     ])  # fmt: skip
@@ -148,17 +148,17 @@ def _within_efforts(model, q, qd, forces):
 
 
 def _forces(model, through, controls, activation):
-    laws = _laws(model, through, controls, activation)
+    laws = force_laws(model, through.length, through.velocity, controls, activation)
     pairs = zip(model.actuators, laws, strict=True)
     return np.array([_clipped(force, *a.effort) for a, (_, force) in pairs])
 
 
-def _laws(model, through, controls, activation):
+def force_laws(model, length, velocity, controls, activation):
     """``u``, and the force that bounds have not cut yet, of every actuator."""
     states = iter(() if activation is None else activation)
     for k, a in enumerate(model.actuators):
         u = next(states, 0) if a.activation else _clipped(controls[k], *a.control)
-        l, ld = through.length[k], through.velocity[k]
+        l, ld = length[k], velocity[k]
         yield u, _affine(a.gain, l, ld) * u + _affine(a.bias, l, ld)
 
 

@@ -13,19 +13,19 @@ from kinetree.spatial.vector3 import ZERO3, cross, identity3, skew
 
 
 class Inertia:
-    """``M = H + diag(extra)`` of a tree, ready to be divided by.
+    """``M = H + extra`` of a tree, ready to be divided by.
 
     Args:
         model: the mechanism.
         H: its inertia matrix, (nv, nv).
-        extra: what springs and dampers add to the diagonal, (nv,).
+        extra: what springs, dampers and servos add, (nv, nv).
         free: 1 for variables that forces change, 0 for prescribed ones, (nv,): of these, ``solve``
             returns its argument, and the others do not feel it.
     """
 
     def __init__(self, model, H, extra, free):
         self.H, self.lam, self.free = H, model.expanded_parent, free
-        M = (self.H + np.diag(extra)) * free * free[:, None] + np.diag(1 - free)
+        M = (self.H + extra) * free * free[:, None] + np.diag(1 - free)
         self.L = self._factor(model, M)
 
     def _factor(self, model, M):
@@ -61,7 +61,7 @@ class Inertia:
         n, D = len(Y), np.diagonal(self.L)
         A = np.zeros((n, n), dtype=self.L.dtype)
         for i, row in enumerate(Y):
-            weighted = [0 if _is_zero(x) else x / d for x, d in zip(row, D, strict=True)]
+            weighted = [0 if is_zero(x) else x / d for x, d in zip(row, D, strict=True)]
             for j in range(i + 1):
                 A[i, j] = A[j, i] = _product(weighted, Y[j])
         return A
@@ -81,10 +81,11 @@ class Inertia:
 
 def _product(x, y):
     """``x · y`` without the products of zeros that are known beforehand."""
-    return sum(a * b for a, b in zip(x, y, strict=True) if not (_is_zero(a) or _is_zero(b)))
+    return sum(a * b for a, b in zip(x, y, strict=True) if not (is_zero(a) or is_zero(b)))
 
 
-def _is_zero(x):
+def is_zero(x) -> bool:
+    """Whether a number is known to be zero."""
     return isinstance(x, (int, float)) and x == 0
 
 
@@ -190,7 +191,7 @@ def turning_part(joint: AbstractJoint, body, v):
 @turning_part.register
 def _(joint: Free, body, v):
     w, a = v[:3], 0 * v[:3]
-    if not _is_zero(body.alone[0]):
+    if not is_zero(body.alone[0]):
         a = body.alone[0] * quotient(body.I, cross(body.I @ w, w))
     return np.concatenate([a, -cross(w, v[3:] + cross(w, body.c)) - cross(a, body.c)])
 
@@ -215,7 +216,7 @@ def turn_part(joint: AbstractJoint, body, u):
 
 @turn_part.register
 def _(joint: Free, body, u):
-    if _is_zero(body.alone[0]):
+    if is_zero(body.alone[0]):
         return u
     w, I = u[:3], body.I
     H = I @ w
@@ -237,7 +238,7 @@ def turned_part(joint: AbstractJoint, body, v, u):
 @turned_part.register
 def _(joint: Free, body, v, u):
     E, w, after = _rotation(u[:3]), v[:3], v[:3]
-    if not _is_zero(body.alone[0]):
+    if not is_zero(body.alone[0]):
         H = body.I @ w
         after = w + body.alone[0] * quotient(body.I, E @ H - H)
     return np.concatenate([after, E @ (v[3:] + cross(w, body.c)) - cross(after, body.c)])

@@ -2,7 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from kinetree.contact.finding.candidates import moving_touches
 from kinetree.contact.finding.closed_forms import round_points
 from kinetree.contact.history import Residuals
 from kinetree.contact.settings import PASSES
+from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
 from kinetree.contact.stepping.inertia import Inertia, alone, straight_motion, turned, turning
 from kinetree.contact.stepping.step import (
     FIRST,
@@ -36,7 +37,6 @@ from kinetree.contact.stepping.step import (
     Ended,
     balanced,
     bounded,
-    resistances,
 )
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
@@ -142,53 +142,24 @@ class SlotStep(ContactStep):
         fast = self._looks_back and self.constraints.is_fast(model, q, qd, h / 2)
         half = select(fast, 0.0, h / 2)
         middle, v = straight_motion(model, q, qd, half)
-        K, D = self._resistance(field, model, t, q, qd, tau)
-        tau_all = field.joint_force(model, t, q, qd, tau)
-        known, tables, slots = self.constraints.scene.candidates, self._tables, self.slots
-        mu = known.friction if self.constraints.friction is None else self.constraints.friction
-        dtype = "float32" if self.accuracy.sweeps else "float64"
-        tolerance = AIM[dtype] * self.settings.tolerance
-        alone = dtype == "float32" and not self.settings.thorough
-        solver = {**SOLVER[dtype], **(SWEEPS_ALONE if alone else {})}
-        numbers = [h, half, tolerance, self.accuracy.deep, self.settings.rest_velocity]
-        nv, deep = model.nv, tables["deep"]
-        H = dynamics.mass_matrix(self.tree, middle)
-        lead, lag = resistances(K, D, np.diagonal(H), h, half / h)
-        inertia = Inertia(self.tree, H, h * lag, np.ones(nv))
-        root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
-        there = self._placed(model, middle, v)
-        found, taken, _, slot, start, Y, own = self._routine(
-            slot_contacts,
-            {**there, "inverse": self._inverse(inertia.L, root), "friction": mu, "force": force,
-             "numbers": numbers},
-            {"found": (3,), "taken": (slots,), "place": (12 * slots,), "slot": (SLOT * slots,),
-             "start": (4 * slots,), "Y": (3 * slots * deep,), "own": (6 * slots,)},
-            contacts_size(tables),
-        )  # fmt: skip
-        entered = {"found": found, "taken": taken, "slot": slot, "Y": Y, "own": own}
-
-        def once(state):
-            mean, held, loose = state[:3]
-            z = root * inertia.half(h * (tau_all - lead * v - self._bias(middle, mean)))
-            held, u, reported, _ = self._routine(
-                slot_impulses,
-                {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
-                {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,),
-                 "K": (2 * tables["inverses"] + 3 * slots,)},
-                2 * nv + 2 + 21 * slots,
-                {**solver, "first": FIRST, "restitution": known.restitution},
-            )  # fmt: skip
-            after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
-            return (v + after) / 2, held, loose - 1, after, reported
-
-        begin = (v, start, PASSES - 1.0, v, np.zeros(REPORTED))
-        mean, held, _, after, reported = repeat(once, begin, PASSES)
+        H, there = dynamics.mass_matrix(self.tree, middle), self._placed(model, middle, v)
+        at = Instant(t, h, half, q, qd, tau, middle, v)
+        forces = StepForces(self.settings, field, model, at, H)
+        divided = once_for_all(partial(self._divided, forces, at, H), forces)
+        solve = partial(self._solve_slots, divided, at, there, force)
+        shapes = self._results(model.nv)
+        nothing = tuple(np.zeros(n) for n in shapes.values())
+        bound, results = forces.settle(solve, nothing)
+        after, mean, held, reported, *entered = results
+        entered = dict(zip(list(shapes)[4:], entered, strict=True))
+        inertia, root, explicit, lag = divided(bound)
+        found, numbers, tables = entered["found"], self._numbers(at), self._tables
         (missed,) = self._routine(
             slot_missed, {**there, "found": found, "after": after, "numbers": numbers},
             {"missed": (1,)}, 6 * tables["bodies"],
         )  # fmt: skip
         error = select(missed[0] > reported[0], missed[0], reported[0])
-        work = h * (tau_all - lead * v - lag * (after - v)) @ mean
+        work = h * (explicit - lag @ (after - v)) @ mean
         end, after = straight_motion(model, middle, after, h - half)
         farthest = h * self.settings.correction_speed
         back = inertia, root, entered
@@ -202,6 +173,73 @@ class SlotStep(ContactStep):
             balance.taken, balance.gained, 1.0,
         )  # fmt: skip
         return Ended(end, after, balance.work, held, np.array([*residuals]), at_end)
+
+    def _numbers(self, at) -> list:
+        """Lengths of the step and of its first half, and tolerances, for the procedures."""
+        tolerance = AIM[self._dtype] * self.settings.tolerance
+        return [at.h, at.half, tolerance, self.accuracy.deep, self.settings.rest_velocity]
+
+    @property
+    def _dtype(self) -> str:
+        return "float32" if self.accuracy.sweeps else "float64"
+
+    def _results(self, nv) -> dict[str, int]:
+        """Sizes of what ``_solve_slots`` returns, by name."""
+        slots, deep = self.slots, self._tables["deep"]
+        return {"after": nv, "mean": nv, "held": 4 * slots, "reported": REPORTED, "found": 3,
+                "taken": slots, "slot": SLOT * slots, "Y": 3 * slots * deep,
+                "own": 6 * slots}  # fmt: skip
+
+    def _divided(self, forces, at, H, bound):
+        """Inertia and the roots of its factors, explicit forces, ``lag``, with some bounds."""
+        lead, lag = forces.resisting(bound)
+        inertia = Inertia(self.tree, H, at.h * lag, np.ones(len(H)))
+        root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
+        return inertia, root, forces.applied(bound) - lead @ at.v, lag
+
+    def _solve_slots(self, divided, at, there, force, bound):
+        """Velocities after the step, their mean, what slots hold and report, and the slots.
+
+        Args:
+            divided: function from bounds to what ``_divided`` returns.
+            at: beginning and middle of the step.
+            there: places of the bodies.
+            force: what the last step has passed on.
+            bound: bounds of the drives.
+        """
+        known, tables, slots = self.constraints.scene.candidates, self._tables, self.slots
+        mu = known.friction if self.constraints.friction is None else self.constraints.friction
+        alone = self._dtype == "float32" and not self.settings.thorough
+        solver = {**SOLVER[self._dtype], **(SWEEPS_ALONE if alone else {})}
+        (h, v, nv), numbers, deep = (at.h, at.v, len(at.v)), self._numbers(at), tables["deep"]
+        inertia, root, explicit, _ = divided(bound)
+        found, taken, _, slot, start, Y, own = self._routine(
+            slot_contacts,
+            {**there, "inverse": self._inverse(inertia.L, root), "friction": mu, "force": force,
+             "numbers": numbers},
+            {"found": (3,), "taken": (slots,), "place": (12 * slots,), "slot": (SLOT * slots,),
+             "start": (4 * slots,), "Y": (3 * slots * deep,), "own": (6 * slots,)},
+            contacts_size(tables),
+        )  # fmt: skip
+        entered = {"found": found, "taken": taken, "slot": slot, "Y": Y, "own": own}
+
+        def once(state):
+            mean, held, loose = state[:3]
+            z = root * inertia.half(h * (explicit - self._bias(at.middle, mean)))
+            held, u, reported, _ = self._routine(
+                slot_impulses,
+                {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},
+                {"held": (4 * slots,), "u": (nv,), "reported": (REPORTED,),
+                 "K": (2 * tables["inverses"] + 3 * slots,)},
+                2 * nv + 2 + 21 * slots,
+                {**solver, "first": FIRST, "restitution": known.restitution},
+            )  # fmt: skip
+            after = v + inertia.whole(np.diagonal(inertia.L) * root * (z + u))
+            return (v + after) / 2, held, loose - 1, after, reported
+
+        begin = (v, start, PASSES - 1.0, v, np.zeros(REPORTED))
+        mean, held, _, after, reported = repeat(once, begin, PASSES)
+        return after, mean, held, reported, *entered.values()
 
     @cached_property
     def _tables(self) -> dict[str, Any]:

@@ -30,27 +30,27 @@ function. Its derivatives are those of the text with the forces given, see ``sol
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
-from kinetree.contact.engine.mechanism import resistance
 from kinetree.contact.history import Residuals
 from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
+from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
 from kinetree.contact.stepping.inertia import (
     Inertia,
-    _is_zero,
     alone,
     straight_motion,
     turned,
     turning,
 )
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.contact.stepping.solver import Problem, implied, solve_by_sweeps, solve_in_kernel
+from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
+from kinetree.contact.stepping.solver import implied as implied_forces
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
-from kinetree.model.limits import joint_values
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
@@ -81,6 +81,25 @@ class Ended(NamedTuple):
     energy: Any
 
 
+class _Begun(NamedTuple):
+    """A step whose drives have no bounds yet.
+
+    Attributes:
+        at: its beginning and middle.
+        rows: of the constraints there.
+        given: motion of prescribed joints.
+        H: inertia matrix, (nv, nv).
+        before: velocities of the rows, (m,);  ahead: what their rates add to these.
+    """
+
+    at: Instant
+    rows: Any
+    given: Any
+    H: Any
+    before: Any
+    ahead: Any
+
+
 @dataclass(frozen=True)
 class ContactStep:
     """A step with contact, traced into the kernel that uses it.
@@ -91,6 +110,7 @@ class ContactStep:
         tree: the mechanism without loops and couplings.
         prescription: of prescribed joints, or None.
         accuracy: of the numbers that it is compiled for.
+        bounds: how many bounds of drives steps pass on, for derivatives.
     """
 
     constraints: StepConstraints
@@ -98,12 +118,13 @@ class ContactStep:
     tree: Any
     prescription: Any = None
     accuracy: Accuracy = DOUBLE
+    bounds: int = 0
 
     @property
     def rows(self) -> int:
-        """Number of forces that a step passes on: of all rows; if relaxed, of every pass."""
+        """Numbers that a step passes on: forces of all rows, if relaxed of every pass; bounds."""
         rows = self.constraints.count(self.constraints.scene.candidates.size)
-        return rows * PASSES if self.is_relaxed else rows
+        return (rows * PASSES if self.is_relaxed else rows) + self.bounds
 
     def contact_forces(self, memory, numbers):
         """Forces of all potential contacts, (..., contacts, 3), from memories (..., n).
@@ -166,59 +187,24 @@ class ContactStep:
         middle, v = straight_motion(model, q, qd, half)
         rows = self.constraints.at(model, middle, v)
         given = prescribed_over(self.prescription, model, t, h, q, qd, v, half)
-        H = dynamics.mass_matrix(self.tree, middle)
-        K, D = self._resistance(field, model, t, q, qd, tau)
-        lead, lag = resistances(K, D, np.diagonal(H), h, half / h)
-        inertia = Inertia(self.tree, H, h * lag, given.free)
-        tau_all = field.joint_force(model, t, q, qd, tau)
-        Y = inertia.halves(rows.G)
-        A, before = inertia.mobility(Y), rows.G @ v
-        smooth = self.is_relaxed or found is not None  # without decisions on positions
-        warm = h * force[: len(rows.G)]
-        explicit, felt = tau_all - lead * v, H @ given.change
-        ahead, gap = self._ahead(rows, half, h - half, warm, before)
-        rows = rows._replace(gap=gap)
-
-        def once(state):
-            mean, lam, loose = state[:3]
-            bias = self._bias(middle, mean)
-            unheld = (h * (explicit - bias) - felt) * given.free + given.change
-            z, moves = inertia.half(unheld), before + rows.G @ given.change
-            w = moves + inertia.along(Y, z)
-            targets = self._targets(rows, h, w, before, smooth) + ahead
-            speed = self.settings.relaxation
-            bounds = _times(h, rows.low), _times(h, rows.high)
-            problem = Problem(A, w + targets, rows.mu, *bounds, speed)
-            aim = 1.0 if self.is_relaxed else AIM
-            tolerance = aim * self.settings.tolerance * (1 + largest(np.abs(w)))
-            if found is None:
-                lam, error = self._solved(problem, lam, tolerance, loose)
-            else:
-                lam, error = implied(problem, lam, self.accuracy.least), 0.0
-            z = inertia.half_of(Y, lam, z)
-            after, w = v + inertia.whole(z), moves + inertia.along(Y, z)
-            moved = (v + after) / 2
-            change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
-            return moved, lam, 1.0, after, w, targets, error, change
-
-        def if_needed(state):
-            return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
-
-        if smooth:  # every pass is part of the function that has derivatives
-            state: Any = (v,)
-            passes, start = [], h * (force if found is None else found)
-            for k in reversed(range(PASSES)):
-                begin = k * len(rows.G) if self.is_relaxed else 0
-                state = once((state[0], start[begin : begin + len(rows.G)], 1.0))
-                passes = [state[1], *passes]
-            mean, lam, _, after, w, targets, error, _ = state
+        H, before, warm = dynamics.mass_matrix(self.tree, middle), rows.G @ v, h * force
+        at = Instant(t, h, half, q, qd, tau, middle, v)
+        forces = StepForces(self.settings, field, model, at, H)
+        ahead, gap = self._ahead(rows, half, h - half, warm[: len(rows.G)], before)
+        begun = _Begun(at, rows._replace(gap=gap), given, H, before, ahead)
+        rows = begun.rows
+        system = once_for_all(partial(self._system, forces, begun), forces)
+        if found is None:
+            solve = partial(self._solve, begun, system, warm)
+            bound, results = forces.settle(solve, self._nothing(model.nv, len(rows.G)))
         else:
-            nothing = (v, *[np.zeros(len(rows.G))] * 2, 0.0, 1.0)
-            start = (v, warm, LOOSE, *nothing)
-            mean, lam, _, after, w, targets, error, _ = repeat(if_needed, start, PASSES)
-            passes = (lam,)
+            bound = found[len(found) - self.bounds :]
+            results = self._solve(begun, system, h * found, bound, implied=True)
+        after, mean, w, targets, passes, error = results
+        lam = passes[: len(rows.G)]
+        inertia, Y, A, explicit, lag = system(bound)
         held = lam @ rows.G
-        pushes = h * (explicit - lag * (after - v))  # of the joints
+        pushes = h * (explicit - lag @ (after - v))  # of the joints
         if self.prescription is not None:
             taken = inertia.H @ (after - v) + h * self._bias(middle, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
@@ -244,17 +230,83 @@ class ContactStep:
             _power_error(rows, lam, w + targets),
             deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
         )  # fmt: skip
-        forces = np.concatenate(passes if self.is_relaxed else passes[:1]) / h
-        contact = Ended(end, turned, balance.work, forces, np.array([*residuals]), at_end)
+        exerted = passes / h
+        if self.bounds:
+            unknown = np.zeros(self.bounds) if not len(bound) else bound
+            exerted = np.concatenate([exerted, unknown])
+        contact = Ended(end, turned, balance.work, exerted, np.array([*residuals]), at_end)
         return contact if method is None else self._or_flight(
             contact, lam, method, field, model, t, h, q, qd, tau
         )  # fmt: skip
 
-    def _resistance(self, field, model, t, q, qd, tau):
-        """Stiffness and damping of all variables: of joints, the controller, servos and limits."""
-        K, D = (of_leaders(model, x) + getattr(self.settings, x) for x in ("stiffness", "damping"))
-        more = field.resistance(model, t, q, qd, tau) if field.resists else (0.0, 0.0)
-        return K + more[0], D + more[1]
+    def _nothing(self, nv, rows):
+        """Zeros in the shape of what ``_solve`` returns."""
+        passes = PASSES * rows if self.is_relaxed else rows
+        return *(np.zeros(n) for n in (nv, nv, rows, rows, passes)), 0.0
+
+    def _system(self, forces, begun, bound):
+        """Inertia, rows divided by it, explicit forces and ``lag``, with drives at some bounds."""
+        at, given = begun.at, begun.given
+        lead, lag = forces.resisting(bound)
+        inertia = Inertia(self.tree, begun.H, at.h * lag, given.free)
+        Y = inertia.halves(begun.rows.G)
+        return inertia, Y, inertia.mobility(Y), forces.applied(bound) - lead @ at.v, lag
+
+    def _solve(self, begun, system, start, bound, *, implied=False):
+        """Velocities after the step and their mean, those of rows, impulses of passes, the error.
+
+        Args:
+            begun: what does not depend on bounds.
+            system: function from bounds to what ``_system`` returns.
+            start: impulses of the rows to start from, of every pass where laws are relaxed.
+            bound: bounds of the drives.
+            implied: whether impulses are those at the start, with their derivatives.
+        """
+        v, count = begun.at.v, len(begun.rows.G)
+        once = partial(self._pass, begun, system(bound), implied=implied)
+        if self.is_relaxed or implied:  # every pass is part of the function that has derivatives
+            state: Any = (v,)
+            passes = []
+            for k in reversed(range(PASSES)):
+                begin = k * count if self.is_relaxed else 0
+                state = once((state[0], start[begin : begin + count], 1.0))
+                passes = [state[1], *passes]
+            passes = np.concatenate(passes if self.is_relaxed else passes[:1])
+        else:
+
+            def if_needed(state):
+                return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
+
+            nothing = (v, *[np.zeros(count)] * 2, 0.0, 1.0)
+            state = repeat(if_needed, (v, start[:count], LOOSE, *nothing), PASSES)
+            passes = state[1]
+        mean, _, _, after, w, targets, error, _ = state
+        return after, mean, w, targets, passes, error
+
+    def _pass(self, begun, system, state, *, implied):
+        """One pass: velocities and impulses with velocity products at a mean velocity."""
+        mean, lam, loose = state[:3]
+        (at, rows, given, H, before, ahead), (inertia, Y, A, explicit, lag) = begun, system
+        h, v, smooth = at.h, at.v, self.is_relaxed or implied  # without decisions on positions
+        felt = (H + h * lag) @ given.change
+        bias = self._bias(at.middle, mean)
+        unheld = (h * (explicit - bias) - felt) * given.free + given.change
+        z, moves = inertia.half(unheld), before + rows.G @ given.change
+        w = moves + inertia.along(Y, z)
+        targets = self._targets(rows, h, w, before, smooth) + ahead
+        bounds = _times(h, rows.low), _times(h, rows.high)
+        problem = Problem(A, w + targets, rows.mu, *bounds, self.settings.relaxation)
+        aim = 1.0 if self.is_relaxed else AIM
+        tolerance = aim * self.settings.tolerance * (1 + largest(np.abs(w)))
+        if implied:
+            lam, error = implied_forces(problem, lam, self.accuracy.least), 0.0
+        else:
+            lam, error = self._solved(problem, lam, tolerance, loose)
+        z = inertia.half_of(Y, lam, z)
+        after, w = v + inertia.whole(z), moves + inertia.along(Y, z)
+        moved = (v + after) / 2
+        change = select(error > tolerance, 1.0, largest(np.abs(moved - mean)))
+        return moved, lam, 1.0, after, w, targets, error, change
 
     @property
     def _looks_back(self) -> bool:
@@ -367,24 +419,6 @@ def _power_error(rows, lam, w):
         slip = np.sqrt(w[t] @ w[t])
         found.append(np.abs(lam[t] @ w[t] + mu * n * slip))
     return largest(found, 0.0)
-
-
-def resistances(K, D, H, h, alpha):
-    """``lead`` and ``lag`` of all variables, see ``resistance``; zero where nothing resists."""
-    found = [
-        resistance.python(k, d, m, h, alpha)
-        if not (_is_zero(k) and _is_zero(d)) else (0.0, 0.0)
-        for k, d, m in zip(K, D, H, strict=True)
-    ]  # fmt: skip
-    return np.array(found).reshape(-1, 2).T
-
-
-def of_leaders(model, name):
-    """``joint_values`` of the variables of a model; geared joints that follow act explicitly."""
-    full, followers = model.uncoupled, {c.joint for c in model.couplings}
-    values = joint_values(model, name)
-    leaders = [i for i in range(1, model.body_count + 1) if i not in followers]
-    return np.concatenate([np.zeros(0), *(values[full.v_slice[i]] for i in leaders)])
 
 
 # --- Prescribed joints over one step -------------------------------------------------------------

@@ -14,6 +14,7 @@ from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
 from kinetree.contact.settings import CLOSED, DOUBLE, SINGLE
+from kinetree.contact.stepping.drives import limited_drives
 from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
 from kinetree.contact.stepping.slots import SlotStep
 from kinetree.contact.stepping.step import ContactStep
@@ -102,7 +103,8 @@ def step_of_rollout(settings, effects, prescription, dtype, *, on_device=False) 
     if accuracy.sweeps:  # energies in float32 are too coarse to be balanced
         tolerance = max(settings.tolerance, accuracy.tolerance)
         settings = replace(settings, tolerance=tolerance, conserving=False)
-    step = kind(constraints, settings, model.spanning_tree, prescription, accuracy)
+    bounds = len(limited_drives(model)) if kind is ContactStep else 0
+    step = kind(constraints, settings, model.spanning_tree, prescription, accuracy, bounds)
     if isinstance(step, SlotStep):
         step.require()
     return step
