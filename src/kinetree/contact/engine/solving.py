@@ -1,0 +1,276 @@
+"""Solving a step: rows, velocities and impulses, until laws and geometry agree.
+
+A first solution may find rows that it did not have: contacts that close all the same, stops that
+are reached, features that have arrived where the step ends. Each of them joins, and the step is
+solved again. Velocity products follow the mean velocity as they are found.
+"""
+
+from kinetree.codegen.procedures import procedure
+from kinetree.codegen.tied import run
+from kinetree.contact.collision.tables import Found
+from kinetree.contact.engine.arrivals import (
+    ARRIVALS,
+    add_arrivals,
+    overlap_after,
+)
+from kinetree.contact.engine.bounces import (
+    PASSES_OF_BOUNCES,
+    products_in_parts,
+)
+from kinetree.contact.engine.direct import close_directly
+from kinetree.contact.engine.mechanism import (
+    Mechanism,
+    body_velocities,
+    divide,
+)
+from kinetree.contact.engine.parts import (
+    FOUND_FULL,
+    WOKEN,
+    WORK_FULL,
+    Parts,
+    Step,
+)
+from kinetree.contact.engine.rows import (
+    Rows,
+    add_contacts,
+    add_joint_rows,
+    add_loops,
+    approaching,
+    missed,
+    misses_stop,
+    remember,
+    targets,
+)
+from kinetree.contact.engine.sleep import Sleep, is_mixed, wake
+from kinetree.contact.newton.newton import solve
+from kinetree.contact.newton.problem import Problem, Work
+from kinetree.contact.settings import PASSES
+
+STICKS = 1024.0
+"""Times the friction: what sticks whatever happens; a power of two, which rounds nothing."""
+
+COARSE = 100.0
+"""Error of the first pass where bodies move, in units of the tolerance."""
+
+NO_SOLUTION = 1e-3
+"""Relative error above which a step is taken to have no solution near the last one."""
+
+ATTEMPTS = 3
+"""Passes up to which islands that are not solved, but nearly, are taken up again."""
+
+FEW = 200
+"""Groups up to which every step that is not solved starts once more; more take too long."""
+
+CONTRADICTS = 3e-5
+"""Error of velocities [m/s] from which on contacts want to be at rest at the end of a step, not in
+its middle."""
+
+ROUNDS_OF_BENDING = 3
+"""Rounds of an island as long as contacts want to be at rest in the middle of a step."""
+
+TRIES = 4
+"""How often rows that turn out to act are added within a step."""
+
+
+@procedure
+def rows_of_step(
+    s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool, z: Sleep
+) -> int:
+    """All groups of the step, with what they want; 0, or ``FULL``."""
+    code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again, z)
+    if code < 0:
+        return code
+    code = add_joint_rows(p, rows, s.q_m, s.v_m, s.free, s.h, again, z)
+    if code < 0:
+        return code
+    code = add_loops(m, p, rows, s.v_m, s.given_v, s.h, z)
+    if code < 0:
+        return code
+    targets(p, rows, f, s.h, s.alpha, s.rest, s.deep, s.change)
+    return 0
+
+
+@procedure
+def solved(s: Step, m: Mechanism, p: Problem, work: Work, coarse: bool) -> int:
+    """Velocities and impulses of the problem from ``free``; 0, or ``WORK_FULL``."""
+    for k in range(m.nv):
+        p.start[k] = s.after[k] + (s.free[k] - p.free[k])  # once more, with other forces or rows
+        p.free[k] = s.free[k]
+        p.velocity[k] = s.v_m[k] if m.free[k] == 1.0 else s.free[k]
+    p.again = s.passes
+    p.coarse = COARSE * p.tolerance if coarse else 0.0
+    if p.groups == 0:
+        p.velocity[: m.nv] = s.free[: m.nv]
+        p.status = 0
+        p.error = p.velocity_error = p.cone_error = p.complementarity = 0.0
+    elif not close_directly(p, s.factors, work):
+        if solve(p, work) < 0:
+            return WORK_FULL
+        s.newton += p.newton
+        s.factored += p.factored
+    s.unsolved = p.status
+    s.after[: m.nv] = p.velocity[: m.nv]
+    s.mean[: m.nv] = (s.v_m[: m.nv] + p.velocity[: m.nv]) / 2.0
+    return 0
+
+
+@procedure
+def solved_from_sticking(s: Step, m: Mechanism, p: Problem, work: Work) -> int:
+    """The same from where contacts would be if friction held all of them; 0, or ``WORK_FULL``.
+
+    Where more than one solution exists, or none with finite forces (Painlevé), that is the one.
+    """
+    p.mu[: p.groups] *= STICKS
+    p.impulse[: p.row_first[p.groups]] = 0.0
+    passes = s.passes
+    s.passes = 0
+    code = solved(s, m, p, work, False)
+    p.mu[: p.groups] /= STICKS
+    code = code if code < 0 else solved(s, m, p, work, False)
+    s.passes = passes
+    return code
+
+
+@procedure
+def rouse(s: Step, m: Mechanism, f: Found, z: Sleep, slack: float):
+    """Wake what something that is awake can touch; what sleeps on has no velocity."""
+    changed = True
+    while changed:
+        changed = False
+        for c in range(f.count):
+            if is_mixed(z, f, c) and approaching(m, f, c, s.h, slack, s.before, s.unheld):
+                wake_side(z, f, c)
+                changed = True
+    for k in range(m.nv):
+        if z.sleeps[z.tree_of_v[k]] == 1:
+            s.free[k] = 0.0
+    body_velocities(m, s.free, s.unheld)
+
+
+@procedure
+def wake_side(z: Sleep, f: Found, c: int):
+    """Wake the body of a contact that sleeps."""
+    a = z.tree[f.bodies[c, 0]]
+    b = z.tree[f.bodies[c, 1]]
+    wake(z, a if z.sleeps[a] == 1 else b)
+
+
+@procedure
+def drop_bending(a: Parts, slack: float) -> int:
+    """Rows that want contacts to be at rest at the end of the step, not in its middle; 0 or a code.
+
+    What ``bending`` wants of several contacts can contradict: impulses grow, or there are none.
+    """
+    a.rows.follows = 0
+    remember(a.problem, a.rows, a.found, a.step.h, False, a.sleep)
+    return rows_of_step(a.step, a.mechanism, a.problem, a.rows, a.found, slack, True, a.sleep)
+
+
+@procedure
+def solve_rows(a: Parts, slack: float) -> int:
+    """Solve a step, with rows that turn out to act and velocity products that change; 0, or a code.
+
+    ``slack`` is the gap up to which contacts have rows.
+    """
+    s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
+    k, z = a.kernels, a.sleep
+    left = True
+    while True:
+        may_drop = rows.follows == 1 and rows.loops == 0
+        rounds = p.most_rounds
+        if may_drop:
+            p.most_rounds = min(rounds, ROUNDS_OF_BENDING)
+        code = solved(s, m, p, work, s.passes == 0)
+        p.most_rounds = rounds
+        if code >= 0 and s.unsolved > 0 and may_drop:
+            code = drop_bending(a, slack)
+            code = code if code < 0 else solved(s, m, p, work, False)
+        if code >= 0 and s.unsolved > 0 and left and (p.groups <= FEW or p.error > NO_SOLUTION):
+            code = solved_from_sticking(s, m, p, work)
+        if code < 0:
+            return code
+        s.passes += 1
+        left = p.groups > 0 and p.left > 0
+        again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
+        if s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
+            s.y[: m.nv] = s.bias[: m.nv]
+            if rows.timed == 1:
+                products_in_parts(s, m, p, rows, k)
+            else:
+                run(k.bias)
+            most = 0.0
+            changed = False
+            for i in range(m.nv):
+                s.y[i] = s.h * (s.y[i] - s.bias[i]) * m.free[i]
+                most = max(most, abs(s.y[i]))
+            if most > 0.0:
+                divide(p, s.factors, s.y)
+                most = 0.0
+                for i in range(m.nv):
+                    most = max(most, abs(s.y[i]))
+                changed = most > s.settled
+            if changed:
+                again = True
+                s.free[: m.nv] += s.y[: m.nv]
+        if s.tried < TRIES and (f.count > rows.contacts or rows.stops > 0):
+            body_velocities(m, s.after, m.twist)
+            late = missed(m, f, rows, s.h, s.closed, m.twist, z) > 0
+            if late or (z.asleep == 0 and misses_stop(p, rows, s.q_m, s.after, s.h)):
+                asleep = z.asleep
+                for c in range(f.count):
+                    if rows.active[c] == -1 and is_mixed(z, f, c):
+                        wake_side(z, f, c)
+                if z.asleep < asleep:
+                    return WOKEN
+                s.tried += 1
+                remember(p, rows, f, s.h, False, z)
+                code = rows_of_step(s, m, p, rows, f, slack, True, z)
+                if code < 0:
+                    return code
+                again = True
+        bends = rows.follows == 1 and rows.loops == 0
+        if not again and bends and p.velocity_error > CONTRADICTS:
+            code = drop_bending(a, slack)
+            if code < 0:
+                return code
+            again = True
+        if not again:
+            return 0
+
+
+@procedure
+def solve_until_geometry_agrees(a: Parts, slack: float, beta: float) -> int:
+    """Solve a step, again with features that overlap where it ends; 0, or a code.
+
+    ``beta`` is the time from the middle to the end.
+    """
+    s, m, p, rows, f, z = a.step, a.mechanism, a.problem, a.rows, a.found, a.sleep
+    while True:
+        code = solve_rows(a, slack)
+        if code < 0 or rows.timed == 1:
+            return code
+        s.part[0] = beta
+        run(a.kernels.to_end)
+        s.overlap = overlap_after(a, beta)
+        if s.overlap < 0.0:
+            return FOUND_FULL
+        if s.overlap <= s.arrives or s.arrived == ARRIVALS:
+            return 0
+        first = f.count
+        arrived = add_arrivals(a, beta)
+        if arrived < 0:
+            return FOUND_FULL
+        if arrived == 0:
+            return 0
+        asleep = z.asleep
+        for c in range(first, f.count):
+            if is_mixed(z, f, c):
+                wake_side(z, f, c)
+        if z.asleep < asleep:
+            return WOKEN
+        s.arrived += 1
+        s.passes = 1
+        remember(p, rows, f, s.h, False, z)
+        code = rows_of_step(s, m, p, rows, f, slack, True, z)
+        if code < 0:
+            return code
