@@ -837,7 +837,8 @@ RULES |= {
 PARTS = {
     "aba.accelerations_at_rest", "rnea_tensor.inertia_forces",
     "actuators.actuator_forces", "actuators.driving_force",
-    "actuators.resistance", "actuators.transmission", "joint_space.with_own_rows",
+    "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
+    "joint_space.with_own_rows", "passive.compensation_force",
     "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",
     "forward_dynamics.is_closed",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",

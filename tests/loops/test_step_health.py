@@ -319,7 +319,7 @@ def test_passes_do_not_depend_on_how_many_steps_are_taken_at_once(monkeypatch, t
         stepper = scripted(monkeypatch, health, model=model, chosen=chosen)
         q, qd, walked = at["home"], np.zeros(4), []
         for k in range(0, 24, at_once):
-            walked += stepper.walk(instants[k : k + at_once + 1], q, qd, np.zeros(4))
+            walked += stepper.walk(instants[k : k + at_once + 1], q, qd, np.zeros(4), 0.05)
             q, qd = walked[-1][:2]
         found.append([(event.t, event.sine) for event in stepper.passes.found])
         states.append([state[0] for state in walked])
