@@ -221,6 +221,23 @@ def test_a_state_changes_as_soon_as_nothing_needs_the_old_one():
     assert not routines.states_change_early  # there a sample that has ended keeps its own
 
 
+def test_a_state_that_nothing_looks_at_takes_a_value_from_outside_the_loop(tmp_path):
+    def both(s, x):
+        outside = 3 * x[0] + 1
+
+        def body(state):
+            y, z = state
+            return np.array([y / 2 + x[1], outside])
+
+        return kt.repeat(body, s, 4)
+
+    program = trace(both, [Argument("s", (2,)), Argument("x", (2,))])
+    arrays = [np.random.default_rng(3).normal(size=(33, 2)) for _ in range(2)]
+    found = cuda_on_cpu(tmp_path)(program, "float64")(*arrays)
+    found = found[0] if isinstance(found, tuple) else found
+    np.testing.assert_allclose(found[:, 1], 3 * arrays[1][:, 0] + 1, rtol=1e-15)
+
+
 @pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])
 def test_at_most_four_threads_share_a_bank(size):
     tile = Tile(size, size)

@@ -268,10 +268,13 @@ class _Writer:
             [self.values[a] for a in nodes] for nodes in (loop.initial, loop.next, [loop.times])
         )
         early = self._early(carries, following, body) if self.language.states_change_early else {}
+        within = [*early.get(0, ())]  # values from outside for states that nothing looks at
+        for k, item in enumerate(body, start=1):
+            within += [*item.lines, *early.get(k, ())]
         lines = self.language.loop(
             self._unique("run"), times[0].text, carries,
             [v.text for v in initial],
-            [line for k, x in enumerate(body, start=1) for line in (*x.lines, *early.get(k, ()))],
+            within,
             [v.text for v in following],
         )  # fmt: skip
         inside = set(carries).union(*(item.defines for item in body))
