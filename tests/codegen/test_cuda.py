@@ -226,7 +226,7 @@ def test_a_state_that_nothing_looks_at_takes_a_value_from_outside_the_loop(tmp_p
         outside = 3 * x[0] + 1
 
         def body(state):
-            y, z = state
+            y, _ = state
             return np.array([y / 2 + x[1], outside])
 
         return kt.repeat(body, s, 4)
