@@ -8,8 +8,8 @@ import kinetree as kt
 from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.engine.terms import TEXTS, term_kernel
-from kinetree.contact.stepping import inertia
-from kinetree.contact.stepping.rows import NO_JOINT_ROWS, JointRows
+from kinetree.contact.scheme import inertia
+from kinetree.contact.scheme.constraints import NO_JOINT_ROWS, JointRows
 from kinetree.model import Coupling, JointDynamics, geometry
 
 H = 2e-3

@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
+from kinetree.contact.scheme.inertia import Inertia, straight_motion, turning
 
 
 def bodies():

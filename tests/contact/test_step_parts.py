@@ -13,8 +13,8 @@ from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity import cones
 from kinetree.contact.history import Residuals, accumulated, gathered
+from kinetree.contact.scheme.constraints import coupled_rows
 from kinetree.contact.settings import CLOSED
-from kinetree.contact.stepping.rows import coupled_rows
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel
 from kinetree.contact.stepping.step import Balance, balanced, projected
 from kinetree.contact.stepping.stepper import ContactStepper, joint_rows

@@ -6,8 +6,8 @@ import pytest
 import kinetree as kt
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.scheme.constraints import JointRows, StepConstraints, coupled_rows, is_short
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.rows import JointRows, StepConstraints, coupled_rows, is_short
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.model import JointDynamics, Limits, geometry
 

@@ -41,8 +41,8 @@ from kinetree.contact.engine.terms import (
 )
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
+from kinetree.contact.scheme.constraints import NO_JOINT_ROWS
 from kinetree.contact.settings import CLOSED, DEEP, SETTLED
-from kinetree.contact.stepping.rows import NO_JOINT_ROWS
 from kinetree.errors import SimulationError, SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
@@ -115,7 +115,7 @@ class Engine:
     Args:
         model: the mechanism.
         scene: what can touch.
-        joints: ends of travel and dry friction, ``stepping.rows.JointRows``.
+        joints: ends of travel and dry friction, ``scheme.constraints.JointRows``.
         tolerance: error of velocities and impulses relative to the largest impulse of an island.
         rest_velocity: as of ``TimeStepping``; so are the following.
         correction_speed: how fast penetration is taken out of positions.

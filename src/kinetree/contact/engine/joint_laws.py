@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen.procedures import procedure, record, sqrt
-from kinetree.contact.stepping.rows import NO_JOINT_ROWS
+from kinetree.contact.scheme.constraints import NO_JOINT_ROWS
 
 
 @record

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.codegen.procedures import dot, procedure, record, sqrt, view
 from kinetree.contact.newton.problem import Problem
-from kinetree.contact.stepping.inertia import alone
+from kinetree.contact.scheme.inertia import alone
 from kinetree.model.limits import joint_values
 
 

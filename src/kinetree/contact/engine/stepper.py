@@ -13,8 +13,8 @@ from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.engine.native import Idle, native_forces
 from kinetree.contact.engine.recorder import Recorder
 from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, gathered
-from kinetree.contact.stepping.inertia import straight_motion
-from kinetree.contact.stepping.rows import StepConstraints
+from kinetree.contact.scheme.constraints import StepConstraints
+from kinetree.contact.scheme.inertia import straight_motion
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.integrator import Stepped

@@ -18,7 +18,7 @@ from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.algorithms.passive import compensation_force, spring_and_damper_force
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
-from kinetree.contact.stepping.inertia import flying, moved, turning_part
+from kinetree.contact.scheme.inertia import flying, moved, turning_part
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of

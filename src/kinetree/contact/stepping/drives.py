@@ -13,7 +13,7 @@ from kinetree.algorithms import ltl
 from kinetree.algorithms.actuators import force_laws, transmission_of
 from kinetree.contact.engine.drives import ATTEMPTS, INSIDE, moving_arms
 from kinetree.contact.engine.mechanism import resistance
-from kinetree.contact.stepping.inertia import is_zero
+from kinetree.contact.scheme.inertia import is_zero
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 from kinetree.model.gearing import Gearing

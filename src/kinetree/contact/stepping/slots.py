@@ -27,9 +27,9 @@ from kinetree.contact.engine.slots import (
 from kinetree.contact.finding.candidates import moving_touches
 from kinetree.contact.finding.closed_forms import round_points
 from kinetree.contact.history import Residuals
+from kinetree.contact.scheme.inertia import Inertia, alone, straight_motion, turned, turning
 from kinetree.contact.settings import PASSES
 from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
-from kinetree.contact.stepping.inertia import Inertia, alone, straight_motion, turned, turning
 from kinetree.contact.stepping.step import (
     FIRST,
     Balance,

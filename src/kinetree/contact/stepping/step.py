@@ -37,16 +37,16 @@ import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals
-from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
-from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
-from kinetree.contact.stepping.inertia import (
+from kinetree.contact.scheme.constraints import StepConstraints
+from kinetree.contact.scheme.inertia import (
     Inertia,
     alone,
     straight_motion,
     turned,
     turning,
 )
-from kinetree.contact.stepping.rows import StepConstraints
+from kinetree.contact.settings import DOUBLE, PASSES, Accuracy, TimeStepping
+from kinetree.contact.stepping.drives import Instant, StepForces, once_for_all
 from kinetree.contact.stepping.solver import Problem, solve_by_sweeps, solve_in_kernel
 from kinetree.contact.stepping.solver import implied as implied_forces
 from kinetree.expr.repeat import repeat

@@ -13,9 +13,9 @@ from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
+from kinetree.contact.scheme.constraints import JointRows, StepConstraints, is_short
 from kinetree.contact.settings import CLOSED, DOUBLE, SINGLE
 from kinetree.contact.stepping.drives import limited_drives
-from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
 from kinetree.contact.stepping.slots import SlotStep
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ModelError, ShapeError, SimulationWarning, SingularError, warn

@@ -15,7 +15,7 @@ from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.finding.candidates import origin_speeds
-from kinetree.contact.stepping.inertia import turning
+from kinetree.contact.scheme.inertia import turning
 from kinetree.model.geometry import HeightField, Plane
 
 UNBOUNDED = np.inf

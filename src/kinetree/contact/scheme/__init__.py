@@ -1,0 +1,1 @@
+"""What both ways to take a step with contact share: traced inertias, and the rows of joints."""
