@@ -41,3 +41,16 @@ def test_piles_come_to_rest(name):
         last = now
     assert np.quantile(np.abs(world.qd), 0.75) < 1e-6
     assert np.median(changes) < 1e-3 * weight  # half of it and more where they rattle
+
+
+def test_a_memory_without_places_goes_on():
+    """As of files of an earlier version: contacts are known by feature, forces stay."""
+    world = poured(SHAPES["plates"][:3], 0.4, 0.22, 1).world()
+    world.step(900)
+    state = world.state
+    memory = {k: v for k, v in state.memory.items() if k not in ("spot", "bent")}
+    assert len(memory) == len(state.memory) - 2
+    world.set_state(state._replace(memory=memory))
+    world.step(5)
+    ground = sum(v for k, v in normal_forces(world).items() if k.startswith("ground"))
+    assert ground == pytest.approx(3 * 0.4 * 9.81, rel=1e-6)

@@ -308,7 +308,7 @@ def test_a_saturated_servo_is_a_constant_force(kp, h):
 
 @pytest.mark.parametrize("kp", [200.0, 5000.0, 1e6])
 def test_a_servo_that_leaves_its_limit_arrives_and_rests(kp):
-    """Energy: a bounded servo with damping adds none, and stops where it is told."""
+    """Energy: a bounded servo with damping adds none, and stops at its target."""
     world = kt.World(timestep=2e-3)
     world.add(lever(kp, kv=2 * np.sqrt(kp * 0.1)))
     speeds = []

@@ -114,7 +114,7 @@ class EngineBatch:
 
     @property
     def time(self) -> Array:
-        """Of all worlds [s], (n,), to read and to write."""
+        """Times of all worlds [s], (n,), to read and to write."""
         return self._of["time"][:, 0]
 
     @property
@@ -129,7 +129,7 @@ class EngineBatch:
 
     @property
     def joint_forces(self) -> Array:
-        """Of stops, dry friction and loops in the last step, (n, rows) [N or N·m]."""
+        """Forces of stops, dry friction and loops in the last step, (n, rows) [N or N·m]."""
         return np.concatenate([self._of[x] for x in ("stop_kept", "dry_kept", "loop_kept")], axis=1)
 
     def put(self, q: Array, qd: Array) -> None:
@@ -147,7 +147,7 @@ class EngineBatch:
         self.many.failed[new], self.many.ends[new], self.many.overlap[new] = 0, 0, np.inf
 
     def saved(self, k: int) -> dict[str, Array]:
-        """What the steps of world ``k`` left, as of ``Engine.saved``."""
+        """Memory of world ``k`` after its steps, like ``Engine.saved``."""
         n, first, b = int(self._whole["known"][k]), k * self.many.room, self.many
         found = {name: self._of[name][k].copy() for name in _MEMORY}
         found |= {name: np.array(self._whole[name][k]) for name in _WHOLE}
@@ -169,7 +169,8 @@ class EngineBatch:
         self._whole["known"][k], b.failed[k], b.ends[k], b.listed[k] = len(key), 0, 0, 0
         b.overlap[k] = np.inf  # not known
         for name in _KEPT if len(key) else ():
-            getattr(b, name)[k * b.room : k * b.room + len(key)] = arrays[name]
+            rows = slice(k * b.room, k * b.room + len(key))
+            getattr(b, name)[rows] = arrays.get(name, 0.0)  # older files have less
 
     # --- numbers of worlds -------------------------------------------------------------------
 

@@ -211,7 +211,7 @@ class Engine:
     # --- tables -----------------------------------------------------------------------------------
 
     def _units(self):
-        """Of the velocity variables: 1 for angles, a length of the mechanism for lengths."""
+        """Units of the velocity variables: 1 for angles, a length of the mechanism for lengths."""
         shapes, joints = self.tables.shapes, self.tree.joint[1:]
         moving = shapes.body > 0
         spans = 2 * np.linalg.norm(shapes.box[:, 3:], axis=1)[moving & np.isfinite(shapes.radius)]
@@ -553,7 +553,7 @@ class Engine:
         while len(key) >= rows.groups_room:
             self._help(of_step.FULL)
         for name in _OF_CONTACTS if len(key) else ():
-            getattr(rows, name)[: len(key)] = memory.arrays[name]
+            getattr(rows, name)[: len(key)] = memory.arrays.get(name, 0.0)  # older files have less
         rows.known = len(key)
         same = np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd]))
         rows.follows = int(same and memory.arrays.get("follows", 1))
@@ -626,7 +626,7 @@ class Engine:
 
     @property
     def joint_forces(self) -> Array:
-        """Of stops, dry friction and loops in the last step, in this order [N or N·m]."""
+        """Forces of stops, dry friction and loops in the last step, in this order [N or N·m]."""
         rows = self.rows
         return np.concatenate([rows.stop_kept, rows.dry_kept, rows.loop_kept])
 

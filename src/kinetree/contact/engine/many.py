@@ -143,7 +143,7 @@ def copied(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
 
 @procedure
 def copied_whole(x: "int[:]", n: int, row: "int[:]", at: int, back: bool) -> int:
-    """The same of integers."""
+    """Copy whole numbers to a row of the batch, or ``back``; the place after them."""
     if back:
         row[at : at + n] = x[:n]
     else:
@@ -306,7 +306,7 @@ def step_world(a: Parts, b: Many, t: Turn) -> int:
 
 @procedure
 def results(a: Parts, b: Many, t: Turn, w: int) -> int:
-    """What is reported of a world; 0, or ``ROOM``."""
+    """Residuals, forces and contacts of a world after its steps; 0, or ``ROOM``."""
     rows = a.rows
     f = a.found
     b.total[w] = a.total[:11]

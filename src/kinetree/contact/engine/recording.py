@@ -184,14 +184,14 @@ def is_finite(a: Parts) -> bool:
 def record_steps(a: Parts, r: Recording) -> int:
     """Take and store steps up to ``last``; a code of why there are fewer, or of ``take_steps``."""
     s = a.step
-    told = 0
+    notice = 0
     while True:
         if r.due == 1:
             if store(a, r) < 0:
                 return ROOM
             r.due = 0
         if r.step == r.last:
-            return told
+            return notice
         s.time[0] = r.start + (r.step - r.base) * s.h
         if r.controlled == 1:
             run(r.control)
@@ -203,7 +203,7 @@ def record_steps(a: Parts, r: Recording) -> int:
             r.bare = 1
         if code < 0:
             return code
-        told = max(told, code)
+        notice = max(notice, code)
         note(a, r)
         r.pivot = min(r.pivot, smallest_pivot(a.problem, s.factors))
         r.step += 1
