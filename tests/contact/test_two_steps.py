@@ -84,7 +84,7 @@ def test_what_bounces_is_left_to_the_engine(tier):
 
 @pytest.mark.parametrize("dt", [2e-3, 1e-3])
 def test_steps_from_the_same_states_have_the_same_velocities(dt):
-    """Landing, the step after it, and rolling on: the laws are those of ``engine.rows``."""
+    """Landing, the step after it, and rolling on: the laws are those of ``engine.targets``."""
     scene, steppers = hopper(), []
     model, q = scene.model, crouching(scene, 1e-3)
     for tier in ("general", "specialised"):

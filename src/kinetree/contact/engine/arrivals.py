@@ -12,9 +12,11 @@ from kinetree.codegen.tied import run
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.overlap import deepest_overlap
 from kinetree.contact.collision.tables import ENDLESS, Found, Shapes, place_shapes
+from kinetree.contact.engine.contact_frames import normal_velocity, point_velocity
+from kinetree.contact.engine.known_contacts import slot_of
 from kinetree.contact.engine.mechanism import Mechanism, body_velocities
 from kinetree.contact.engine.parts import FOUND_FULL, Parts
-from kinetree.contact.engine.rows import Rows, normal_velocity, point_velocity, slot_of
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import is_asleep
 
 RESTS = 0.1

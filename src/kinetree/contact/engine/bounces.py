@@ -21,8 +21,9 @@ from kinetree.contact.collision.tables import Found, Shapes
 from kinetree.contact.engine.energy import Balance
 from kinetree.contact.engine.mechanism import Mechanism, divide
 from kinetree.contact.engine.parts import Kernels, Step
-from kinetree.contact.engine.rows import Rows, arrival, restitution_of, row_velocity
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep
+from kinetree.contact.engine.targets import arrival, restitution_of, row_velocity
 from kinetree.contact.newton.pattern import top
 from kinetree.contact.newton.problem import Problem
 from kinetree.contact.newton.problem import row_velocity as velocities_of_rows

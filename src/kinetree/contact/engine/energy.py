@@ -23,7 +23,7 @@ import numpy as np
 from kinetree.codegen.procedures import cross, dot, procedure, record, sqrt, vector
 from kinetree.contact.collision.tables import Found
 from kinetree.contact.engine.mechanism import Mechanism
-from kinetree.contact.engine.rows import Rows
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.newton.problem import Problem
 from kinetree.joints import Free
 

@@ -23,11 +23,12 @@ from kinetree.contact.engine.drives import (
 )
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
+from kinetree.contact.engine.known_contacts import known_again
 from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, numbered_rows
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of
 from kinetree.contact.engine.pushes import no_pushes
-from kinetree.contact.engine.rows import Rows, known_again
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import close_in_middle, loops_open
 from kinetree.contact.engine.sleep import sleep_of
 from kinetree.contact.engine.step import take_steps

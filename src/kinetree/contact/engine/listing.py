@@ -2,7 +2,8 @@
 
 from kinetree.codegen.procedures import local, procedure
 from kinetree.contact.collision.tables import Found
-from kinetree.contact.engine.rows import Rows, contact_frame
+from kinetree.contact.engine.contact_frames import contact_frame
+from kinetree.contact.engine.row_tables import Rows
 
 WIDTH = 16
 """Numbers of a contact: point, normal, gap, force, moment, slip."""

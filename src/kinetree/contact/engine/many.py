@@ -7,9 +7,10 @@ actuators, and the tables of bodies that the code of the terms reads.
 
 from kinetree.codegen.procedures import procedure, record
 from kinetree.codegen.tied import Code
+from kinetree.contact.engine.known_contacts import known_again
 from kinetree.contact.engine.parts import IN_FLIGHT, NO_INERTIA, Parts
 from kinetree.contact.engine.recording import NOT_FINITE, ROOM, fly, is_finite
-from kinetree.contact.engine.rows import FULL, known_again
+from kinetree.contact.engine.row_tables import FULL
 from kinetree.contact.engine.step import one_more
 
 

@@ -7,6 +7,7 @@ from kinetree.contact.engine.bounces import (
     account_of_rest,
     way_to_end,
 )
+from kinetree.contact.engine.contact_frames import slips
 from kinetree.contact.engine.drives import (
     resisting_force,
 )
@@ -20,6 +21,7 @@ from kinetree.contact.engine.energy import (
     turn_back,
     weighed,
 )
+from kinetree.contact.engine.known_contacts import remember
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -28,10 +30,6 @@ from kinetree.contact.engine.parts import (
     Kernels,
     Parts,
     Step,
-)
-from kinetree.contact.engine.rows import (
-    remember,
-    slips,
 )
 from kinetree.contact.engine.shift import (
     close_at_end,

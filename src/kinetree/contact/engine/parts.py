@@ -11,7 +11,7 @@ from kinetree.contact.engine.energy import Balance, Flight
 from kinetree.contact.engine.joint_laws import JointLaws
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.pushes import Pushes
-from kinetree.contact.engine.rows import Rows
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep
 from kinetree.contact.newton.problem import Problem, Work
 

@@ -8,17 +8,12 @@ from kinetree.codegen.procedures import procedure
 from kinetree.codegen.tied import run
 from kinetree.contact.engine.direct import close_directly
 from kinetree.contact.engine.energy import Balance
+from kinetree.contact.engine.joint_rows import copy_traced, loop_velocities
 from kinetree.contact.engine.loops import place_loops
 from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.parts import WORK_FULL, Kernels, Step
-from kinetree.contact.engine.rows import (
-    UNBOUNDED,
-    Rows,
-    copy_traced,
-    gap_at_end,
-    loop_velocities,
-    row_velocity,
-)
+from kinetree.contact.engine.row_tables import UNBOUNDED, Rows
+from kinetree.contact.engine.targets import gap_at_end, row_velocity
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work
 from kinetree.contact.settings import GROWN, SAME

@@ -17,7 +17,10 @@ from kinetree.contact.engine.bounces import (
     PASSES_OF_BOUNCES,
     products_in_parts,
 )
+from kinetree.contact.engine.contact_rows import add_contacts, approaching, missed
 from kinetree.contact.engine.direct import close_directly
+from kinetree.contact.engine.joint_rows import add_joint_rows, add_loops, misses_stop
+from kinetree.contact.engine.known_contacts import remember
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -30,18 +33,9 @@ from kinetree.contact.engine.parts import (
     Parts,
     Step,
 )
-from kinetree.contact.engine.rows import (
-    Rows,
-    add_contacts,
-    add_joint_rows,
-    add_loops,
-    approaching,
-    missed,
-    misses_stop,
-    remember,
-    targets,
-)
+from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep, is_mixed, wake
+from kinetree.contact.engine.targets import targets
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
 from kinetree.contact.settings import PASSES

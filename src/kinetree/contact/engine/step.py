@@ -4,7 +4,7 @@
 
 all terms at ``q_m``, ``C`` at the mean velocity, ``M = H + h lag``: joint springs and dampers act
 as far ahead as they are stiff, see ``resistance``. Contacts are found once, at ``q_m``; what their
-rows want, ``rows.targets`` says; what bounces does so at the surface, see ``bounces``. With
+rows want, ``targets`` says; what bounces does so at the surface, see ``bounces``. With
 constant ``H`` and forces the change of energy is exactly the work of all forces at the mean
 velocity, so that wheels roll without drag. Bodies that move farther in half a step than they are
 thin are looked at where the step begins, ``q_m = q`` and ``β = h``, and nothing passes through.
@@ -27,6 +27,7 @@ from kinetree.contact.engine.bounces import (
     look_ahead,
     times_of_impact,
 )
+from kinetree.contact.engine.contact_frames import point_velocity
 from kinetree.contact.engine.drives import (
     Actuators,
     add_resistance,
@@ -42,6 +43,8 @@ from kinetree.contact.engine.energy import (
     energy_of_trees,
 )
 from kinetree.contact.engine.joint_laws import add_joint_forces, most_friction
+from kinetree.contact.engine.joint_rows import beyond_stops, loop_velocities
+from kinetree.contact.engine.known_contacts import keep_asleep, show_asleep
 from kinetree.contact.engine.mechanism import (
     Mechanism,
     body_velocities,
@@ -63,13 +66,6 @@ from kinetree.contact.engine.parts import (
     Step,
 )
 from kinetree.contact.engine.pushes import add_pushes, wake_pushed
-from kinetree.contact.engine.rows import (
-    beyond_stops,
-    keep_asleep,
-    loop_velocities,
-    point_velocity,
-    show_asleep,
-)
 from kinetree.contact.engine.shift import (
     close_in_middle,
     look_at_start,

@@ -333,8 +333,8 @@ class ContactStep:
 
         A contact that goes on, with a force in the last step, arrives with the velocity that its
         rate gave it, and the gap that this opened in the ``half`` step before is closed by the
-        other half, as in ``engine.rows.bending``. New ones have no rate. Where one arrives much
-        faster something hits, velocities change, and the rates of loops with them.
+        other half, as in ``engine.known_contacts.bending``. New ones have no rate. Where one
+        arrives much faster something hits, velocities change, and the rates of loops with them.
 
         Relaxed contacts all exert something. There the speed decides, smoothly, and of those that
         are faster only what leads away counts: corners that a rolling body turns towards the ground
