@@ -144,7 +144,7 @@ def copied(x: "float[:]", n: int, row: "float[:]", at: int, back: bool) -> int:
 
 @procedure
 def copied_whole(x: "int[:]", n: int, row: "int[:]", at: int, back: bool) -> int:
-    """Copy whole numbers to a row of the batch, or ``back``; the place after them."""
+    """Copy ``n`` integers from a row, or back into it: where the next ones are."""
     if back:
         row[at : at + n] = x[:n]
     else:

@@ -1,4 +1,4 @@
-"""What the rows of a step want: gaps that close no farther, bounces, rest."""
+"""Targets of the rows of a step: gaps that close no farther, bounces, rest."""
 
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.tables import Found
