@@ -6,7 +6,8 @@
     tau = kt.inverse_dynamics(m, q, qd, qdd)
 
 All array functions broadcast over leading axes; see ``docs/notation.md`` for conventions. What
-``kt`` has, and where it comes from, is listed in ``__init__.pyi``; it is loaded on first use.
+``kt`` has, and where it comes from, is listed in ``__init__.pyi``; it is loaded on first use, the
+functions of ``kinetree.quantities`` all at once.
 """
 
 import ast
@@ -15,8 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from warnings import warn
 
-from kinetree import errors, quantities
-from kinetree.quantities import *  # noqa: F403
+from kinetree import errors
 
 __version__ = "0.1.0"
 
@@ -55,6 +55,8 @@ _MOVED = {
 
 
 def __getattr__(name):
+    if name == "__all__":
+        return [*_functions(), *(each for each in _LISTED if not _is_module(each))]
     if name in _LISTED:
         where = _LISTED[name]
         if _is_module(name):
@@ -65,6 +67,10 @@ def __getattr__(name):
         place = f"kinetree.{_MOVED[name]}.{name}"
         warn(f"kinetree.{name} is {place} now", DeprecationWarning, stacklevel=2)
         return getattr(import_module(f"kinetree.{_MOVED[name]}"), name)
+    if name.startswith("__"):  # tools look for their own names, such as __wrapped__
+        raise AttributeError(f"module 'kinetree' has no attribute {name!r}")
+    if name in _functions():
+        return globals()[name]
     from kinetree.spelling import FUNCTIONS, name_here, suggesting
 
     here = name_here(name, FUNCTIONS)
@@ -74,7 +80,15 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*_LISTED, *quantities.__all__, "__version__"})
+    return sorted({*_LISTED, *_functions(), "__version__"})
+
+
+@cache
+def _functions() -> list[str]:
+    """Names of the functions of a model and arrays, which are names of ``kt`` from then on."""
+    quantities = import_module("kinetree.quantities")
+    globals().update({name: getattr(quantities, name) for name in quantities.__all__})
+    return quantities.__all__
 
 
 @cache
@@ -82,6 +96,3 @@ def _is_module(name):
     """Whether a listed name is a module: they are in ``dir(kt)``, and not in ``__all__``."""
     place = Path(__file__).parent.joinpath(*_LISTED[name].split(".")[1:], name)
     return place.is_dir() or place.with_suffix(".py").exists()
-
-
-__all__ = [*quantities.__all__, *(name for name in _LISTED if not _is_module(name))]  # pyright: ignore[reportUnsupportedDunderAll]

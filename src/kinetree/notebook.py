@@ -4,7 +4,6 @@ Names in tables come from files of strangers, so that all text is escaped. HTML 
 and no scripts of its own but the page that shows a mechanism, in a frame.
 """
 
-import html
 import sys
 import textwrap
 import warnings
@@ -80,6 +79,8 @@ def listed(head: str, items: Iterable[str], width: int = WIDTH) -> str:
 
 def escaped(text: Any) -> str:
     """Text of strangers as HTML."""
+    import html  # with all entities: not needed for text
+
     return html.escape(printable(text, keep="\n"), quote=True)
 
 

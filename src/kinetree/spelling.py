@@ -1,6 +1,5 @@
 """Suggestions for names that are not known."""
 
-import difflib
 import inspect
 import re
 import warnings
@@ -35,6 +34,8 @@ def close_names(name, known, *, most=1, cutoff=0.6) -> list[str]:
 
     Of enormous names and lists only the beginning counts.
     """
+    import difflib  # not needed where all names are known
+
     plain = {k.lower(): k for k in reversed(list(known)[:2000])}
     wanted = str(name)[:100].lower()
     close = difflib.get_close_matches(wanted, plain, n=most, cutoff=cutoff)

@@ -7,7 +7,6 @@ import re
 import sys
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -30,7 +29,7 @@ from kinetree.codegen.machine_code import (
 )
 from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
-from kinetree.codegen.runtime.threads import threads
+from kinetree.codegen.runtime.threads import threads, workers
 from kinetree.codegen.schedule import BLOCK_SIZE
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
@@ -414,7 +413,7 @@ def compiled_programs(texts) -> dict[str, bytes]:
     if count < 2:
         found = dict(zip(texts, map(object_code, texts.values()), strict=True))
     else:
-        with ThreadPoolExecutor(count) as pool:
+        with workers(count) as pool:
             found = dict(zip(texts, pool.map(object_code, texts.values()), strict=True))
     for program, data in found.items():
         symbols = shared_symbols(texts[program])
@@ -577,7 +576,7 @@ def _built_all(texts, host, device, options, apart=None):
     """Names of programs, and their machine code; each has its own options."""
     pairs = zip(options, texts, strict=True)
     programs = [_name_of(f"{some} {text}") for some, text in pairs]
-    with ThreadPoolExecutor(len(texts)) as threads:
+    with workers(len(texts)) as threads:
         build = partial(_built, host=host, device=device)
         all_apart = apart or [0] * len(texts)
         return {"programs": programs}, list(threads.map(build, programs, texts, options, all_apart))

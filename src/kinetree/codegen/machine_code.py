@@ -8,13 +8,12 @@ import ctypes
 import os
 import re
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate, pairwise
 from threading import Condition
 
-from kinetree.codegen.runtime.threads import threads
+from kinetree.codegen.runtime.threads import threads, workers
 from kinetree.errors import UnknownNameError
 
 
@@ -105,14 +104,14 @@ def object_code(ir, level=None) -> bytes:
     with _emitting():
         if len(texts) == 1 or threads() == 1:
             return _packed([_emitted(text, level) for text in texts])
-        with ThreadPoolExecutor(min(threads(), len(texts))) as pool:
+        with workers(min(threads(), len(texts))) as pool:
             return _packed(list(pool.map(_emitted, texts, [level] * len(texts))))
 
 
 def optimised_code(texts) -> list[bytes]:
     """Object code of modules with control flow and memory, by all of LLVM's passes."""
     count = max(min(threads(), len(texts)), 1)
-    with _emitting(straight=False), ThreadPoolExecutor(count) as pool:
+    with _emitting(straight=False), workers(count) as pool:
         return list(pool.map(lambda text: _emitted(text, 2, passes=True), texts))
 
 

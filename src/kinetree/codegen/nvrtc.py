@@ -3,11 +3,11 @@
 NVRTC compiles in this process and needs no other tools. CuPy is imported when first needed.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from kinetree.codegen.runtime.threads import workers
 from kinetree.errors import BackendError, need
 
 OPTIONS = ("--std=c++17", "--disable-warnings")
@@ -128,7 +128,7 @@ def compiled_apart(text: str, device: int, options=(), registers=128) -> bytes:
     count = int(text.partition("#define PIECES ")[2].partition("\n")[0])
     each = [(*options, _APART, "-DPROGRAM_ALONE"), (*best, _APART, limit, "-DROUTINES_ALONE")]
     each += [(*options, _APART, limit, f"-DPIECE_ALONE={n + 1}") for n in range(count)]
-    with ThreadPoolExecutor(len(each)) as threads:
+    with workers(len(each)) as threads:
         codes = list(threads.map(lambda some: compiled(text, device, some), each))
     cupy().cuda.runtime.free(0)  # makes a context where there is none
     state = driver().linkCreate()

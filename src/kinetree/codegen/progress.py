@@ -5,7 +5,6 @@ elsewhere, nor where the environment variable KINETREE_PROGRESS is 0.
 """
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +27,12 @@ def is_shown(stream=None) -> bool:
 def _in_notebook():
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _columns():
+    import shutil  # with archives: not needed where nothing is shown
+
+    return shutil.get_terminal_size().columns
 
 
 class Building:
@@ -70,7 +75,7 @@ def _line(work, text, patience):
     is_dumb = os.environ.get("TERM") in ("dumb", "unknown")  # which cannot take a line back
 
     def draw(now):
-        width = shutil.get_terminal_size().columns - 1
+        width = _columns() - 1
         # Spaces clear what was there: escape sequences are not for every console of Windows.
         stream.write(
             "\r" + now[:width].ljust(min(len(drawn[0]), width)) + ("\r" if not now else "")

@@ -199,7 +199,7 @@ class AbstractJoint(ABC):
         """Position variables at which predecessor and successor frames coincide, if they can."""
         return np.zeros(self.nq)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         """A random position: angles within ±π, lengths within ±1, away from singularities."""
         return rng.uniform(-1, 1, self.nq)
 

@@ -16,7 +16,7 @@ _STEP = 1e-4  # of the differences below: truncation and rounding both stay unde
 _TOLERANCE = 1e-8
 
 
-def check_joint(joint: AbstractJoint, rng: np.random.Generator | None = None) -> None:
+def check_joint(joint: AbstractJoint, rng: "np.random.Generator | None" = None) -> None:
     """Raise JointError for the first promise of ``AbstractJoint`` that ``joint`` breaks.
 
     Args:

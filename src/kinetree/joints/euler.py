@@ -85,7 +85,7 @@ class Euler(BallJoint):
         """``|det S|``: the cosine, or for sequences such as ``"zxz"`` sine, of the second angle."""
         return absolute(sin(q[1]) if self.sequence[0] == self.sequence[2] else cos(q[1]))
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         middle = rng.uniform(-1.2, 1.2)
         if self.sequence[0] == self.sequence[2]:
             middle += np.pi / 2
@@ -151,7 +151,7 @@ class Universal(AbstractJoint):
     def movable_inertia(self, inertia: Inertia) -> Inertia:
         return point_mass(inertia)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return rng.uniform(-np.pi, np.pi, 2)
 
     def _indices(self):

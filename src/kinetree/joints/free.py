@@ -85,7 +85,7 @@ class Free(AbstractJoint):
     def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return np.concatenate([rng.uniform(-1, 1, 3), random_quaternion(rng)])
 
     def _from_parent(self, r, p):

@@ -87,7 +87,7 @@ class Revolute(AxialJoint):
     def loop_alignment(self, X: "Plucker") -> Any:
         return np.array(self.axis) @ X.E @ np.array(self.axis)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return rng.uniform(-np.pi, np.pi, 1)
 
     def movable_inertia(self, inertia: Inertia) -> Inertia:
@@ -221,7 +221,7 @@ class Helical(AxialJoint):
     def movable_inertia(self, inertia: Inertia) -> Inertia:
         return rod_along(self.axis, inertia) if self.pitch else mass_on(self.axis, inertia)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return rng.uniform(-np.pi, np.pi, 1)
 
 
@@ -264,7 +264,7 @@ class Cylindrical(AxialJoint):
     def movable_inertia(self, inertia: Inertia) -> Inertia:
         return rod_along(self.axis, inertia)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])
 
 
@@ -353,7 +353,7 @@ class Screw(AbstractJoint):
         inner, to_point = self._resolved()
         return to_point.inv_apply(inner.movable_inertia(to_point.apply(inertia)))
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return self._resolved()[0].random(rng)
 
     def _resolved(self):

@@ -101,7 +101,7 @@ class Planar(AxialJoint):
     def movable_inertia(self, inertia: Inertia) -> Inertia:
         return rod_along(self.axis, inertia)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return np.array([rng.uniform(-np.pi, np.pi), *rng.uniform(-1, 1, 2)])
 
     def _to_parent(self, q):

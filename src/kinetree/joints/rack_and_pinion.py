@@ -80,5 +80,5 @@ class RackAndPinion(AbstractJoint):
     def movable_inertia(self, inertia: Inertia) -> Inertia:
         return rod_along(_Z, inertia) if self.radius else mass_on(_Z, inertia)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return rng.uniform(-np.pi, np.pi, 1)

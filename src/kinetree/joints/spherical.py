@@ -86,7 +86,7 @@ class Spherical(BallJoint):
     def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return random_quaternion(rng)
 
 
@@ -150,7 +150,7 @@ class Exponential(BallJoint):
         rate = left_jacobian_inverse(short).T @ (left_jacobian(q).T @ qd)
         return short, np.array([select(beyond, a, b) for a, b in zip(rate, qd, strict=True)])
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return quaternion_log(random_quaternion(rng))
 
 
@@ -230,7 +230,7 @@ class SphereInCylinder(AxialJoint):
     def neutral(self) -> Array:
         return np.array([*_ROTATION.neutral(), 0.0])
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: "np.random.Generator") -> Array:
         return np.array([*random_quaternion(rng), rng.uniform(-1, 1)])
 
     def _across(self, E):

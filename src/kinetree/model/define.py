@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -368,8 +369,33 @@ def _door(defined, function, otherwise):
     """The function that users call: straight to the kernel where there is one.
 
     Its source is written out for its signature, as that of dataclasses is: every call of every
-    function passes here, and a general one would cost more than many a kernel.
+    function passes here, and a general one would cost more than many a kernel. The first call
+    writes it, so that an import need not compile those that are never called.
     """
+    space: dict[str, Any] = {
+        "_otherwise": otherwise, "_read": defined.read,
+        "_no_argument": lambda name: no_argument(defined.name, name, defined.signature.parameters),
+    }  # fmt: skip
+
+    def written():
+        source, file = _door_text(defined), f"<{function.__module__}.{defined.name}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec"), space)
+        door.__code__ = space[defined.name].__code__
+        return door
+
+    space["_written"] = written
+    door: Any = functools.wraps(function)(FunctionType(_first_call.__code__, space))
+    door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return door
+
+
+def _first_call(*args, **named):
+    return _written()(*args, **named)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+def _door_text(defined):
+    """The source of the function that users call."""
     parameters = defined.signature.parameters.values()
     model = next(iter(parameters)).name
     key = ", ".join([repr(defined.name), *defined.options])
@@ -399,16 +425,7 @@ def _door(defined, function, otherwise):
         branch(given, f"{key}, ({name!r},)", f"{arrays}, {read[name]}")
     passed = [f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters]
     lines.append(f"    return _otherwise({', '.join(passed)})")
-    source, file = "\n".join(lines) + "\n", f"<{function.__module__}.{defined.name}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    space: dict[str, Any] = {
-        "_otherwise": otherwise, "_read": defined.read,
-        "_no_argument": lambda name: no_argument(defined.name, name, defined.signature.parameters),
-    }  # fmt: skip
-    exec(compile(source, file, "exec"), space)
-    door: Any = functools.wraps(function)(space[defined.name])
-    door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-    return door
+    return "\n".join(lines) + "\n"
 
 
 def _parameter_list(parameters):

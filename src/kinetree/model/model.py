@@ -372,7 +372,7 @@ class Model:
         return manifold.neutral(self)
 
     def random_configuration(
-        self, rng: np.random.Generator | None = None, count: int | None = None
+        self, rng: "np.random.Generator | None" = None, count: int | None = None
     ) -> Array:
         """A random configuration, within the joint limits where they are finite, (nq,).
 

@@ -30,12 +30,12 @@ from kinetree.spatial import Inertia, Plucker, rotx, rotz, xlt
 from kinetree.spatial.rotation import rotation_exp
 from kinetree.spelling import did_you_mean
 
-Rng: TypeAlias = int | np.random.Generator
+Rng: TypeAlias = "int | np.random.Generator | None"
 """A seed, or a generator of random numbers."""
 
 
 def random_tree(
-    bodies: int = 8, rng: Rng | None = None, *, joints: Sequence[AbstractJoint] | None = None,
+    bodies: int = 8, rng: Rng = None, *, joints: Sequence[AbstractJoint] | None = None,
     branching: float = 0.5, floating_base: bool = False,
 ) -> Model:  # fmt: skip
     """A random kinematic tree with random geometry and inertias.
@@ -67,12 +67,12 @@ def check_count(bodies, what):
         raise ModelError(f"{what} needs a number of bodies, 0 or more, got {bodies!r}")
 
 
-def random_placement(rng: np.random.Generator) -> Plucker:
+def random_placement(rng: "np.random.Generator") -> Plucker:
     """A random rotation and a shift of about half a metre."""
     return Plucker(rotation_exp(rng.standard_normal(3)), 0.5 * rng.standard_normal(3))
 
 
-def random_inertia(rng: np.random.Generator, points: int = 6) -> Inertia:
+def random_inertia(rng: "np.random.Generator", points: int = 6) -> Inertia:
     """The inertia of a few random point masses: always physically possible, a few kilograms."""
     total = Inertia.zero()
     for _ in range(points):
@@ -147,7 +147,7 @@ class ClosedMechanism(NamedTuple):
 
 
 def random_closed_mechanism(
-    rng: Rng | None = None, *, kind: str | None = None, bodies: int | None = None,
+    rng: Rng = None, *, kind: str | None = None, bodies: int | None = None,
     loops: int | None = None, loop_joints: Sequence[AbstractJoint] | None = None,
 ) -> ClosedMechanism:  # fmt: skip
     """A random mechanism with loops, and a consistent state of it.

@@ -2,13 +2,15 @@
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from math import prod
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 MINIMUM_PER_THREAD = 2048  # scalars of input and output; less is not worth waking a thread
 
@@ -47,9 +49,14 @@ def set_threads(count: int) -> None:
     _Setting.count = int(count)
 
 
-@cache
-def _pool(count):
+def workers(count: int) -> "ThreadPoolExecutor":
+    """A pool of threads."""
+    from concurrent.futures import ThreadPoolExecutor  # 4 ms, which an import need not take
+
     return ThreadPoolExecutor(count, thread_name_prefix="kinetree")
+
+
+_pool = cache(workers)  # that large batches share
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive in a forked process
