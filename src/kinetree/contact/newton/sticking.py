@@ -101,6 +101,16 @@ def sliding(problem: Problem, work: Work, island: int, size: float) -> "(int, bo
 
 
 @procedure
+def has_friction(problem: Problem, work: Work, island: int) -> bool:
+    """Whether an island has contacts with friction; without any its velocities are unique."""
+    found = False
+    for k in range(work.island_groups_first[island], work.island_groups_first[island + 1]):
+        g = work.island_group[k]
+        found = found or (problem.kind[g] == CONE and problem.dim[g] > 1)
+    return found
+
+
+@procedure
 def is_small(work: Work, island: int) -> bool:
     """Whether an island has few velocities."""
     return work.island_dofs_first[island + 1] - work.island_dofs_first[island] <= SMALL
@@ -195,6 +205,9 @@ def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)
     left = problem.left
     reached, error, size = solve_coulomb(problem, work, island, forces, True)
     rough = problem.left > left  # another call finishes it
+    if reached and not has_friction(problem, work, island):  # as in shifts of positions
+        problem.error = max(problem.error, error)
+        return reached, size
     kind, begins = sliding(problem, work, island, size)
     swollen = size > SWOLLEN * max(forces, load_before(problem, work, island))
     if rough or problem.most_newton == 0 or (reached and kind != OPEN and not swollen):
