@@ -216,12 +216,18 @@ class Scene:
         return Choice()
 
     @cached_property
+    def memo(self) -> dict:
+        """What is made once for the scene and lives as long: setups of simulations, engines."""
+        return {}
+
+    @cached_property
     def detection(self) -> Detection:
         """The tables in which contacts are found; ``contacts`` reads them."""
         return Detection(self)
 
     def __getstate__(self):
-        return {name: x for name, x in vars(self).items() if name not in ("detection", "choice")}
+        made = ("detection", "choice", "memo")
+        return {name: x for name, x in vars(self).items() if name not in made}
 
     # --- in closed form ----------------------------------------------------------------------
 

@@ -324,6 +324,9 @@ class Stepper:
     def restore(self, memory: dict[str, Array]) -> None:
         """Go on with what ``saved`` returned, or with nothing where it is of other steps."""
 
+    def release(self) -> None:
+        """Leave to the next simulation what can be used again; no step follows."""
+
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
         results = self._many.call(_number(t), _number(h), q, qd, tau, _number(count))

@@ -36,7 +36,7 @@ from kinetree.loops.stepping.options import (
 )
 from kinetree.model import Model
 from kinetree.model.limits import has_passive_forces
-from kinetree.simulation.compatibility import DERIVATIVES, conflicts
+from kinetree.simulation.compatibility import DERIVATIVES, conflicts, refuse_conflicts
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.friction import friction_can_be_exact, friction_of
@@ -140,6 +140,12 @@ class Setup:
             stepper = Stepper(model, *given, compiled=self.compiled)
         return stepper, (Watcher(model, groups, self.batch),) if groups else ()
 
+    def taking(self, method: Integrator, reason: str) -> Setup:
+        """The same with another integrator, for some reason; fields and effects are the same."""
+        other = dataclasses.replace(self, method=method, reason=reason)
+        vars(other).update(effects=self.effects, field=self.field, compiled=self.compiled)
+        return other
+
     def rollout_step(self, q, qd) -> tuple[Integrator, Any]:
         """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
         if not self.model.is_constrained:
@@ -171,6 +177,38 @@ def composed(
     )  # fmt: skip
 
 
+MOST_SETUPS = 8
+"""Setups that a scene keeps."""
+
+
+def setup_of(function: str, model: Model, **options: Any) -> Setup:
+    """The setup of a call, without conflicts; options as for ``composed``.
+
+    Setups of rigid contact that hold nothing but settings are kept with the scene: so the field of
+    the next call is the same object, and what was made for it, such as an engine, is found again.
+    """
+    contact: Any = options.get("contact")
+    key = None
+    of_user = any(options.get(name) for name in ("forces", "motors", "prescribed"))
+    if isinstance(contact, TimeStepping) and not of_user:
+        key = function, id(model), *sorted((k, x) for k, x in options.items() if k not in _UNKEYED)
+    try:
+        kept = {} if key is None else contact.scene.memo.setdefault("setups", {})
+        found = kept.get(key)
+    except TypeError:  # settings of the user without a hash
+        kept, found = {}, None
+    if found is None:
+        found = composed(function, model, **options)
+        refuse_conflicts(found)
+        for name in list(kept)[: 1 - MOST_SETUPS]:
+            kept.pop(name, None)
+        kept[key] = found
+    return found
+
+
+_UNKEYED = ("t0", "forces", "motors", "prescribed")  # the time matters for integrators alone
+
+
 def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     """The setup with a method that is stable at the start, if ``integrator`` is ``"auto"``.
 
@@ -195,7 +233,7 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     if auto:
         reason, refused = f"{why}; dt is {seconds(dt)}", []
         for method in (MASSLESS, STIFF) if dt > NO_INERTIA * found.time else (STIFF,):
-            other = dataclasses.replace(setup, method=method, reason=reason)
+            other = setup.taking(method, reason)
             refused = [message for _, message in conflicts(other)]
             if not refused:
                 return other

@@ -1,6 +1,7 @@
 """``simulate``: from a model and a state to a motion."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -22,7 +23,6 @@ from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.model.parts import Posture
-from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import ServoControls, as_controller, at_instants, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
 from kinetree.simulation.forces.friction import Friction
@@ -32,7 +32,7 @@ from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.runs import Clock, Motion, Tolerance, run_adaptive_steps, run_equal_steps
-from kinetree.simulation.setup import composed, suited
+from kinetree.simulation.setup import Setup, setup_of, suited
 from kinetree.spelling import explains
 
 
@@ -128,94 +128,105 @@ def simulate(
             start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
             the integrator is not stable, because springs, dampers or servos are too stiff.
     """
-    of_world = getattr(model, "simulated", None)
-    if of_world is not None:
-        own: Any = of_world()
-        if own.give is not None:
-            raise ModelError(
-                f"simulate takes one world, and these worlds {own.model.name!r} have their own "
-                f"numbers: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
-            )
-        model, q0 = own.model, own.state if q0 is None else q0
-        dt, contact = own.timestep if dt is None else dt, contact or own.contact
-        friction, limits = own.laws(friction, limits)
-        controller = read_by_part(controller, own.read[0], model)
-        controls = read_by_part(controls, own.read[1], model)
-    if q0 is None:
-        raise TypeError("simulate needs the positions at the start, q0, such as model.neutral()")
-    dt = 1e-3 if dt is None else dt
-    start = _start(as_model(model), q0, qd0, t0)
-    q, qd, events = start.q, start.qd, _as_events(events)
-    if turns_over(model):
-        q, qd = settled(model, q, qd)
-    hooks, clock = _as_hooks(hooks), _clock(start, duration, dt, store_every)
-    with tiers.task(clock.count * prod(q.shape[:-1])) as task:
-        adaptive = rtol is not None or atol is not None
-        setup = composed(
-            "simulate", model, integrator=integrator, constraints=constraints, contact=contact,
-            forces=forces, friction=friction, limits=limits, motors=motors, prescribed=prescribed,
-            t0=clock.start, adaptive=adaptive, batch=q.shape[:-1],
-            servos=None if controls is None else servos_of(model),
+    laws: dict[str, Any] = {"friction": friction, "limits": limits}
+    given = _Given(model, q0, dt, contact, laws, controller, controls).of_world()
+    start, events = given.start(qd0, t0), _as_events(events)
+    clock = _clock(start, duration, given.dt, store_every)
+    adaptive = rtol is not None or atol is not None
+    with tiers.task(clock.count * prod(start.q.shape[:-1])) as task:
+        setup = setup_of(
+            "simulate", given.model, integrator=integrator, constraints=constraints,
+            contact=given.contact, forces=forces, **given.laws, motors=motors,
+            prescribed=prescribed, t0=clock.start, adaptive=adaptive, batch=start.q.shape[:-1],
+            servos=None if given.controls is None else servos_of(given.model),
         )  # fmt: skip
-        refuse_conflicts(setup)
-        prescription = setup.prescription
-        if prescription is not None:
-            q, qd = prescribed_start(prescription, model, clock.start, q, qd, at_rest=qd0 is None)
-            check_rates(prescription, model, clock.start, clock.end, clock.dt)
-            if events:  # whose actions might move prescribed joints
-                hooks = (*hooks, require_untouched(prescription, model))
-        if limits is not None and setup.effects.limits is None:  # rigid stops reject it
-            warn_outside(model, q)
-        warn_of_ground(model, contact, setup.forces)
-        q, qd = closed_start(model.at(clock.start), q, qd)
+        q, qd = _checked_start(setup, start, clock, at_rest=qd0 is None)
+        hooks = _as_hooks(hooks)
+        if setup.prescription is not None and events:  # whose actions might move prescribed joints
+            hooks = (*hooks, require_untouched(setup.prescription, setup.model))
         setup = suited(setup, integrator, q, clock.dt)
         stepper, watchers = setup.stepper(q, qd, events, clock.dt)
-        given = controls, setup.servos, start.activation
-        control = as_controller(controller, model, qd.shape, *given)
-        stepper.restore(start.memory)
-        if isinstance(control, ServoControls):
-            control.restore(start.memory)
-        hooks = (*at_instants(control), *watchers, *hooks)
-        motion = Motion(
-            q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
-        )
-        with clock_reporter(
-            progress, clock.start, clock.end, f"simulating {model.name}"
-        ) as reached:
-            if adaptive:
-                tolerance = _tolerance(rtol, atol, max_step)
-                record = run_adaptive_steps(stepper, clock, motion, store_every, reached, tolerance)
-            else:
-                record = run_equal_steps(stepper, clock, motion, store_every, reached)
-        tier, arrays = task.tier, record.arrays()
-        arrays |= driven_motion(stepper, setup.servos, arrays)
-        record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
-        seen = observe(model, arrays["q"], arrays["qd"], record.recorded)
-        open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
-        return Trajectory(
-            model,
-            energy=seen.kinetic + seen.gravity + seen.elastic,
-            loop_error=open_by[0],
-            events=tuple(record.events),
-            report=check_result(
-                model,
-                stepper,
-                record,
-                arrays,
-                seen,
-                open_by,
-                adaptive=adaptive,
-                reason=setup.reason,
-                tier=tier,
-            ),
-            contact=record.contact,
-            acted=stepper,
-            end=_end(start, clock, stepper, control, arrays),
-            **arrays,
-        )
+        run = _Run(setup, stepper, clock, store_every, adaptive)
+        control = given.controller_of(setup, start, qd.shape)
+        run.go_on_from(start, control)
+        motion = run.motion(q, qd, control, watchers, hooks)
+        tolerance = _tolerance(rtol, atol, max_step) if adaptive else None
+        record = run.take_steps(motion, progress, tolerance)
+        return run.trajectory(record, start, control, tier=lambda: task.tier)
 
 
 # --- inputs --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Given:
+    """What a caller gives, and a world where that is none."""
+
+    model: Any
+    q0: Any
+    dt: float | None
+    contact: Any
+    laws: dict[str, Any]
+    """``friction`` and ``limits``."""
+    controller: Any
+    controls: Any
+
+    def of_world(self) -> "_Given":
+        """The same with a model in place of a world, which gives what is left open."""
+        of_world = getattr(self.model, "simulated", None)
+        if of_world is not None:
+            own: Any = of_world()
+            if own.give is not None:
+                raise ModelError(
+                    f"simulate takes one world, and these worlds {own.model.name!r} have their own "
+                    f"numbers: kinetree.rollout(worlds, steps=...), worlds.step(), or worlds[k]"
+                )
+            self.model, self.q0 = own.model, own.state if self.q0 is None else self.q0
+            self.dt = own.timestep if self.dt is None else self.dt
+            self.contact = self.contact or own.contact
+            laws = own.laws(self.laws["friction"], self.laws["limits"])
+            self.laws = dict(zip(("friction", "limits"), laws, strict=True))
+            self.controller = read_by_part(self.controller, own.read[0], self.model)
+            self.controls = read_by_part(self.controls, own.read[1], self.model)
+        if self.q0 is None:
+            raise TypeError(
+                "simulate needs the positions at the start, q0, such as model.neutral()"
+            )
+        self.dt = 1e-3 if self.dt is None else self.dt
+        return self
+
+    def start(self, qd0, t0) -> State:
+        """The state to start from, in variables that are not about to turn over."""
+        start = _start(as_model(self.model), self.q0, qd0, t0)
+        if not turns_over(self.model):
+            return start
+        q, qd = settled(self.model, start.q, start.qd)
+        return start._replace(q=q, qd=qd)
+
+    def controller_of(self, setup, start, shape):
+        """What steps hold: of a controller, or of controls with the activations of a start."""
+        given = self.controls, setup.servos, start.activation
+        return as_controller(self.controller, setup.model, shape, *given)
+
+
+def _checked_start(setup, start, clock, *, at_rest):
+    """Positions and velocities at the start, on prescribed motions and on loops.
+
+    Args:
+        setup: of the call.
+        start: as given.
+        clock: times.
+        at_rest: whether no velocities were given.
+    """
+    model, q, qd = setup.model, start.q, start.qd
+    prescription = setup.prescription
+    if prescription is not None:
+        q, qd = prescribed_start(prescription, model, clock.start, q, qd, at_rest=at_rest)
+        check_rates(prescription, model, clock.start, clock.end, clock.dt)
+    if setup.options["limits"] is not None and setup.effects.limits is None:
+        warn_outside(model, q)  # which rigid stops reject
+    warn_of_ground(model, setup.contact, setup.forces)
+    return closed_start(model.at(clock.start), q, qd)
 
 
 def _start(model, q0, qd0, t0) -> State:
@@ -230,16 +241,6 @@ def _start(model, q0, qd0, t0) -> State:
     batch = common_shape(("q0", "qd0"), (q.shape[:-1], qd.shape[:-1]))
     q, qd = np.broadcast_to(q, (*batch, model.nq)), np.broadcast_to(qd, (*batch, model.nv))
     return State(time, np.array(q), np.array(qd), activation, memory)
-
-
-def _end(start, clock, stepper, control, arrays) -> State:
-    """The state at the end, to go on from."""
-    memory, held = stepper.saved() | clock.saved(), getattr(control, "held", None)
-    if held is not None:
-        memory["held"] = np.array(held)
-    activation = arrays["activation"][-1] if "activation" in arrays else start.activation
-    t, q, qd = (arrays[name][-1].copy() for name in ("t", "q", "qd"))
-    return State(float(t), q, qd, np.array(activation), memory)
 
 
 def _clock(start, duration, dt, store_every):
@@ -260,19 +261,6 @@ def _tolerance(rtol, atol, max_step):
     return Tolerance(float(rtol), float(atol), float(max_step))
 
 
-def _with_passes(events, stepper, arrays, store_every, adaptive):
-    """Events, and where the mechanism was close to a singular configuration, in order of time."""
-    chosen = getattr(stepper.field, "chosen", None)
-    if isinstance(stepper, ProjectedStepper) and not adaptive:  # steps that count, all of them
-        passes = stepper.passes.found
-    elif chosen is None or not chosen.rows or len(arrays["t"]) < 3:
-        return events
-    else:
-        t, q, qd = (arrays[name] for name in ("t", "q", "qd"))
-        passes = passes_of(stepper.model, chosen, t, q, qd, store_every)
-    return sorted([*events, *passes], key=lambda event: event.t) if passes else events
-
-
 def _as_hooks(hooks):
     hooks = (hooks,) if callable(hooks) else hooks
     if not isinstance(hooks, (tuple, list)) or not all(map(callable, hooks)):
@@ -282,3 +270,94 @@ def _as_hooks(hooks):
 
 def _as_events(events):
     return tuple(events) if isinstance(events, Iterable) else (events,)
+
+
+# --- the run -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Run:
+    """A simulation from its first step to its trajectory."""
+
+    setup: Setup
+    stepper: Any
+    clock: Clock
+    store_every: int
+    adaptive: bool
+
+    def go_on_from(self, start, control):
+        """Take over what steps before the start have left."""
+        self.stepper.restore(start.memory)
+        if isinstance(control, ServoControls):
+            control.restore(start.memory)
+
+    def motion(self, q, qd, control, watchers, hooks) -> Motion:
+        """The state that steps begin with, and what is called between them."""
+        model = self.setup.model
+        called = (*at_instants(control), *watchers, *hooks)
+        turning = model if turns_over(model) else None
+        return Motion(q, qd, np.zeros(qd.shape[:-1]), control, called, turning)
+
+    def take_steps(self, motion, progress, tolerance):
+        """The record of all steps; those that adapt have a tolerance."""
+        clock, name = self.clock, f"simulating {self.setup.model.name}"
+        with clock_reporter(progress, clock.start, clock.end, name) as reached:
+            given = self.stepper, clock, motion, self.store_every, reached
+            return (
+                run_adaptive_steps(*given, tolerance) if self.adaptive else run_equal_steps(*given)
+            )
+
+    def trajectory(self, record, start, control, tier) -> Trajectory:
+        """The result, with its report; the engine, if there is one, is free again."""
+        setup, stepper, tier = self.setup, self.stepper, tier()
+        model, arrays = setup.model, record.arrays()
+        arrays |= driven_motion(stepper, setup.servos, arrays)
+        record.events = self._with_passes(record.events, arrays)
+        seen = observe(model, arrays["q"], arrays["qd"], record.recorded)
+        open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
+        found = Trajectory(
+            model,
+            energy=seen.kinetic + seen.gravity + seen.elastic,
+            loop_error=open_by[0],
+            events=tuple(record.events),
+            report=check_result(
+                model,
+                stepper,
+                record,
+                arrays,
+                seen,
+                open_by,
+                adaptive=self.adaptive,
+                reason=setup.reason,
+                tier=tier,
+            ),
+            contact=record.contact,
+            acted=stepper,
+            end=_end(start, self.clock, stepper, control, arrays),
+            **arrays,
+        )
+        stepper.release()
+        return found
+
+    def _with_passes(self, events, arrays):
+        """Events, and where the mechanism was close to a singular configuration, in order."""
+        stepper = self.stepper
+        chosen = getattr(stepper.field, "chosen", None)
+        if isinstance(stepper, ProjectedStepper) and not self.adaptive:  # all steps that count
+            passes = stepper.passes.found
+        elif chosen is None or not chosen.rows or len(arrays["t"]) < 3:
+            return events
+        else:
+            t, q, qd = (arrays[name] for name in ("t", "q", "qd"))
+            passes = passes_of(stepper.model, chosen, t, q, qd, self.store_every)
+        return sorted([*events, *passes], key=lambda event: event.t) if passes else events
+
+
+def _end(start, clock, stepper, control, arrays) -> State:
+    """The state at the end, to go on from."""
+    memory, held = stepper.saved() | clock.saved(), getattr(control, "held", None)
+    if held is not None:
+        memory["held"] = np.array(held)
+    activation = arrays["activation"][-1] if "activation" in arrays else start.activation
+    t, q, qd = (arrays[name][-1].copy() for name in ("t", "q", "qd"))
+    return State(float(t), q, qd, np.array(activation), memory)

@@ -78,7 +78,7 @@ class Steps:
     def saved(self) -> dict[str, np.ndarray]:
         """Memory of the solver, for ``State``."""
         if self.end is not None and self.engine._current is self.memory:
-            return {name: np.array(x) for name, x in self.engine.saved().items()}
+            return self.engine.saved()
         return {name: np.array(x) for name, x in self.memory.arrays.items()}
 
     def restore(self, memory):

@@ -28,6 +28,7 @@ from kinetree.contact.engine.loops import is_tabled, loop_variables, loops_of, n
 from kinetree.contact.engine.mechanism import mechanism_of
 from kinetree.contact.engine.parts import Kernels, Parts, step_of
 from kinetree.contact.engine.pushes import no_pushes
+from kinetree.contact.engine.renewal import parts_as_made
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import close_in_middle, loops_open
 from kinetree.contact.engine.sleep import sleep_of
@@ -208,6 +209,17 @@ class Engine:
         self._current: Memory | None = None
         self._moves = tree.nv > 0
         self._names: dict[tuple[int, int], str] = {}
+        self._as_made: Any = None
+
+    def keep_as_made(self) -> "Engine":
+        """Remember all numbers of a new engine, for ``renew``."""
+        self._as_made = parts_as_made(self.parts)
+        return self
+
+    def renew(self) -> None:
+        """Forget all steps: the next ones are those of a new engine, to the bit."""
+        self._as_made.again()
+        self.found, self.pairs, self._current = self.parts.found, self.parts.pairs, None
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -583,7 +595,8 @@ class Engine:
     def saved(self) -> dict[str, Array]:
         """Impulses that the next step starts from, by name."""
         rows = self.rows
-        found = {name: np.array(getattr(rows, name)) for name in (*_OF_CONTACTS, *_OF_ROWS)}
+        found = {name: getattr(rows, name)[: rows.known].copy() for name in _OF_CONTACTS}
+        found |= {name: getattr(rows, name).copy() for name in _OF_ROWS}
         state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
         more = {
             "state": state, "change": self.s.change.copy(), "last": self.s.last.copy(),
@@ -591,7 +604,7 @@ class Engine:
         }  # fmt: skip
         more |= {name: getattr(self.sleep, name).copy() for name in _OF_SLEEP}
         more |= {"energy_known": np.array(self.balance.known), "follows": np.array(rows.follows)}
-        return found | {name: found[name][: rows.known] for name in _OF_CONTACTS} | more
+        return found | more
 
     def forces(self) -> "ContactForces":
         """Contacts that had rows in the last step."""

@@ -12,6 +12,7 @@ from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.engine.native import Idle, native_forces
 from kinetree.contact.engine.recorder import Recorder
+from kinetree.contact.engine.renewal import IdleEngines
 from kinetree.contact.history import SUMMED, Notes, RecordedHistory, Residuals, gathered
 from kinetree.contact.scheme.constraints import StepConstraints
 from kinetree.contact.scheme.inertia import straight_motion
@@ -164,26 +165,10 @@ class EngineStepper(Stepper):
         rigid = constraints.closes or joints.friction
         self.flies = compiled and not (rigid or model.couplings) and model.nv <= FLIES
         self.is_plain = is_plain(field)
-        free = None if self.prescription is None else self.prescription.others(model)
-        native = {}
-        if compiled and not self.is_plain:
-            tabled = field.actuators is not None and field.drive is None
-            tabled = tabled and self.prescription is None
-            rest = replace(field, actuators=Idle(field.actuators)) if tabled else field
-            native = native_forces(model, rest) | {"actuated": tabled, "reads": tabled}
         self.is_native = compiled
-        smooth = smooth_laws(field) if self.is_plain else (None, None)
-        self._new_engine = lambda: engine_of(
-            model,
-            settings,
-            joints,
-            springs=self.is_plain,
-            flying=self.flies,
-            free=free,
-            smooth=smooth,
-            **native,
-        )
-        self.engine = self._new_engine()
+        self._idle: IdleEngines = self.scene.memo.setdefault("engines", IdleEngines())
+        self._made_of = (model, field), (settings, joints, compiled)
+        self.engine: Engine = self._idle.take(*self._made_of, self._new_engine)
         self.notes: Any = EngineNotes(self)
         if batch:
             self.notes = BatchNotes(self.contact_step, batch)
@@ -192,6 +177,29 @@ class EngineStepper(Stepper):
         self.memories = np.empty(batch, dtype=object)
         for index in np.ndindex(*batch):
             self.memories[index] = Memory()
+
+    def _new_engine(self) -> Engine:
+        """Another engine, for a thread or for a motion."""
+        model, field, prescription = self.model, self.field, self.prescription
+        native = {}
+        if self.is_native and not self.is_plain:
+            tabled = field.actuators is not None and field.drive is None and prescription is None
+            rest = replace(field, actuators=Idle(field.actuators)) if tabled else field
+            native = native_forces(model, rest) | {"actuated": tabled, "reads": tabled}
+        return engine_of(
+            model,
+            self.settings,
+            self.joints,
+            springs=self.is_plain,
+            flying=self.flies,
+            free=None if prescription is None else prescription.others(model),
+            smooth=smooth_laws(field) if self.is_plain else (None, None),
+            **native,
+        )
+
+    def release(self) -> None:
+        """Leave the engine to the next simulation; names of contacts remain."""
+        self._idle.give(*self._made_of, self.engine)
 
     @property
     def _is_steady(self):
@@ -216,7 +224,7 @@ class EngineStepper(Stepper):
 
     def saved(self):
         """See ``Stepper``; motions of a batch have none."""
-        return {} if self.batch else {name: np.array(x) for name, x in self.engine.saved().items()}
+        return {} if self.batch else self.engine.saved()
 
     def restore(self, memory):
         """See ``Stepper``."""

@@ -290,6 +290,11 @@ class ContactStepper(Stepper):
         if "force" in memory and memory["force"].shape == self.notes.force.shape:
             self.notes.force = np.array(memory["force"])
 
+    def release(self):
+        """See ``Stepper``."""
+        if "_engine" in vars(self):
+            self._engine.release()
+
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
         q, qd, work, *_ = self._taken(t, h, q, qd, tau, 1)

@@ -1,0 +1,90 @@
+"""Engines as they were made, and a store of idle ones: a second simulation need not make another.
+
+Steps leave more behind than a state: impulses, orders of elimination, lists that have grown. So an
+engine that starts another motion gets all numbers back that it was made with, and the motion has
+the same bits as in a new one.
+"""
+
+import ctypes
+from collections.abc import Callable
+from operator import is_
+from threading import Lock
+from typing import Any
+
+from kinetree.arrays.kinds import Array
+from kinetree.codegen.procedures.language import ArrayType, Record, is_record
+from kinetree.codegen.tied import Code
+
+MOST = 8
+"""Idle engines that a scene keeps."""
+
+_CONSTANT = ("shapes", "special", "kernels")  # which steps read, or write before they read
+
+
+class AsMade:
+    """Records as they are now: their numbers, and which arrays and records they have.
+
+    Args:
+        record: one of them, with all that it has.
+        leave_out: names of records in it that are not looked at.
+    """
+
+    def __init__(self, record: Record, leave_out: tuple[str, ...] = ()):
+        self._records: list[tuple[Record, bytes, dict[str, Any]]] = []
+        self._arrays: dict[int, tuple[Array, Array]] = {}
+        self._note(record, leave_out)
+
+    def _note(self, record, leave_out=()):
+        self._records.append((record, bytes(record), dict(vars(record))))
+        for name, kind in record.types.items():
+            value = getattr(record, name)
+            if is_record(kind):
+                if kind is not Code and name not in leave_out:
+                    self._note(value)
+            elif isinstance(kind, ArrayType) and value.size:
+                self._arrays[id(value)] = value, value.copy()
+
+    def again(self) -> None:
+        """Make them so again; arrays that have grown since are those of the beginning."""
+        for record, numbers, fields in self._records:
+            ctypes.memmove(record.address, numbers, len(numbers))
+            vars(record).update(fields)
+        for array, saved in self._arrays.values():
+            array[...] = saved
+
+
+def parts_as_made(parts: Record) -> AsMade:
+    """The parts of a new engine, to which it can return."""
+    return AsMade(parts, _CONSTANT)
+
+
+class IdleEngines:
+    """Engines of one scene that no simulation uses at the moment, the last ones used first."""
+
+    def __init__(self):
+        self._idle: list[tuple[tuple, tuple, Any]] = []
+        self._lock = Lock()
+
+    def take(self, of: tuple, settings: tuple, make: Callable[[], Any]) -> Any:
+        """An engine as if ``make`` had made it: an idle one of the same parts, or a new one.
+
+        Args:
+            of: what it is made of, the same objects.
+            settings: how, which are compared.
+            make: makes one.
+        """
+        with self._lock:
+            for k, (own, theirs, _) in enumerate(self._idle):
+                if all(map(is_, own, of)) and theirs == settings:
+                    *_, engine = self._idle.pop(k)
+                    break
+            else:
+                return make().keep_as_made()
+        engine.renew()
+        return engine
+
+    def give(self, of: tuple, settings: tuple, engine: Any) -> None:
+        """Keep an engine for the next simulation."""
+        with self._lock:
+            self._idle.insert(0, (of, settings, engine))
+            del self._idle[MOST:]
