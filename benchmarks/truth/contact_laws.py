@@ -131,9 +131,9 @@ def _by_pairs(prior: dict) -> dict:
 def _any_of(prior: dict, of_pairs: dict, name: str, k: int, now) -> np.ndarray:
     """The ``k``-th velocity of the last step that may be that of a contact, or the one ``now``.
 
-    Of those of its name; a point that had no force under its name is one that had another name.
+    Those of its name first; corners can exchange their names, so that of any contact of its pair.
     """
-    known = prior.get(name) or of_pairs.get(name.rpartition(":")[0]) or [now]
+    known = [*prior.get(name, []), *of_pairs.get(name.rpartition(":")[0], [])] or [now]
     return known[min(k, len(known) - 1)]
 
 
@@ -153,7 +153,7 @@ def law_errors(c: Touching, before, w, prior: dict, W, scene, change) -> np.ndar
     found = np.full(len(w), np.inf)
     bends = [np.zeros_like(w)]
     of_pairs = _by_pairs(prior)
-    for k in range(max(map(len, of_pairs.values()), default=0)):
+    for k in range(2 * max(map(len, of_pairs.values()), default=0)):
         last = [
             _any_of(prior, of_pairs, name, k, now)
             for name, now in zip(c.names, before, strict=True)
