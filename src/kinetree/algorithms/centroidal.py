@@ -1,9 +1,10 @@
 """Momentum and inertia of the whole mechanism, about its mass centre, and the zero-moment point.
 
 Everything beyond a joint moves with it as one rigid body, so column ``i`` of the matrix ``A`` in
-``h = A qd`` is the momentum ``IC_i S_i`` of a composite body — RBDA (6.17), §2.12. Moments are
-about the mass centre, axes are those of the base, angular parts come first. D. Orin, A. Goswami,
-S.-H. Lee, "Centroidal dynamics of a humanoid robot", 2013.
+``h = A qd``, to which prescribed joints add what they move, is the momentum ``IC_i S_i`` of a
+composite body — RBDA (6.17), §2.12. Moments are about the mass centre, axes are those of the base,
+angular parts come first. D. Orin, A. Goswami, S.-H. Lee, "Centroidal dynamics of a humanoid robot",
+2013.
 """
 
 from typing import Any, NamedTuple
@@ -215,7 +216,7 @@ def _sum_at_center(model, X_G, X, parts, total):
 
 @for_all_joints(columns)
 def centroidal_momentum_matrix(model, q):
-    """``A_G`` with ``h_G = A_G qd``, (6, nv)."""
+    """``A_G = ∂h_G/∂qd``, (6, nv)."""
     return model.columns(_momentum_columns(model, q, centroidal=True), 6, q)
 
 
@@ -241,7 +242,7 @@ def centroidal_momentum(model, q, qd):
 
 
 def centroidal_momentum_rate(model, q, qd, qdd):
-    """``dh_G/dt = A_G qdd + dA_G/dt qd``, (6,)."""
+    """``dh_G/dt``, (6,): ``A_G qdd + dA_G/dt qd``, and what prescribed joints move."""
     (X, v, a), f, I = body_accelerations(model, q, qd, qdd), model.table(), model.inertia
     for i in model.outward():
         f[i] = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
@@ -249,7 +250,7 @@ def centroidal_momentum_rate(model, q, qd, qdd):
 
 
 def centroidal_momentum_bias(model, q, qd):
-    """``dA_G/dt qd``, (6,)."""
+    """``dh_G/dt`` at ``qdd = 0``, (6,): ``dA_G/dt qd``, and what prescribed joints move."""
     return centroidal_momentum_rate(model, q, qd, model.zero_velocity)
 
 
@@ -273,7 +274,7 @@ def center_of_mass_acceleration(model, q, qd, qdd):
 
 @for_all_joints(columns)
 def center_of_mass_jacobian(model, q):
-    """``J`` with ``J qd`` the velocity of the mass centre, (3, nv)."""
+    """``J = ∂v/∂qd`` of the velocity of the mass centre, (3, nv)."""
     A, J, mass = _momentum_columns(model, q), model.table(), _mass(model)
     for i in model.outward():
         J[i] = A[i].linear / mass

@@ -27,7 +27,10 @@ from kinetree.spatial import crf
 
 @for_all_joints()
 def kinetic_energy(model, q, qd):
-    """``½ Σ v·Iv`` over the bodies, and that of the armature [J]; equal to ``½ qdᵀ H qd``."""
+    """``½ Σ v·Iv`` over the bodies, and that of the armature [J].
+
+    Without prescribed joints it is ``½ qdᵀ H qd``.
+    """
     _, v = body_velocities(model, q, qd)
     T = model.total()
     for i in model.outward():
@@ -92,7 +95,7 @@ def total_energy(model, q, qd):
 
 @for_all_joints(force)
 def generalized_momentum(model, q, qd):
-    """``p = H qd``, with what prescribed joints move, in O(n): ``∂T/∂qd``, (nv,)."""
+    """``p = ∂T/∂qd``, (nv,), in O(n): ``H qd``, and what prescribed joints move."""
     lam, I = model.parent, model.inertia
     X, v = body_velocities(model, q, qd)
     _, S = joint_transforms(model, q)

@@ -223,13 +223,17 @@ def _approximant(A):
 def held_input(A, B, dt):
     """``A_d, B_d`` with ``x(dt) = A_d x(0) + B_d u`` for ``dx/dt = A x + B u`` and constant ``u``.
 
-    Both are blocks of one exponential, which needs no inverse of ``A``.
+    Both are blocks of one exponential, which needs no inverse of ``A``. ``B`` enters with entries
+    of at most one: those of light mechanisms are large, and the squarings that they require would
+    cost ``A_d`` its digits.
     """
     n, m = B.shape[-2:]
+    size = np.max(np.abs(B), axis=(-2, -1), keepdims=True, initial=0)
+    size = np.where(size > 0, size, 1).astype(A.dtype)
     block = np.zeros((*A.shape[:-2], n + m, n + m), A.dtype)
-    block[..., :n, :n], block[..., :n, n:] = dt * A, dt * B
+    block[..., :n, :n], block[..., :n, n:] = dt * A, dt * (B / size)
     X = matrix_exponential(block)
-    return X[..., :n, :n], X[..., :n, n:]
+    return X[..., :n, :n], X[..., :n, n:] * size
 
 
 # --- Linear equations of motion under nonholonomic constraints: more coordinates than velocities -

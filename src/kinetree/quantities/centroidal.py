@@ -2,7 +2,7 @@
 
 Linear quantities are in base coordinates. Moments of ``momentum`` are about the origin of the base,
 those of the functions called centroidal about the mass centre, along the axes of the base; moments
-come first.
+come first. All are those of the actual motion: bodies that prescribed joints move count.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def center_of_mass(model: Model, q: ArrayLike) -> Array:
 
 @quantity((3,), texts.center_of_mass_velocity, general=True)
 def center_of_mass_velocity(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Velocity of the centre of mass [m/s], (..., 3)."""
+    """Velocity of the centre of mass [m/s], that of prescribed motion included, (..., 3)."""
 
 
 @quantity((3,), texts.center_of_mass_acceleration, general=True)
@@ -46,7 +46,11 @@ def center_of_mass_acceleration(model: Model, q: ArrayLike, qd: ArrayLike, qdd: 
 
 @quantity((3, "nv"), texts.center_of_mass_jacobian, general=True)
 def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
-    """``J`` with ``center_of_mass_velocity(model, q, qd) == J @ qd``, (..., 3, nv)."""
+    """``J = ∂v/∂qd`` of the velocity ``v`` of the centre of mass, (..., 3, nv).
+
+    ``center_of_mass_velocity(model, q, qd) == J @ qd + center_of_mass_velocity(model, q, 0 * qd)``;
+    the last term is zero without prescribed joints.
+    """
 
 
 @quantity((3, "nv"), texts.center_of_mass_jacobian_rate, general=True)
@@ -58,13 +62,16 @@ def center_of_mass_jacobian_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> A
 def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
 
-    Only that of the bodies: armature is not included.
+    That of the bodies, as they move: prescribed joints count, armature does not.
     """
 
 
 @quantity((6,), texts.centroidal_momentum, general=True, general_for=_is_laden)
 def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Total momentum about the mass centre, moment first [N·m·s, N·s], (..., 6)."""
+    """Total momentum about the mass centre, moment first [N·m·s, N·s], (..., 6).
+
+    That of the bodies, as they move: prescribed joints count, armature does not.
+    """
 
 
 @quantity((6,), texts.centroidal_momentum_rate, general=True, general_for=_is_laden)
@@ -82,7 +89,11 @@ def centroidal_momentum_bias(model: Model, q: ArrayLike, qd: ArrayLike) -> Array
 
 @quantity((6, "nv"), texts.centroidal_momentum_matrix, general=True, general_for=_is_laden)
 def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> Array:
-    """``A`` with ``centroidal_momentum(model, q, qd) == A @ qd``, (..., 6, nv)."""
+    """``A = ∂h/∂qd`` of the centroidal momentum ``h``, (..., 6, nv).
+
+    ``centroidal_momentum(model, q, qd) == A @ qd + centroidal_momentum(model, q, 0 * qd)``;
+    the last term is zero without prescribed joints.
+    """
 
 
 @quantity((6, "nv"), texts.centroidal_momentum_matrix_rate, general=True, general_for=_is_laden)

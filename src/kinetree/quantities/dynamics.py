@@ -283,11 +283,12 @@ def _gravity_force(model, q):
     calls=coupled.called_gravity_force, otherwise=_gravity_force,
 )  # fmt: skip
 def gravity_force(model: Model, q: ArrayLike) -> Array:
-    """Joint forces that hold the mechanism against gravity, ``C(q, 0)``, (..., nv).
+    """Joint forces that balance gravity, ``∂U/∂q``, (..., nv).
 
-    The motion of prescribed joints is included. With loops, many forces hold it
-    still: these are the ones that ``inverse_dynamics`` finds at rest, the smallest of the actuated
-    joints with those of springs in the joints.
+    Without prescribed joints this is ``C(q, 0)``. What the motion of prescribed joints requires is
+    not included; ``bias_force`` at ``qd = 0`` has both. With loops, many forces balance gravity:
+    these are the ones that ``inverse_dynamics`` finds at rest, the smallest of the actuated joints
+    with those of springs in the joints; prescribed joints and moving constraints raise an error.
     """
 
 
@@ -352,7 +353,11 @@ def christoffel(model: Model, q: ArrayLike, *, independent: Names = None) -> Arr
 
 @quantity((), energy.kinetic_energy, general=True)
 def kinetic_energy(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Kinetic energy [J], that of the armature included, (...)."""
+    """Kinetic energy ``T`` [J], that of the armature and of prescribed motion included, (...).
+
+    ``T = ½ qdᵀ H qd``; with prescribed joints ``½ qdᵀ H qd + p(q, 0)·qd + T(q, 0)``, with ``p``
+    from ``generalized_momentum``.
+    """
 
 
 @quantity((), energy.potential_energy, general=True)

@@ -103,7 +103,10 @@ def jacobian(
     model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world",
     point: ArrayLike | None = None, relative_to: str | None = None,
 ) -> Array:  # fmt: skip
-    """Jacobian of a frame or body: its velocity is ``J @ qd``, (..., 6, nv).
+    """Jacobian of a frame or body, (..., 6, nv).
+
+    Its velocity is ``J @ qd + velocity(model, q, 0 * qd, name)``; the last term, of prescribed
+    joints, is zero without them.
 
     Args:
         model: the mechanism.
@@ -142,8 +145,9 @@ def hessian(
     """Derivatives of ``jacobian`` with respect to ``q``, (..., 6, nv, nv).
 
     Entry ``[..., j, k]`` is the derivative of column ``j`` along ``model.integrate(q, t e_k)``; the
-    rate of the Jacobian is ``hessian @ qd``. It is not symmetric in ``j`` and ``k``: rotations do
-    not commute.
+    rate of the Jacobian is ``hessian @ qd + jacobian_rate(model, q, 0 * qd, name)``, whose last
+    term, of prescribed joints, is zero without them. It is not symmetric in ``j`` and ``k``:
+    rotations do not commute.
     """
 
 
@@ -174,8 +178,8 @@ def bias_acceleration(
 ) -> Array:  # fmt: skip
     """Acceleration of a frame or body at ``qdd = 0``, (..., 6); options as in ``acceleration``.
 
-    It is ``jacobian_rate @ qd`` with ``kind="spatial"`` for the frames world and body, and with
-    ``kind="classical"`` for aligned.
+    Without prescribed joints it is ``jacobian_rate @ qd``, with ``kind="spatial"`` for the frames
+    world and body, and with ``kind="classical"`` for aligned.
     """
 
 
@@ -272,7 +276,10 @@ def joint_velocity(
     model: Model, q: ArrayLike, velocity: ArrayLike, name: str, *, frame: Coordinates = "world",
     rows: Rows = None, point: ArrayLike | None = None, relative_to: str | None = None,
 ) -> Array:  # fmt: skip
-    """Joint velocities ``qd = J⁻¹ V`` that give a frame or body the velocity ``V``, (..., nv).
+    """Joint velocities ``qd`` that give a frame or body the velocity ``V``, (..., nv).
+
+    The solution of ``V = J qd + V(q, 0)``, in which the last term is the velocity that prescribed
+    joints cause.
 
     Lynch & Park (9.93). If there are more joints than coordinates of the frame, the result is the
     vector ``qd`` of least norm; ``dynamically_consistent_inverse`` gives that of least energy. With
@@ -300,9 +307,10 @@ def joint_acceleration(
     frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
     relative_to: str | None = None,
 ) -> Array:  # fmt: skip
-    """Joint accelerations ``J⁻¹ (dV/dt - Jd qd)`` that give a frame an acceleration, (..., nv).
+    """Joint accelerations ``qdd`` that give a frame an acceleration, (..., nv).
 
-    Lynch & Park (9.94), with ``qd = J⁻¹ V`` from ``joint_velocity``. ``dV/dt`` is that of a point
+    The solution of ``dV/dt = J qdd + b`` with ``b`` from ``bias_acceleration`` — Lynch & Park
+    (9.94). ``dV/dt`` is that of a point
     for ``frame="aligned"`` and spatial otherwise; other arguments as in ``joint_velocity``.
     """
 

@@ -1,7 +1,8 @@
 """Energy, momentum and power as the joints see them.
 
-``T = ½ qdᵀ H qd`` has the momenta ``p = ∂T/∂qd = H qd``, and Lagrange's equations
-``dp/dt - ∂T/∂q + ∂U/∂q = tau`` are the same as ``inverse_dynamics``. Where ``qd`` is not the rate
+``T = ½ qdᵀ H qd`` has the momenta ``p = ∂T/∂qd = H qd``, to both of which prescribed joints add
+what they move, and Lagrange's equations ``dp/dt - ∂T/∂q + ∂U/∂q = tau`` are the same as
+``inverse_dynamics``. Where ``qd`` is not the rate
 of ``q`` (spherical, free, planar joints) derivatives with respect to ``q`` are taken along
 ``model.integrate``, and the momentum of the joint turns with it.
 """
@@ -25,7 +26,10 @@ __all__ = [
 
 @quantity(("nv",), energy.generalized_momentum, general=True)
 def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``p = H(q) qd`` [kg·m/s, kg·m²/s], in linear time, (..., nv)."""
+    """Momenta of the joints ``p = ∂T/∂qd`` [kg·m/s, kg·m²/s], in linear time, (..., nv).
+
+    ``p = H(q) qd``; with prescribed joints ``H(q) qd + p(q, 0)``, that of the actual motion.
+    """
 
 
 @quantity(

@@ -91,7 +91,10 @@ def momentum_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
 
 @quantity((_parameter_count,), texts.kinetic_energy_regressor, general=True)
 def kinetic_energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``y`` with ``kinetic_energy(model, q, qd) == y @ p``, (..., 10 body_count)."""
+    """``y`` with ``kinetic_energy(model, q, qd) == y @ p``, (..., 10 body_count).
+
+    That of the bodies: armature of a model adds its own.
+    """
 
 
 @quantity((_parameter_count,), texts.potential_energy_regressor, general=True)
@@ -101,7 +104,7 @@ def potential_energy_regressor(model: Model, q: ArrayLike) -> Array:
 
 @quantity((_parameter_count,), texts.energy_regressor, general=True)
 def energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``y`` with ``y @ p`` the kinetic and potential energy together, (..., 10 body_count).
+    """``y`` with ``y @ p`` the kinetic and potential energy of the bodies, (..., 10 body_count).
 
     Its change over a motion is the work of the joint forces: identification without accelerations.
     """
