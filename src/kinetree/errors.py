@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pickle import PicklingError
 from typing import Any, TypeVar
 
@@ -25,8 +25,8 @@ __all__ = [
     "PainleveError", "PickleError",
     "ShapeError", "SimulationError", "SimulationWarning", "SingularError", "SingularityWarning",
     "SpatialTypeError", "SweepError", "SweepWarning", "TraceError", "UnknownNameError",
-    "UnreachableError", "ViewError", "calling", "names_itself", "refuse_formulas",
-    "warn",
+    "UnreachableError", "ViewError", "WriteError", "calling", "joined", "names_itself",
+    "refuse_formulas", "warn",
 ]  # fmt: skip
 
 
@@ -308,6 +308,43 @@ class BackendError(KinetreeError, AssertionError):
 
 class ViewError(KinetreeError, RuntimeError):
     """A viewer cannot start."""
+
+
+class WriteError(KinetreeError, OSError):
+    """A file that cannot be written; what was there before is unchanged.
+
+    It is also the exception that the system raised, such as ``PermissionError``.
+    """
+
+    def __init__(self, message, number=None):
+        super().__init__(message)
+        self.errno = number
+
+
+# --- Errors that are also the exception that caused them -----------------------------------------
+
+
+@cache
+def joined(ours: type[KinetreeError], theirs: type[Exception]) -> type[KinetreeError]:
+    """The class of errors that are both, so that either can be caught."""
+    if issubclass(ours, theirs):
+        return ours
+    parts = {"__module__": ours.__module__, "__doc__": ours.__doc__, "__reduce__": _by_parts}
+    return type(ours.__name__, (ours, theirs), parts)
+
+
+def _by_parts(error):
+    """How pickle restores an error whose class is not found by name."""
+    ours, theirs = type(error).__bases__
+    number = {"errno": error.errno} if isinstance(error, OSError) else {}
+    return _restored, (ours, theirs, error.args, error.__dict__ | number)
+
+
+def _restored(ours, theirs, args, attributes):
+    error = joined(ours, theirs)(*args)
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    return error
 
 
 # --- Packages that only some results need, imported on demand ------------------------------------

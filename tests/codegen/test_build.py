@@ -17,6 +17,7 @@ from support.closeness import assert_close
 from support.linkages import offset_four_bar
 
 import kinetree as kt
+from kinetree import files
 from kinetree.codegen import build as build_module
 from kinetree.codegen import build as keys
 from kinetree.codegen import cache
@@ -303,7 +304,7 @@ def test_a_full_disk_is_survived_with_one_warning(monkeypatch, folder):
     def full(descriptor, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache, "write_all", full)
+    monkeypatch.setattr(files, "write_all", full)
     with pytest.warns(CacheWarning, match="No space left on device") as caught:
         assert_right(kernel())
     assert len(caught) == 1
@@ -325,11 +326,11 @@ def test_processes(folder, fault):
     """Real processes on a real model, sharing a cache or dying over it."""
     code = (
         "import os, sys, numpy as np, kinetree as kt\n"
-        "from kinetree.codegen import cache\n"
+        "from kinetree import files\n"
         "def die(descriptor, data):\n"
         "    os.write(descriptor, data[:300])\n"
         "    os.kill(os.getpid(), 9)\n"
-        "if sys.argv[1] == 'die': cache.write_all = die\n"
+        "if sys.argv[1] == 'die': files.write_all = die\n"
         "m = kt.samples.pendulum()\n"
         "print(kt.inverse_dynamics(m, [0.5], [0.0], [1.0])[0])"
     )

@@ -12,7 +12,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+from support.killed_writers import part_of_a_dead_process
 
+from kinetree import files
 from kinetree.codegen import cache
 from kinetree.codegen.cache import Store, open_store
 from kinetree.errors import CacheWarning
@@ -63,7 +65,7 @@ def test_only_the_user_can_read_and_write(store):
 def test_clear_removes_our_files_and_no_others(store):
     store.put("a", b"one")
     store.put("b", b"two")
-    partial = Path(store.folder, "0" * 64 + "-" + "0" * 16 + ".partial")
+    partial = Path(store.folder, part_of_a_dead_process())
     partial.write_bytes(b"half")
     strange = Path(store.folder, "thesis.entry")
     strange.write_text("precious")
@@ -139,7 +141,7 @@ class TestFolderThatCannotBeUsed:
             os.write(descriptor, data[: len(data) // 2])
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(cache, "write_all", write_half)
+        monkeypatch.setattr(files, "write_all", write_half)
         self.fails(store, os.strerror(number))
         assert os.listdir(store.folder) == []
 
@@ -224,26 +226,45 @@ class TestLimit:
 
     def test_what_killed_processes_left_is_swept_up(self, store):
         store.put("a", b"one")
-        names = {age: "0" * 64 + "-" + f"{age:016x}" + ".partial" for age in (10, 10_000)}
-        for age, name in names.items():
-            path = Path(store.folder, name)
-            path.write_bytes(b"half")
-            os.utime(path, (time.time() - age, time.time() - age))
+        name = part_of_a_dead_process()
+        Path(store.folder, name).write_bytes(b"half")
         Store(store.root, LARGE).put("b", b"two")
-        assert names[10] in os.listdir(store.folder)
-        assert names[10_000] not in os.listdir(store.folder)
+        assert name not in os.listdir(store.folder)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "socket"])
+def test_what_is_not_a_regular_file_is_ignored(store, kind):
+    """Opening a pipe would wait for somebody who writes to it."""
+    store.put("a", b"one")
+    (entry,) = store.entries()
+    os.unlink(entry.path)
+    if kind == "pipe":
+        os.mkfifo(entry.path)
+    elif kind == "folder":
+        os.mkdir(entry.path)
+    elif kind == "link":
+        os.symlink("/dev/zero", entry.path)
+    else:
+        os.mknod(entry.path, 0o600 | stat.S_IFSOCK)
+    assert store.get("a") is None
+    assert store.look("a") is None
+    assert store.entries() == []
+    assert list(store.with_keys()) == []
+    if kind != "folder":
+        store.put("a", b"two")
+        assert store.get("a") == b"two"
 
 
 class TestProcesses:
     def test_killed_while_writing(self, store):
         child = run(
             """
-            from kinetree.codegen import cache
+            from kinetree import files
             def write_half(descriptor, data):
                 os.write(descriptor, data[:len(data) // 2])
                 print("half", flush=True)
                 time.sleep(60)
-            cache.write_all = write_half
+            files.write_all = write_half
             Store(sys.argv[1], 2**30).put("a", bytes(100_000))
             """,
             store.root,

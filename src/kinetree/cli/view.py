@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from kinetree import files
 from kinetree.cli import options as cli
 from kinetree.cli.arguments import configuration
 from kinetree.cli.options import Floating, FolderOption, RobotArgument, SrdfOption, flag, option
@@ -160,7 +161,8 @@ def draw(motion, path, joints=None):
     """Draw a motion into a file; its path."""
     pyplot = _pyplot()
     figure = motion.plot(joints=joints)
-    figure.savefig(path, dpi=150)
+    with files.replacing(path) as part:
+        figure.savefig(part, dpi=150)
     pyplot.close(figure)
     return path
 
@@ -266,11 +268,8 @@ def _written_tour(motion, folder):
     arm = [f"link{k}_joint" for k in range(1, 8)]
     plots = draw(motion, folder / "demo.png", arm).read_bytes()
     scene = html.escape(viewer.embedded(motion, **FLOWER).text, quote=True)
-    path = folder / "demo.html"
-    path.write_text(
-        _TOUR.format(scene=scene, plots=base64.b64encode(plots).decode("ascii")), encoding="utf-8"
-    )
-    return path
+    text = _TOUR.format(scene=scene, plots=base64.b64encode(plots).decode("ascii"))
+    return files.write_text(folder / "demo.html", text)
 
 
 _TOUR = """<!doctype html>

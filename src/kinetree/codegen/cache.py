@@ -19,13 +19,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import NamedTuple
 
+from kinetree import files
 from kinetree.errors import CacheWarning, warn
 
-_ENTRY, _PARTIAL, _LOCK = ".entry", ".partial", ".lock"
-_ABANDONED = 3600  # [s] a partial file of this age belongs to a process that was killed
+_ENTRY, _LOCK = ".entry", ".lock"
+_ABANDONED = 3600  # [s] a lock of this age belongs to a process that was killed
 _FRESH = 600  # [s] an entry used this recently needs no new time stamp
 _PATIENCE = 120.0  # [s] others may take to make an entry before we make it ourselves
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 class Entry(NamedTuple):
@@ -128,25 +128,21 @@ class Store:
 
     def clear(self) -> int:
         """Remove everything; the number of bytes that frees."""
-        files = [file for kind in (_ENTRY, _PARTIAL, _LOCK) for file in self._files(kind)]
-        return sum(file.size for file in files if _remove(file.path))
+        ours = [file for kind in (_ENTRY, _LOCK) for file in self._files(kind)]
+        parts = files.remove_parts(self.folder) if self.folder else 0
+        return parts + sum(file.size for file in ours if _remove(file.path))
 
     def _path(self, key):
         return os.path.join(self.folder, hashlib.sha256(key.encode()).hexdigest() + _ENTRY)
 
     def _write(self, path, data):
-        """The whole file or none: written aside, then renamed."""
-        partial = f"{path[: -len(_ENTRY)]}-{os.urandom(8).hex()}{_PARTIAL}"
-        descriptor = os.open(partial, _CREATE, 0o600)
+        """The whole file or none; an entry that a loss of power damages is made again."""
         try:
-            try:
-                write_all(descriptor, data)
-            finally:
-                os.close(descriptor)
-            _rename(partial, path)
-        except BaseException:
-            _remove(partial)
-            raise
+            files.write_bytes(path, data, private=True, durable=False)
+        except PermissionError:
+            # Windows does not replace a file while another process reads it; then it is there.
+            if not os.path.exists(path):
+                raise
 
     def _make_room(self, added):
         """Remove the least recently used entries when the limit is exceeded."""
@@ -154,7 +150,7 @@ class Store:
         if self._unseen < self.limit / 16:
             return
         self._unseen = 0
-        for file in [*self._files(_PARTIAL), *self._files(_LOCK)]:
+        for file in self._files(_LOCK):
             if time.time() - file.used > _ABANDONED:
                 _remove(file.path)
         entries = self.entries()
@@ -174,11 +170,13 @@ class Store:
             return
         for name in names:
             # Only files named as ours are; nothing else may be counted or removed.
-            if re.fullmatch(rf"[0-9a-f]{{64}}(-[0-9a-f]{{16}})?{ending}", name):
+            if re.fullmatch(rf"[0-9a-f]{{64}}{ending}", name):
                 path = os.path.join(self.folder, name)
                 try:
                     status = os.lstat(path)
                 except OSError:  # another process removed it
+                    continue
+                if not stat.S_ISREG(status.st_mode):  # a pipe, a folder, a link
                     continue
                 yield Entry(path, status.st_size, status.st_mtime)
 
@@ -196,23 +194,6 @@ def open_store() -> Store:
         _complain("the user's cache folder", error)
         root = None
     return _store(root, size_limit())
-
-
-def write_all(descriptor, data):
-    """Write all bytes; ``os.write`` may stop short."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _rename(partial, path):
-    try:
-        os.replace(partial, path)
-    except PermissionError:
-        # Windows does not replace a file while another process reads it; then it is there already.
-        if not os.path.exists(path):
-            raise
-        _remove(partial)
 
 
 def _remove(path):
@@ -298,7 +279,9 @@ _MAGIC = b"KINETREE"
 _HEAD = struct.Struct("<8sIIQ")  # magic, format, size of the key, size of the payload
 _DIGEST = 32
 _SHARED = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-_OPEN = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_OPEN = os.O_RDONLY
+for _flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"):  # nobody may write to a pipe of this name
+    _OPEN |= getattr(os, _flag, 0)
 
 
 def pack(key: str, payload: bytes) -> bytes:
@@ -336,6 +319,8 @@ def read(path) -> tuple[bytes, float]:
     descriptor = os.open(path, _OPEN)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is not a regular file")
         require_private(path, status)
         return file.read(), status.st_mtime
 

@@ -15,6 +15,7 @@ from kinetree.codegen.program import Program
 from kinetree.codegen.render import c_loops
 from kinetree.codegen.render.c import C, argument_name, declaration, render
 from kinetree.expr.counting import count_operations
+from kinetree.files import write_text
 from kinetree.spelling import printable
 
 __all__ = ["CFunction", "Sample", "write_project"]
@@ -72,7 +73,7 @@ def write_project(folder, prefix, functions, *, origin, notes=(), dtype="float64
     _refuse_foreign(folder, files)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (folder / name).write_text(text, encoding="ascii", newline="\n")
+        write_text(folder / name, text, encoding="ascii")
     return folder
 
 

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree import files
 from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr.counting import OperationCount, count_operations
 from kinetree.expr.elementary import Elementary
@@ -80,7 +81,7 @@ class Recording:
         roots = [self.number(x) for x in np.ravel(results)]
         lines = [f"t{i} = {_statement(node)}" for i, node in enumerate(self.nodes)]
         lines.append(("return " + ", ".join(f"t{i}" for i in roots)).rstrip())
-        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        files.write_text(path, "\n".join(lines) + "\n")
 
     @classmethod
     def read(cls, path: str | PathLike) -> "tuple[Recording, np.ndarray]":

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree import files
 from kinetree.errors import KinetreeError, UnknownNameError, need
 from kinetree.viewer.scenes.description import LAYERS, SHOWN, Surface
 from kinetree.viewer.scenes.places import Camera, arrow_pieces, at_time, between, framing, rotations
@@ -330,8 +331,16 @@ def picture(
     painter = Painter(scene, size, layers=check_layers(show), camera=camera)
     image = painter.image(scene.times[0] if t is None else t)
     if path is not None:
-        need("imageio.v3", "writing pictures", "view").imwrite(path, image)
+        write_picture(path, image)
     return image
+
+
+def write_picture(path, image) -> Path:
+    """Write an image, (rows, columns, 3) of bytes; its path."""
+    imageio = need("imageio.v3", "writing pictures", "view")
+    with files.replacing(path) as part:
+        imageio.imwrite(part, image)
+    return Path(path)
 
 
 def film(
@@ -383,10 +392,33 @@ def write_film(path, images, rate) -> Path:
         settings = {"fps": rate, "macro_block_size": 2, "quality": 7, "ffmpeg_log_level": "error"}
     else:
         settings = {"duration": 1000 / rate, "loop": 0}
-    with imageio.get_writer(path, **settings) as writer:
-        for image in images:
-            writer.append_data(image)
+    with files.replacing(path) as part:
+        with imageio.get_writer(part, **settings) as writer:
+            for image in images:
+                writer.append_data(image)
+        if kind == ".mp4":
+            _require_whole_mp4(part)
     return path
+
+
+def _require_whole_mp4(path):
+    """OSError for a film whose encoder stopped early, of which imageio says nothing.
+
+    The file is a sequence of boxes, each with its length and its kind; the last one that an encoder
+    writes describes all images.
+    """
+    kinds, place, size = [], 0, path.stat().st_size
+    with open(path, "rb") as file:
+        while place < size:
+            file.seek(place)
+            head = file.read(16)
+            length, kinds = int.from_bytes(head[:4], "big"), [*kinds, head[4:8]]
+            length = int.from_bytes(head[8:16], "big") if length == 1 else length
+            if length < 8:
+                break
+            place += length
+    if place != size or b"moov" not in kinds:
+        raise OSError(f"the encoder stopped after {size} bytes; is the disk full?")
 
 
 def check_layers(show):

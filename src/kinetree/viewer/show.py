@@ -11,6 +11,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.codegen.progress import clock_reporter
 from kinetree.errors import ModelWarning, warn
+from kinetree.files import write_text
 from kinetree.quantities.reactions import Part
 from kinetree.spelling import explains
 from kinetree.viewer import painting
@@ -122,10 +123,8 @@ def save_html(
     Returns:
         The path.
     """
-    path = Path(path)
     text = embedded(what, q, show=show, direction=direction, zoom=zoom, **options).text
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write_text(path, text)
 
 
 def embedded(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kinetree import files
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import LoadError, ModelWarning, ShapeError
@@ -229,9 +230,7 @@ def save(world, path) -> Path:
     arrays = {"time": np.array(state.time), "q": state.q, "qd": state.qd, "start_q": start_q,
               "start_qd": start_qd, "activation": state.activation}  # fmt: skip
     arrays |= {f"memory.{name}": x for name, x in state.memory.items()}
-    with open(path, "wb") as file:
-        np.savez(file, about=np.array(text), **arrays)
-    return path
+    return files.write_with(path, lambda file: np.savez(file, about=np.array(text), **arrays))
 
 
 def load(cls, path):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
+from kinetree import files
 from kinetree.errors import ModelError, ModelWarning, UnknownNameError, calling, warn
 from kinetree.joints import Free, Planar, Spherical
 from kinetree.model import Model
@@ -162,9 +162,7 @@ def save(
         _warn_of_meshes(model, path)
     with calling("save"):
         text = WRITERS[format](model)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    return part.replace(path)
+    return files.write_text(path, text)
 
 
 def _meshes(model):
@@ -183,7 +181,7 @@ def _with_copies(model, path):
         folder.mkdir(exist_ok=True)
         for source, name in places.items():
             if not (folder / name).exists() or not os.path.samefile(source, folder / name):
-                shutil.copyfile(source, folder / name)
+                files.copy(source, folder / name)
     except OSError as error:
         raise ModelError(f"save cannot copy the meshes of model {model.name!r}: {error}") from None
     return model.replace(

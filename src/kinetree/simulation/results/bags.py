@@ -70,11 +70,11 @@ def write_mcap(trajectory, path, about):
     model, t = trajectory.model, np.asarray(trajectory.t, dtype=float)
     if trajectory.q.ndim > 2:
         raise ShapeError(
-            f"{path.name}: a bag holds one motion, and the trajectory holds a batch of shape "
+            f"a bag (.mcap) holds one motion, and the trajectory holds a batch of shape "
             f"{trajectory.q.shape[1:-1]}; choose one, such as trajectory.motion(0)"
         )
     if len(t) and t[0] < 0:
-        raise ShapeError(f"{path.name}: times in a bag cannot be negative, and the first is {t[0]}")
+        raise ShapeError(f"times in a bag (.mcap) cannot be negative, and the first is {t[0]}")
     instants = np.rint(t * 1e9).astype(np.int64).tolist()
     with open(path, "wb") as file:
         writer = writing.Writer(file)

@@ -9,7 +9,6 @@ with one is a ``LoadError``, and no file unfolds to more than ``archives`` allow
 import csv
 import json
 import math
-import os
 import warnings
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from kinetree.errors import (
     ModelWarning,
     need,
 )
+from kinetree.files import replacing
 from kinetree.functional import layout
 from kinetree.model import Model, serialize
 from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
@@ -42,12 +42,8 @@ def save(trajectory, path):
     path = Path(path)
     _, write = _by_suffix(path)
     _check_names(trajectory.model, path)
-    draft = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:  # a file is there as a whole or not at all
-        write(trajectory, draft, json.dumps(_about(trajectory)))
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(path) as part:
+        write(trajectory, part, json.dumps(_about(trajectory)))
     return path
 
 
@@ -175,7 +171,8 @@ def _model(path, about, model):
 
 
 def _write_npz(trajectory, path, about):
-    np.savez_compressed(path, about=np.array(about), **trajectory.arrays())
+    with open(path, "wb") as file:  # NumPy adds its suffix to names that end in .NPZ
+        np.savez_compressed(file, about=np.array(about), **trajectory.arrays())
 
 
 def _read_npz(path, _):

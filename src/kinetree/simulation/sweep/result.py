@@ -8,8 +8,6 @@ checksums and computed again.
 
 import json
 import math
-import os
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.errors import SweepError, SweepWarning, UnknownNameError, need, require_known, warn
+from kinetree.files import write_with
 from kinetree.simulation.results.archives import Archive, regular_size
 from kinetree.simulation.sweep.work import Chunk
 from kinetree.spelling import printable
@@ -64,7 +63,7 @@ class Folder:
 
     def keep(self, number, chunk):
         """Write a chunk."""
-        write_whole(self.file(number), lambda f: save_arrays(f, _pack(chunk, self.study)))
+        write_with(self.file(number), lambda f: save_arrays(f, _pack(chunk, self.study)))
 
     def read(self, number, names=None) -> Chunk:
         """A chunk, with all or only the named columns."""
@@ -96,19 +95,6 @@ class Folder:
         if problem:
             warn(f"{path} is damaged ({problem}) and is computed again", SweepWarning)
         return not problem
-
-
-def write_whole(path, write):
-    """Write a file so that it is there completely or not at all."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        with open(draft, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def save_arrays(file, arrays: dict[str, Any]):

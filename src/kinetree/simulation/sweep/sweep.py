@@ -14,6 +14,7 @@ import kinetree
 from kinetree.codegen.progress import reporter
 from kinetree.codegen.runtime.threads import threads as kernel_threads
 from kinetree.errors import SimulationWarning, SweepError, SweepWarning, warn
+from kinetree.files import write_text, write_with
 from kinetree.model import Model
 from kinetree.simulation.simulate import simulate
 from kinetree.simulation.sweep.plan import digest, from_grid, from_samples, on_cluster, on_threads
@@ -24,7 +25,6 @@ from kinetree.simulation.sweep.result import (
     Sweep,
     read_manifest,
     save_arrays,
-    write_whole,
 )
 from kinetree.simulation.sweep.work import Work, model_parameters, work_of
 from kinetree.spelling import did_you_mean, explains
@@ -177,7 +177,7 @@ def _begin(folder, model, work, plan, chunk, parts, study):
     folder.mkdir(parents=True, exist_ok=True)
     runs = {f"value:{name}": _storable(array) for name, array in plan.values.items()}
     runs |= {f"axis:{name}": _storable(array) for name, array in plan.axes.items()}
-    write_whole(folder / "runs.npz", lambda file: save_arrays(file, runs))
+    write_with(folder / "runs.npz", lambda file: save_arrays(file, runs))
     manifest = {
         "format": FORMAT, "kinetree": kinetree.__version__, "model": model.name, "run": work.label,
         "count": plan.count, "shape": list(plan.shape), "chunk": chunk,
@@ -185,7 +185,7 @@ def _begin(folder, model, work, plan, chunk, parts, study):
         "axes": list(plan.axes), "digest": parts, "study": study,
     }  # fmt: skip
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    write_whole(folder / "manifest.json", lambda file: file.write(text.encode()))
+    write_text(folder / "manifest.json", text)
 
 
 def _storable(array):

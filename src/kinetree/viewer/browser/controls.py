@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import AssemblyError, KinetreeError, need
+from kinetree.errors import AssemblyError, KinetreeError
 from kinetree.functional.layout import positions
 from kinetree.loops import assemble
 from kinetree.spatial.rotation import (
@@ -26,7 +26,7 @@ from kinetree.spatial.rotation import (
 )
 from kinetree.spelling import printable
 from kinetree.viewer.browser.drawing import ASIDE, dress
-from kinetree.viewer.painting import write_film
+from kinetree.viewer.painting import write_film, write_picture
 from kinetree.viewer.scenes.description import LAYERS
 from kinetree.viewer.scenes.places import at_time, between, rotations
 
@@ -359,7 +359,7 @@ class SavePanel:
         image = _seen(client, _SIZE, "png").astype(float)
         solid = image[..., 3:] / 255
         image = image[..., :3] * solid + 255 * (1 - solid)
-        need("imageio.v3", "pictures", "view").imwrite(path, np.round(image).astype(np.uint8))
+        write_picture(path, np.round(image).astype(np.uint8))
 
     def _film_or_stop(self, event, label):
         if self._filming:

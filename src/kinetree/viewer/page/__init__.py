@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kinetree.files import write_text
 from kinetree.spelling import printable
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
 from kinetree.viewer.scenes.places import framing, shaft_and_head
@@ -23,9 +24,7 @@ _SCRIPTS = ("vectors.js", "graphics.js", "page.js")
 
 def save_page(scene, path, *, show=SHOWN, camera=None) -> Path:
     """Write the page of a scene; its path."""
-    path = Path(path)
-    path.write_text(page(scene, show=show, camera=camera), encoding="utf-8")
-    return path
+    return write_text(path, page(scene, show=show, camera=camera))
 
 
 def page(scene, *, show=SHOWN, camera=None) -> str:
