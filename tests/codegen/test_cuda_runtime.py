@@ -60,7 +60,8 @@ class Device:
                 memGetInfo=lambda: (0, MEMORY),
             ),
             get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
-            ExternalStream=nullcontext, alloc=lambda size: SimpleNamespace(ptr=self.work(size)),
+            Stream=None, ExternalStream=nullcontext,
+            alloc=lambda size: SimpleNamespace(ptr=self.work(size)),
         )  # fmt: skip
         driver = SimpleNamespace(
             moduleLoadData=lambda code: 1,
@@ -228,7 +229,7 @@ def test_without_cupy_the_error_names_the_extra(monkeypatch):
 def test_text_for_gpus_needs_no_llvmlite():
     code = (
         "import sys; sys.modules['llvmlite'] = None\n"
-        "import kinetree as kt\n"
+        "import kinetree as kt; import kinetree.quantities\n"
         "from kinetree.model.define import kernel_of\n"
         "from kinetree.codegen.render.cuda_pieces import render_pieces\n"
         "program = kernel_of(kt.samples.double_pendulum(), 'inverse_dynamics').program\n"

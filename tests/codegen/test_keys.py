@@ -141,7 +141,7 @@ def test_no_request_while_the_source_is_unknown(monkeypatch):
 def test_another_process_finds_the_same_keys():
     code = (
         "from kinetree.codegen import build as keys\n"
-        "from kinetree import samples\n"
+        "from kinetree import quantities, samples\n"
         "from kinetree.model.define import kernel_of\n"
         "keys.source_digest = lambda: 'source'\n"
         "kernel = kernel_of(samples.pendulum(), 'jacobian', name='bob')\n"

@@ -26,6 +26,24 @@ def require_cupy():
     return need("cupy", "computing with arrays on a GPU", "gpu")
 
 
+class _Handle:
+    """A stream of another library, in the way in which CuPy asks for one."""
+
+    def __init__(self, pointer):
+        self._pointer = pointer
+
+    def __cuda_stream__(self):
+        return 0, self._pointer  # version of the protocol, and the stream
+
+
+def external_stream(pointer):
+    """The stream of another library as one of CuPy's, a context manager."""
+    cuda = require_cupy().cuda
+    if hasattr(cuda.Stream, "from_external"):  # from CuPy 14 on
+        return cuda.Stream.from_external(_Handle(pointer))
+    return cuda.ExternalStream(pointer)
+
+
 def launch(kernel, dtype, device, operands, outputs, batch, stream):
     """Compute all samples of a batch; the device is current, and nothing is waited for.
 

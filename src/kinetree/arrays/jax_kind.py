@@ -210,7 +210,7 @@ def _operand(cupy, given, argument, batch, stream):
         return address, step, None
     memory = cupy.cuda.UnownedMemory(address, prod(shape) * dtype.itemsize, None)
     array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
-    with cupy.cuda.ExternalStream(stream):
+    with device.external_stream(stream):
         copy = cupy.ascontiguousarray(cupy.broadcast_to(array, (*batch, *argument.shape)))
     return copy.data.ptr, argument.size, copy
 

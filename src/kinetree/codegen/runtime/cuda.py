@@ -7,6 +7,7 @@ the compiled code. Smaller batches take what keeps most multiprocessors busy.
 from array import array
 from threading import local
 
+from kinetree.arrays.device import external_stream
 from kinetree.codegen.build import build_cuda, build_cuda_loops
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.nvrtc import cupy, driver
@@ -145,7 +146,7 @@ class CudaKernel:
         count, most = words[0], self._at_a_time
         samples = words[1] if self._by_warps else _WARP
         room = -(-min(count, most) // samples) * _WARP * self.code.work * self._bytes
-        with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
+        with external_stream(stream):  # what is freed is used again in its order
             work = self._allocated(room)
         for first in range(0, count, most):
             some = [min(count - first, most), *self._shifted(words[1:], first), work.ptr]
@@ -218,7 +219,7 @@ class CudaKernel:
         cuda, times = cupy().cuda, {}
         for block in self.blocks:
             self._start(block, words, stream)
-            with cuda.ExternalStream(stream):
+            with external_stream(stream):
                 before, after = cuda.Event(), cuda.Event()
                 before.record()
                 for _ in range(_REPEATS):
@@ -283,7 +284,7 @@ class LoopCudaKernel(CudaKernel):
             blocks = min(most[block], self._at_a_time // block)
         blocks = min(blocks, -(-words[0] // block))
         if self.code.work:
-            with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
+            with external_stream(stream):  # what is freed is used again in its order
                 work = self._allocated(blocks * block * self.code.work * self._bytes)
         words += [work.ptr if work else 0, *(table.data.ptr for table in self.robot)]
         self._launched(address, blocks, block, shared, words, stream)
