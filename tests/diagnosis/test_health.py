@@ -142,13 +142,54 @@ def test_nothing_that_moves_is_healthy_and_linear(model):
     assert kt.linearize(model, *[np.zeros(0)] * 3, dt=0.1).A.shape == (0, 0)
 
 
-def test_frames_count_as_far_from_twenty_radii_on():
+def test_frames_are_named_from_two_radii_on_and_cost_digits_from_twenty():
     """A sphere has the radius of gyration sqrt(3/5) times its own; see RBDA Fig. 10.2."""
-    for radii, is_far in ((19.0, False), (21.0, True)):
+    for radii, is_named, is_far in ((1.9, 0, 0), (2.1, 1, 0), (19.0, 1, 0), (21.0, 1, 1)):
         away = radii * np.sqrt(3 / 5) * 0.1
         inertia = kt.shapes.sphere(0.1, mass=1.0, at=(away, 0, 0))
         m = kt.ModelBuilder("far").body("ball", joint=kt.Revolute("z"), inertia=inertia).build()
-        assert ("radii of gyration from its frame" in str(health(m))) == is_far
+        found = health(m)
+        assert ("radii of gyration from its frame" in str(found)) == is_named
+        assert ("1 found" in str(found)) == is_named
+        assert ("nothing found" in str(found)) != is_named
+        assert found.is_good != is_far
+
+
+def two_spheres(first, second):
+    """Spheres of one material, with the second on the first."""
+    density = 1000.0 * 4 / 3 * np.pi
+    inertias = [kt.shapes.sphere(r, mass=density * r**3) for r in (first, second)]
+    return (
+        kt.ModelBuilder("two")
+        .body("a", joint=kt.Revolute("z"), inertia=inertias[0])
+        .body("b", on="a", joint=kt.Revolute("y"), at=(0.1, 0, 0), inertia=inertias[1])
+        .build()
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.1, 1.0), (1.0, 0.1)])
+def test_unlike_neighbours_are_named_in_both_directions(first, second):
+    """Ten times as large is a thousand times the mass, and 1e5 times the moments of inertia."""
+    (note,) = health(two_spheres(first, second)).notes
+    large, small = ("a", "b") if first > second else ("b", "a")
+    assert f"body {large!r} has 1e+03 times the mass and 1e+05 times the moments" in note.what
+    assert f"of its neighbour {small!r}" in note.what
+    assert "join bodies that are too light to matter" in note.advice
+    assert not health(two_spheres(0.1, 0.9)).notes
+
+
+def test_a_large_condition_number_is_never_left_without_a_word():
+    """Arms far apart in size, whose joints are on the base: no two of them are neighbours."""
+    b = kt.ModelBuilder("unlike")
+    for name, mass in (("crane", 1e6), ("probe", 1e-5)):
+        inertia = kt.shapes.sphere(0.1, mass=mass)
+        b.body(name, joint=kt.Revolute("z"), inertia=inertia, joint_name=name)
+    found = health(b.build())
+    assert found.condition > 1e10
+    assert "nothing found" not in str(found)
+    (note,) = found.notes
+    assert "condition number 1e+11: joint 'crane' moves 4e+03, joint 'probe' 4e-08" in note.what
+    assert "costs no digits by itself" in note.advice
 
 
 def test_a_batch_of_states_is_rejected():

@@ -543,9 +543,7 @@ def _(f, c):
 
 @check("loops.block_null_space")
 def _(f, c):
-    from kinetree.loops.dynamics.methods import Instant
-
-    found = f(Instant(c.model, c.q, c.qd, c.tau))
+    found = f(c.model, c.q, c.qd)
     f.same(projector(found.G.T), projector(c.ref.null.T))
     K, k = c.ref.rows
     f.same(K @ found.g, k, scale=max_of(K, k))

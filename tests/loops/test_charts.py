@@ -85,6 +85,37 @@ def test_states_and_coordinates_are_inverse_to_each_other(make):
     np.testing.assert_allclose(np.concatenate([q2, v2]), np.concatenate([q, v]), atol=1e-12)
 
 
+BY_LISTS = {
+    "tangent": lambda q, v, one: charts.tangent(SYSTEM, q, v, offset=q),
+    "partition": lambda q, v, one: charts.partition(SYSTEM, q, v),
+    "linear": lambda q, v, one: charts.linear(SYSTEM, q, one[:2], v=v, offset=q),
+    "state": lambda q, v, one: charts.linear_state(SYSTEM, q, v, np.eye(8)[[0, 1, 4, 5]].tolist()),
+    "atlas": lambda q, v, one: charts.Atlas(SYSTEM, q, v).chart,
+}
+
+
+@pytest.mark.parametrize("make", BY_LISTS.values(), ids=BY_LISTS)
+def test_charts_take_lists_as_they_take_arrays(make):
+    arrays = make(Q, SLOW, np.eye(4))
+    lists = make([0] * 4, SLOW.tolist(), np.eye(4).tolist())
+    y = arrays.coordinates(Q, SLOW)
+    for found, expected in (
+        (lists.coordinates(Q.tolist(), SLOW.tolist()), y),
+        (lists.state(y.tolist())[1], arrays.state(y)[1]),
+        (lists.rate(0.0, y.tolist()), arrays.rate(0.0, y)),
+        (lists.derivative(Q.tolist(), SLOW.tolist()), arrays.derivative(Q, SLOW)),
+        (lists.inverse_derivative(Q.tolist(), SLOW.tolist()), arrays.inverse_derivative(Q, SLOW)),
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+def test_words_and_charts_of_states_are_refused_by_name():
+    with pytest.raises(ShapeError, match="q must hold numbers"):
+        charts.tangent(SYSTEM, Q).coordinates(["a"] * 4, SLOW)
+    with pytest.raises(ShapeError, match=r"charts.verify .* got a LinearStateChart"):
+        charts.verify(random_state_chart(SYSTEM, Q, SLOW), Q)
+
+
 @pytest.mark.covers("Spencer 2.2", "Spencer 2.3", by=charts.AbstractChart.derivative)
 @every_kind
 def test_derivative_of_a_chart(make):

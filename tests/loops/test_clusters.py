@@ -85,7 +85,7 @@ def test_a_model_in_order_stays_as_it_is():
 @pytest.mark.covers("RBDA 8.9", by=block_null_space)
 def test_blocks_of_K_and_G():
     instant = at_home(clustered_linkage())
-    found = block_null_space(instant)
+    found = block_null_space(instant.model, instant.q, instant.qd)
     K, G, n, r = instant.K, found.G, 22, found.rank
     assert r == instant.rank == 9
     assert np.abs(K @ G).max() < 1e-13
@@ -103,7 +103,7 @@ def test_blocks_of_K_and_G():
 @pytest.mark.parametrize("seed", range(6))
 def test_block_by_block_is_the_same_as_all_at_once(seed):
     instant = random_instant(seed, loops=2, bodies=6)
-    found = block_null_space(instant)
+    found = block_null_space(instant.model, instant.q, instant.qd)
     whole = null_space(instant.K, instant.k, instant.rank, instant.units, found.independent)
     assert_close(found.G, whole.G, ulps=1e6)
     assert_close(found.g, whole.g, ulps=1e6, scale=1 + np.abs(whole.g).max())

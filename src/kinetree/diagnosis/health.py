@@ -44,17 +44,21 @@ class Health:
     largest first."""
     causes: tuple
     """What costs digits, and what to do about it."""
+    notes: tuple = ()
+    """What costs at most one or two: frames farther than two radii of gyration from a mass centre,
+    neighbours of unlike inertia."""
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was found."""
+        """Whether nothing was found that costs more than one or two digits."""
         return not self.causes
 
     def __str__(self):
         inverse, forward = self.digits_lost
         most = list(self.influence.items())[:3]
+        found = len(self.causes) + len(self.notes)
         lines = [
-            f"{self.model}: {'nothing found' if self.is_good else f'{len(self.causes)} found'}",
+            f"{self.model}: {f'{found} found' if found else 'nothing found'}",
             f"  condition of the inertia matrix   {self.condition:.3g}"
             f" (equal links in a straight line: {self.worst_chain:.3g})",
             f"  inverse, then forward dynamics    {self.round_trip:.1e}",
@@ -63,7 +67,7 @@ class Health:
             "  1 % of a body's inertia changes accelerations by "
             + (", ".join(f"{x:.2g} % ({name})" for name, x in most) or "nothing"),
         ]
-        return "\n".join([*lines, *(f"  - {cause}" for cause in self.causes)])
+        return "\n".join([*lines, *(f"  - {cause}" for cause in (*self.causes, *self.notes))])
 
 
 @on_host
@@ -102,23 +106,30 @@ def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None
     ]
     if not found and lost[1] > MANY_DIGITS:
         found.append(unexplained(lost[1]))
+    condition = condition_number(model, q)
+    notes = [*near_frames(model), *unlike_neighbours(model)]
+    if not found and condition > ILL:
+        notes.append(unlike_joints(model, q, condition))
     by_name = zip(model.body_names[1:], weights, strict=True)
     return Health(
         model.name,
-        condition_number(model, q),
+        condition,
         worst_chain(max((len(s) for s in model.support), default=0)),
         round_trip,
         lost,
         dict(sorted(by_name, key=lambda item: -item[1])),
         tuple(found),
+        tuple(notes),
     )
 
 
 # --- What makes rounding errors large, and what to do — the four causes of RBDA §10.1 ------------
 
-FAR = 20.0  # radii of gyration
+NEAR, FAR = 2.0, 20.0  # radii of gyration
 FAST = 1e3
 UNLIKE = 1e5
+UNLIKE_MASS, UNLIKE_INERTIA = 1e3, 1e5  # bodies of one material, one ten times as large
+ILL = 1e8
 SENSITIVE = 1e4
 SINGULAR = 1e-3
 CLOSURE = 1e3  # condition number of the constraints of loops
@@ -144,18 +155,32 @@ def far_frames(model):
     radii — RBDA Fig. 10.2. At ten times as far they have cost two digits; links of robots whose
     numbers are fine come to a dozen radii.
     """
-    found = []
-    for name, I in zip(model.body_names[1:], model.inertia[1:], strict=True):
-        ratio = frame_distance(I)
-        if ratio > FAR:
-            found.append((ratio, name))
     return [
-        Cause(
-            f"the mass centre of body {name!r} is {ratio:.3g} radii of gyration from its frame",
-            "put the joint, and with it the frame, closer to the body, or check the units",
-        )
-        for ratio, name in sorted(found, reverse=True)[:3]
-    ]
+        _distant(name, ratio, "put the joint, and with it the frame, closer to the body, or check "
+                 "the units")
+        for ratio, name in _frame_distances(model, FAR, np.inf)
+    ]  # fmt: skip
+
+
+def near_frames(model):
+    """Bodies beyond the two radii of gyration from which on errors grow, up to ``FAR``."""
+    return [
+        _distant(name, ratio, f"that costs up to {2 * np.log10(ratio / NEAR):.1f} digits of its "
+                 "inertia, and nothing need be done unless every digit counts")
+        for ratio, name in _frame_distances(model, NEAR, FAR)
+    ]  # fmt: skip
+
+
+def _distant(name, ratio, advice):
+    what = f"the mass centre of body {name!r} is {ratio:.3g} radii of gyration from its frame"
+    return Cause(what, advice)
+
+
+def _frame_distances(model, least, most):
+    """The three largest, with names."""
+    named = zip(model.body_names[1:], model.inertia[1:], strict=True)
+    found = [(frame_distance(I), name) for name, I in named]
+    return sorted((f for f in found if least < f[0] <= most), reverse=True)[:3]
 
 
 def frame_distance(I) -> float:
@@ -219,6 +244,55 @@ def inertia_ratios(model):
         )
         for ratio, i, p in sorted(worst, reverse=True)[:3]
     ]
+
+
+def unlike_neighbours(model):
+    """Joined bodies whose masses or moments of inertia differ widely, whichever is the larger.
+
+    A body ten times as large as another of the same material has a thousand times its mass, and
+    1e5 times its moments of inertia — RBDA §10.1.
+    """
+    names, found = model.body_names, []
+    for i, p in enumerate(model.parent):
+        if not (i and p):
+            continue
+        pairs = [_mass_and_inertia(model.inertia[k]) for k in (i, p)]
+        mass, moment = (_ratio(a, b) for a, b in zip(*pairs, strict=True))
+        carried = pairs[0][0] / pairs[1][0] > UNLIKE if pairs[1][0] > 0 else False
+        if not carried and (mass >= UNLIKE_MASS or moment >= UNLIKE_INERTIA):
+            order = (i, p) if pairs[0] > pairs[1] else (p, i)
+            found.append((mass, moment, *(names[k] for k in order)))
+    return [
+        Cause(
+            f"body {large!r} has {mass:.3g} times the mass and {moment:.3g} times the moments of "
+            f"inertia of its neighbour {small!r}",
+            "errors of forces count in the units of the smaller one: give each joint its own "
+            "tolerance, or join bodies that are too light to matter (edit.lump_fixed)",
+        )
+        for mass, moment, large, small in sorted(found, reverse=True)[:3]
+    ]
+
+
+def _mass_and_inertia(I):
+    return float(I.mass), float(np.trace(np.asarray(I.rotational_at_center, float)))
+
+
+def _ratio(a, b):
+    """The larger over the smaller; 1 where one of them is nothing, as for a massless body."""
+    return max(a / b, b / a) * (1 + 1e-9) if min(a, b) > 0 else 1.0
+
+
+def unlike_joints(model, q, condition):
+    """A large condition number that scaling of the variables removes: joints are unlike."""
+    own = np.diagonal(joint_space_inertia(model, q))
+    most, least = (_owner(model, int(k)) for k in (np.argmax(own), np.argmin(own)))
+    names = model.joint_names
+    return Cause(
+        f"the inertia matrix has the condition number {condition:.3g}: joint {names[most - 1]!r} "
+        f"moves {np.max(own):.3g}, joint {names[least - 1]!r} {np.min(own):.3g} (kg or kg·m²)",
+        "that is a matter of units and costs no digits by itself; errors of forces count relative "
+        "to each joint, not to the largest force",
+    )
 
 
 def singular_variables(model, q):

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_signs
 from kinetree.algorithms.closed.systems import EquationOfMotion
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import calling
 from kinetree.loops.dynamics.methods import (
     Accelerations,
@@ -25,6 +26,7 @@ from kinetree.loops.dynamics.methods import (
 )
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.gearing import with_leaders
 from kinetree.model.transfer import transferred, transferred_postures
 from kinetree.spatial import Plucker
@@ -169,10 +171,20 @@ def _blocks(instant: Instant) -> list[Block]:
     return [*found, Block(outer, outer, None, np.zeros(len(outer)), 0)]
 
 
-def block_null_space(instant: Instant) -> NullSpace:
-    """``G`` and ``g``, cluster by cluster; variables in no cluster are independent."""
+def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
+    """``G`` and ``g`` of ``qdd = G ydd + g``, cluster by cluster — RBDA §8.9.
+
+    Variables in no cluster are independent, and ``G`` is zero between clusters.
+
+    Args:
+        model: the mechanism.
+        q: joint positions that close the loops, (nq,).
+        qd: joint velocities that keep them closed, (nv,).
+    """
     with calling("block_null_space"):
-        model, K, k = instant.model, instant.K, instant.k
+        q, qd = as_configuration(as_model(model), q), as_joint_vector(model, qd, "qd")
+        instant = Instant(model, q, qd, np.zeros(model.nv))
+        K, k = instant.K, instant.k
     blocks = _blocks(instant)
     free = np.sort(np.concatenate([block.free for block in blocks]))
     G, g = np.zeros((model.nv, len(free))), np.zeros(model.nv)

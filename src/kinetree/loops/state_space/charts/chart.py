@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import SingularError
+from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.invariants import newton, project_position, rate_gradient
 from kinetree.loops.state_space.linearized import ChartLinearization, linearize_chart
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.model.arrays import as_numbers
 
 
 class ChartPoint(NamedTuple):
@@ -112,6 +113,11 @@ class AbstractChart(ABC):
         return np.linalg.lstsq(self.derivative(q, v), f, rcond=None)[0]
 
 
+def as_state(q, v) -> tuple[np.ndarray, np.ndarray]:
+    """A configuration and a velocity as arrays of numbers, whatever sequences they are."""
+    return as_numbers(q, "q"), as_numbers(v, "v")
+
+
 def coordinate_weights(system) -> Any:
     """Inverse sizes of the coordinates, in which errors of states are measured, (n,) or 1."""
     if system.coordinate_weights is not None:
@@ -198,7 +204,12 @@ def verify(
         limit: of the condition.
         seed: of the random directions.
     """
-    rng, system, q = np.random.default_rng(seed), chart.system, np.asarray(q, dtype=float)
+    if not isinstance(chart, AbstractPositionChart):
+        raise ShapeError(
+            f"charts.verify walks over configurations and needs a chart of positions, such as "
+            f"charts.tangent(system, q), got a {type(chart).__name__}"
+        )
+    rng, system, q = np.random.default_rng(seed), chart.system, as_numbers(q, "q")
     worst, where, failures = 1.0, q, []
     sign, condition = _test(chart, q)
     for _ in range(samples):
@@ -264,7 +275,7 @@ class AbstractPositionChart(AbstractChart):
 
     def __init__(self, system, q, v, *, tolerance=1e-13):
         self.system, self.tolerance = system, tolerance
-        self.last, self.health = (q, v), np.nan
+        self.last, self.health = as_state(q, v), np.nan
         self.p = system.n - system.m
 
     @property
@@ -329,6 +340,7 @@ class AbstractPositionChart(AbstractChart):
 
     def coordinates(self, q, v):
         """``y`` of a state, (P,): ψ⁻¹."""
+        q, v = as_state(q, v)
         y_q = self.position_coordinates(q)
         D = self.parameter_columns(q, y_q)
         y_v = _solved(D, self.velocity_rows(q, y_q) @ v)
@@ -352,6 +364,7 @@ class AbstractPositionChart(AbstractChart):
 
     def derivative(self, q, v):
         """``Dψ = [[K, 0], [Kdot, K]]`` at a state of the manifold, (2n, P) — Spencer (2.40)."""
+        q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         G = self.system.G(q)
         along = _times(self.inverse(self.position_rows(q, y_q), G)[:, :p], D)
@@ -364,6 +377,7 @@ class AbstractPositionChart(AbstractChart):
 
     def inverse_derivative(self, q, v):
         """``Dψ⁻¹`` at a state of the manifold, (P, 2n) — Spencer (2.30)."""
+        q, v = as_state(q, v)
         p, y_q, y_v, D = self._split(q, v)
         V = self.velocity_rows(q, y_q)
         first = _solved(D, self.position_rows(q, y_q))
@@ -374,6 +388,7 @@ class AbstractPositionChart(AbstractChart):
 
     def condition(self, q) -> float:
         """How well the coordinates determine states at ``q``: 1 at best — Spencer (2.28)."""
+        q = as_numbers(q, "q")
         rows = self.velocity_rows(q, self.position_coordinates(q))
         A = np.concatenate([rows, self.system.G(q)])
         return row_condition(A, inverted(A, "no chart here"))

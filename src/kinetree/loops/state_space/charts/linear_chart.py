@@ -28,6 +28,7 @@ from kinetree.loops.state_space.system import (
     given_relation,
 )
 from kinetree.model import Model
+from kinetree.model.arrays import as_numbers
 
 
 class LinearChart(AbstractPositionChart):
@@ -61,7 +62,7 @@ class LinearChart(AbstractPositionChart):
         self.S = _complement(self.R) if S is None else np.asarray(S, dtype=float)
         inverse = inverted(np.concatenate([self.R, self.S]), "R and S are not independent")
         self.R_bar, self.S_bar = inverse[:, : self.p], inverse[:, self.p :]
-        self.offset = q if offset is None else offset
+        self.offset = self.last[0] if offset is None else as_numbers(offset, "offset")
         self.is_linear, self._zeros = system.space.flat, np.zeros(self.p)
         self.health = self.condition(q)  # or a SingularError
 

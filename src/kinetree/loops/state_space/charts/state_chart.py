@@ -14,6 +14,7 @@ from kinetree.errors import ShapeError
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.charts.chart import (
     AbstractChart,
+    as_state,
     coordinate_weights,
     independent_system,
     inverted,
@@ -52,7 +53,7 @@ class StateChart(AbstractChart):
                 "positions, such as charts.tangent(system, q)"
             )
         self.system, self.relation, self.tolerance = system, relation, tolerance
-        self.last, self._y = np.concatenate([q, v]), np.asarray(y, dtype=float)
+        self.last, self._y = np.concatenate(as_state(q, v)), np.asarray(y, dtype=float)
         size = np.shape(relation.value(self.last, self._y))
         if size != (self.size,) or self._y.shape != (self.size,):
             raise ShapeError(
