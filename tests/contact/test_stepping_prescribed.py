@@ -102,3 +102,25 @@ def test_drives_also_overcome_springs_and_dampers_of_their_joints():
     t = motion.t[1:]
     assert np.abs(motion.tau[1:, 0] - (3.0 + 2.0 * t + 40.0 * t * t / 2)).max() < 1e-9
     assert np.abs(motion.contact.force[1:, 0, 0] - 0.5 * G).max() < 1e-6
+
+
+def test_springs_act_once_beside_a_motion_in_python():
+    b = kt.ModelBuilder("arm")
+    for k, on, z in ((1, None, 1.0), (2, "link1", -0.3)):
+        b.body(
+            f"link{k}", on=on, joint=kt.Revolute("y"), joint_name=f"joint{k}", at=(0, 0, z),
+            inertia=kt.Inertia.from_mass_center(1.0, (0, 0, -0.15), 0.01 * np.eye(3)),
+            dynamics=kt.model.JointDynamics(stiffness=5.0, damping=0.05),
+        )  # fmt: skip
+    b.geometry(kt.geometry.Sphere(0.03), on="link2", at=(0, 0, -0.3), name="tip")
+    b.geometry(kt.geometry.Plane(), name="ground")
+    model = b.build()
+
+    def swing(t):
+        return 0.3 * np.sin(3 * t), 0.9 * np.cos(3 * t), -2.7 * np.sin(3 * t)
+
+    given = {"duration": 0.5, "prescribed": {"joint1": swing}}
+    expected = kt.simulate(model, [0, 0.2], forces=lambda m, t, q, qd: 0 * qd, **given).q[-1]
+    with pytest.warns(kt.SimulationWarning, match="leave compiled code"):
+        touching = kt.simulate(model, [0, 0.2], contact=TimeStepping(Scene(model)), **given)
+    assert np.allclose(touching.q[-1], expected, rtol=0, atol=1e-5)

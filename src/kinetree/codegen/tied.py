@@ -1,6 +1,8 @@
 """Kernels that procedures call: machine code tied to the arrays that it reads and writes."""
 
 # pyright: reportInvalidTypeForm=false, reportInvalidTypeArguments=false
+from functools import cache
+
 import numpy as np
 
 from kinetree.codegen.procedures import invoke, procedure, record
@@ -26,8 +28,7 @@ class Code:
 def tied_code(kernel, *arrays) -> Code:
     """The machine code of a kernel, tied to the arrays that it reads and writes."""
     if kernel is None:
-        none = np.zeros(1, dtype=np.int64)
-        return Code(loop=0, frame=none, count=none, steps=none, status=none)
+        return _no_code()
     variant = kernel.variant("float64", wide=False, samples=1)
     steps = [a.nbytes for a in arrays] + [
         x for a, of in zip(arrays, (*kernel.inputs, *kernel.outputs), strict=True)
@@ -40,6 +41,13 @@ def tied_code(kernel, *arrays) -> Code:
     )  # fmt: skip
     code.keeps = (variant, arrays)
     return code
+
+
+@cache
+def _no_code() -> Code:
+    """Code that is never run."""
+    none = np.zeros(1, dtype=np.int64)
+    return Code(loop=0, frame=none, count=none, steps=none, status=none)
 
 
 @procedure

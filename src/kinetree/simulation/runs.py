@@ -14,7 +14,8 @@ from kinetree.integration.step import Step, step_length
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
-_LOOKS = 16  # blocks of steps that a simulation consists of, at least
+_FIRST = 8  # steps in the first call
+_LOOKS = 16  # calls of a simulation whose progress is watched, at least
 _BREATH = 0.05  # about how long compiled code may run on [s], so that it can be interrupted
 
 
@@ -66,6 +67,12 @@ class Clock:
         """Length of the last step [s]: ``dt``, unless that is more than rounding too long."""
         return step_length(self.time(self.count - 1), self.end, self.dt)
 
+    def times(self, steps) -> np.ndarray:
+        """Times at which steps begin, by their numbers, an array."""
+        found = self.origin + (self.first + steps) * self.dt
+        found[steps >= self.count] = self.end
+        return found
+
     def time(self, k):
         """Time at which step ``k`` begins."""
         return self.end if k >= self.count else self.origin + (self.first + k) * self.dt
@@ -82,6 +89,8 @@ class Motion:
     hooks: tuple = ()
     turns_over: Any = None
     """The model, if steps may begin in other variables than the last one ended in."""
+    watched: bool = False
+    """Whether someone wants to know how far it is."""
 
     @property
     def holds(self) -> bool:
@@ -166,7 +175,7 @@ class Record:
             times: [s].
             spread: whether what was held at the start stands for all of them.
         """
-        found, self.t = stepper.recorded(), np.array(times)
+        found, self.t = stepper.recorded(), times
         self.q, self.qd, self.work = (found[name] for name in ("q", "qd", "work"))
         self.recorded = found if "kinetic" in found else None
         if spread:
@@ -252,13 +261,14 @@ def after_hooks(step, hooks):
 
 def _run_recorded(stepper, clock, motion, store_every, progress, record):
     """Steps that compiled code takes and stores: many in one call, or those of one interval."""
-    stored = [*range(0, clock.count, store_every), clock.count]
+    stored = np.append(np.arange(0, clock.count, store_every), clock.count)
     control, held = motion.compiled(stepper), motion.tau(clock.start)
     origin = clock.origin, -clock.first
     stepper.begin(motion.q, motion.qd, store_every, len(stored), origin, control)
     together = motion.is_constant or control is not None
     progress(clock.start)
-    k, many, since = 0, 1, monotonic()
+    most = -(-clock.count // _LOOKS) if motion.watched else clock.count
+    k, many, since = 0, min(_FIRST, most), monotonic()
     while k < clock.count:
         t = clock.time(k)
         held = held if together or not k else motion.tau(t)
@@ -269,14 +279,21 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
         motion.q, motion.qd = stepper.record(t, h, held, end)
         k, now = end, monotonic()
         progress(clock.time(k))
-        many = min(2 * many, -(-clock.count // _LOOKS)) if now - since < _BREATH else 1 + many // 2
+        many = min(_pace(many, now - since), most)
         since = now
     if not together:
         record.hold(motion.tau(clock.end))
-    record.fill(stepper, [clock.time(k) for k in stored], spread=together)
+    record.fill(stepper, clock.times(stored), spread=together)
     if control is not None:
         record.tau = np.asarray(control.call(record.t, record.q, record.qd))
     record.count(clock.dt, record.qd, clock.count)
+
+
+def _pace(many, spent):
+    """Steps of the next call, where ``many`` took so long [s]: about ``_BREATH``."""
+    if spent > _BREATH:
+        return 1 + many // 2
+    return 4 * many if spent < _BREATH / 8 else many
 
 
 def _run_chunks(stepper, clock, motion, store_every, progress, record):

@@ -140,6 +140,23 @@ class Setup:
             stepper = Stepper(model, *given, compiled=self.compiled)
         return stepper, (Watcher(model, groups, self.batch),) if groups else ()
 
+    def fastest(self, q, dt):
+        """The spring, damper or servo that limits steps most at a start, or None."""
+        key = q.tobytes(), dt
+        if self._fastest.get("of") != key:
+            free = None if self.prescription is None else self.prescription.others(self.model)
+            found = fastest_motion(
+                self.model, self.method, q, free=free, servos=self.servos is not None,
+                step=dt / SAFE,
+            )  # fmt: skip
+            self._fastest.update(of=key, found=found)
+        return self._fastest["found"]
+
+    @cached_property
+    def _fastest(self) -> dict:
+        """The last answer of ``fastest``, for simulations that start again where one did."""
+        return {}
+
     def taking(self, method: Integrator, reason: str) -> Setup:
         """The same with another integrator, for some reason; fields and effects are the same."""
         other = dataclasses.replace(self, method=method, reason=reason)
@@ -181,7 +198,7 @@ MOST_SETUPS = 8
 """Setups that a scene keeps."""
 
 
-def setup_of(function: str, model: Model, **options: Any) -> Setup:
+def checked_setup(function: str, model: Model, **options: Any) -> Setup:
     """The setup of a call, without conflicts; options as for ``composed``.
 
     Setups of rigid contact that hold nothing but settings are kept with the scene: so the field of
@@ -223,9 +240,7 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     model, method, auto = setup.model, setup.method, integrator == "auto"
     if model.is_constrained and isinstance(setup.constraint, GeneralizedAlpha):
         return setup
-    free = None if setup.prescription is None else setup.prescription.others(model)
-    servos = setup.servos is not None
-    found = fastest_motion(model, method, q, free=free, servos=servos, step=dt / SAFE)
+    found = setup.fastest(q, dt)
     if found is None or dt <= (SAFE if auto else 1.0) * found.step:
         return setup
     why = f"{found}, and {method.name!r} is stable in steps up to {seconds(found.step)}"

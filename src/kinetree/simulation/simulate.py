@@ -32,7 +32,7 @@ from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.state import State
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.runs import Clock, Motion, Tolerance, run_adaptive_steps, run_equal_steps
-from kinetree.simulation.setup import Setup, setup_of, suited
+from kinetree.simulation.setup import Setup, checked_setup, suited
 from kinetree.spelling import explains
 
 
@@ -134,7 +134,7 @@ def simulate(
     clock = _clock(start, duration, given.dt, store_every)
     adaptive = rtol is not None or atol is not None
     with tiers.task(clock.count * prod(start.q.shape[:-1])) as task:
-        setup = setup_of(
+        setup = checked_setup(
             "simulate", given.model, integrator=integrator, constraints=constraints,
             contact=given.contact, forces=forces, **given.laws, motors=motors,
             prescribed=prescribed, t0=clock.start, adaptive=adaptive, batch=start.q.shape[:-1],
@@ -301,6 +301,7 @@ class _Run:
     def take_steps(self, motion, progress, tolerance):
         """The record of all steps; those that adapt have a tolerance."""
         clock, name = self.clock, f"simulating {self.setup.model.name}"
+        motion.watched = bool(progress)
         with clock_reporter(progress, clock.start, clock.end, name) as reached:
             given = self.stepper, clock, motion, self.store_every, reached
             return (

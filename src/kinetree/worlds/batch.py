@@ -264,7 +264,7 @@ class Worlds:
         """Several steps with held controls and joint forces."""
         h, total, engine = self.world.timestep, tau, self._batch.engine
         act = self.activation if self._drives.states.size else None
-        if engine.s.forced:
+        if engine.s.inputs_count:
             total = self._inputs(tau)
         elif tau is not None:
             total = np.zeros((len(self), engine.tree.nv))

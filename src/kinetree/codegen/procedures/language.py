@@ -134,9 +134,14 @@ class Record(ctypes.Structure):
 
     types: dict[str, Any]
     defaults: dict[str, Any]
+    _own: dict[str, Any]
+    _unset: bytes
+    _empty: dict[str, Any]
 
     def __init__(self, **values):
         super().__init__()
+        if "_unset" not in vars(type(self)):
+            self._have_defaults()
         self.address = ctypes.addressof(self)
         self.pointer = ctypes.c_void_p(self.address)  # ready to be given to machine code
         unknown = [name for name in values if name not in self.types]
@@ -145,13 +150,28 @@ class Record(ctypes.Structure):
                 f"{type(self).__name__} has no field {unknown[0]!r}, its fields are "
                 + ", ".join(self.types)
             )
-        for name, kind in self.types.items():
-            if name in values:
-                setattr(self, name, values[name])
-            elif name in self.defaults:
-                setattr(self, name, self.defaults[name])
-            elif isinstance(kind, ArrayType):
-                setattr(self, name, np.zeros([d or 0 for d in kind.dims], kind.dtype))
+        ctypes.memmove(self.address, self._unset, len(self._unset))
+        vars(self).update(self._empty)
+        for name, kind in self._own.items():
+            if name not in values:
+                setattr(self, name, np.zeros(kind.dims, kind.dtype))
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    @classmethod
+    def _have_defaults(cls):
+        """Have what fields are that are not given: arrays without rows are the same for all."""
+        blank: Any = cls.__new__(cls)
+        ctypes.Structure.__init__(blank)
+        arrays = {name: kind for name, kind in cls.types.items() if isinstance(kind, ArrayType)}
+        cls._own = {n: kind for n, kind in arrays.items() if None not in kind.dims}
+        cls._own = {n: kind for n, kind in cls._own.items() if n not in cls.defaults}
+        for name, kind in arrays.items():
+            if name not in cls._own and name not in cls.defaults:
+                setattr(blank, name, np.zeros([d or 0 for d in kind.dims], kind.dtype))
+        for name, value in cls.defaults.items():
+            setattr(blank, name, value)
+        cls._unset, cls._empty = bytes(blank), dict(vars(blank))
 
     def __reduce__(self):
         return _made_again, (type(self), {name: getattr(self, name) for name in self.types})

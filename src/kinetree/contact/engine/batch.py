@@ -77,8 +77,7 @@ class EngineBatch:
         while len(self._team) <= k:
             e = self._make()
             length, flown, s = np.zeros(1), np.zeros(1), e.s
-            held = s.inputs if s.forced else s.held
-            flight = tied_code(self._flight, s.time, length, s.q, s.v, held, s.q_e, s.v_e, flown)
+            flight = tied_code(self._flight, s.time, length, s.q, s.v, e.held, s.q_e, s.v_e, flown)
             turn = Turn(
                 step=-1, flight=flight, flown=flown, length=length,
                 **{name: x for name, x in e.numbers.items() if name in Turn.types},

@@ -135,6 +135,7 @@ class Engine:
         smooth: smooth friction and stiff limits of the joints that act, or None for each.
         actuated: whether actuators can act: where ``drives.acts`` is 1, by controls ``drives.u``.
         reads: whether they always do, with controls and activations that are inputs of ``forces``.
+        inputs: without ``forces``, how many inputs are held in place of joint forces, to be read.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class Engine:
         stiffness: ArrayLike = 0.0, damping: ArrayLike = 0.0, springs: bool = True,
         flying: bool = False, free: ArrayLike | None = None, forces: Any = None,
         resistance: Any = None, sleeping: bool = False, own: bool = False, actuated: bool = False,
-        reads: bool = False, smooth: tuple[Any, Any] = (None, None),
+        reads: bool = False, smooth: tuple[Any, Any] = (None, None), inputs: int = 0,
     ):  # fmt: skip
         self.model, self.scene, self.joints = model, scene, joints
         tree = model.uncoupled.spanning_tree
@@ -184,7 +185,7 @@ class Engine:
         }.items():  # fmt: skip
             setattr(self.s, name, value)
         self.s.overlap = np.inf  # not known
-        self.s.inputs = np.zeros(0 if forces is None else forces.inputs[-1].size)
+        self.s.inputs = np.zeros(inputs if forces is None else forces.inputs[-1].size)
         self.s.inputs_count = len(self.s.inputs)
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied = forces, resistance
@@ -402,14 +403,23 @@ class Engine:
         self.drives.acts = int(control is not None or self.drives.reads)
         if control is not None:
             self.drives.u[:] = control
-        if s.forced:
-            s.inputs[:] = tau
-        else:
-            s.held[self.of_v] = tau
+        self.hold(tau)
         taken = self.go_on(count)
         return Stepped(
             s.q[self.of_q], s.v[self.of_v], float(self._total[10]), self._total[:10].copy(), taken
         )
+
+    @property
+    def held(self) -> Array:
+        """What steps hold: inputs of forces or of actuators, or forces of all joints."""
+        return self.s.inputs if self.s.inputs_count else self.s.held
+
+    def hold(self, values: ArrayLike) -> None:
+        """Let the next steps hold inputs, or joint forces, (nv,)."""
+        if self.s.inputs_count:
+            self.s.inputs[:] = values
+        else:
+            self.s.held[self.of_v] = values
 
     def go_on(self, count: int) -> int:
         """Take more steps from where the last one ended, as it was taken; how many were."""

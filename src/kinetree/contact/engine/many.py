@@ -260,7 +260,7 @@ def inputs_of_step(a: Parts, b: Many, t: Turn, w: int):
     if b.driven == 1:
         a.drives.u[:n] = b.timed[at : at + n]
         n = 0
-    if s.forced == 1:
+    if s.inputs_count > 0:
         s.inputs[:n] = b.timed[at : at + n]
         for i in range(s.inputs_count - n):
             s.inputs[n + i] = b.held[w * b.held_world + i] if i < b.held_size else 0.0

@@ -64,15 +64,14 @@ class Recorder:
     def _learn_to_fly(self):
         """Have the code of the integrator."""
         s, r, kernel = self.engine.s, self.recording, self._flight()
-        inputs = s.time, r.length, s.q, s.v, s.inputs if s.forced else s.held
+        inputs = s.time, r.length, s.q, s.v, self.engine.held
         outputs = (s.q_e, s.v_e, r.flown, r.correction)[: len(kernel.outputs)]
         r.flight, r.flies = tied_code(kernel, *inputs, *outputs), 1
 
     def control(self, kernel: Any) -> None:
         """Let a kernel ``(t, q, qd)`` give what is held at the start of every step."""
         s, r = self.engine.s, self.recording
-        held = s.inputs if s.forced else s.held
-        r.control, r.controlled = tied_code(kernel, s.time, s.q, s.v, held), 1
+        r.control, r.controlled = tied_code(kernel, s.time, s.q, s.v, self.engine.held), 1
 
     def begin(
         self, q: Array, qd: Array, memory: Memory, every: int, rows: int,
@@ -107,10 +106,7 @@ class Recorder:
             engine.s.h = h
         elif h != engine.s.h:
             r.base, r.start, engine.s.h = r.step, start, h
-        if engine.s.forced:
-            engine.s.inputs[:] = held
-        else:
-            engine.s.held[engine.of_v] = held
+        engine.hold(held)
         r.last = last
         while True:
             code = record_steps(engine.parts, r)

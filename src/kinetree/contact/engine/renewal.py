@@ -15,7 +15,7 @@ from kinetree.arrays.kinds import Array
 from kinetree.codegen.procedures.language import ArrayType, Record, is_record
 from kinetree.codegen.tied import Code
 
-MOST = 8
+MOST = 16
 """Idle engines that a scene keeps."""
 
 _CONSTANT = ("shapes", "special", "kernels")  # which steps read, or write before they read

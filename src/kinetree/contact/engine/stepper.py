@@ -181,19 +181,22 @@ class EngineStepper(Stepper):
     def _new_engine(self) -> Engine:
         """Another engine, for a thread or for a motion."""
         model, field, prescription = self.model, self.field, self.prescription
-        native = {}
-        if self.is_native and not self.is_plain:
-            tabled = field.actuators is not None and field.drive is None and prescription is None
-            rest = replace(field, actuators=Idle(field.actuators)) if tabled else field
-            native = native_forces(model, rest) | {"actuated": tabled, "reads": tabled}
+        native, plain = {}, self.is_native and self.is_plain  # else they are in what is applied
+        tabled = field.actuators is not None and field.drive is None and prescription is None
+        if self.is_native and tabled:
+            native = {"actuated": True, "reads": True, "inputs": len(field.inputs(model))}
+            plain = is_plain(replace(field, actuators=None))
+            field = replace(field, actuators=Idle(field.actuators))
+        if self.is_native and not plain:
+            native |= native_forces(model, field)
         return engine_of(
             model,
             self.settings,
             self.joints,
-            springs=self.is_plain,
+            springs=plain,
             flying=self.flies,
             free=None if prescription is None else prescription.others(model),
-            smooth=smooth_laws(field) if self.is_plain else (None, None),
+            smooth=smooth_laws(field) if plain else (None, None),
             **native,
         )
 
@@ -309,7 +312,7 @@ class EngineStepper(Stepper):
         n, engine = len(b), b.engine
         b.put(q.reshape(n, model.nq), qd.reshape(n, model.nv))
         b.time[:], held = t, np.ascontiguousarray(tau).reshape(n, -1)
-        if not engine.s.forced:
+        if not engine.s.inputs_count:
             held = np.zeros((n, engine.tree.nv))
             held[:, engine.of_v] = np.reshape(tau, (n, -1))
         b.run(h, count, None, held)

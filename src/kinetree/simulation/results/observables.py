@@ -80,15 +80,25 @@ def loop_errors(model, t, q, qd):
     return tuple(np.max(np.abs(np.asarray(x)), axis=-1, initial=0.0) for x in found)
 
 
-_FEW = 1024  # states that take less time one by one than code for batches takes to compile
+_STATES, _NUMBERS = 16_384, 4096
+"""States up to which code for single samples takes less time than code for batches takes to
+compile; and numbers that it takes at once."""
 
 
-def of_states(function, *states):
-    """A compiled function, to a tuple, of states (..., nq), ...: of a few one by one."""
-    if states[0].ndim != 2 or not 0 < len(states[0]) <= _FEW:
+def of_states(function, *states, results=16):
+    """A compiled function, to a tuple, of states (..., nq), ...: of not too many part by part.
+
+    Args:
+        function: takes states with one leading axis.
+        states: arrays.
+        results: about how many numbers it returns for a state.
+    """
+    n = len(states[0])
+    if states[0].ndim != 2 or not 0 < n <= _STATES:
         return function(*states)
-    found = [function(*one) for one in zip(*states, strict=True)]
-    return tuple(np.array(part) for part in zip(*found, strict=True))
+    size = max(1, _NUMBERS // (results + sum(x.shape[1] for x in states)))
+    found = [function(*(x[k : k + size] for x in states)) for k in range(0, n, size)]
+    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
 @kernel

@@ -274,7 +274,7 @@ def _inertia_matrices(model, q, chosen):
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
     if not model.is_constrained:
         some = q[:: max(1, len(q) // _SAMPLES)]
-        return of_states(lambda q: (dynamics.mass_matrix(model, q),), some)[0]
+        return of_states(lambda q: (dynamics.mass_matrix(model, q),), some, results=model.nv**2)[0]
     some = q[:: max(1, len(q) // 8)]  # one by one, in Python
     H = np.array([crba.joint_space_inertia(model, x) for x in some])
     if not getattr(chosen, "weight", 0):

@@ -1,14 +1,15 @@
 """Rollouts with rigid contact by the engine: one native call takes all steps of all worlds."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinetree.contact.engine.batch import EngineBatch
 from kinetree.contact.engine.parts import NO_INERTIA
+from kinetree.contact.engine.renewal import IdleEngines
 from kinetree.contact.engine.stepper import engine_of, is_plain, smooth_laws
 from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
@@ -75,9 +76,6 @@ def _of_all(model, of_v, values):
     return found
 
 
-_engines: WeakKeyDictionary = WeakKeyDictionary()
-
-
 class EngineRun(Run):
     """A rollout with rigid contact by the engine, which serves every scene, on the CPU.
 
@@ -113,23 +111,28 @@ class EngineRun(Run):
         self.changes_tables = give is not None or not own <= {"mass", "inertia"}
 
     @property
-    def _unused(self) -> list:
-        """Engines that earlier rollouts like this have left."""
-        settings = (getattr(self.settings, f.name) for f in fields(self.settings))
-        rest = tuple(x for x in settings if x is not self.settings.scene)
+    def _idle(self) -> IdleEngines:
+        """Engines that earlier simulations of the scene have left."""
+        return self.settings.scene.memo.setdefault("engines", IdleEngines())
+
+    @cached_property
+    def _made_of(self):
+        """What tells engines of rollouts apart."""
         layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
-        key = self.transition, layout, self.joints, repr(rest)
-        return _engines.setdefault(self.settings.scene, {}).setdefault(key, [])
+        return (), (self.transition, layout, self.joints, self.settings)
 
     def new_batch(self) -> EngineBatch:
         """A batch for many runs like this one, whose worlds keep what the solver remembers."""
         return EngineBatch(self._engine, self.arrays.size)
 
     def _engine(self):
-        """An engine."""
+        """An engine for a thread: one that an earlier rollout like this has left, or a new one."""
+        if self.changes_tables:
+            return self._new_engine()
+        return self._idle.take(*self._made_of, self._new_engine)
+
+    def _new_engine(self):
         t, native = self.transition, {}
-        if not self.changes_tables and self._unused:
-            return self._unused.pop()
         if not self.plain:
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
             order = tuple((numbers[id(g)], g.shape) for g in (*self._timed, *self._rest))
@@ -176,7 +179,8 @@ class EngineRun(Run):
             return
         self.take(self.batch, marks, q, qd, work)
         if not self.changes_tables:
-            self._unused.extend(self.batch.engines)
+            for engine in self.batch.engines:
+                self._idle.give(*self._made_of, engine)
         if (self.batch.many.failed == NO_INERTIA).any():
             require_inertia(self.model)
 
