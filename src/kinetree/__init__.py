@@ -67,7 +67,9 @@ def __getattr__(name):
         place = f"kinetree.{_MOVED[name]}.{name}"
         warn(f"kinetree.{name} is {place} now", DeprecationWarning, stacklevel=2)
         return getattr(import_module(f"kinetree.{_MOVED[name]}"), name)
-    if name.startswith("__"):  # tools look for their own names, such as __wrapped__
+    # Tools look for their own names, such as __wrapped__; "from kinetree import files" looks here
+    # before it imports the file, while the functions may be half loaded.
+    if name.startswith("__") or Path(__file__).with_name(f"{name}.py").exists():
         raise AttributeError(f"module 'kinetree' has no attribute {name!r}")
     if name in _functions():
         return globals()[name]
