@@ -56,6 +56,8 @@ $(DOCS_STAMP): pyproject.toml $(STAMP)
 
 demo: $(DEMO_STAMP)
 	$(BIN)/python examples/demo.py
+	@echo "Compiling what other robots will need: their first answers then come at once (Ctrl-C leaves it for later)"
+	-@$(BIN)/python -m kinetree warm-up
 
 # Checks take one core, tests what is left; the book map is that of the tests which were collected.
 test: $(STAMP)

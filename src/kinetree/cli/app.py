@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import kinetree
-from kinetree.cli import bench, convert, evaluate, generate, info, simulate, view
+from kinetree.cli import bench, convert, evaluate, generate, info, simulate, view, warm_up
 from kinetree.cli.options import Commands, examples, flag
 
 app = typer.Typer(
@@ -85,6 +85,7 @@ _add(
 _add(
     "bench", bench.bench, "kinetree bench panda", "kinetree bench robot.urdf --batch 1 --batch 4096"
 )
+_add("warm-up", warm_up.warm_up, "kinetree warm-up")
 app.add_typer(convert.samples_app, name="samples")
 app.add_typer(generate.cache_app, name="cache")
 

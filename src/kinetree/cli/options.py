@@ -242,7 +242,7 @@ def bar(what, total):
     shown = Progress(console=err(), transient=True, disable=not sys.stderr.isatty())
     with shown:
         task = shown.add_task(what, total=total)
-        yield lambda done: shown.update(task, completed=done)
+        yield lambda done, total=total: shown.update(task, completed=done, total=total)
 
 
 # --- Errors: one line for people, the traceback for ``--debug`` ----------------------------------

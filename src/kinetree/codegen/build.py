@@ -29,7 +29,7 @@ from kinetree.codegen.machine_code import (
 )
 from kinetree.codegen.program import calls_of
 from kinetree.codegen.progress import building
-from kinetree.codegen.runtime.threads import threads, workers
+from kinetree.codegen.runtime.threads import mapped, workers
 from kinetree.codegen.schedule import BLOCK_SIZE
 
 # --- Keys of compiled code, as text that is the same in every process ----------------------------
@@ -409,12 +409,7 @@ def compiled_programs(texts) -> dict[str, bytes]:
     """Object code of programs given by name, compiled on all cores and kept on disk."""
     from kinetree.codegen.render.llvm_shared import shared_symbols
 
-    count = min(threads(), len(texts))
-    if count < 2:
-        found = dict(zip(texts, map(object_code, texts.values()), strict=True))
-    else:
-        with workers(count) as pool:
-            found = dict(zip(texts, pool.map(object_code, texts.values()), strict=True))
+    found = dict(zip(texts, mapped(object_code, [*texts.values()]), strict=True))
     for program, data in found.items():
         symbols = shared_symbols(texts[program])
         open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
@@ -447,34 +442,44 @@ def _writer():
     return _digest(_source_files(folder))
 
 
-def _procedures_request(name):
+def _procedures_request(name, level):
     """The text that identifies the code of a procedure before it is written, or None."""
     if _writer() is None:
         return None
     versions = f"{sys.implementation.cache_tag}, writer {_writer()}"
-    return "\n".join(["procedures", name, versions, _recipe(), llvm.host()])
+    return "\n".join(["procedures", name, versions, _recipe(), llvm.host(level)])
 
 
-def kept_procedures(name) -> bytes | None:
+def kept_procedure(name, level, store=None) -> bytes | None:
     """Object code of a procedure, from disk; ``name`` says all that it depends on."""
-    request = _procedures_request(name)
-    program = open_store().get(request) if request else None
-    return program and open_store().get(program_key(program.decode()))
+    store = store or open_store()
+    request = _procedures_request(name, level)
+    program = store.get(request) if request else None
+    return program and store.get(program_key(program.decode(), llvm.host(level)))
 
 
-def keep_procedures(texts) -> list[bytes]:
-    """Object code of procedures' texts by name, compiled on all cores where a text is new."""
+def keep_procedures(texts, level, compiled=llvm.branching_code, store=None) -> dict[str, bytes]:
+    """Object code by name of procedures given as texts by name, compiled where a text is new.
+
+    Args:
+        texts: by name.
+        level: how much LLVM optimises.
+        compiled: function of texts and the level that returns their object code.
+        store: where it is kept; the usual one by default.
+    """
+    store = store or open_store()
     programs = {name: _name_of(text) for name, text in texts.items()}
-    found: dict[str, Any] = {p: open_store().get(program_key(p)) for p in programs.values()}
-    new = [name for name, program in programs.items() if found[program] is None]
-    for name, data in zip(new, llvm.optimised_code([texts[n] for n in new]), strict=True):
-        found[programs[name]] = data
-        open_store().put(program_key(programs[name]), data)
+    keys = {name: program_key(program, llvm.host(level)) for name, program in programs.items()}
+    found: dict[str, Any] = {name: store.get(key) for name, key in keys.items()}
+    new = [name for name, data in found.items() if data is None]
+    for name, data in zip(new, compiled([texts[n] for n in new], level), strict=True):
+        found[name] = data
+        store.put(keys[name], data)
     for name, program in programs.items():
-        request = _procedures_request(name)
+        request = _procedures_request(name, level)
         if request:
-            open_store().put(request, program.encode())
-    return [found[program] for program in programs.values()]
+            store.put(request, program.encode())
+    return found
 
 
 # --- From a kernel to functions on a GPU: look on disk, else trace, render and compile -----------

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from threading import Condition
 
-from kinetree.codegen.runtime.threads import threads, workers
+from kinetree.codegen.runtime.threads import mapped
 from kinetree.errors import UnknownNameError
 
 
@@ -64,7 +64,8 @@ def optimization(wanted=1) -> int:
 
     Code of level 0 compiles in a quarter of the time, runs slower and computes the same bits:
     operations and their order are those of the text at both levels. The environment variable
-    KINETREE_OPTIMIZATION, 0 or 1, is the level of everything.
+    KINETREE_OPTIMIZATION, 0 or 1, is the level of everything, of procedures only at first: these
+    are optimised in the background.
     """
     text = os.environ.get("KINETREE_OPTIMIZATION", "").strip()
     if text not in ("", "0", "1"):
@@ -102,17 +103,29 @@ def object_code(ir, level=None) -> bytes:
     """Object code of a module given as text; large ones in pieces, on all cores at once."""
     level, texts = optimization() if level is None else level, _pieces(ir)
     with _emitting():
-        if len(texts) == 1 or threads() == 1:
-            return _packed([_emitted(text, level) for text in texts])
-        with workers(min(threads(), len(texts))) as pool:
-            return _packed(list(pool.map(_emitted, texts, [level] * len(texts))))
+        return _packed(mapped(lambda text: _emitted(text, level), texts))
 
 
-def optimised_code(texts) -> list[bytes]:
-    """Object code of modules with control flow and memory, by all of LLVM's passes."""
-    count = max(min(threads(), len(texts)), 1)
-    with _emitting(straight=False), workers(count) as pool:
-        return list(pool.map(lambda text: _emitted(text, 2, passes=True), texts))
+def branching_code(texts, level, advance=lambda: None) -> list[bytes]:
+    """Object code of modules with control flow and memory, compiled on all cores.
+
+    Args:
+        texts: of the modules.
+        level: 1 for all of LLVM's passes; 0 for none, in a tenth of the time.
+        advance: called when the next one is there.
+    """
+    with _emitting(straight=False):
+        return mapped(lambda text: _branching(text, level), texts, advance)
+
+
+def branching_code_in_background(text) -> bytes:
+    """Optimised code of one such module, when nobody else compiles or wants to."""
+    with _emitting(straight=False, patient=True):
+        return _branching(text, 1)
+
+
+def _branching(text, level):
+    return _emitted(text, 2 if level else 0, passes=bool(level))
 
 
 _PIECE = 100_000  # letters, about a thousand operations; less is not worth a piece
@@ -219,15 +232,22 @@ def _unpacked(data):
 
 
 # Any number of threads compile at once, with the same options; a fork waits for all of them.
-_compiling, _inside = Condition(), []
+_compiling, _inside, _waiting = Condition(), [], []
 
 
 @contextmanager
-def _emitting(*, straight=True):
-    """While code is compiled; straight-line code without passes that take long and gain nothing."""
+def _emitting(*, straight=True, patient=False):
+    """While code is compiled; straight-line code without passes that take long and gain nothing.
+
+    ``patient``: after all others, those that come meanwhile included.
+    """
     llvm = _binding()
     with _compiling:
-        _compiling.wait_for(lambda: all(each == straight for each in _inside))
+        if patient:
+            _compiling.wait_for(lambda: not _inside and not _waiting)
+        else:
+            with _first():
+                _compiling.wait_for(lambda: all(each == straight for each in _inside))
         if not _inside:
             _set_options(llvm, wanted=straight)
         _inside.append(straight)
@@ -239,6 +259,16 @@ def _emitting(*, straight=True):
             if not _inside:
                 _set_options(llvm, wanted=False)
             _compiling.notify_all()
+
+
+@contextmanager
+def _first():
+    """While somebody waits for those who compile."""
+    _waiting.append(True)
+    try:
+        yield
+    finally:
+        _waiting.pop()
 
 
 def _set_options(llvm, wanted):
@@ -263,8 +293,8 @@ _OPTIONS = {
 
 def _before_fork():
     _compiling.acquire()
-    while _inside:
-        _compiling.wait()
+    with _first():
+        _compiling.wait_for(lambda: not _inside)
 
 
 if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish

@@ -42,12 +42,21 @@ class Building:
         name: of the function.
         level: how much LLVM optimises it.
         operations: how many it consists of, once that is known.
+        parts: how many units it consists of, once that is known.
+        done: how many of these are there.
     """
 
     def __init__(self, name, level=0):
         self.name, self.level, self.operations = name, level, 0
+        self.parts = self.done = 0
+
+    def advance(self):
+        """Take note that another part is there."""
+        self.done += 1
 
     def __str__(self):
+        if self.parts:
+            return f"kinetree: compiling {self.name}: {self.done} of {self.parts} parts"
         if not self.operations:
             return f"kinetree: preparing {self.name}"
         seconds = max(round(self.operations * _SECONDS_PER_OPERATION[self.level]), 1)

@@ -373,7 +373,7 @@ def _door(defined, function, otherwise):
     writes it, so that an import need not compile those that are never called.
     """
     space: dict[str, Any] = {
-        "_otherwise": otherwise, "_read": defined.read,
+        "__name__": function.__module__, "_otherwise": otherwise, "_read": defined.read,
         "_no_argument": lambda name: no_argument(defined.name, name, defined.signature.parameters),
     }  # fmt: skip
 

@@ -7,16 +7,17 @@ import inspect
 import operator
 import re
 import textwrap
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from threading import RLock
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.build import keep_procedures, kept_procedures
+from kinetree.codegen.build import keep_procedures, kept_procedure
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.machine_code import load
+from kinetree.codegen.machine_code import branching_code, load, optimization
+from kinetree.codegen.procedures.improving import Job, improve_later
 from kinetree.codegen.procedures.language import (
     BOOL,
     FLOAT,
@@ -35,6 +36,7 @@ from kinetree.codegen.progress import building
 from kinetree.errors import TraceError
 
 _LARGE = 2000  # bytes of Python's code
+_PLAIN = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
 _lock = RLock()
 
 
@@ -53,7 +55,7 @@ class Procedure:
             self.name, function.__doc__, function.__module__,
         )  # fmt: skip
         self.__qualname__, self.__wrapped__ = function.__qualname__, function
-        self.find = scope_of(function)
+        self.find, self._before = scope_of(function), []
         self.file, self.first_line = function.__code__.co_filename, function.__code__.co_firstlineno
 
     def __repr__(self):
@@ -271,16 +273,32 @@ class Procedure:
 
     @cached_property
     def code(self) -> Any:
-        """Machine code, from disk or compiled."""
-        with _lock, building(self.title, 1):
+        """Machine code, from disk or compiled: quickly, where there is no optimised code yet."""
+        with _lock, building(self.title, 0) as work:
             parts = {p.request: p for p in self.reached if p.is_large or p is self}
-            found = {name: kept_procedures(name) for name in parts}
-            if None in found.values():
+            best = {name: kept_procedure(name, 1) for name in parts}
+            missing = [name for name, data in best.items() if data is None]
+            level = optimization(0)  # 1 where everything is to be optimised at once
+            if missing:
                 with open_store().alone("procedures"):  # which share parts: one process at a time
-                    found = {name: found[name] or kept_procedures(name) for name in parts}
-                    new = {name: parts[name].ir() for name, data in found.items() if data is None}
-                    found |= dict(zip(new, keep_procedures(new), strict=True))
-            return load(list(found.values()), 1)
+                    found = {name: kept_procedure(name, level) for name in missing}
+                    new = [name for name, data in found.items() if data is None]
+                    work.parts = len(new)
+                    texts = {name: parts[name].ir() for name in new}
+                    found |= keep_procedures(
+                        texts, level, partial(branching_code, advance=work.advance)
+                    )
+                if not level:
+                    improve_later(Job(self, parts, best))
+                best |= found
+            return load(list(best.values()), 1)
+
+    def use(self, code) -> None:
+        """Run other machine code of the same bits from the next call on."""
+        self._before.append(self.code)  # which another thread may be in
+        self.__dict__["code"] = code
+        if "_call" in self.__dict__:
+            self._scope |= {"native": self._native(code), "code": code}
 
     @cached_property
     def request(self) -> str:
@@ -292,14 +310,9 @@ class Procedure:
     def _call(self):
         """The function of Python that calls the machine code."""
         self.reached  # noqa: B018  errors of the text come first
-        plain = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
-        types = [plain.get(kind, ctypes.c_void_p) for _, kind in self.arguments]
         several = self.returns if isinstance(self.returns, tuple) else ()
-        results = None if several else plain.get(str(self.returns))
-        extra = [ctypes.c_void_p] if several else []
-        native = ctypes.CFUNCTYPE(results, *types, *extra)(self.code.address(self.entry))
         scope: dict[str, Any] = {
-            "native": native,
+            "native": self._native(self.code),
             "index": operator.index,
             "code": self.code,
             "address": address_of,
@@ -328,7 +341,7 @@ class Procedure:
                 )
         lines = [f"def call({', '.join(head)}):", *(f"  {c}" for c in checks)]
         if several:
-            fields = [(f"r{k}", plain[kind]) for k, kind in enumerate(several)]
+            fields = [(f"r{k}", _PLAIN[kind]) for k, kind in enumerate(several)]
             layout: Any = type("Results", (ctypes.Structure,), {"_fields_": fields})
             scope |= {"layout": layout, "addressof": ctypes.addressof}
             lines += ["  r = layout()", f"  native({', '.join([*given, 'addressof(r)'])})",
@@ -336,7 +349,16 @@ class Procedure:
         else:
             lines.append(f"  return native({', '.join(given)})")
         exec("\n".join(lines), scope)
+        self._scope = scope
         return scope["call"]
+
+    def _native(self, code):
+        """The machine code as a function of C."""
+        types = [_PLAIN.get(kind, ctypes.c_void_p) for _, kind in self.arguments]
+        several = isinstance(self.returns, tuple)
+        results = None if several else _PLAIN.get(str(self.returns))
+        extra = [ctypes.c_void_p] if several else []
+        return ctypes.CFUNCTYPE(results, *types, *extra)(code.address(self.entry))
 
     def _refuse(self, name, value, kind):
         raise TypeError(

@@ -56,6 +56,30 @@ def workers(count: int) -> "ThreadPoolExecutor":
     return ThreadPoolExecutor(count, thread_name_prefix="kinetree")
 
 
+def mapped(function, items, advance=lambda: None) -> list:
+    """Results of a function for each item, in order, on all cores.
+
+    Args:
+        function: of an item.
+        items: a list.
+        advance: called when the next result is there.
+    """
+    found, count = [], min(threads(), len(items))
+    if count < 2:
+        for item in items:
+            found.append(function(item))
+            advance()
+        return found
+    pool = workers(count)
+    try:
+        for job in [pool.submit(function, item) for item in items]:
+            found.append(job.result())
+            advance()
+    finally:
+        pool.shutdown(cancel_futures=True)  # at Ctrl-C, what has not begun is not begun
+    return found
+
+
 _pool = cache(workers)  # that large batches share
 
 

@@ -1,0 +1,103 @@
+"""``kinetree warm-up``: compile what serves every robot ahead of the work."""
+
+import inspect
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import typer
+
+from kinetree.cli import options as cli
+from kinetree.cli.options import Json
+
+
+def warm_up(as_json: Json = False):
+    """Compile the code that serves every robot, once on this machine: a minute on two cores.
+
+    Dynamics, kinematics, derivatives, closed loops, simulation and contact are computed for a few
+    samples, and what that compiles is kept and optimised. Without this, the same happens bit by
+    bit, when something is first needed, and is optimised in the background. It can be stopped at
+    any time, and goes on where it was when it is called again.
+    """
+    from kinetree.codegen.cache import open_store
+    from kinetree.codegen.procedures.improving import improve_now
+
+    start, before = time.perf_counter(), len(open_store().entries())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about samples, whose results nobody sees
+        for job in cli.progress(list(jobs()), "compiling"):
+            job()
+    with cli.bar("optimising", None) as reached:
+        improve_now(reached)
+    new, seconds = len(open_store().entries()) - before, time.perf_counter() - start
+    if as_json:
+        cli.print_json({"location": open_store().folder, "new": new, "seconds": seconds})
+    elif open_store().folder is None:
+        typer.echo("nothing is kept: KINETREE_CACHE is off")
+    else:
+        typer.echo(f"{new} new entries in {open_store().folder}, {seconds:.0f} s")
+
+
+def jobs():
+    """Functions without arguments that need code for every robot."""
+    import kinetree as kt
+
+    yield _drop_things
+    for model in (kt.samples.panda(), kt.samples.quadruped(), kt.samples.arm()):
+        for name in kt.quantities.FUNCTIONS:
+            yield partial(_call, name, model)
+        for function in (kt.inverse_dynamics, kt.forward_dynamics):
+            yield partial(_differentiate, function, model)
+        yield partial(_move, model)
+    for model in (kt.samples.four_bar(), kt.samples.stewart()):
+        yield partial(kt.simulate, model, kt.loops.assemble(model), duration=0.01)
+    yield partial(kt.check, kt.samples.ur5())
+
+
+def _call(name, model):
+    """One sample and a batch of a public function, if it needs nothing but a state and a frame."""
+    from kinetree.errors import KinetreeError
+    from kinetree.model.define import ARRAYS, argument_shape
+    from kinetree.quantities import FUNCTIONS
+
+    known = {"q": model.neutral(), "name": model.body_names[-1]}
+    given = {}
+    for p in list(inspect.signature(FUNCTIONS[name]).parameters.values())[1:]:
+        if p.default is not p.empty:
+            continue
+        if p.name not in known and p.name not in ARRAYS:
+            return
+        given[p.name] = (
+            known[p.name] if p.name in known else np.zeros(argument_shape(model, p.name))
+        )
+    batch = {n: x if n == "name" else np.array([x] * 8) for n, x in given.items()}
+    for arguments in (given, batch):
+        try:
+            FUNCTIONS[name](model, **arguments)
+        except KinetreeError:  # not defined for this robot
+            return
+
+
+def _differentiate(function, model):
+    import kinetree as kt
+
+    v = np.zeros(model.nv)
+    kt.differentiate(function, wrt=("q", "qd"))(model, model.neutral(), v, v)
+
+
+def _move(model):
+    import kinetree as kt
+
+    q = model.neutral()
+    kt.simulate(model, q, duration=0.01)
+    kt.rollout(model, np.array([q, q]), steps=2)
+
+
+def _drop_things():
+    """Contact of a robot with the ground."""
+    import kinetree as kt
+
+    world = kt.World()
+    world.add(kt.samples.quadruped())
+    world.step(2)

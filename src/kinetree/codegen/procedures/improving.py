@@ -1,0 +1,146 @@
+"""Optimised code in place of quick code: compiled in the background, kept on disk, then used.
+
+Procedures are first compiled without LLVM's passes, in a tenth of the time: they run three to four
+times slower and compute the same bits, so that it does not matter when better code takes over.
+"""
+
+import atexit
+import os
+import random
+import sys
+from threading import Condition, Thread, get_native_id
+from typing import Any
+
+from kinetree.codegen.build import keep_procedures, kept_procedure
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.machine_code import branching_code, branching_code_in_background, load
+
+_POLITE = 10  # niceness of the background, where threads have their own
+
+
+class Job:
+    """The code of a procedure and all that it calls, part of it quick.
+
+    Args:
+        procedure: has ``use(code)``.
+        parts: procedures by the names of their code.
+        found: object code by these names; None where it is quick.
+    """
+
+    def __init__(self, procedure, parts, found):
+        self.procedure, self.parts, self.found = procedure, parts, dict(found)
+        self.store = open_store()  # whatever the environment says later
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of parts that are not optimised yet."""
+        return [name for name, data in self.found.items() if data is None]
+
+    def use(self):
+        """Let the procedure run optimised code from its next call on."""
+        self.procedure.use(load(list(self.found.values()), 1))
+
+
+class _State:
+    jobs: list[Job] = []
+    thread: Any = None
+    over = False
+
+
+_changed = Condition()
+
+
+def improve_later(job: Job) -> None:
+    """Compile and use optimised code of a procedure in the background."""
+    with _changed:
+        _State.jobs.append(job)
+        if _State.thread is None:
+            _State.thread = Thread(target=_improve, daemon=True, name="kinetree optimises")
+            _State.thread.start()
+
+
+def improve_now(progress=lambda done, total: None) -> None:
+    """Do what is left of it on all cores.
+
+    Args:
+        progress: called with the number of parts that are done and of all.
+    """
+    jobs = _stop()
+    parts = {name: job.parts[name] for job in jobs for name in job.missing}
+    total, done, found = len(parts), 0, {}
+    progress(done, total)
+    for name in parts:
+        found[name] = kept_procedure(name, 1)
+    texts = {name: parts[name].ir() for name in parts if found[name] is None}
+    done = total - len(texts)
+
+    def advance():
+        nonlocal done
+        done += 1
+        progress(done, total)
+
+    def compiled(texts, level):
+        return branching_code(texts, level, advance)
+
+    try:
+        found |= keep_procedures(texts, 1, compiled)
+    except BaseException:  # Ctrl-C: the background goes on
+        for job in jobs:
+            improve_later(job)
+        raise
+    for job in jobs:
+        job.found |= {name: found[name] for name in job.missing}
+        job.use()
+
+
+def _improve():
+    """Work of the background: parts in another order in each process, so that several share."""
+    if sys.platform == "linux":  # where a thread has a priority of its own
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), _POLITE)
+    order, known = random.Random(os.getpid()), {}
+    while True:
+        with _changed:
+            if _State.over or not _State.jobs:
+                _State.thread = None
+                _changed.notify_all()
+                return
+            job = _State.jobs[0]
+        names = job.missing
+        if not names:
+            job.use()
+            with _changed:
+                _State.jobs.remove(job)
+            continue
+        name = order.choice(names)
+        if name not in known:
+            known[name] = kept_procedure(name, 1, job.store) or _compiled(name, job)
+        job.found[name] = known[name]
+
+
+def _compiled(name, job):
+    def compiled(texts, level):
+        return [branching_code_in_background(text) for text in texts]
+
+    return keep_procedures({name: job.parts[name].ir()}, 1, compiled, job.store)[name]
+
+
+def _stop() -> list[Job]:
+    """End the background after the part that it is at; the jobs that are left."""
+    with _changed:
+        _State.over = True
+        _changed.wait_for(lambda: _State.thread is None)
+        _State.over, jobs, _State.jobs = False, _State.jobs, []
+        return jobs
+
+
+atexit.register(_stop)  # LLVM must not be at work while the process is taken down
+
+
+def _after_fork():
+    """In a child there is no background: its parent, or the next process, optimises."""
+    global _changed
+    _changed, _State.thread, _State.jobs = Condition(), None, []
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,51 @@
+"""``kinetree warm-up``."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import kinetree as kt
+from kinetree.cli import warm_up
+from kinetree.cli.app import app
+from kinetree.codegen.build import kept_code
+from kinetree.codegen.cache import open_store
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
+    return open_store()
+
+
+def test_what_it_compiles_is_kept_and_found_again(cache, monkeypatch):
+    model = kt.samples.double_pendulum()
+    some = [lambda: warm_up._call("forward_dynamics", model), lambda: warm_up._move(model)]
+    monkeypatch.setattr(warm_up, "jobs", lambda: some)
+    first = CliRunner().invoke(app, ["warm-up", "--json"])
+    assert first.exit_code == 0, first.output
+    found = json.loads(first.output)
+    assert found["location"] == cache.folder
+    assert found["new"] == len(cache.entries()) > 10
+    names = {kept.name for kept in kept_code(cache) if kept.tier == "general"}
+    assert "forward_dynamics" in names
+    again = CliRunner().invoke(app, ["warm-up"])
+    assert again.output.startswith(f"0 new entries in {cache.folder}")
+
+
+def test_it_says_that_nothing_is_kept_without_a_cache(monkeypatch):
+    monkeypatch.setenv("KINETREE_CACHE", "off")
+    monkeypatch.setattr(warm_up, "jobs", lambda: [])
+    assert CliRunner().invoke(app, ["warm-up"]).output == "nothing is kept: KINETREE_CACHE is off\n"
+
+
+def test_jobs_are_of_every_kind():
+    done = {str(getattr(job, "func", job)).split()[1] for job in warm_up.jobs()}
+    assert done == {"_drop_things", "_call", "_differentiate", "_move", "simulate", "check"}
+
+
+def test_functions_that_need_more_than_a_state_are_left_out():
+    model = kt.samples.double_pendulum()
+    warm_up._call("task_space_forward_dynamics", model)
+    warm_up._call("mass_matrix", model)
+    assert model.kernels["mass_matrix"].samples == 9

@@ -1,0 +1,131 @@
+"""Procedures are compiled quickly, then optimised in the background, to the same bits."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kinetree.codegen import progress
+from kinetree.codegen.build import kept_code
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.procedures import Procedure, improving, sqrt
+
+
+def _root(x: float) -> float:
+    y = x
+    for _ in range(40):
+        y = 0.5 * (y + x / y)
+    return y + sqrt(x)
+
+
+def _sums(x: "float[:]", n: int) -> float:  # pyright: ignore
+    total = 0.0
+    for i in range(n):
+        total += x[i] * x[n - 1 - i] + _large(x[i])  # pyright: ignore
+    return total
+
+
+_large = Procedure(_root, inline=False)
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch):
+    """A procedure of two parts, an empty cache, and the background held back until released."""
+    monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
+    held, compiled = threading.Event(), improving.branching_code_in_background
+    monkeypatch.setattr(
+        improving, "branching_code_in_background", lambda text: held.wait(20) and compiled(text)
+    )
+    yield Procedure(_sums), held
+    held.set()
+    improving.improve_now()
+
+
+def levels():
+    return sorted((kept.name, kept.level) for kept in kept_code(open_store()))
+
+
+def test_quick_code_is_there_first_and_optimised_code_takes_over_with_the_same_bits(found):
+    sums, held = found
+    x = np.random.default_rng(0).uniform(1, 2, 50)
+    quick, before = sums(x, 50), sums.code
+    assert levels() == [("_root", 0), ("_sums", 0)]
+    held.set()
+    end = time.monotonic() + 20
+    while sums.code is before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert sums.code is not before
+    assert levels() == [("_root", 0), ("_root", 1), ("_sums", 0), ("_sums", 1)]
+    assert sums(x, 50) == quick == sums.python(x, 50)
+
+
+def test_what_is_left_can_be_done_at_once_and_says_how_far_it_is(found):
+    sums, held = found
+    sums(np.ones(3), 3)
+    before, reached = sums.code, []
+    held.set()
+    improving.improve_now(lambda done, total: reached.append((done, total)))
+    assert sums.code is not before
+    assert [done for done, _ in reached] == list(range(reached[0][0], reached[-1][1] + 1))
+    assert {total for _, total in reached} <= {0, 1, 2}
+    improving.improve_now(lambda done, total: reached.append((done, total)))
+    assert reached[-1] == (0, 0)
+
+
+def test_optimised_code_on_disk_is_used_at_once(found):
+    sums, held = found
+    held.set()
+    sums(np.ones(3), 3)
+    improving.improve_now()
+    again = Procedure(_sums)
+    again(np.ones(3), 3)
+    assert improving._State.jobs == []
+
+
+def test_everything_is_optimised_at_once_where_that_is_set(found, monkeypatch):
+    monkeypatch.setenv("KINETREE_OPTIMIZATION", "1")
+    sums, _ = found
+    sums(np.ones(3), 3)
+    assert {level for _, level in levels()} == {1}
+
+
+def test_a_process_ends_while_the_background_is_at_work(tmp_path):
+    code = (
+        "import os, time, kinetree as kt\n"
+        "from kinetree.codegen.procedures import improving\n"
+        "world = kt.World(); world.add(kt.samples.quadruped()); world.step(1)\n"
+        "assert improving._State.jobs\n"
+        "print(time.time(), flush=True)"
+    )
+    environment = {"KINETREE_CACHE": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert time.time() - float(done.stdout) < 10  # not the half minute that all of it would take
+    assert done.stderr == ""
+
+
+def test_a_child_has_no_background(found):
+    sums, _ = found
+    sums(np.ones(3), 3)
+    assert improving._State.jobs
+    improving._State.jobs, kept = [*improving._State.jobs], improving._State.jobs
+    thread, condition = improving._State.thread, improving._changed
+    try:
+        improving._after_fork()
+        assert improving._State.jobs == []
+        assert improving._State.thread is None
+    finally:
+        improving._State.jobs, improving._State.thread = kept, thread
+        improving._changed = condition
+
+
+def test_the_line_says_how_far_it_is():
+    work = progress.Building("code of kinetree.contact (step), once on this machine")
+    assert str(work).startswith("kinetree: preparing code of kinetree.contact")
+    work.parts = 127
+    work.advance()
+    assert str(work).endswith("once on this machine: 1 of 127 parts")
