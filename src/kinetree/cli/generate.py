@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from kinetree import files
 from kinetree.cli import options as cli
 from kinetree.cli.arguments import find_function, functions, spelling
 from kinetree.cli.options import (
@@ -18,6 +17,7 @@ from kinetree.cli.options import (
     flag,
     option,
 )
+from kinetree.files import write_text
 
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
 
@@ -99,7 +99,7 @@ def _listings(kt, model, requests, out):
     out.mkdir(parents=True, exist_ok=True)
     for label, text in texts.items():
         safe = "".join(c if c.isalnum() else "_" for c in label)
-        files.write_text(out / f"{safe}.py", text)
+        write_text(out / f"{safe}.py", text)
     cli.err().print(f"wrote {len(texts)} files to {out}", soft_wrap=True)
 
 

@@ -10,10 +10,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from kinetree import files
 from kinetree.cli import options as cli
 from kinetree.cli.arguments import configuration
 from kinetree.cli.options import Floating, FolderOption, RobotArgument, SrdfOption, flag, option
+from kinetree.files import replacing, write_text
 
 
 def _complete_layers(incomplete: str):
@@ -161,7 +161,7 @@ def draw(motion, path, joints=None):
     """Draw a motion into a file; its path."""
     pyplot = _pyplot()
     figure = motion.plot(joints=joints)
-    with files.replacing(path) as part:
+    with replacing(path) as part:
         figure.savefig(part, dpi=150)
     pyplot.close(figure)
     return path
@@ -269,7 +269,7 @@ def _written_tour(motion, folder):
     plots = draw(motion, folder / "demo.png", arm).read_bytes()
     scene = html.escape(viewer.embedded(motion, **FLOWER).text, quote=True)
     text = _TOUR.format(scene=scene, plots=base64.b64encode(plots).decode("ascii"))
-    return files.write_text(folder / "demo.html", text)
+    return write_text(folder / "demo.html", text)
 
 
 _TOUR = """<!doctype html>

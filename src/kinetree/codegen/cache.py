@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import NamedTuple
 
-from kinetree import files
 from kinetree.errors import CacheWarning, warn
+from kinetree.files import remove_parts, write_bytes
 
 _ENTRY, _LOCK = ".entry", ".lock"
 _ABANDONED = 3600  # [s] a lock of this age belongs to a process that was killed
@@ -129,7 +129,7 @@ class Store:
     def clear(self) -> int:
         """Remove everything; the number of bytes that frees."""
         ours = [file for kind in (_ENTRY, _LOCK) for file in self._files(kind)]
-        parts = files.remove_parts(self.folder) if self.folder else 0
+        parts = remove_parts(self.folder) if self.folder else 0
         return parts + sum(file.size for file in ours if _remove(file.path))
 
     def _path(self, key):
@@ -138,7 +138,7 @@ class Store:
     def _write(self, path, data):
         """The whole file or none; an entry that a loss of power damages is made again."""
         try:
-            files.write_bytes(path, data, private=True, durable=False)
+            write_bytes(path, data, private=True, durable=False)
         except PermissionError:
             # Windows does not replace a file while another process reads it; then it is there.
             if not os.path.exists(path):

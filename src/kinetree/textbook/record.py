@@ -29,13 +29,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import files
 from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr.counting import OperationCount, count_operations
 from kinetree.expr.elementary import Elementary
 from kinetree.expr.forward import substitute
 from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
+from kinetree.files import write_text
 
 
 class Recording:
@@ -81,7 +81,7 @@ class Recording:
         roots = [self.number(x) for x in np.ravel(results)]
         lines = [f"t{i} = {_statement(node)}" for i, node in enumerate(self.nodes)]
         lines.append(("return " + ", ".join(f"t{i}" for i in roots)).rstrip())
-        files.write_text(path, "\n".join(lines) + "\n")
+        write_text(path, "\n".join(lines) + "\n")
 
     @classmethod
     def read(cls, path: str | PathLike) -> "tuple[Recording, np.ndarray]":

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree import files
 from kinetree.errors import KinetreeError, UnknownNameError, need
+from kinetree.files import replacing
 from kinetree.viewer.scenes.description import LAYERS, SHOWN, Surface
 from kinetree.viewer.scenes.places import Camera, arrow_pieces, at_time, between, framing, rotations
 from kinetree.viewer.scenes.surfaces import normals
@@ -338,7 +338,7 @@ def picture(
 def write_picture(path, image) -> Path:
     """Write an image, (rows, columns, 3) of bytes; its path."""
     imageio = need("imageio.v3", "writing pictures", "view")
-    with files.replacing(path) as part:
+    with replacing(path) as part:
         imageio.imwrite(part, image)
     return Path(path)
 
@@ -392,7 +392,7 @@ def write_film(path, images, rate) -> Path:
         settings = {"fps": rate, "macro_block_size": 2, "quality": 7, "ffmpeg_log_level": "error"}
     else:
         settings = {"duration": 1000 / rate, "loop": 0}
-    with files.replacing(path) as part:
+    with replacing(path) as part:
         with imageio.get_writer(part, **settings) as writer:
             for image in images:
                 writer.append_data(image)

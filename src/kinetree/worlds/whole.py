@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kinetree import files
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import LoadError, ModelWarning, ShapeError
+from kinetree.files import write_with
 from kinetree.loaders.load import announced, read
 from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
@@ -230,7 +230,7 @@ def save(world, path) -> Path:
     arrays = {"time": np.array(state.time), "q": state.q, "qd": state.qd, "start_q": start_q,
               "start_qd": start_qd, "activation": state.activation}  # fmt: skip
     arrays |= {f"memory.{name}": x for name, x in state.memory.items()}
-    return files.write_with(path, lambda file: np.savez(file, about=np.array(text), **arrays))
+    return write_with(path, lambda file: np.savez(file, about=np.array(text), **arrays))
 
 
 def load(cls, path):

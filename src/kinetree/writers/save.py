@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
-from kinetree import files
 from kinetree.errors import ModelError, ModelWarning, UnknownNameError, calling, warn
+from kinetree.files import copy, write_text
 from kinetree.joints import Free, Planar, Spherical
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -162,7 +162,7 @@ def save(
         _warn_of_meshes(model, path)
     with calling("save"):
         text = WRITERS[format](model)
-    return files.write_text(path, text)
+    return write_text(path, text)
 
 
 def _meshes(model):
@@ -181,7 +181,7 @@ def _with_copies(model, path):
         folder.mkdir(exist_ok=True)
         for source, name in places.items():
             if not (folder / name).exists() or not os.path.samefile(source, folder / name):
-                files.copy(source, folder / name)
+                copy(source, folder / name)
     except OSError as error:
         raise ModelError(f"save cannot copy the meshes of model {model.name!r}: {error}") from None
     return model.replace(
