@@ -290,6 +290,29 @@ def test_prescribed_joints_inside_a_loop(name, rng):
     assert_close(change, R @ step, condition=1e5)
 
 
+@pytest.mark.parametrize("name", ["four_bar", "five_bar", "stewart"])
+def test_accelerations_that_a_loop_ties_are_given_together(name, rng):
+    """All joints of a tree but one, with accelerations that the loops allow."""
+    model, q, qd, tau = states(name, rng)
+    f_ext = rng.standard_normal((model.body_count, 6))
+    wanted = kt.forward_dynamics(model, q, qd, tau, f_ext, method="implicit")
+    given = list(model.joint_names[1:])
+    at = np.arange(model.nv)[model.v_slice[1].stop :]
+    assert len(at) > model.nv - kt.loops.mobility(model, q[0]).rank
+    found, qdd = kt.hybrid_dynamics(model, q, qd, tau, wanted, given, f_ext)
+    assert_close(qdd, wanted, condition=1e6)
+    rest = np.setdiff1d(np.arange(model.nv), at)
+    assert_close(found[:, rest], tau[:, rest])
+    again = kt.forward_dynamics(model, q, qd, found, f_ext, method="implicit")
+    assert_close(again, wanted, condition=1e6)
+    size = [np.linalg.norm(x[:, at], axis=1) for x in (found, tau)]
+    assert np.all(size[0] <= size[1] * (1 + 1e-9))  # as any forces that do it
+    off = np.array(wanted)
+    off[:, at[0]] += 0.1
+    with pytest.raises(kt.SingularError, match="given accelerations differ from those that the"):
+        kt.hybrid_dynamics(model, q, qd, tau, off, given, f_ext)
+
+
 def test_accelerations_that_a_loop_ties_cannot_all_be_given(rng):
     model, q, qd, tau = states("four_bar", rng)
     given = list(model.joint_names[:2])

@@ -8,6 +8,7 @@ prescribed.
 import numpy as np
 
 from kinetree.algorithms import armature, crba, ltl, rnea
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.kinematics import external_forces, joint_transforms
 from kinetree.algorithms.propagation import apparent_inertia, joint_response, moves_no_inertia
@@ -128,6 +129,45 @@ def _closed_hybrid(allowed, tau, qdd, bias, g, free):
     forces = np.zeros(np.shape(qdd), dtype=np.result_type(drive, float))
     forces[coordinates[second]] = (H @ moved - drive)[second]
     return tau + forces, qdd
+
+
+# --- loops that tie the given accelerations: ranks are decided by values, on floats ---------------
+
+TIED = 1e-6
+"""Largest difference of given accelerations from allowed ones, relative to their size."""
+
+
+def tied_hybrid_dynamics(allowed, tau, qdd, f_ext=None, *, free):
+    """Forces and accelerations of all joints, and how far what was given is from what is allowed.
+
+    Loops leave combinations of the given accelerations no choice. Those that are given must agree
+    with them; of the forces that then produce the motion, the smallest are returned.
+
+    Args:
+        allowed: the motions that loops allow, in any coordinates.
+        tau: as for ``closed_hybrid_dynamics``; so are ``qdd``, ``f_ext`` and ``free``.
+        qdd: joint accelerations, (nv,).
+        f_ext: external forces on bodies, or None.
+        free: numbers of the joints whose forces are given.
+
+    Returns:
+        ``tau`` and ``qdd``, (2, nv), and the differences of the given accelerations, (nv,).
+    """
+    model, G, H = allowed.model, allowed.G, allowed.inertia
+    tau, given = given_forces_and_accelerations(model, tau, qdd, free)
+    at = np.setdiff1d(np.arange(model.nv), variables(model, free))
+    U, s, Vt = np.linalg.svd(G[at])
+    rank = int(np.sum(s > RANK_TOLERANCE * max(s, default=0.0)))
+    ydd = Vt[:rank].T @ ((U[:, :rank].T @ (given - allowed.g)[at]) / s[:rank])
+    N, bias = Vt[rank:].T, allowed.bias(f_ext)
+    if N.shape[1]:
+        ydd = ydd - N @ np.linalg.solve(N.T @ H @ N, N.T @ (H @ ydd + bias - G.T @ tau))
+    required = H @ ydd + bias - G.T @ tau  # Gᵀ of the forces at the given joints
+    forces = np.zeros(model.nv)
+    forces[at] = U[:, :rank] @ ((Vt[:rank] @ required) / s[:rank])
+    found, off = G @ ydd + allowed.g, np.zeros(model.nv)
+    off[at] = (given - found)[at]
+    return np.stack([tau + forces, found]), off
 
 
 # --- the inertia of the free joints --------------------------------------------------------------

@@ -9,15 +9,22 @@ are.
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from kinetree.algorithms import hybrid
+from kinetree.algorithms.closed.independent import allowed_motion_at, variable_names
+from kinetree.arrays.batch import over_batch
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import LoopError, UnknownNameError, calling
+from kinetree.errors import LoopError, SingularError, UnknownNameError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import composed, quantity
 from kinetree.model.gearing import require_leader
 from kinetree.quantities.dynamics import FORCES, Forces
+from kinetree.quantities.external_forces import external_forces
 from kinetree.quantities.loops import with_loops
+from kinetree.spatial import Force
 
 __all__ = ["hybrid_dynamics", "hybrid_response"]
 
@@ -76,8 +83,8 @@ def hybrid_dynamics(
     """Forces of the joints whose accelerations are given, and accelerations of all others.
 
     Args:
-        model: the mechanism. With loops, the accelerations that are given must be independent of
-            each other: loops that tie them leave the forces undetermined.
+        model: the mechanism. Where loops tie accelerations that are given to each other, these must
+            agree, and the forces are not unique: the smallest are returned, computed on the CPU.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         tau: joint forces [N, N·m], (..., nv); entries of the ``given`` joints are not read.
@@ -90,7 +97,7 @@ def hybrid_dynamics(
             that are free; both for trees. By default the one with fewer operations.
 
     Raises:
-        SingularError: the loops tie accelerations that are given to each other.
+        SingularError: the loops tie accelerations that are given, and these do not agree.
     """
     if method not in _METHODS:
         raise UnknownNameError(
@@ -103,8 +110,41 @@ def hybrid_dynamics(
             f"loop or a constraint: leave out the method"
         )
     with calling("hybrid_dynamics"):
-        both = _METHODS[method](model, q, qd, tau, qdd, f_ext, free=free)
+        try:
+            both = _METHODS[method](model, q, qd, tau, qdd, f_ext, free=free)
+        except SingularError as error:
+            if not model.is_constrained:
+                raise
+            both = _tied(model, (q, qd, tau, qdd), f_ext, free, error)
     return HybridDynamics(both[..., 0, :], both[..., 1, :])
+
+
+_ARRAYS = ("q", "qd", "tau", "qdd")
+
+
+@on_host
+def _tied(model, arrays, f_ext, free, error):
+    """``tau`` and ``qdd`` where loops tie what is given, one sample at a time; or the error."""
+    named: dict[str, Any] = {n: np.asarray(a) for n, a in zip(_ARRAYS, arrays, strict=True)}
+    if f_ext is not None:
+        named["f_ext"] = external_forces(model, f_ext)
+    if any(a.dtype.kind in "cO" for a in named.values()):
+        raise error
+
+    def one(q, qd, tau, qdd, forces=None):
+        forces = None if forces is None else [None, *map(Force.from_array, forces)]
+        allowed = allowed_motion_at(model, q, qd)
+        both, off = hybrid.tied_hybrid_dynamics(allowed, tau, qdd, forces, free=free)
+        worst = int(np.argmax(np.abs(off)))
+        if not abs(off[worst]) <= hybrid.TIED * max(1.0, np.max(np.abs(both[1]))):
+            raise SingularError(
+                f"{error}; given accelerations differ from those that the loops allow by "
+                f"{abs(off[worst]):.3g} at {variable_names(model)[worst]!r}"
+            )
+        return both
+
+    core = [1, 1, 1, 1, 2][: len(named)]
+    return over_batch(one, named, core=core, shape=(2, model.nv))
 
 
 @quantity(
