@@ -7,8 +7,9 @@ from support.islands import filled, missed, run
 from kinetree.contact.complementarity import cones
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING
-from kinetree.contact.newton.equations import assemble, evaluate, laws
+from kinetree.contact.newton.equations import evaluate, laws
 from kinetree.contact.newton.interior import begin, follow
+from kinetree.contact.newton.matrix import assemble
 from kinetree.contact.newton.newton import list_nodes, solve
 from kinetree.contact.newton.pattern import analyse, place_pairs, split
 from kinetree.contact.newton.problem import (
@@ -158,6 +159,44 @@ def test_sparse_factors_solve_as_dense_ones(seed, kind):
         expected = np.linalg.solve(part, b[touched])
         np.testing.assert_allclose(x[touched], expected, atol=eps * np.max(np.abs(expected)))
         assert np.array_equal(x[~touched], b[~touched])
+
+
+def test_the_matrix_with_loops_is_kept_and_contacts_of_a_body_are_added_at_once():
+    """Groups on the same nodes follow one another, some of another size; loops act in any state."""
+    rng = np.random.default_rng(7)
+    parent = np.array([-1, 0, 1, 2, 3, 4, 5, 6, 7, 5, 9, 10, 8, 12, 13, 8, 15, 16])
+    M = np.zeros((18, 18))
+    for i in range(18):
+        for j in (set(ancestors(parent, i)) & set(range(18))) - {i}:
+            M[i, j] = M[j, i] = 0.1 * rng.normal()
+    M += 8 * np.eye(18)
+    rows = []
+    for d, kind, n in [(14, BOUNDS, 1)] * 3 + [(17, CONE, 3)] * 2 + [(17, CONE, 4), (17, CONE, 3)]:
+        J = np.zeros((n, 18))
+        J[:, list(ancestors(parent, d))] = rng.normal(size=(n, len(list(ancestors(parent, d)))))
+        rows.append((kind, J, np.zeros(n), 0.5, -1e300, 1e300))
+    p = filled(parent, M, rows)
+    p.condenses = 1
+    work = workspace(p)
+    split(p, work)
+    while (analyse(p, work) or place_pairs(p, work)) != 0:
+        enlarge(work, p)
+    list_nodes(p, work, 1)
+    for k in range(4):
+        full, both = M.copy(), k % 2
+        for g, (kind, J, *_) in enumerate(rows):
+            work.state[g] = rng.choice([OPEN, STICKING, SLIDING])
+            A = rng.normal(size=(len(J), len(J)))
+            A = A @ A.T + both * (work.state[g] == SLIDING) * (A - A.T) / 2
+            A = g + 1.0 + 0 * A if kind == BOUNDS else A * (work.state[g] != OPEN)
+            work.A[6 * p.row_first[g] : 6 * p.row_first[g] + A.size] = A.ravel()
+            full += J.T @ A @ J
+        assemble(p, work, 0, both)
+        x = b = rng.normal(size=18)
+        x = b.copy()
+        assert factor(p, work, 0, both) == 0
+        solve_factored(p, work, 0, both, x)
+        np.testing.assert_allclose(full @ x, b, atol=1e-11)
 
 
 def test_machine_code_has_the_meaning_of_the_source():

@@ -8,7 +8,7 @@ many, or where rows contradict each other, ``newton.solve`` does it.
 
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.engine.mechanism import divide_by_lower, divide_by_upper
-from kinetree.contact.newton.condensed import is_loop
+from kinetree.contact.newton.matrix import is_loop
 from kinetree.contact.newton.pattern import split
 from kinetree.contact.newton.problem import Problem, Work
 

@@ -40,6 +40,9 @@ def take(
             second[0:6] = y
             third[0:6] = z
             c += 6
+        if c + 3 <= width:  # ball joints
+            take_three(view(C, p + c), wc, view(A, r), wa, view(B, c), wb, depth)
+            c += 3
         for n in range(r, r + 3):
             if c < width:
                 take_row(view(C, n * wc + c), view(A, n), wa, view(B, c), wb, depth, width - c)
@@ -49,12 +52,36 @@ def take(
         r += 1
 
 
+@procedure(inline=True)
+def take_three(
+    C: "float[:]", wc: int, A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int
+) -> None:
+    """``C -= A' B`` for three rows and columns."""
+    x, y, z = local("float", 3, 3)
+    first = view(C, 0, 3)
+    second = view(C, wc, 3)
+    third = view(C, 2 * wc, 3)
+    x[0:3] = first
+    y[0:3] = second
+    z[0:3] = third
+    for m in range(depth):
+        k = m * wa
+        row = view(B, m * wb, 3)
+        x -= A[k] * row
+        y -= A[k + 1] * row
+        z -= A[k + 2] * row
+    first[0:3] = x
+    second[0:3] = y
+    third[0:3] = z
+
+
 @procedure
 def take_row(
     C: "float[:]", A: "float[:]", wa: int, B: "float[:]", wb: int, depth: int, width: int
 ) -> None:
     """``C -= A' B`` for one row C, and A one column."""
     x = local("float", 6)
+    y = local("float", 3)
     c = 0
     while c + 6 <= width:
         own = view(C, c, 6)
@@ -63,6 +90,13 @@ def take_row(
             x -= A[m * wa] * view(B, m * wb + c, 6)
         own[0:6] = x
         c += 6
+    if c + 3 <= width:  # ball joints
+        few = view(C, c, 3)
+        y[0:3] = few
+        for m in range(depth):
+            y -= A[m * wa] * view(B, m * wb + c, 3)
+        few[0:3] = y
+        c += 3
     while c < width:
         one = C[c]
         for m in range(depth):

@@ -12,28 +12,18 @@ A net of many loops that touches with few contacts takes a small dense matrix fo
 from kinetree.codegen.procedures import procedure, view
 from kinetree.contact.newton.cholesky import backward, factor, forward, solve_factored
 from kinetree.contact.newton.cones import OPEN
-from kinetree.contact.newton.equations import add_rows, put_mass
+from kinetree.contact.newton.matrix import is_loop, put_frame
 from kinetree.contact.newton.problem import (
-    BOUNDS,
     MOST_CONDENSED,
     Problem,
     Work,
     row_velocity,
 )
 
-__all__ = ["FIRM", "condense", "is_loop", "solve_matrix"]
-
-FIRM = 1e-5
-"""Inverse penalty of rows without bounds, in units of d."""
+__all__ = ["condense", "solve_matrix"]
 
 LEAST = 48
 """Velocities of an island from which on its matrix is condensed; others are factored as quickly."""
-
-
-@procedure
-def is_loop(problem: Problem, g: int) -> bool:
-    """Whether a group is a row without bounds."""
-    return problem.kind[g] == BOUNDS and problem.low[g] < -1e299 and problem.high[g] > 1e299
 
 
 @procedure
@@ -41,6 +31,7 @@ def forget(problem: Problem, work: Work) -> None:
     """Let nothing be known that has changed since the last call."""
     if problem.changed > 1:
         work.based[: problem.nodes] = 0
+        work.framed[: problem.nodes] = 0
     if problem.changed > 0:
         work.response_at[: problem.groups] = 0
         work.responded = 0
@@ -57,12 +48,7 @@ def make_base(problem: Problem, work: Work, island: int) -> bool:
         known = known and work.based[work.island_node[n]] == 1
     if known:
         return True
-    put_mass(problem, work, island)
-    k = work.island_groups_first[island]
-    end = work.island_groups_first[island + 1]
-    while k < end:
-        g = work.island_group[k]
-        k += add_rows(problem, work, g, end - k) if is_loop(problem, g) else 1
+    put_frame(problem, work, island)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:
         return False
@@ -134,7 +120,7 @@ def condense(problem: Problem, work: Work, island: int) -> bool:
         elif work.state[g] != OPEN:
             rows += problem.dim[g]
             new += problem.dim[g] if work.response_at[g] == 0 else 0
-    if loops == 0 or dofs < LEAST or 2 * rows > dofs or rows > MOST_CONDENSED:
+    if loops == 0 or dofs < LEAST or 4 * rows > dofs or rows > MOST_CONDENSED:
         return False
     if work.responded + new > MOST_CONDENSED:
         work.response_at[: problem.groups] = 0

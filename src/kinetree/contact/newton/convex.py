@@ -17,9 +17,10 @@ a symmetric matrix. The multipliers then become ``P(lam - r (w + s e_n))`` (Rock
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
-from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
+from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import OPEN, SLIDING, STICKING, disc_end, length, project, slip
-from kinetree.contact.newton.equations import assemble, gradient_size, momentum
+from kinetree.contact.newton.equations import gradient_size, momentum
+from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
 from kinetree.contact.newton.problem import BOUNDS, CONE, Problem, Work, give, row_velocity
 
 __all__ = ["minimise"]

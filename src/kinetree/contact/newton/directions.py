@@ -15,7 +15,6 @@ from kinetree.contact.newton.discs import (
     longest_of_discs,
     matrix_of_discs,
 )
-from kinetree.contact.newton.equations import assemble
 from kinetree.contact.newton.jordan import (
     add_product,
     quotient,
@@ -24,12 +23,10 @@ from kinetree.contact.newton.jordan import (
     until,
     until_cone,
 )
+from kinetree.contact.newton.matrix import FIRM, assemble
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
 
 __all__ = ["bounds", "direction", "longest", "matrices", "rubs"]
-
-EQUAL = 1e5
-"""Stiffness of rows without bounds, in units of 1 / d; as ``condensed.FIRM``."""
 
 
 @procedure
@@ -95,7 +92,7 @@ def stiffness(problem: Problem, work: Work, g: int) -> float:
     if high < 1e299:
         s += z[1] / (high - x)
     if low <= -1e299 and high >= 1e299:
-        s = work.delassus[g] / EQUAL
+        s = FIRM * work.delassus[g]
     return s
 
 

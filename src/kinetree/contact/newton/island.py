@@ -70,9 +70,10 @@ and without more sweeps."""
 MORE_SWEEPS, FAR_OFF = 20, 1e-5
 """Rounds of sweeps before the interior-point method, once, and the relative error from which on."""
 
-PATIENCE, ENDING = 8, 4
-"""Steps before the interior-point method takes over, unless errors fall fast; and the same when it
-hands back."""
+PATIENCE, PATIENCE_OF_JOINTS, ENDING = 8, 16, 4
+"""Steps before the interior-point method takes over, unless errors fall fast; the same where joints
+connect bodies, whose matrices are condensed or the same for several steps; and when it hands
+back."""
 
 GROWTH = 1e3
 """Growth of impulses from which on it is not used: there may be no solution."""
@@ -143,7 +144,7 @@ def solve_coulomb(
     short = 0  # steps in a row that had to be cut
     changes = 0  # steps that were cut where a state changes
     since = 0  # steps since the interior-point method
-    patience = PATIENCE
+    patience = PATIENCE if alone else PATIENCE_OF_JOINTS
     hands = HANDS_LARGE if large else max(HANDS, problem.tolerance)
     level = hands
     stalled = 0

@@ -222,6 +222,8 @@ class Work:
     responded: int  # rows whose responses are known
     base: "float[:]"  # factor of the mass matrix with the rows without bounds, as H
     based: "int[:]"  # nodes: 1 where base has their panel
+    frame: "float[:]"  # that matrix itself, as H
+    framed: "int[:]"  # nodes: 1 where frame has their panel
     response_at: "int[:]"  # groups: 1 + first row of their responses, 0 for none
     response_group: "int[:]"  # MOST_CONDENSED: group of a response
     response: "float[:]"  # MOST_CONDENSED * nv
@@ -319,7 +321,7 @@ _WORK = {
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
     "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
-    "base": ("base",), "based": ("based",), "response_at": ("response_at",),
+    "base": ("base", "frame"), "based": ("based", "framed"), "response_at": ("response_at",),
     "response": ("response",), "condensed": ("response_group", "acting", "pivot", "short"),
     "square": ("compliance", "small"),
 }  # fmt: skip
@@ -390,6 +392,12 @@ def row_velocity(problem: Problem, g: int, v: "float[:]", w: "float[:]") -> None
                 w1 += times_six(view(J, 6, 6), view(x, 0, 6))
                 w2 += times_six(view(J, 12, 6), view(x, 0, 6))
                 continue
+            if count == 3:  # a ball joint
+                for c in range(3):
+                    w0 += J[c] * x[c]
+                    w1 += J[3 + c] * x[c]
+                    w2 += J[6 + c] * x[c]
+                continue
             for c in range(count):
                 w0 += J[c] * x[c]
                 w1 += J[count + c] * x[c]
@@ -439,6 +447,9 @@ def give(problem: Problem, T: "float[:]", g: int, p: "float[:]", out: "float[:]"
         if dim == 3 and count == 6:  # a free body
             six = view(x, 0, 6)
             six -= view(J, 0, 6) * p[0] + view(J, 6, 6) * p[1] + view(J, 12, 6) * p[2]
+        elif dim == 3 and count == 3:
+            three = view(x, 0, 3)
+            three -= view(J, 0, 3) * p[0] + view(J, 3, 3) * p[1] + view(J, 6, 3) * p[2]
         elif dim == 3:
             for c in range(count):
                 x[c] -= J[c] * p[0] + J[count + c] * p[1] + J[2 * count + c] * p[2]

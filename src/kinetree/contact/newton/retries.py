@@ -3,7 +3,8 @@
 from kinetree.codegen.procedures import local, procedure, view
 from kinetree.contact.newton.cholesky import factor, solve_factored
 from kinetree.contact.newton.cones import STICKING, project, slip
-from kinetree.contact.newton.equations import assemble, momentum
+from kinetree.contact.newton.equations import momentum
+from kinetree.contact.newton.matrix import assemble_anew
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity
 
 __all__ = ["BEST", "INNER", "alternate", "restore", "store"]
@@ -56,7 +57,7 @@ def alternate(problem: Problem, work: Work, island: int, iterations: int, penalt
         for r in range(dim):
             A[r * dim + r] = penalty / work.delassus[g]
         work.state[g] = STICKING
-    assemble(problem, work, island, 0)
+    assemble_anew(problem, work, island)
     problem.factored += 1
     if factor(problem, work, island, 0) != 0:
         return

@@ -2,9 +2,9 @@
 
 from kinetree.codegen.procedures import isfinite, local, procedure, sqrt, view
 from kinetree.contact.newton.cholesky import factor
-from kinetree.contact.newton.condensed import FIRM, condense, is_loop, solve_matrix
+from kinetree.contact.newton.condensed import condense, solve_matrix
 from kinetree.contact.newton.cones import OPEN, SLIDING, disc_end, law, linear, off_law, touches
-from kinetree.contact.newton.equations import assemble
+from kinetree.contact.newton.matrix import FIRM, assemble, is_loop
 from kinetree.contact.newton.problem import CONE, Problem, Work, give, row_velocity, take_product
 
 __all__ = ["first_change", "laws_along", "momentum_along", "newton_step", "states", "unchanged"]

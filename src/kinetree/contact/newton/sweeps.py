@@ -8,7 +8,7 @@ there the inverse of the mass matrix is known by its blocks.
 from kinetree.codegen.procedures import local, procedure, sqrt, vector, view
 from kinetree.contact.newton.cholesky import eliminated
 from kinetree.contact.newton.cones import disc_end
-from kinetree.contact.newton.equations import of_free_bodies
+from kinetree.contact.newton.matrix import of_free_bodies
 from kinetree.contact.newton.problem import BOUNDS, Problem, Work, give, row_velocity, times_six
 
 EACH = 2
