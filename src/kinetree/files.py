@@ -24,6 +24,10 @@ from kinetree.errors import KinetreeError, WriteError, joined
 _PART = re.compile(r"\.kinetree-([0-9a-f]{8})-(\d+)-[0-9a-f]{16}\.part(\.[^.]*)?")
 _ABANDONED = 3600  # [s] a part of this age, of a process that cannot be looked for, is nobody's
 _LONGEST_SUFFIX = 16
+_MANY = (
+    256  # files in a folder: a cache, where a search at every write would be a sixth of all time
+)
+_PAUSE = 60.0  # [s] until such a folder is searched again
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -78,7 +82,7 @@ def replacing(path, *, private: bool = False, durable: bool = True) -> Iterator[
         target = os.path.abspath(path) if private else os.path.realpath(os.fspath(path))
         status = None if private else _status(target)
         folder = os.path.dirname(target) if _is_replaced(status) else tempfile.gettempdir()
-        remove_parts(folder)
+        _tidy(folder)
         part = _new_part(folder, target, 0o600 if private else 0o666)
         yield Path(part)
         if status is not None and _is_replaced(status):
@@ -127,6 +131,20 @@ def remove_parts(folder) -> int:
                 os.unlink(path)
                 freed += status.st_size
     return freed
+
+
+def _tidy(folder):
+    """Look for parts before a file is written; in a folder of many files, once a minute."""
+    now = time.monotonic()
+    if now < _quiet_until.get(folder, 0.0):
+        return
+    remove_parts(folder)
+    with suppress(OSError):
+        if len(os.listdir(folder)) > _MANY:
+            _quiet_until[folder] = now + _PAUSE
+
+
+_quiet_until: dict[str, float] = {}
 
 
 def _status(target):

@@ -326,3 +326,11 @@ def test_no_other_code_writes_files():
     }
     assert found == TO_PARTS
     assert set(_writers(SOURCE / "files.py")) >= {"open", "copyfile"}  # they are seen
+
+
+def test_a_folder_of_many_files_is_not_searched_at_every_write(tmp_path, monkeypatch):
+    searched = []
+    monkeypatch.setattr(files, "remove_parts", searched.append)
+    for k in range(300):
+        files.write_bytes(tmp_path / f"{k}.txt", b"x", durable=False)
+    assert 250 < len(searched) < 260
