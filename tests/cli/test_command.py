@@ -100,12 +100,14 @@ def test_samples_do_not_float():
 
 def test_files_that_cannot_be_written_are_explained(tmp_path, monkeypatch):
     def refuse(*arguments, **options):
-        raise PermissionError(13, "Permission denied", "p.urdf")
+        raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "replace", refuse)
-    result = invoke("convert", "pendulum", str(tmp_path / "p.urdf"))
+    monkeypatch.setattr(os, "replace", refuse)
+    path = tmp_path / "p.urdf"
+    result = invoke("convert", "pendulum", str(path))
     assert result.exit_code == 1
-    assert result.stderr == "error: p.urdf: Permission denied\n"
+    why = "check the folder, its permissions and the room on the disk"
+    assert result.stderr == f"error: cannot write {str(path)!r}: Permission denied; {why}\n"
 
 
 # --- as a process ---------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ def _(at):
 
 
 in_matrix("loops.null_space_rate", "dG/dt")
+in_matrix("loops.block_null_space", "qdd = G ydd + g")
 in_matrix("loops.loop_joint_forces", "Σ J_Lᵀ T_a f")
 in_matrix("loops.system_of", "M vdot = F - Gᵀ lam")
 in_matrix("loops.linearize_on_manifold", "Π = 1 - Hᵀ (H Hᵀ)⁻¹ H", "Π = Dψ R")

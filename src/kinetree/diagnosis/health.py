@@ -274,7 +274,9 @@ def unlike_neighbours(model):
 
 
 def _mass_and_inertia(I):
-    return float(I.mass), float(np.trace(np.asarray(I.rotational_at_center, float)))
+    m = float(I.mass)
+    about = I.rotational_at_center if m else I.rotational  # a massless body has no centre
+    return m, float(np.trace(np.asarray(about, float)))
 
 
 def _ratio(a, b):

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_signs
 from kinetree.algorithms.closed.systems import EquationOfMotion
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import calling
 from kinetree.loops.dynamics.methods import (
@@ -171,6 +172,7 @@ def _blocks(instant: Instant) -> list[Block]:
     return [*found, Block(outer, outer, None, np.zeros(len(outer)), 0)]
 
 
+@on_host
 def block_null_space(model: Model, q: ArrayLike, qd: ArrayLike) -> NullSpace:
     """``G`` and ``g`` of ``qdd = G ydd + g``, cluster by cluster — RBDA §8.9.
 
