@@ -147,23 +147,24 @@ class Steps:
         """
         if h != self.plain or not (whole.is_ahead or whole.q is self.end):
             return False
+        engine, before = self.engine, whole.activation
         if u is not None:
             if type(u) is not np.ndarray or u.shape != self.drives.shape:
                 return False
-            self.engine.drives.u[:] = u
+            engine.drives.u[:] = u
         if self.is_driven is not (u is not None):
             self._switch(u is not None)
-        before, drives = whole.activation, self.engine.drives
-        if before.size:
-            drives.activation[:] = before
-        if self.engine.go_on(n) != n:
+        has_states = len(before) > 0
+        if has_states:
+            engine.drives.activation[:] = before
+        if engine.go_on(n) != n:
             return False  # controls are not finite
         self.taken += n
-        if before.size:
-            whole.activation = drives.activation.copy()
+        if has_states:
+            whole.activation = engine.drives.activation.copy()
             self.inputs = *self.inputs[:2], before
         whole.is_ahead = True
-        if not isfinite(self.engine._total[10]):
+        if not engine.is_finite:
             self._refuse(whole.qd, h)
         return True
 

@@ -30,6 +30,17 @@ def contact_block(
     wide = p.node_count[a]
     d = x - m.pose[root, 3::4]
     e = local("float", 3)
+    if dim == 3 and m.prescribed == 0:  # as most are
+        s0 = sign * scale[0]
+        s1 = sign * scale[1]
+        s2 = sign * scale[2]
+        for k in range(low + 1, high + 1):
+            velocity_at(m.S[k], d, e)
+            j = at + k - p.node_first[a]
+            p.J[j] = dot(axes[0], e) * s0
+            p.J[j + wide] = dot(axes[1], e) * s1
+            p.J[j + 2 * wide] = dot(axes[2], e) * s2
+        return
     for k in range(low + 1, high + 1):
         S = m.S[k]
         velocity_at(S, d, e)
@@ -81,10 +92,13 @@ def add_contact(m: Mechanism, p: Problem, rows: Rows, f: Found, c: int, v: "floa
             return FULL
         p.entry_node[entry] = node
         p.entry_at[entry] = at
-        p.J[at : at + dim * wide] = rows.fixed[at : at + dim * wide] = 0.0
+        if m.prescribed == 1:
+            rows.fixed[at : at + dim * wide] = 0.0
         low = min(last_a, last_b) if a == b else p.node_first[node] - 1
         plus = last_b > last_a if a == b else node == b
         high = last_b if plus else last_a
+        if high - low < wide or m.prescribed == 1:
+            p.J[at : at + dim * wide] = 0.0
         root = m.root[j] if plus else m.root[i]
         sign = 1.0 if plus else -1.0
         contact_block(

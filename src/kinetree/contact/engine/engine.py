@@ -1,5 +1,6 @@
 """The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -439,6 +440,11 @@ class Engine:
             self.warn_of_turning()
             self.warn_of_errors()
         return count
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the work of the last call is a number: so are the states that it is made of."""
+        return isfinite(self._total[10])
 
     def warn_of_errors(self) -> None:
         """Warn, once, of a step that cannot be trusted."""

@@ -8,6 +8,9 @@ from kinetree.contact.engine.row_tables import FULL, Rows
 from kinetree.contact.engine.sleep import Sleep, is_asleep
 from kinetree.contact.newton.problem import Problem
 
+RESTING = 1e-9
+"""Way of a contact between two steps up to which it is where it was [m]."""
+
 
 @procedure
 def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
@@ -60,6 +63,13 @@ def nearest_known(rows: Rows, f: Found, c: int, n: int, free: bool) -> int:
     return nearest
 
 
+@procedure(inline=True)
+def is_at_rest(rows: Rows, c: int, n: int) -> bool:
+    """Whether a contact is where a known one was: no other is nearer to speak of."""
+    d = rows.local[c] - rows.spot[n]
+    return dot(d, d) <= RESTING * RESTING
+
+
 @procedure
 def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
     """Find the contacts of the last step that the first ``count`` of ``order`` continue.
@@ -75,7 +85,7 @@ def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
         c = rows.order[k]
         n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])] - 1
         rows.match[c] = 0
-        if n >= 0 and nearest_known(rows, f, c, n, False) == n:
+        if n >= 0 and (is_at_rest(rows, c, n) or nearest_known(rows, f, c, n, False) == n):
             rows.match[c] = n + 1
             rows.claimed[n] = 1
     for k in range(count):

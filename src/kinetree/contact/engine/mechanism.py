@@ -29,6 +29,7 @@ class Mechanism:
         free: 0 for variables that move prescribed, 1 for others.
         prescribed: 1 where there are such variables.
         alone: 1 for those of free bodies that are all of their tree: see ``stepping.inertia``.
+        all_alone: 1 where all are: velocity products are zero then.
         pose: of bodies, ``[R | p]``.
         S, F: subspaces and forces of composite bodies, see ``terms``.
         twist: velocities of bodies about the points of their trees, angular first.
@@ -52,6 +53,7 @@ class Mechanism:
     free: "float[:]"
     prescribed: int
     alone: "float[:]"
+    all_alone: int
     pose: "float[:, 12]"
     S: "float[:, 6]"
     F: "float[:, 6]"
@@ -70,7 +72,7 @@ def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
         root[i] = root[up] if up else i
         last[i] = first[i] + count[i] - 1 if count[i] else last[up]
     node = np.where(last >= 0, problem.dof_node[np.maximum(last, 0)] if nv else -1, -1)
-    pose = np.zeros((n, 12))
+    pose, by_itself = np.zeros((n, 12)), alone(tree)
     pose[0, [0, 5, 10]] = 1.0
     return Mechanism(
         bodies=n, nq=tree.nq, nv=nv, parent=parent, root=root, first=first, count=count, last=last,
@@ -78,7 +80,8 @@ def mechanism_of(tree, problem, stiffness, damping, free) -> Mechanism:
         damping=np.array(joint_values(tree, "damping") + damping, dtype=float),
         stiffness=np.array(joint_values(tree, "stiffness") + stiffness, dtype=float),
         units=np.ones(nv), free=free, lead=np.zeros(nv), lag=np.zeros(nv),
-        prescribed=int(not np.all(free == 1)), alone=alone(tree),
+        prescribed=int(not np.all(free == 1)),
+        alone=by_itself, all_alone=int(np.all(by_itself == 1)),
         pose=pose, S=np.zeros((nv, 6)), F=np.zeros((nv, 6)), twist=np.zeros((n, 6)),
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Moving on: where a step ends, without overlaps, and with no more energy than there was."""
 
-from kinetree.codegen.procedures import procedure, vector
+from kinetree.codegen.procedures import procedure, vector, view
 from kinetree.codegen.tied import run
 from kinetree.contact.engine.bounces import (
     account_of_bounce,
@@ -36,13 +36,18 @@ from kinetree.contact.engine.shift import (
     deepest,
     shifted,
 )
-from kinetree.contact.newton.problem import Problem
+from kinetree.contact.newton.problem import Problem, give
 
 
 @procedure
-def impulses_at_joints(p: Problem, fixed: "float[:]", x: "float[:]"):
+def impulses_at_joints(m: Mechanism, p: Problem, fixed: "float[:]", x: "float[:]"):
     """``x = Jᵀ lam``."""
     x[: p.nv] = 0.0
+    if m.prescribed == 0:
+        for g in range(p.groups):
+            give(p, p.J, g, view(p.impulse, p.row_first[g]), x)
+        x[: p.nv] *= -1.0
+        return
     for g in range(p.groups):
         row = p.row_first[g]
         for n in range(p.entry_first[g], p.entry_first[g + 1]):
@@ -63,7 +68,7 @@ def account(a: Parts):
     """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
     s, m, p, rows, b, k = a.step, a.mechanism, a.problem, a.rows, a.balance, a.kernels
     resisting_force(a.drives, a.tendons, m, s.v_m, s.after, s.resist)
-    impulses_at_joints(p, rows.fixed, s.x)
+    impulses_at_joints(m, p, rows.fixed, s.x)
     if m.prescribed == 1:
         for i in range(m.nv):
             s.y[i] = s.given[i]
@@ -135,17 +140,18 @@ def move(a: Parts) -> "(int, bool)":
     b, w, k = a.balance, a.flight, a.kernels
     beta = s.h - s.alpha * s.h
     account(a)
-    body_velocities(m, s.after, m.twist)
+    if rows.timed == 1:  # otherwise geometry was looked at where the step ends
+        body_velocities(m, s.after, m.twist)
+        s.part[0] = beta
+        run(k.to_end)
     slips(m, rows, f, m.twist)
     remember(p, rows, f, s.h, True, a.sleep)
-    s.part[0] = beta
-    run(k.to_end)
     s.residuals[3:5] = 0.0
     for i in range(m.nv):
         s.x[i] = s.after[i] if m.free[i] == 1.0 or s.alpha == 0.0 else s.given_x[i]
     if rows.timed == 1:
         way_to_end(s, m, p, rows, f, beta)
-        impulses_at_joints(p, rows.fixed, s.y)
+        impulses_at_joints(m, p, rows.fixed, s.y)
         account_of_bounce(s, m, p, rows, b, beta)
     if m.prescribed == 1 or rows.timed == 1:
         run(k.to_shifted)

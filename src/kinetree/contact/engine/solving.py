@@ -186,7 +186,8 @@ def solve_rows(a: Parts, slack: float) -> int:
         s.passes += 1
         left = p.groups > 0 and p.left > 0
         again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
-        if s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
+        products = m.all_alone == 0 or rows.timed == 1
+        if products and s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
             s.y[: m.nv] = s.bias[: m.nv]
             if rows.timed == 1:
                 products_in_parts(s, m, p, rows, k)
