@@ -1,7 +1,9 @@
 """kinetree against Pinocchio and MuJoCo: the same robot, the same states, one process.
 
 A peer runs through its own batch function on one thread where it has one, otherwise through its
-Python call in a loop. Times of both sides are taken in turn, and the answers compared.
+Python call in a loop. Both sides get finished arguments: every sample of the peer is its own array,
+and nothing is indexed, converted or looked up within the time that is taken. Times of both sides
+are processor times, taken in turn, and the answers are compared.
 """
 
 import os
@@ -95,18 +97,19 @@ def _calls(function, least=0.02):
 
 
 def _seconds(function, calls):
-    start = time.perf_counter()
+    """Processor time of this thread, which alone computes: other work here is left out."""
+    start = time.thread_time()
     for _ in range(calls):
         function()
-    return (time.perf_counter() - start) / calls
+    return (time.thread_time() - start) / calls
 
 
-def difference(ours, one, answer, n, samples=3):
+def difference(ours, one, arguments, answer, samples=3):
     """Largest difference relative to the largest number."""
     ours = ours if isinstance(ours, tuple) else (ours,)
-    worst = 0.0
+    worst, n = 0.0, len(arguments)
     for k in range(min(n, samples)):
-        peer = answer(k, one(k))
+        peer = answer(k, one(*arguments[k]))
         peer = peer if isinstance(peer, list) else [peer]
         for a, b in zip(ours, peer, strict=True):
             a = a if n == 1 else a[k]
@@ -148,15 +151,28 @@ def _states(model, library, theirs, n, seed):
     return (q, qd, x) if n > 1 else (q[0], qd[0], x[0]), peers, rng
 
 
-def _case(n, ours, one, answer, batch=None):
-    """``one(k)`` is the peer's call for sample k, ``answer`` its result in our order."""
+def _case(ours, one, arguments, answer, batch=None):
+    """``one`` is the peer's call, ``arguments`` of each sample, ``answer`` its result as ours."""
+    n = len(arguments)
     samples = n if batch else min(n, PEER_SAMPLES)
+    some = arguments[:samples]
 
     def loop():
-        for k in range(samples):
-            one(k)
+        for finished in some:
+            one(*finished)
 
-    return Case(ours, batch or loop, samples, lambda: difference(ours(), one, answer, n))
+    call = partial(one, *arguments[0]) if n == 1 else loop
+    check = partial(_difference_of, ours, one, arguments, answer)
+    return Case(ours, batch or call, samples, check)
+
+
+def _difference_of(ours, one, arguments, answer):
+    return difference(ours(), one, arguments, answer)
+
+
+def _finished(*before, rows):
+    """Arguments of each sample: what all share, then a row of every array, each its own."""
+    return [(*before, *(np.array(row) for row in sample)) for sample in zip(*rows, strict=True)]
 
 
 def peer_cases(model, pin_model, n, seed=0):
@@ -172,9 +188,8 @@ def peer_cases(model, pin_model, n, seed=0):
     d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
 
-    case, F = partial(_case, n), np.asfortranarray
     out, pool = np.zeros((pin_model.nv, n), order="F"), pin.ModelPool(pin_model, 1)
-    columns = [F(a.T) for a in (pq, pv, pa, pt)]
+    columns = [np.asfortranarray(a.T) for a in (pq, pv, pa, pt)]
     from_tau = lambda k, tau: P.from_tau(model, pin_model, pq[k], tau)  # noqa: E731
     from_a = lambda k, a: P.from_a(model, pin_model, pq[k], pv[k], a)  # noqa: E731
 
@@ -182,106 +197,99 @@ def peer_cases(model, pin_model, n, seed=0):
         return np.reshape(M, (model.nv, model.nv))[np.ix_(order, order)]
 
     wrench = rng.standard_normal((n, 6))
-    forces = []  # in the coordinates of the joint that carries the body
-    for k in range(n):
-        pin.forwardKinematics(pin_model, data, pq[k])
-        forces.append(pin.StdVec_Force([pin.Force.Zero() for _ in range(pin_model.njoints)]))
-        base = pin.Force(wrench[k, _ANGULAR_FIRST])
-        forces[k][joint] = data.oMi[joint].actInv(base)
+    forces = _joint_forces(pin_model, data, pq, joint, wrench)
     f_ext = {last: wrench if n > 1 else wrench[0]}
     ends = model.integrate(q, x)
     p_ends = np.atleast_2d(P.to_q(model, pin_model, ends))
     px = P.to_v(model, pin_model, np.atleast_2d(q), np.atleast_2d(x))
+    given = partial(_finished, pin_model, data)
+    at_q, at_v = given(rows=(pq,)), given(rows=(pq, pv))
+    at_a, at_tau = given(rows=(pq, pv, pa)), given(rows=(pq, pv, pt))
 
-    def pose(k):
-        pin.forwardKinematics(pin_model, data, pq[k])
+    def pose(pin_model, data, q):
+        pin.forwardKinematics(pin_model, data, q)
         return data.oMi[joint]
 
-    def velocity(k):
-        pin.forwardKinematics(pin_model, data, pq[k], pv[k])
+    def velocity(pin_model, data, q, v):
+        pin.forwardKinematics(pin_model, data, q, v)
         return pin.getVelocity(pin_model, data, joint)
 
-    def rnea_batch():
-        pin.rneaInParallel(1, pool, columns[0], columns[1], columns[2], out)
-
-    def aba_batch():
-        pin.abaInParallel(1, pool, columns[0], columns[1], columns[3], out)
+    batch = n > 1
+    by_batch = partial(pin.rneaInParallel, 1, pool, columns[0], columns[1], columns[2], out)
+    aba_batch = partial(pin.abaInParallel, 1, pool, columns[0], columns[1], columns[3], out)
+    loaded = [(*a, f) for a, f in zip(at_tau, forces, strict=True)]
 
     return {
-        "RNEA": case(
-            lambda: kt.inverse_dynamics(model, q, qd, x),
-            lambda k: pin.rnea(pin_model, data, pq[k], pv[k], pa[k]),
-            from_tau,
-            rnea_batch if n > 1 else None,
+        "RNEA": _case(
+            partial(kt.inverse_dynamics, model, q, qd, x), pin.rnea, at_a, from_tau,
+            by_batch if batch else None,
         ),
-        "ABA": case(
-            lambda: kt.forward_dynamics(model, q, qd, x),
-            lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k]),
-            from_a,
-            aba_batch if n > 1 else None,
+        "ABA": _case(
+            partial(kt.forward_dynamics, model, q, qd, x), pin.aba, at_tau, from_a,
+            aba_batch if batch else None,
         ),
-        "ABA, f_ext": case(
-            lambda: kt.forward_dynamics(model, q, qd, x, f_ext),
-            lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k], forces[k]),
-            from_a,
+        "ABA, f_ext": _case(
+            partial(kt.forward_dynamics, model, q, qd, x, f_ext), pin.aba, loaded, from_a
         ),
-        "pose": case(lambda: kt.pose(model, q, last), pose, lambda k, T: T.homogeneous),
-        "velocity": case(
-            lambda: kt.velocity(model, q, qd, last, frame="body"),
-            velocity,
+        "pose": _case(
+            partial(kt.pose, model, q, last), pose, at_q, lambda k, T: T.homogeneous
+        ),
+        "velocity": _case(
+            partial(kt.velocity, model, q, qd, last, frame="body"), velocity, at_v,
             lambda k, v: v.vector[_ANGULAR_FIRST],
         ),
-        "integrate": case(
-            lambda: model.integrate(q, x),
-            lambda k: pin.integrate(pin_model, pq[k], px[k]),
+        "integrate": _case(
+            partial(model.integrate, q, x), pin.integrate, _finished(pin_model, rows=(pq, px)),
             lambda k, end: P.from_q(model, pin_model, end),
         ),
-        "difference": case(
-            lambda: model.difference(q, ends),
-            lambda k: pin.difference(pin_model, pq[k], p_ends[k]),
+        "difference": _case(
+            partial(model.difference, q, ends), pin.difference,
+            _finished(pin_model, rows=(pq, p_ends)),
             lambda k, dv: P.from_v(model, pin_model, pq[k], dv),
         ),
-        "CRBA": case(
-            lambda: kt.mass_matrix(model, q),
-            lambda k: pin.crba(pin_model, data, pq[k]),
+        "CRBA": _case(
+            partial(kt.mass_matrix, model, q), pin.crba, at_q,
             lambda k, H: square(k, np.triu(H) + np.triu(H, 1).T),
         ),
-        "inverse of H": case(
-            lambda: kt.inverse_mass_matrix(model, q),
-            lambda k: pin.computeMinverse(pin_model, data, pq[k]),
+        "inverse of H": _case(
+            partial(kt.inverse_mass_matrix, model, q), pin.computeMinverse, at_q,
             lambda k, M: square(k, np.triu(M) + np.triu(M, 1).T),
         ),
-        "dRNEA": case(
-            lambda: d_rnea(model, q, qd, x),
-            lambda k: pin.computeRNEADerivatives(pin_model, data, pq[k], pv[k], pa[k]),
+        "dRNEA": _case(
+            partial(d_rnea, model, q, qd, x), pin.computeRNEADerivatives, at_a,
             lambda k, d: [square(k, M) for M in d[:2]],
         ),
-        "dABA": case(
-            lambda: d_aba(model, q, qd, x),
-            lambda k: pin.computeABADerivatives(pin_model, data, pq[k], pv[k], pt[k]),
+        "dABA": _case(
+            partial(d_aba, model, q, qd, x), pin.computeABADerivatives, at_tau,
             lambda k, d: [square(k, M) for M in d[:3]],
         ),
-        "Jacobian": case(
-            lambda: kt.jacobian(model, q, last, frame="body"),
-            lambda k: pin.computeJointJacobian(pin_model, data, pq[k], joint),
+        "Jacobian": _case(
+            partial(kt.jacobian, model, q, last, frame="body"), pin.computeJointJacobian,
+            [(*a, joint) for a in at_q],
             lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, order],
         ),
-        "Coriolis": case(
-            lambda: kt.coriolis_matrix(model, q, qd),
-            lambda k: pin.computeCoriolisMatrix(pin_model, data, pq[k], pv[k]),
-            square,
+        "Coriolis": _case(
+            partial(kt.coriolis_matrix, model, q, qd), pin.computeCoriolisMatrix, at_v, square
         ),
-        "centroidal": case(
-            lambda: kt.centroidal_momentum_matrix(model, q),
-            lambda k: pin.ccrba(pin_model, data, pq[k], pv[k]),
+        "centroidal": _case(
+            partial(kt.centroidal_momentum_matrix, model, q), pin.ccrba, at_v,
             lambda k, _: np.reshape(data.Ag, (6, -1))[_ANGULAR_FIRST][:, order],
         ),
-        "regressor": case(
-            lambda: kt.regressor(model, q, qd, x),
-            lambda k: pin.computeJointTorqueRegressor(pin_model, data, pq[k], pv[k], pa[k]),
+        "regressor": _case(
+            partial(kt.regressor, model, q, qd, x), pin.computeJointTorqueRegressor, at_a,
             lambda k, Y: np.reshape(Y, (model.nv, -1))[order][:, parameters],
         ),
-    }
+    }  # fmt: skip
+
+
+def _joint_forces(pin_model, data, pq, joint, wrenches):
+    """Forces on one body in base coordinates as Pinocchio takes them: of the joint, for each."""
+    pin, found = pinocchio(), []
+    for q, wrench in zip(pq, wrenches, strict=True):
+        pin.forwardKinematics(pin_model, data, q)
+        found.append(pin.StdVec_Force([pin.Force.Zero() for _ in range(pin_model.njoints)]))
+        found[-1][joint] = data.oMi[joint].actInv(pin.Force(wrench[_ANGULAR_FIRST]))
+    return found
 
 
 def _velocity_order(P, model, pin_model):
@@ -321,20 +329,19 @@ def mujoco_cases(model, mj_model, n, seed=0):
         mj_model.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0))
     (q, qd, x), (pq, pv, pa, pt), _ = _states(model, M, mj_model, n, seed)
     data, H = mujoco.MjData(mj_model), np.zeros((mj_model.nv, mj_model.nv))
-    case = partial(_case, n)
 
-    def inverse(k):
-        data.qpos, data.qvel, data.qacc = pq[k], pv[k], pa[k]
+    def inverse(q, v, a):
+        data.qpos, data.qvel, data.qacc = q, v, a
         mujoco.mj_inverse(mj_model, data)
         return data.qfrc_inverse
 
-    def forward(k):
-        data.qpos, data.qvel, data.qfrc_applied = pq[k], pv[k], pt[k]
+    def forward(q, v, tau):
+        data.qpos, data.qvel, data.qfrc_applied = q, v, tau
         mujoco.mj_forward(mj_model, data)
         return data.qacc_smooth
 
-    def inertia(k):
-        data.qpos = pq[k]
+    def inertia(q):
+        data.qpos = q
         mujoco.mj_kinematics(mj_model, data)
         mujoco.mj_comPos(mj_model, data)
         mujoco.mj_crb(mj_model, data)
@@ -346,15 +353,19 @@ def mujoco_cases(model, mj_model, n, seed=0):
         return M.from_tau(model, mj_model, pq[k], rows.T)
 
     return {
-        "RNEA": case(
-            lambda: kt.inverse_dynamics(model, q, qd, x),
+        "RNEA": _case(
+            partial(kt.inverse_dynamics, model, q, qd, x),
             inverse,
+            _finished(rows=(pq, pv, pa)),
             lambda k, tau: M.from_tau(model, mj_model, pq[k], tau),
         ),
-        "ABA": case(
-            lambda: kt.forward_dynamics(model, q, qd, x),
+        "ABA": _case(
+            partial(kt.forward_dynamics, model, q, qd, x),
             forward,
+            _finished(rows=(pq, pv, pt)),
             lambda k, a: M.from_a(model, mj_model, pq[k], pv[k], a),
         ),
-        "CRBA": case(lambda: kt.mass_matrix(model, q), inertia, in_our_order),
+        "CRBA": _case(
+            partial(kt.mass_matrix, model, q), inertia, _finished(rows=(pq,)), in_our_order
+        ),
     }

@@ -37,7 +37,7 @@ def test_code_on_the_page_runs(page, capsys):
         printed += out
         if shown:
             assert_same_output(out, shown, numbers=page != "docs/worlds.md")  # corners share loads
-    if page == "README.md":  # says what an error says
+    if page == "docs/tour.md":  # says what an error says
         promised = re.search(r"print\(error\) +# (.*)", "".join(c for c, _ in blocks)).group(1)
         assert promised in printed
 
