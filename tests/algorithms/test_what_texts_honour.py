@@ -840,7 +840,7 @@ PARTS = {
     "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
     "joint_space.with_own_rows", "passive.compensation_force",
     "constrained_body.freedoms", "coupled.all_joints", "coupled.coupling_rows",
-    "forward_dynamics.is_closed",
+    "forward_dynamics.is_closed", "joint_variations.joint_variation",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
     "minv.articulated_joints",

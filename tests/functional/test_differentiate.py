@@ -244,7 +244,7 @@ def test_the_operation_count_chooses(rng):
     assert costs[1] < costs[0]
     assert cheapest(programs) is programs[1]
     assert costs[1] < d.estimated_cost(call) < costs[0]
-    assert not d.recursion_count(d.bind(small_tree(rng, kt.Universal("xy")), *state(m, rng)))
+    assert d.recursion_count(d.bind(small_tree(rng, kt.Universal("xy")), *state(m, rng))) == 2
 
 
 def _traced(d, call, recursive):

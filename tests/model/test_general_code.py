@@ -236,6 +236,47 @@ def test_a_joint_class_of_the_users(compilations):
     assert compilations() == before
 
 
+MOVING_AXES = [j for j in joints.REPRESENTATIVES if not j.constant_subspace]
+
+
+@pytest.mark.parametrize("joint", [*MOVING_AXES, Parabola(0.3)], ids=repr)
+def test_derivatives_with_axes_that_move_are_general_and_compile_nothing_for_another_robot(
+    joint, compilations
+):
+    pin = joints.Revolute("y")
+    first = mechanism(*[(joint, 0.0), (pin, 0.2)] * 3)
+    second = mechanism((joint, 0.0), *[(pin, 0.2), (pin, 0.2), (joint, 0.0)] * 2)
+    for function in (kt.inverse_dynamics, kt.forward_dynamics):
+        derivative = kt.differentiate(function, wrt=("q", "qd"))
+        derivative(first, *state(first))
+        before = compilations()
+        found = derivative(second, *state(second))
+        assert compilations() == before
+        assert kt.tier_of(second, derivative) == "general"
+        with kt.tier("specialised"):
+            expected = derivative(second, *state(second))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, 0, 1e-11 * np.max(np.abs(other)))
+
+
+class Stubborn(Parabola):
+    """Takes no numbers but floats and traced ones."""
+
+    def jcalc(self, q, qd):
+        if type(q[0]).__name__ == "Jet":
+            raise TypeError("a joint is no place for experiments")
+        return super().jcalc(q, qd)
+
+
+def test_derivatives_of_joints_that_take_no_other_numbers_are_those_of_their_graph():
+    stubborn, like = (
+        mechanism((kind(0.3), 0.0), (joints.Revolute("x"), 0.0)) for kind in (Stubborn, Parabola)
+    )
+    d, arrays = kt.differentiate(kt.forward_dynamics, wrt="q"), state(like)
+    np.testing.assert_allclose(d(stubborn, *arrays), d(like, *arrays), 1e-12)
+    assert [kt.tier_of(m, d) for m in (stubborn, like)] == ["specialised", "general"]
+
+
 @dataclass(frozen=True)
 class Hidden(Parabola):
     """Joints of this class are equal, whatever their width."""

@@ -96,7 +96,9 @@ def _free_root_columns(model, bodies, forces):
     known_q, known_qd = {}, {}
     for i in model.children[0]:
         J, at = bodies.J[i], model.v_slice[i]
-        if not np.array_equal(J.to_array(), np.eye(6)) or armature.is_present(model, i):
+        if not model.joint[i].constant_subspace or armature.is_present(model, i):
+            continue
+        if not np.array_equal(J.to_array(), np.eye(6)):
             continue
         turned, moved = forces.Jdd[i].to_array(), crm(bodies.v[i], J).to_array()
         for k in range(6):

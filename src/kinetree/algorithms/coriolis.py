@@ -204,8 +204,7 @@ def coriolis_matrix_in_root_coordinates(model, q, qd):
 
     A child of the base and what hangs on it form their own mechanism. In the coordinates of
     that child composite bodies are plain sums, and the axes of its joint are constants; in exchange
-    every entry is a full scalar product. Joints must have constant axes and no prescribed motion,
-    see ``rnea_derivatives.is_applicable``.
+    every entry is a full scalar product. Joints must have constant axes and no prescribed motion.
     """
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)

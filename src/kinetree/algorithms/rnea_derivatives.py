@@ -19,10 +19,19 @@ for all (``composite_bodies``), where nothing has to be transformed, or in those
 (``composite_bodies_in_body_coordinates``), where the axes are constants and composite inertias cost
 little.
 
-Derivatives with respect to ``q`` are along ``model.integrate(q, e_j)``. Every joint must have an
-``S`` that is constant in child coordinates, and no prescribed motion: ``is_applicable(model)``.
+Where ``S`` is not constant in child coordinates, a joint changes velocities and accelerations
+beyond it by ``∂v_J/∂q_j`` and ``∂(S qdd + c_J)/∂q_j`` as well (``joint_variations``), so that
+
+    Jd_j  = v_λ × J_j + ∂v_J/∂q_j
+    Jdd_j = a_λ × J_j + v_λ × Jd_j + ∂(S qdd + c_J)/∂q_j + v_j × ∂v_J/∂q_j
+
+``∂c_J/∂qd_j`` joins ``(v_λ + v_j) × J_j``, and ``(∂S/∂q_j)ᵀ f`` the forces of the joint itself.
+
+Derivatives with respect to ``q`` are along ``model.integrate(q, e_j)``. No joint may have a
+prescribed motion: ``is_applicable(model)``.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +39,7 @@ import numpy as np
 from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.algorithms.honours import refuses
+from kinetree.algorithms.joint_variations import can_vary, joint_variation
 from kinetree.errors import JointError
 from kinetree.spatial import Plucker, crf, crm, skew
 from kinetree.spatial.axial_screw import AxialScrew, ScrewProduct
@@ -71,6 +81,8 @@ class CompositeBodies(NamedTuple):
     """``B``, summed over subtrees."""
     F: list
     """``IC J``: momentum of a subtree that its joint moves at unit speed."""
+    variation: Callable
+    """Function of a body: the ``JointVariation`` of its joint in these coordinates, or None."""
 
 
 @refuses("couplings", use="kinetree.differentiate")
@@ -82,6 +94,11 @@ def composite_bodies(model, q, qd):
     """
     lam, at = model.parent, model.v_slice
     X_0, X_root = (model.table(model.identity_transform) for _ in range(2))
+
+    def variation(i):
+        w = joint_variation(model, i, q, qd)
+        return w if w is None or lam[i] == 0 else w.mapped(X_root[i].inv_apply)
+
     v, v_lam, J, Jd, I, B = (model.table(model.zero_motion), *(model.table() for _ in range(5)))
     for i in model.outward():
         require_applicable(model, i)
@@ -93,12 +110,18 @@ def composite_bodies(model, q, qd):
             X_0[i], X_root[i] = X_0[lam[i]], X_i @ X_root[lam[i]]
             J[i], I[i] = X_root[i].inv_apply(S), X_root[i].inv_apply(model.inertia[i])
         v_lam[i], v[i] = v[lam[i]], v[lam[i]] + J[i] @ qd[at[i]]
-        Jd[i] = crm(v_lam[i], J[i])
+        Jd[i] = _moved_axes(v_lam[i], J[i], variation(i))
         B[i] = BodyCoriolis.of(I[i], 2 * v[i])
     IC, BC, F = _subtree_sums(model, None, I), _subtree_sums(model, None, B), model.table()
     for i in model.outward():
         F[i] = IC[i] @ J[i]
-    return CompositeBodies(X_0, None, v, v_lam, J, Jd, I, B, IC, BC, F)
+    return CompositeBodies(X_0, None, v, v_lam, J, Jd, I, B, IC, BC, F, variation)
+
+
+def _moved_axes(v_lam, J, variation):
+    """``Jd``: how the velocity beyond a joint changes with its position."""
+    Jd = crm(v_lam, J)
+    return Jd if variation is None else Jd + variation.v_q
 
 
 @refuses("couplings", use="kinetree.differentiate")
@@ -136,8 +159,12 @@ def composite_forces(model, bodies, qd, qdd, f_ext=None):
         a_lam = a[lam[i]] if lam[i] != 0 else X_0[i] @ -model.a_g
         if lam[i] != 0 and X is not None:
             a_lam = X[i] @ a_lam
-        Jdd[i] = crm(a_lam, J[i]) + crm(v_lam[i], Jd[i])
-        a[i] = a_lam + J[i] @ qdd[at[i]] + Jd[i] @ qd[at[i]]  # v × v_J = v_λ × v_J
+        Jdd[i], w = crm(a_lam, J[i]) + crm(v_lam[i], Jd[i]), bodies.variation(i)
+        if w is None:
+            a[i] = a_lam + J[i] @ qdd[at[i]] + Jd[i] @ qd[at[i]]  # v × v_J = v_λ × v_J
+        else:
+            a[i] = a_lam + J[i] @ qdd[at[i]] + w.c_J + crm(v_lam[i], J[i] @ qd[at[i]])
+            Jdd[i] = Jdd[i] + w.acceleration(qdd[at[i]]) + crm(v[i], w.v_q)
         f[i] = I[i] @ a[i] + B[i] @ (v[i] / 2)
     fx = None
     if f_ext is not None:
@@ -174,13 +201,17 @@ def joint_space_inertia(model, bodies):
 
 def force_derivatives(model, bodies, forces):
     """``∂tau/∂q`` and ``∂tau/∂qd``, where one joint supports the other; the rest is zero."""
-    at, (_, X, v, v_lam, J, Jd, _, _, IC, BC, _), (Jdd, fC, fx) = model.v_slice, bodies, forces
+    at, (_, X, v, v_lam, J, Jd, _, _, IC, BC, *_), (Jdd, fC, fx) = model.v_slice, bodies, forces
     like = (fC,) if fx is None else (fC, fx)
     dq, dqd = model.matrix(*like), model.matrix(*like)
     Jv, f_q, f_qd, F, M, turned = (model.table() for _ in range(6))
     for i in model.outward():
         # (v_λ + v) × J, where v_J × J = 0 for a joint with one axis
-        Jv[i] = 2 * Jd[i] if model.joint[i].nv == 1 else crm(v_lam[i] + v[i], J[i])
+        w = bodies.variation(i)
+        if w is not None:
+            Jv[i] = crm(v_lam[i] + v[i], J[i]) + w.c_qd
+        else:
+            Jv[i] = 2 * Jd[i] if model.joint[i].nv == 1 else crm(v_lam[i] + v[i], J[i])
     for i in model.outward():
         f_q[i], f_qd[i] = IC[i] @ Jdd[i] + BC[i] @ Jd[i], IC[i] @ Jv[i] + BC[i] @ J[i]
         dq[at[i], at[i]], dqd[at[i], at[i]] = J[i].T @ f_q[i], J[i].T @ f_qd[i]
@@ -191,6 +222,9 @@ def force_derivatives(model, bodies, forces):
             turned[i] = crf(J[i], fx[i])
             dq[at[i], at[i]] = dq[at[i], at[i]] - turned[i].T @ J[i]
             _carry(model, X, i, i, turned)
+        w = bodies.variation(i)
+        if w is not None:
+            dq[at[i], at[i]] = dq[at[i], at[i]] + w.force(fC[i] if fx is None else fC[i] - fx[i])
         for j in model.above(i):
             dq[at[j], at[i]], dqd[at[j], at[i]] = J[j].T @ f_q[i], J[j].T @ f_qd[i]
             dq[at[i], at[j]] = F[i].T @ Jdd[j] + M[i].T @ Jd[j]
@@ -225,13 +259,13 @@ def _subtree_sums(model, X, x, to_parent=_to_parent):
 
 
 def is_applicable(model) -> bool:
-    """Whether every joint has a constant ``S`` and moves by its own variables alone."""
+    """Whether every joint moves by its own variables alone, by equations with derivatives."""
     return all(_is_regular(body.joint) for body in model.bodies)
 
 
 def _is_regular(joint):
-    if not joint.constant_subspace or not joint.moves_by_itself:
-        return joint.constant_subspace
+    if not joint.moves_by_itself:
+        return can_vary(joint)
     _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
     return not (np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
 
@@ -242,8 +276,8 @@ def require_applicable(model, i):
         raise JointError(
             f"the recursive derivatives (rnea_derivatives.composite_bodies, "
             f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover "
-            f"joint {model.joint_names[i - 1]!r}, {model.joint[i]!r}: its motion "
-            f"subspace depends on the configuration, or it is prescribed; "
+            f"joint {model.joint_names[i - 1]!r}, {model.joint[i]!r}: it is "
+            f"prescribed, or its jcalc takes no numbers with derivatives (joints.jet); "
             f"kinetree.differentiate does"
         )
 
@@ -259,6 +293,10 @@ def composite_bodies_in_body_coordinates(model, q, qd):
     """
     lam = model.parent
     X_0, X, v, v_lam, S, Sd, I, B = (model.table() for _ in range(8))
+
+    def variation(i):
+        return joint_variation(model, i, q, qd)
+
     for i in model.outward():
         require_applicable(model, i)
         X_J, S[i], v_J, _ = model.jcalc(i, q, qd)
@@ -269,13 +307,13 @@ def composite_bodies_in_body_coordinates(model, q, qd):
             X[i], X_0[i] = X_i, ScrewProduct(X_i, X_0[lam[i]])
             v_lam[i] = X_i @ v[lam[i]]
         v[i] = v_lam[i] + v_J
-        Sd[i], I[i] = crm(v_lam[i], S[i]), model.inertia[i]
+        Sd[i], I[i] = _moved_axes(v_lam[i], S[i], variation(i)), model.inertia[i]
         B[i] = BodyCoriolis.of(I[i], 2 * v[i])
     IC, BC = _subtree_sums(model, X, I), _subtree_sums(model, X, B, _coriolis_to_parent)
     F = model.table()
     for i in model.outward():
         F[i] = IC[i] @ S[i]
-    return CompositeBodies(X_0, X, v, v_lam, S, Sd, I, B, IC, BC, F)
+    return CompositeBodies(X_0, X, v, v_lam, S, Sd, I, B, IC, BC, F, variation)
 
 
 def _coriolis_to_parent(X, B):

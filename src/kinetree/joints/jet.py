@@ -117,5 +117,12 @@ class Jet:
         second = (x.value * y.second - y.value * x.second) / square - 2 * first * growth
         return Jet(ops.atan2(y.value, x.value), first, second)
 
+    @staticmethod
+    def selected(condition, a, b):
+        """Part by part, as ``ops.select``."""
+        a, b = (x if isinstance(x, Jet) else Jet(x) for x in (a, b))
+        parts = [(getattr(a, name), getattr(b, name)) for name in ("value", "first", "second")]
+        return Jet(*(ops.select(condition, x, y) for x, y in parts))
+
     def __repr__(self):
         return f"Jet({self.value!r}, {self.first!r}, {self.second!r})"

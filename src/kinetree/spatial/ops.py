@@ -114,6 +114,9 @@ def select(condition, a, b):
         return a if condition else b
     if is_symbolic(condition):
         return sys.modules["sympy"].Piecewise((a, condition), (b, True))
+    for x in (a, b):
+        if hasattr(x, "selected"):  # numbers that consist of others
+            return x.selected(condition, a, b)
     return condition.select(a, b)
 
 

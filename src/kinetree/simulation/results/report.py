@@ -143,7 +143,8 @@ TOLERATED_PENETRATION = 1e-9
 TOLERATED_SLIP = 1e-9
 """Error of a velocity at a contact above which we warn, relative to 1 plus the fastest joint."""
 _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
-_SAMPLES = 64  # instants at which the inertia matrix is looked at
+_SAMPLES = 64  # instants at which the inertia matrix is looked at,
+_OPERATIONS = 64 * 150**3  # or as many as this many operations of its factors allow; two at least
 
 
 def check_result(
@@ -273,7 +274,8 @@ def _inertia_matrices(model, q, chosen):
     """
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
     if not model.is_constrained:
-        some = q[:: max(1, len(q) // _SAMPLES)]
+        count = min(max(_OPERATIONS // max(model.nv, 1) ** 3, 2), _SAMPLES)
+        some = q[:: max(1, len(q) // count)]
         return of_states(lambda q: (dynamics.mass_matrix(model, q),), some, results=model.nv**2)[0]
     some = q[:: max(1, len(q) // 8)]  # one by one, in Python
     H = np.array([crba.joint_space_inertia(model, x) for x in some])
