@@ -170,7 +170,7 @@ def test_gears_on_patches_with_a_memory():
 @pytest.mark.filterwarnings("ignore:steps of contact:kinetree.errors.SimulationWarning")
 @pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
 def test_everything_in_equal_steps(everything, prescribed):
-    motion = moved(TimeStepping(everything), prescribed=prescribed, dt=2e-3)
+    motion = moved(TimeStepping(everything, tolerance=1e-12), prescribed=prescribed, dt=2e-3)
     if prescribed:
         follows_prescription(motion)
         assert motion.loop_error.max() < 1e-9

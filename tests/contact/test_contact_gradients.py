@@ -163,7 +163,7 @@ def test_gradients_of_a_quadruped_that_lands_on_four_feet():
     model = with_ground(kt.samples.quadruped())
     feet = [g for g in model.geometry if isinstance(g.shape, kt.geometry.Sphere)]
     scene = Scene(model, [(model.geometry[-1], foot) for foot in feet], friction=0.8)
-    contact = TimeStepping(scene, relaxation=0.05)
+    contact = TimeStepping(scene, relaxation=0.05, tolerance=1e-12)
     q, qd = np.array(model.posture("home").q), np.zeros(18)
     q[2] += 2e-3 - min(scene.candidate_positions(model, q)[0])
     qd[:6] = 0.3, -0.2, 0.1, 0.3, 0.1, -0.5
@@ -328,7 +328,7 @@ def test_what_relaxed_contact_does_not_go_with_is_named():
 
 
 def test_a_motion_that_fails_is_flagged_and_leaves_the_gradients_of_the_others():
-    contact = TimeStepping(Scene(BALL, friction=0.3), relaxation=0.02)
+    contact = TimeStepping(Scene(BALL, friction=0.3), relaxation=0.02, tolerance=1e-12)
     q, qd = np.tile([0, 0, 0.103, 1.0, 0, 0, 0], (3, 1)), np.zeros((3, 6))
     qd[1, 0] = 1e200
     with pytest.warns(kt.SimulationWarning, match=r"1 of 3 motions .* the first is \[1\]"):

@@ -35,7 +35,7 @@ def ball():
 
 @pytest.fixture(scope="module")
 def rough(ball):
-    return TimeStepping(Scene(ball, friction=0.3))
+    return TimeStepping(Scene(ball, friction=0.3), tolerance=1e-12)
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ def sled():
     c, s = np.cos(0.4), np.sin(0.4)
     model = with_ground(builder.build(), normal=(s, 0, c))
     q = np.concatenate([0.04 * np.array([s, 0, c]), [np.cos(0.2), 0, np.sin(0.2), 0]])
-    return model, q, TimeStepping(Scene(model, friction=np.tan(0.4)))
+    return model, q, TimeStepping(Scene(model, friction=np.tan(0.4)), tolerance=1e-12)
 
 
 def test_a_block_at_the_friction_limit_sticks_below_it_and_slides_above(sled):

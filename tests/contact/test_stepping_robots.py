@@ -47,7 +47,11 @@ def dog():
         tau = GAINS[0] * (targets.ravel() - q[7:]) - GAINS[1] * qd[6:]
         return np.concatenate([np.zeros(6), tau])
 
-    return model, q, {"contact": TimeStepping(scene), "forces": force, "limits": None}
+    return (
+        model,
+        q,
+        {"contact": TimeStepping(scene, tolerance=1e-12), "forces": force, "limits": None},
+    )
 
 
 def test_a_quadruped_stands_on_a_slope_for_a_minute_without_creep_and_penetration(dog):
@@ -99,8 +103,8 @@ def test_two_fingers_hold_a_cube_for_a_minute():
         return squeeze + 0 * qd
 
     motion = kt.simulate(
-        model, model.neutral(), duration=60.0, contact=TimeStepping(scene), forces=force,
-        limits=None, store_every=1000,
+        model, model.neutral(), duration=60.0, contact=TimeStepping(scene, tolerance=1e-12),
+        forces=force, limits=None, store_every=1000,
     )  # fmt: skip
     assert np.abs(motion.q - motion.q[0]).max() < 1e-12
     worst = motion.report.contact

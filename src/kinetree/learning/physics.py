@@ -110,7 +110,7 @@ def setup_of(model, contact, *, controls, **options) -> Setup:
         **options: further ones of ``composed``.
     """
     if isinstance(contact, Scene):
-        contact = TimeStepping(contact, tolerance=1e-8, rounds=16, conserving=False)
+        contact = TimeStepping(contact)
     servos = servos_of(model, always=True) if controls else None
     return composed("Environment", model, contact=contact, servos=servos, **options)
 

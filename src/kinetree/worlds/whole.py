@@ -129,7 +129,7 @@ class Whole:
     @cached_property
     def contact(self) -> TimeStepping:
         """The contact model."""
-        settings: dict[str, Any] = {"tolerance": 1e-3 * self._world.tolerance}
+        settings: dict[str, Any] = {"tolerance": 1e-3 * self._world.tolerance, "flight": False}
         settings |= self._world.settings
         return TimeStepping(self.scene, **settings)
 

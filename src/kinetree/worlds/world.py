@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 _FREE = Free()
 _SURFACE = tuple(f.name for f in fields(Surface))
-_SETTINGS = tuple(f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance"))
+_SETTINGS = tuple(
+    f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance", "flight")
+)
 
 
 @explains_methods

@@ -163,7 +163,8 @@ class EngineStepper(Stepper):
         self.constraints = "contact" if constraints.closes else None
         self.scene, self.prescription = settings.scene, field.prescription
         rigid = constraints.closes or joints.friction
-        self.flies = compiled and not (rigid or model.couplings) and model.nv <= FLIES
+        self.flies = compiled and settings.flight and model.nv <= FLIES
+        self.flies = self.flies and not (rigid or model.couplings)
         self.is_plain = is_plain(field)
         self.is_native = compiled
         self._idle: IdleEngines = self.scene.memo.setdefault("engines", IdleEngines())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen import tiers
 from kinetree.contact import mobility
 from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
@@ -51,11 +52,11 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     # Servos of every kind are implicit in the engine, and bounded in the step.
     fixed = fixed and (field.actuators is None or prescription is not None)
     short = fixed and is_short(constraints, settings.compiled_rows)
-    # The engine has the mean forces of drives over a step, the unrolled step those at its end; and
-    # it has rows for loops and gears, solved to its tolerance, in flight as well.
-    closer = prescription is not None or constraints.closes or bool(model.couplings)
-    closer = closer or model.nv == 0  # nothing moves
+    # The engine has the mean forces of drives over a step, the unrolled step those at its end.
+    closer = prescription is not None or model.nv == 0  # nothing moves
     only = "general" if not short else "specialised" if closer else None
+    if only is None and not batch and tiers.setting() == "auto":
+        only = "general"  # the steps of worlds; unrolled code pays off where samples run together
     if scene.choice.made(prod(batch), only=only) == "specialised":
         step = ContactStep(constraints, settings, tree, prescription)
         stepper: Any = ContactStepper(model, method, field, step, batch)
@@ -131,8 +132,6 @@ def tier_of_rollout(settings, effects, samples, *, only=None) -> str:
     else:
         if only is None and _bounces(scene, joints):  # as in ``time_stepper``
             only = "general"
-        elif only is None and (constraints.closes or model.couplings):
-            only = "specialised"
     return scene.choice.made(samples, only=only)
 
 
@@ -279,7 +278,7 @@ class ContactStepper(Stepper):
         self.constraints = "contact" if step.constraints.closes else None
         self.notes = Notes(step, batch)
         rigid = step.constraints.closes or step.constraints.joints.friction
-        self.flight = None if rigid else looped(method)
+        self.flight = looped(method) if step.settings.flight and not rigid else None
 
     def saved(self):
         """See ``Stepper``."""

@@ -310,22 +310,22 @@ def _smallest_pivot(H):
 
 def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_deep):
     name = f"the simulation of {model.name!r}"
-    smaller = remedy(model, report.largest_step, report.integrator)
-    better = remedy(
-        model, report.largest_step, report.integrator,
-        otherwise="take a smaller dt, or an integrator of higher order",
-    )  # fmt: skip
-    if inside:
-        smaller = better = f"it starts with {inside}: start where bodies touch or are apart"
+    higher = "take a smaller dt, or an integrator of higher order"
+
+    def advice(**otherwise):  # which looks for what is stiff: only where there is a reason to warn
+        if inside:
+            return f"it starts with {inside}: start where bodies touch or are apart"
+        return remedy(model, report.largest_step, report.integrator, **otherwise)
+
     if not report.energy_error <= TOLERATED_DRIFT:
         yield (
             f"{name} gains or loses energy: energies do not balance by {report.energy_error:.2g} "
-            f"of the energy exchanged; {better}"
+            f"of the energy exchanged; {advice(otherwise=higher)}"
         )
     if report.momentum_error is not None and not report.momentum_error <= TOLERATED_DRIFT:
         yield (
             f"{name} floats freely and yet its momentum changes, by {report.momentum_error:.2g}; "
-            f"{better}"
+            f"{advice(otherwise=higher)}"
         )
     first = float(np.max(loop_error[0], initial=0.0))
     if report.loop_error > max(TOLERATED_LOOP_ERROR, 10 * first):
@@ -337,7 +337,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
         joint = joint_of(model, arrays["qd"])
         yield (
             f"{name}: joint {joint!r} moves by {report.largest_advance:.2g} rad or m in one step; "
-            f"{smaller}"
+            f"{advice()}"
         )
     too_strong = beyond_effort(model, arrays["tau"], arrays["t"])
     if too_strong:
@@ -345,7 +345,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_dee
     if report.contact is not None:
         fastest = float(np.abs(arrays["qd"]).max(initial=0.0))
         yield from _warnings_of_contact(
-            name, report.contact, smaller, slip * (1 + fastest), report.largest_step, too_deep
+            name, report.contact, advice, slip * (1 + fastest), report.largest_step, too_deep
         )
 
 
@@ -394,10 +394,10 @@ def _warnings_of_contact(name, residuals, advice, slip, step, too_deep):
     if too_deep or not worst <= max(TOLERATED_PENETRATION, slip * step):
         yield (
             f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "
-            f"or rad; {advice}"
+            f"or rad; {advice()}"
         )
     if not residuals.velocity <= slip:
         yield (
             f"{name} did not solve for all contact forces: velocities miss their laws by up to "
-            f"{residuals.velocity:.2g} m/s or rad/s; {advice}"
+            f"{residuals.velocity:.2g} m/s or rad/s; {advice()}"
         )
