@@ -42,6 +42,7 @@ from kinetree.contact.engine.terms import (
     spring_kernel,
     term_kernel,
 )
+from kinetree.contact.engine.undoing import OF_CONTACTS, before_of, have_room
 from kinetree.contact.finding.pairs import names_of
 from kinetree.contact.newton.problem import enlarge, problem_of, with_room, workspace
 from kinetree.contact.scheme.constraints import NO_JOINT_ROWS
@@ -77,7 +78,6 @@ class Memory:
         return Memory({name: np.array(a) for name, a in self.arrays.items()})
 
 
-_OF_CONTACTS = ("key", "kept", "ended", "spot", "bent")
 _OF_SLEEP = ("sleeps", "pile", "calm", "tau")
 _OF_ROWS = ("stop_kept", "dry_kept", "loop_kept", "loop_ended")
 
@@ -204,6 +204,7 @@ class Engine:
             kernels=self.tied(),
             limits=np.array([_SPEED, self.trusted_overlap, _GAIN]), since=np.zeros(12),
             counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
+            before=before_of(self.rows, self.balance, self.sleep, tree.nv),
             total=self._total, sleep=self.sleep, drives=self.drives, pushes=self.pushes,
             tendons=tendons, joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
@@ -581,7 +582,7 @@ class Engine:
         key = memory.arrays.get("key", ())
         while len(key) >= rows.groups_room:
             self._help(of_step.FULL)
-        for name in _OF_CONTACTS if len(key) else ():
+        for name in OF_CONTACTS if len(key) else ():
             getattr(rows, name)[: len(key)] = memory.arrays.get(name, 0.0)  # older files have less
         rows.known = len(key)
         same = np.array_equal(memory.arrays.get("state"), np.concatenate([q, qd]))
@@ -611,7 +612,7 @@ class Engine:
     def saved(self) -> dict[str, Array]:
         """Impulses that the next step starts from, by name."""
         rows = self.rows
-        found = {name: getattr(rows, name)[: rows.known].copy() for name in _OF_CONTACTS}
+        found = {name: getattr(rows, name)[: rows.known].copy() for name in OF_CONTACTS}
         found |= {name: getattr(rows, name).copy() for name in _OF_ROWS}
         state = np.concatenate([self.s.q[self.of_q], self.s.v[self.of_v]])
         more = {
@@ -686,6 +687,7 @@ class Engine:
             self._list_found()
         elif code == of_step.FULL:
             self._make_room(2 * self.rows.groups_room)
+            have_room(self.parts.before, self.rows)
             enlarge(self.work, self.problem)
         else:
             enlarge(self.work, self.problem)

@@ -13,6 +13,7 @@ from kinetree.contact.engine.mechanism import Mechanism
 from kinetree.contact.engine.pushes import Pushes
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep
+from kinetree.contact.engine.undoing import Before
 from kinetree.contact.newton.problem import Problem, Work
 
 NO_INERTIA, FULL, WORK_FULL, FOUND_FULL, IN_FLIGHT, WOKEN, NO_CONTROL = -1, -2, -3, -4, -5, -6, -9
@@ -193,6 +194,7 @@ class Parts:
     Attributes:
         drives: actuators;  tendons: their springs and dampers;  pushes: external forces.
         joint_laws: smooth friction and stiff limits of joints.
+        before: what the step began with.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
         taken: how many steps the call has taken.
         limits: of steps that can be trusted: error of velocities [m/s or rad/s], overlap [m], and
@@ -221,6 +223,7 @@ class Parts:
     flight: Flight
     kernels: Kernels
     sleep: Sleep
+    before: Before
     drives: Actuators
     tendons: Actuators
     pushes: Pushes

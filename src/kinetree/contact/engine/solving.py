@@ -71,6 +71,7 @@ def rows_of_step(
     s: Step, m: Mechanism, p: Problem, rows: Rows, f: Found, slack: float, again: bool, z: Sleep
 ) -> int:
     """All groups of the step, with what they want; 0, or ``FULL``."""
+    p.begins = 0 if again else 1
     code = add_contacts(m, p, rows, f, s.h, slack, s.given_v, s.before, s.unheld, again, z)
     if code < 0:
         return code

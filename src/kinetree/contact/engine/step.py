@@ -72,6 +72,7 @@ from kinetree.contact.engine.shift import (
 )
 from kinetree.contact.engine.sleep import driven, fall_asleep
 from kinetree.contact.engine.solving import rouse, rows_of_step, solve_until_geometry_agrees
+from kinetree.contact.engine.undoing import keep_before, undo
 from kinetree.contact.newton.problem import Problem
 
 LEAST_GAIN = 1e-6
@@ -349,6 +350,7 @@ def one_more(a: Parts) -> int:
     s = a.step
     s.began[: a.mechanism.nv] = s.v[: a.mechanism.nv]
     s.overlap_before = s.overlap
+    keep_before(a.before, a.rows, a.balance, a.sleep, s.change, s.overlap)
     a.rows.timed = s.at_start = 0
     if a.drives.acts == 1:
         if a.drives.reads == 1:
@@ -362,6 +364,9 @@ def one_more(a: Parts) -> int:
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)
+    if FOUND_FULL <= code <= FULL:  # it is taken again, with more room
+        undo(a.before, a.rows, a.balance, a.sleep, s.change)
+        s.overlap = a.before.overlap
     if code < 0:
         return code
     a.taken += 1

@@ -19,7 +19,7 @@ velocity where nothing presses.
 
 from kinetree.codegen.procedures import procedure, sqrt, view
 from kinetree.contact.newton.cones import held_slip, most_used, slip
-from kinetree.contact.newton.pattern import analyse, place_pairs, split
+from kinetree.contact.newton.pattern import analyse, has_couplings, place_pairs, split
 from kinetree.contact.newton.polish import law_error
 from kinetree.contact.newton.problem import CONE, Problem, Work
 from kinetree.contact.newton.sticking import solve_island
@@ -125,8 +125,9 @@ def divided(problem: Problem, work: Work) -> int:
         return -1
     islands = split(problem, work)
     placed = 1
-    if work.ordered > 0:
+    if work.ordered > 0 and (problem.begins == 0 or has_couplings(problem, work)):
         placed = place_pairs(problem, work)
+    problem.begins = 0
     if placed == 1:
         placed = analyse(problem, work)
         if placed == 0:

@@ -8,6 +8,9 @@ Nodes are eliminated by minimum degree, so leaves of trees before roots, and fre
 neighbours first. The row of blocks that a node leaves in the factor, its **panel**, is one matrix:
 as many rows as the node has degrees of freedom, its own columns first, then those of the later
 nodes it is coupled with, by elimination or from the start, in their order.
+
+The pattern of a step is that of its own couplings, whatever was solved before: a motion that starts
+again repeats its bits. Problems of the same step with fewer couplings go on with it.
 """
 
 from kinetree.codegen.procedures import procedure
@@ -108,6 +111,52 @@ def same_nodes(problem: Problem, g: int) -> bool:
 
 
 @procedure
+def couples(problem: Problem, g: int) -> bool:
+    """Whether a group has entries of nodes none of which carries the other."""
+    for e in range(problem.entry_first[g], problem.entry_first[g + 1] - 1):
+        if problem.node_parent[problem.entry_node[e]] != problem.entry_node[e + 1]:
+            return True
+    return False
+
+
+@procedure
+def note_couplings(problem: Problem, work: Work) -> None:
+    """Keep what the pattern is made from: trees in islands, and nodes that groups couple."""
+    at = 0
+    for t in range(problem.trees):
+        work.coupled[at] = 1 if work.tree_island[t] >= 0 else 0
+        at += 1
+    for g in range(problem.groups):
+        if couples(problem, g) and not same_nodes(problem, g):
+            for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+                work.coupled[at] = problem.entry_node[e]
+                at += 1
+            work.coupled[at] = -1
+            at += 1
+    work.couplings = at
+
+
+@procedure
+def has_couplings(problem: Problem, work: Work) -> bool:
+    """Whether the pattern was made from the couplings of a problem, no more and in this order."""
+    at = 0
+    for t in range(problem.trees):
+        if (work.coupled[at] == 1) != (work.tree_island[t] >= 0):
+            return False
+        at += 1
+    for g in range(problem.groups):
+        if couples(problem, g) and not same_nodes(problem, g):
+            for e in range(problem.entry_first[g], problem.entry_first[g + 1]):
+                if at >= work.couplings or work.coupled[at] != problem.entry_node[e]:
+                    return False
+                at += 1
+            if at >= work.couplings or work.coupled[at] != -1:
+                return False
+            at += 1
+    return at == work.couplings
+
+
+@procedure
 def place_pairs(problem: Problem, work: Work) -> int:
     """Address of the block of every pair of entries: 0; 1: the pattern lacks one; -1: no room."""
     for n in range(problem.nodes):
@@ -119,7 +168,6 @@ def place_pairs(problem: Problem, work: Work) -> int:
                 j = work.position[problem.block_ancestor[b]]
                 work.block_place[b] = address(work, min(i, j), max(i, j))
     at = 0
-    couples = 0
     for g in range(problem.groups):
         work.pair_first[g] = at
         begin = problem.entry_first[g]
@@ -132,7 +180,6 @@ def place_pairs(problem: Problem, work: Work) -> int:
                 work.pair_at[at] = work.pair_at[at - pairs]
                 at += 1
         else:
-            couples += pairs - n
             for e in range(n):
                 i = work.position[problem.entry_node[begin + e]]
                 for f in range(e, n):
@@ -143,8 +190,6 @@ def place_pairs(problem: Problem, work: Work) -> int:
                     work.pair_at[at] = k
                     at += 1
     work.pair_first[problem.groups] = at
-    if 2 * couples < work.edges:  # many contacts have gone: less fill without them
-        return 1
     return 0
 
 
@@ -159,12 +204,10 @@ def neighbours(problem: Problem, work: Work) -> int:
             for b in range(problem.node_blocks_first[n] + 1, problem.node_blocks_first[n + 1]):
                 count[n] += 1
                 count[problem.block_ancestor[b]] += 1
-    work.edges = 0
     for g in range(problem.groups):
-        if not same_nodes(problem, g):
+        if couples(problem, g) and not same_nodes(problem, g):
             begin = problem.entry_first[g]
             end = problem.entry_first[g + 1]
-            work.edges += (end - begin) * (end - begin - 1) // 2
             for e in range(begin, end):
                 count[problem.entry_node[e]] += end - begin - 1
     total = 0
@@ -184,7 +227,7 @@ def neighbours(problem: Problem, work: Work) -> int:
                 work.pool[work.list_at[a] + count[a]] = n
                 count[a] += 1
     for g in range(problem.groups):
-        if not same_nodes(problem, g):
+        if couples(problem, g) and not same_nodes(problem, g):
             begin = problem.entry_first[g]
             end = problem.entry_first[g + 1]
             for e in range(begin, end):
@@ -345,4 +388,5 @@ def analyse(problem: Problem, work: Work) -> int:
     if numbers > work.room:
         work.ordered = 0
         return -1
+    note_couplings(problem, work)
     return 0

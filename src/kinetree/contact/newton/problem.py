@@ -63,6 +63,7 @@ class Problem:
         impulse: of rows. In, the impulses of the last step or zero; out, the solution.
         changed: since the last call: 2 where everything may have, 1 where ``M`` and rows without
             bounds have not, 0 where only ``free`` and ``target`` have; out, 0 if it was looked at.
+        begins: 1 where a step begins: its pattern depends on nothing before; out, 0.
         again: how often nearly the same problem was solved; then ``start`` has its velocities,
             ``impulse`` its impulses, and from 2 on islands that it solved are left as they are.
         coarse: relative error with which islands that move are left to another call, or 0; those
@@ -95,6 +96,7 @@ class Problem:
     alone: "float[:]"
     condenses: int
     changed: int
+    begins: int
     M: "float[:]"
     free: "float[:]"
     velocity: "float[:]"
@@ -160,7 +162,8 @@ class Work:
     island_dof: "int[:]"  # nv
     # pattern of the factor, by position in the order of elimination
     ordered: int
-    edges: int
+    couplings: int
+    coupled: "int[:]"  # couplings: what the pattern was made from
     position: "int[:]"  # nodes: -1 when not in the pattern
     order: "int[:]"  # nodes
     panel_first: "int[:]"  # nodes + 1
@@ -319,7 +322,7 @@ _WORK = {
     "matrices": ("A",), "discs": ("discs",),
     "nv": ("island_dof", "v", "v_first", "g", "dv", "metric", "inverse", "temp", "velocities"),
     "panels": ("panel_node", "panel_offset", "left_panel", "left_index"),
-    "blocks": ("block_place",), "numbers": ("AJ",),
+    "coupled": ("coupled",), "blocks": ("block_place",), "numbers": ("AJ",),
     "pairs": ("pair_at",), "pool": ("pool",), "room": ("H", "L"),
     "base": ("base", "frame"), "based": ("based", "framed"), "response_at": ("response_at",),
     "response": ("response",), "condensed": ("response_group", "acting", "pivot", "short"),
@@ -347,6 +350,7 @@ def enlarge(work: Work, problem: Problem) -> None:
         "rows": len(problem.impulse), "nv": problem.nv, "blocks": len(problem.block_at),
         "numbers": len(problem.J), "matrices": 6 * len(problem.impulse),
         "discs": 24 * (len(problem.kind) + 1),
+        "coupled": problem.trees + len(problem.kind) + len(problem.entry_node) + 1,
         "panels": max(2 * work.panels_room, 4 * len(problem.block_at)),
         "pairs": max(2 * work.pairs_room, 6 * len(problem.entry_node)),
         "pool": max(2 * work.pool_room, 16 * len(problem.block_at) + 64),

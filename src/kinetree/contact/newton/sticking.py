@@ -202,6 +202,7 @@ def solve_island(problem: Problem, work: Work, island: int) -> "(bool, float)":
 def choose_solution(problem: Problem, work: Work, island: int) -> "(bool, float)":
     """A solution of one island, sticking first; what ``solve_island`` returns."""
     forces = prepare(problem, work, island)
+    work.swept = 0
     left = problem.left
     reached, error, size = solve_coulomb(problem, work, island, forces, True)
     rough = problem.left > left  # another call finishes it
