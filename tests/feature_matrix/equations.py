@@ -8,9 +8,11 @@ the matrix or the functions refuse it. A span without a line here fails ``test_e
 import inspect
 import re
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from feature_matrix.walk import CHECKS, Checked, public_functions
+from feature_matrix.walk import CHECKS, NAMESPACES, Checked, public_functions
 
 import kinetree as kt
 
@@ -27,6 +29,8 @@ ALONE = set()
 """Equations that no model is part of."""
 IN_MATRIX = {}
 """From (function, span) to the function whose check of the matrix is this equation."""
+TESTED = {}
+"""From (class, span) to the test elsewhere that is this equation, ``file::function``."""
 NOTATION = {}
 """From a span to why it says nothing that could be wrong: names of arguments and conditions."""
 
@@ -39,8 +43,24 @@ def spans(name, function):
 
 
 def equations_in_docstrings():
-    """All equations of public functions, in their order."""
-    return [e for name, function in public_functions().items() for e in spans(name, function)]
+    """All equations of public functions, and those of public classes that have an equals sign."""
+    found = [e for name, function in public_functions().items() for e in spans(name, function)]
+    for name, kind in public_classes().items():
+        found += [e for e in spans(name, kind) if " = " in e[1] or " == " in e[1]]
+    return found
+
+
+def public_classes():
+    """All public classes by name, each once."""
+    found, seen = {}, set()
+    for space in NAMESPACES:
+        module: Any = getattr(kt, space) if space else kt
+        for name in module.__all__:
+            kind = getattr(module, name)
+            if inspect.isclass(kind) and id(kind) not in seen:
+                seen.add(id(kind))
+                found[f"{space}.{name}" if space else name] = kind
+    return found
 
 
 def equation(name, *texts, alone=False):
@@ -61,6 +81,11 @@ def in_matrix(name, *texts, by=None):
     IN_MATRIX.update({(name, text): by or name for text in texts})
 
 
+def by_test(test, name, *texts):
+    """Name the test, ``file::function``, that is this equation."""
+    TESTED.update({(name, text): test for text in texts})
+
+
 def notation(why, *texts):
     """Say why a span is not an equation."""
     NOTATION.update(dict.fromkeys(texts, why))
@@ -70,6 +95,10 @@ def is_known(name, text):
     """Whether there is a check of an equation, or a reason for none."""
     if (name, text) in IN_MATRIX:
         return IN_MATRIX[name, text] in CHECKS
+    if (name, text) in TESTED:
+        file, _, test = TESTED[name, text].partition("::")
+        source = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
+        return f"\ndef {test}(" in source
     return (name, text) in EQUATIONS or text in NOTATION
 
 
