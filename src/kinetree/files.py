@@ -8,10 +8,8 @@ process left half-written is removed by the next one that writes to the same fol
 import hashlib
 import os
 import re
-import shutil
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -57,6 +55,8 @@ def write_with(path, write: Callable[[BinaryIO], object]) -> Path:
 def copy(source, path) -> Path:
     """Copy the content of a file; the path of the copy."""
     with replacing(path) as part:
+        import shutil  # with archives, which an import need not load
+
         shutil.copyfile(source, part)
     return Path(path)
 
@@ -81,6 +81,8 @@ def replacing(path, *, private: bool = False, durable: bool = True) -> Iterator[
     try:
         target = os.path.abspath(path) if private else os.path.realpath(os.fspath(path))
         status = None if private else _status(target)
+        import tempfile  # the same
+
         folder = os.path.dirname(target) if _is_replaced(status) else tempfile.gettempdir()
         _tidy(folder)
         part = _new_part(folder, target, 0o600 if private else 0o666)
@@ -222,6 +224,8 @@ def _put_in_place(part, target, status):
     descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
     os.set_blocking(descriptor, True)
     with open(part, "rb") as content, open(descriptor, "wb", buffering=0) as place:
+        import shutil  # with archives, which an import need not load
+
         shutil.copyfileobj(content, place)
 
 
