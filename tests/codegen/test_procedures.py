@@ -15,6 +15,7 @@ from kinetree.codegen import build
 from kinetree.codegen.build import kept_code
 from kinetree.codegen.cache import Store, open_store
 from kinetree.codegen.procedures import (
+    Choice,
     Procedure,
     cross,
     dot,
@@ -167,6 +168,58 @@ def _parts(p: Points, i: int, n: int, out: "float[:]"):
 
 def test_parts_of_arrays():
     _same(_parts, lambda r: (_points(r), *map(int, r.integers(0, 7, 2)), r.standard_normal(14)))
+
+
+@procedure
+def _halved(x: float, out: "float[:]") -> float:
+    out[0] = x
+    return x / 2
+
+
+@procedure
+def _squared(x: float, out: "float[:]") -> float:
+    out[1] = x
+    return x * x
+
+
+@procedure
+def _as_it_is(x: float, out: "float[:]") -> float:
+    out[2] = x
+    return x
+
+
+BY_NUMBER = Choice({0: _halved, 3: _squared, 4: _halved}, _as_it_is)
+BY_PAIR = Choice({(1, 2): _halved, (2, 1): _squared}, _as_it_is)
+
+
+@procedure
+def _chosen(k: int, x: float, out: "float[:]") -> float:
+    return BY_NUMBER[k](x, out) + 10.0 * BY_PAIR[k // 2, k % 3](x + 1.0, view(out, 3))
+
+
+def test_procedures_are_chosen_by_numbers():
+    """A call through a table is that of the procedure which the number, or a pair, chooses."""
+    _same(_chosen, lambda r: (int(r.integers(-2, 7)), r.standard_normal(), np.zeros(6)))
+    assert _chosen.changed == {"out"}
+    assert set(_chosen.callees) == {_halved, _squared, _as_it_is}
+
+
+def test_procedures_to_choose_from_are_alike():
+    """One with other arguments is named, with what it takes."""
+
+    @procedure
+    def other(x: int, out: "float[:]") -> float:
+        return x + out[0]
+
+    mixed = Choice({0: other}, _halved)
+
+    @procedure
+    def calls(k: int, out: "float[:]") -> float:
+        return mixed[k](1.0, out)
+
+    text = r"mixed: other is \(int, float\[:\]\) -> float, but _halved is \(float, float"
+    with pytest.raises(TraceError, match=text):
+        calls.ir()
 
 
 @procedure

@@ -10,11 +10,12 @@ from support.contact_scenes import wedge_in
 import kinetree as kt
 from kinetree.contact import Pair, Scene, with_ground
 from kinetree.contact.collision.detect import Detection, detect, found_tables, material
+from kinetree.contact.collision.placing import clearance, place_shapes
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.shapes import polyhedron, triangle_tree
 from kinetree.contact.collision.sweep import may_touch as may_touch_in_tables
 from kinetree.contact.collision.sweep import near_pairs, pair_tables
-from kinetree.contact.collision.tables import ALL, LISTED, WITH_BASE, clearance, place_shapes
+from kinetree.contact.collision.tables import ALL, LISTED, WITH_BASE
 from kinetree.contact.contacts import bias
 from kinetree.contact.finding.pairs import FRICTION, RESTITUTION, ROLLING, TORSION, may_touch
 from kinetree.contact.finding.shapes import Hull

@@ -10,8 +10,8 @@ from support.convex_shapes import farthest_points, reach_along
 
 import kinetree as kt
 from kinetree.contact.collision.convex import convex_distance
+from kinetree.contact.collision.placing import clearance
 from kinetree.contact.collision.shapes import placed_table
-from kinetree.contact.collision.tables import clearance
 from kinetree.contact.contacts import contact_axes, contact_axes_rate, contact_changes, jacobian
 from kinetree.contact.finding.shapes import place_shapes
 from kinetree.contact.scene import Scene

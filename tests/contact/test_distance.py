@@ -17,6 +17,7 @@ from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.geometry import (
     Box,
     Capsule,
+    Cone,
     Cylinder,
     Ellipsoid,
     HeightField,
@@ -34,6 +35,7 @@ SOLIDS = {
     "box": Box((0.6, 0.4, 1.0)),
     "cylinder": Cylinder(0.3, 0.8),
     "ellipsoid": Ellipsoid((0.2, 0.3, 0.5)),
+    "cone": Cone(0.3, 0.8),
     "hull": "rock.stl",
 }
 PAIRS = list(combinations_with_replacement(SOLIDS, 2))
@@ -105,6 +107,11 @@ def farthest(shape, d):
         across = d * [1, 1, 0]
         out = across / np.maximum(np.linalg.norm(across, axis=1), 1e-300)[:, None]
         return shape.radius * out + np.where(d[:, 2:] < 0, -1, 1) * [0, 0, shape.length / 2]
+    if isinstance(shape, Cone):
+        across = d * [1, 1, 0]
+        out = across / np.maximum(np.linalg.norm(across, axis=1), 1e-300)[:, None]
+        rim, tip = shape.radius * out - [0, 0, shape.length / 2], [0, 0, shape.length / 2]
+        return np.where(np.sum((rim - tip) * d, axis=1)[:, None] > 0, rim, tip)
     corners, r = corners_of(shape)
     return corners[np.argmax(d @ corners.T, axis=1)] + r * d
 
@@ -116,6 +123,10 @@ def excess(shape, p):
     if isinstance(shape, Cylinder):
         side = np.hypot(p[:, 0], p[:, 1]) - shape.radius
         return np.maximum(side, np.abs(p[:, 2]) - shape.length / 2)
+    if isinstance(shape, Cone):
+        r, half = shape.radius, shape.length / 2
+        side = 2 * half * np.hypot(p[:, 0], p[:, 1]) + r * (p[:, 2] - half)
+        return np.maximum(side / np.hypot(r, 2 * half), -half - p[:, 2])
     if isinstance(shape, (Sphere, Capsule)):
         half = getattr(shape, "length", 0) / 2
         axis = np.clip(p[:, 2], -half, half)[:, None] * [0, 0, 1]
@@ -183,7 +194,7 @@ def least_by_axes(two, at):
     f, e, g, h = f @ R[0].T, e @ R[0].T, -g @ R[1].T, h @ R[1].T
     over = np.cross(e[:, None], h[None]).reshape(-1, 3)
     length = np.linalg.norm(over, axis=1)
-    over = over[length > 1e-6] / length[length > 1e-6, None]
+    over = over[length > 1e-13] / length[length > 1e-13, None]  # any direction is a bound
     axes = np.concatenate([f, g, over, -over])
     return np.max(np.min(axes @ B.T, axis=1) - np.max(axes @ A.T, axis=1)) - ra - rb
 
@@ -216,7 +227,7 @@ def test_distances_are_proved_and_depths_are_least(one, other, rock, rng):
     q = configurations(rng, max(POSES // len(PAIRS), 8))
     found = kt.contact.distance(model, q, "first", "second")
     two, gap = Two(model, shapes, q), found.gap
-    both_flat = not {one, other} & {"cylinder", "ellipsoid"}
+    both_flat = not {one, other} & {"cylinder", "ellipsoid", "cone"}
     tiny = 64 * EPS * (2.0 + np.abs(q).max())  # the sizes of both together, and how far they are
     np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1, rtol=0, atol=8 * EPS)
     between = found.points[:, 1] - found.points[:, 0]

@@ -21,6 +21,7 @@ from kinetree.contact.scene import Scene
 from kinetree.model.geometry import (
     Box,
     Capsule,
+    Cone,
     Cylinder,
     Ellipsoid,
     Geometry,
@@ -186,6 +187,9 @@ CONVEX = {
     "boxes": (Box((0.4, 0.5, 0.6)), Box((0.3, 0.2, 0.25)), 0.7),
     "cylinders": (Cylinder(0.3, 0.4), Cylinder(0.2, 0.3), 0.7),
     "capsule and box": (Box((0.4, 0.5, 0.6)), Capsule(0.1, 0.4), 0.7),
+    "cone and ball": (Cone(0.3, 0.4), Sphere(0.1), 0.6),
+    "cone and ellipsoid": (Cone(0.3, 0.5), Ellipsoid((0.3, 0.2, 0.25)), 0.7),
+    "cones": (Cone(0.3, 0.5), Cone(0.2, 0.6), 0.7),
 }
 
 

@@ -19,9 +19,9 @@ from kinetree.contact.collision.axes import widest_slab
 from kinetree.contact.collision.certificate import is_right, repair
 from kinetree.contact.collision.detect import narrow_phase, touch_table
 from kinetree.contact.collision.distance import pair_distance
+from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.collision.support import round_of
-from kinetree.contact.collision.tables import place_shapes
 from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 

@@ -8,7 +8,7 @@ import kinetree as kt
 from kinetree.contact import Scene, with_ground
 from kinetree.contact.collision.detect import Detection, detect
 from kinetree.contact.collision.overlap import deepest_overlap
-from kinetree.contact.collision.tables import place_shapes
+from kinetree.contact.collision.placing import place_shapes
 from kinetree.model.geometry import (
     Box,
     Capsule,

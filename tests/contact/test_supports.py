@@ -16,7 +16,8 @@ from support.convex_shapes import (
 )
 
 from kinetree.contact.collision import curvature
-from kinetree.contact.collision.support import DISC, support, support_face
+from kinetree.contact.collision.kinds.kind import DISC
+from kinetree.contact.collision.support import support, support_face
 from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 from kinetree.spatial.rotation import rotation_exp

@@ -202,7 +202,7 @@ MISTAKES = [
     ("at = [0, 0, 0.1]", "rotation = [[1]]", "rotation", "give only one of rpy, rotation"),
     ("90 deg", "90 dge", "90 dge", "expected a number or an expression such as"),
     ("cylinder = [0.02", "box = [0.02", "box = [0.02", "box must be a list of 3 numbers"),
-    ("cylinder =", "cilinder =", "[[geometry]]", "has no shape; give one of box, sphere"),
+    ("cylinder =", "cilinder =", "[[geometry]]", "has no shape; give one of sphere, capsule, box"),
     ("color = [1, 0, 0]", "color = [1, 0, 2]", "color", "color must be 3 or 4 numbers from 0 to 1"),
     ("offset = 0.1", "coefficients = [1]", "ratio", "give only one of coefficients, ratio"),
     ("kinetree = 1", "kinetree = 2", "kinetree", "kinetree = 2, but this kinetree reads version 1"),

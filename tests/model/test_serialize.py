@@ -114,8 +114,8 @@ class TestAttachments:
 
     def test_unknown_shapes_are_rejected(self, rng):
         data = gripper(rng).to_dict()
-        data["geometry"][0]["shape"]["type"] = "Cone"
-        with pytest.raises(ModelError, match=r"unknown shape 'Cone'; known: .*'Box', 'Capsule'"):
+        data["geometry"][0]["shape"]["type"] = "Torus"
+        with pytest.raises(ModelError, match=r"unknown shape 'Torus'; known: .*'Box', 'Capsule'"):
             Model.from_dict(data)
 
     @pytest.mark.parametrize(

@@ -153,23 +153,8 @@ _URDF = {"free": "floating"}  # whose names differ from ours
 
 def corners(shape, placement) -> list[np.ndarray]:
     """Corners of a box around a shape, in body coordinates; none for grounds and meshes."""
-    half = _half_sizes(shape)
-    if half is None:
+    if not isinstance(shape, geometry.Solid):
         return []
+    half = np.array(shape.half_extents, dtype=float)
     E, r = np.asarray(placement.E, dtype=float), np.asarray(placement.r, dtype=float)
     return [r + E.T @ (np.array(signs) * half) for signs in product((-1, 1), repeat=3)]
-
-
-def _half_sizes(shape):
-    match shape:
-        case geometry.Box(size=size):
-            return np.array(size, dtype=float) / 2
-        case geometry.Sphere(radius=r):
-            return np.full(3, float(r))
-        case geometry.Cylinder(radius=r, length=length):
-            return np.array([r, r, length / 2], dtype=float)
-        case geometry.Capsule(radius=r, length=length):
-            return np.array([r, r, length / 2 + r], dtype=float)
-        case geometry.Ellipsoid(radii=radii):
-            return np.array(radii, dtype=float)
-    return None

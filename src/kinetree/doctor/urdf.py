@@ -10,11 +10,12 @@ from kinetree.errors import LoadError
 from kinetree.loaders.report import label, short, tag_of
 from kinetree.loaders.urdf.joints import JOINT_TYPES
 from kinetree.loaders.xml import numbers_in, parse
-from kinetree.model.geometry import Box, Capsule, Cylinder, Sphere
+from kinetree.model.geometry import solids_of_format
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import rx, ry, rz
 from kinetree.spelling import did_you_mean
 
+_SOLIDS = solids_of_format("urdf")
 _ZERO, _LIMITS = (0.0, 0.0, 0.0), ("lower", "upper", "effort", "velocity")
 
 
@@ -82,15 +83,11 @@ class _Reader:
         if tag == "mesh":
             link.has_meshes = True
             self.mesh(link, shape)
-        elif tag == "box":
-            x, y, z = self.sizes(shape, "size", 3, link.part)
-            link.extent += corners(Box((x, y, z)), placement)
-        elif tag == "sphere":
-            link.extent += corners(Sphere(*self.sizes(shape, "radius", 1, link.part)), placement)
-        elif tag in ("cylinder", "capsule"):
-            kind = Cylinder if tag == "cylinder" else Capsule
-            radius, length = (self.sizes(shape, n, 1, link.part)[0] for n in ("radius", "length"))
-            link.extent += corners(kind(radius, length), placement)
+        elif tag in _SOLIDS:
+            counts = _SOLIDS[tag].counts().items()
+            given = [self.sizes(shape, name, count, link.part) for name, count in counts]
+            solid = _SOLIDS[tag].from_sizes([x for sizes in given for x in sizes])
+            link.extent += corners(solid, placement)
 
     def mesh(self, link, element):
         name = self.text(element, "filename", "mesh", link.part)

@@ -2,74 +2,215 @@
 
 Geometry plays no part in the dynamics; viewers, collision checks and file formats use it. Sizes
 are in metres. Shapes are centred on their own frame and those with an axis have it along z.
+``SOLIDS`` lists those that a few sizes describe, ``SHAPES`` all: files, checks, contact and
+pictures go through them.
 """
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from kinetree.model.parts import Part
-from kinetree.spatial import Plucker
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.model import shapes
+from kinetree.model.parts import Part, as_placement
+from kinetree.model.solid import Shape, Solid, rounded_outline
+from kinetree.spatial import Inertia, Plucker
 from kinetree.spelling import explains_itself
 
 __all__ = [
-    "Box", "Capsule", "ContactPair", "Cylinder", "Ellipsoid", "Geometry", "HeightField", "Mesh",
-    "Plane", "Sphere", "Surface",
-]  # fmt: skip
+    "SHAPES",
+    "SOLIDS",
+    "Box",
+    "Capsule",
+    "Cone",
+    "ContactPair",
+    "Cylinder",
+    "Ellipsoid",
+    "Geometry",
+    "HeightField",
+    "Mesh",
+    "Plane",
+    "Shape",
+    "Solid",
+    "Sphere",
+    "Surface",
+]
+
+_EVERYWHERE = frozenset({"urdf", "sdf", "mjcf"})
 
 
 @explains_itself
 @dataclass(frozen=True)
-class Box:
+class Box(Solid):
     """Cuboid with edges of length ``size`` = (x, y, z)."""
 
+    formats: ClassVar = _EVERYWHERE
     size: tuple[float, float, float]
 
+    @property
+    def half_extents(self) -> tuple[float, float, float]:
+        """Half edges."""
+        x, y, z = self.size
+        return (x / 2, y / 2, z / 2)
+
+    def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
+        """Inertia of uniform density."""
+        return shapes.box(*self.size, density=density, at=at)
+
 
 @explains_itself
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(Solid):
     """Ball."""
 
+    formats: ClassVar = _EVERYWHERE
     radius: float
+
+    @property
+    def half_extents(self) -> tuple[float, float, float]:
+        """Half edges of the box around it."""
+        return (self.radius, self.radius, self.radius)
+
+    @property
+    def reach(self) -> float:
+        """Its radius."""
+        return self.radius
+
+    def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
+        """Inertia of uniform density."""
+        return shapes.sphere(self.radius, density=density, at=at)
+
+    def outline(self, corners: int) -> list[tuple[float, float]]:
+        """A half circle."""
+        return rounded_outline(self.radius, 0.0, corners)
 
 
 @explains_itself
 @dataclass(frozen=True)
-class Cylinder:
+class Cylinder(Solid):
     """Cylinder along z."""
 
+    formats: ClassVar = _EVERYWHERE
     radius: float
     length: float
+
+    @property
+    def half_extents(self) -> tuple[float, float, float]:
+        """Half edges of the box around it."""
+        return (self.radius, self.radius, self.length / 2)
+
+    @property
+    def reach(self) -> float:
+        """Distance of the rims."""
+        return math.hypot(self.radius, self.length / 2)
+
+    def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
+        """Inertia of uniform density."""
+        return shapes.cylinder(self.radius, self.length, density=density, at=at)
+
+    def outline(self, corners: int) -> list[tuple[float, float]]:
+        """Three sides of a rectangle."""
+        del corners
+        r, h = self.radius, self.length / 2
+        return [(0, -h), (r, -h), (r, h), (0, h)]
 
 
 @explains_itself
 @dataclass(frozen=True)
-class Capsule:
+class Capsule(Solid):
     """Cylinder along z with a half-ball on either end; ``length`` is without them."""
 
+    formats: ClassVar = _EVERYWHERE
+    usual: ClassVar = (0.5, 1.0)
     radius: float
     length: float
 
+    @property
+    def half_extents(self) -> tuple[float, float, float]:
+        """Half edges of the box around it."""
+        return (self.radius, self.radius, self.length / 2 + self.radius)
+
+    @property
+    def reach(self) -> float:
+        """Distance of the tips."""
+        return self.length / 2 + self.radius
+
+    def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
+        """Inertia of uniform density."""
+        return shapes.capsule(self.radius, self.length, density=density, at=at)
+
+    def outline(self, corners: int) -> list[tuple[float, float]]:
+        """Two quarters of circles, and the line between them."""
+        return rounded_outline(self.radius, self.length, corners)
+
 
 @explains_itself
 @dataclass(frozen=True)
-class Ellipsoid:
+class Ellipsoid(Solid):
     """Ellipsoid with semi-axes ``radii`` = (x, y, z)."""
 
+    formats: ClassVar = frozenset({"sdf", "mjcf"})
     radii: tuple[float, float, float]
+
+    @property
+    def half_extents(self) -> tuple[float, float, float]:
+        """Half edges of the box around it."""
+        return self.radii
+
+    @property
+    def reach(self) -> float:
+        """The largest radius."""
+        return max(self.radii)
+
+    def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
+        """Inertia of uniform density."""
+        return shapes.ellipsoid(*self.radii, density=density, at=at)
 
 
 @explains_itself
 @dataclass(frozen=True)
-class Plane:
+class Cone(Solid):
+    """Cone along z, as in SDF: the base half of ``length`` below the origin, the tip above."""
+
+    formats: ClassVar = frozenset({"sdf"})
+    usual: ClassVar = (0.5, 1.0)
+    radius: float
+    length: float
+
+    @property
+    def half_extents(self) -> tuple[float, float, float]:
+        """Half edges of the box around it."""
+        return (self.radius, self.radius, self.length / 2)
+
+    @property
+    def reach(self) -> float:
+        """Distance of the rim."""
+        return math.hypot(self.radius, self.length / 2)
+
+    def inertia(self, density: float, at: "ArrayLike | Plucker | None" = None) -> Inertia:
+        """Inertia of uniform density; the mass centre is a quarter of the length from the base."""
+        low = shapes.cone(self.radius, self.length, density=density, at=(0, 0, -self.length / 4))
+        return low.inverse_transformed(as_placement(at))
+
+    def outline(self, corners: int) -> list[tuple[float, float]]:
+        """Base and side."""
+        del corners
+        h = self.length / 2
+        return [(0, -h), (self.radius, -h), (0, h)]
+
+
+@explains_itself
+@dataclass(frozen=True)
+class Plane(Shape):
     """The x-y plane, solid below; ``size`` = (x, y) is what a viewer draws of it."""
 
+    formats: ClassVar = frozenset({"sdf", "mjcf"})
     size: tuple[float, float] = (10.0, 10.0)
 
 
 @explains_itself
 @dataclass(frozen=True)
-class HeightField:
+class HeightField(Shape):
     """Uneven ground given by heights on a grid, solid below.
 
     A smooth surface (a bicubic spline) through ``heights[i][j]`` at points that are evenly spaced,
@@ -88,7 +229,7 @@ class HeightField:
 
 @explains_itself
 @dataclass(frozen=True)
-class Mesh:
+class Mesh(Shape):
     """A triangle mesh in a file, ``path`` as resolved, scaled by ``scale``.
 
     Its convex hull is used for contact; if ``convex`` is False, the triangles themselves.
@@ -99,7 +240,16 @@ class Mesh:
     convex: bool = True
 
 
-Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Mesh
+SOLIDS: tuple[type[Solid], ...] = (Sphere, Capsule, Box, Cylinder, Ellipsoid, Cone)
+"""Simple solids; of two in contact, closed forms have the one that comes earlier here first."""
+
+SHAPES: tuple[type[Shape], ...] = (*SOLIDS, Plane, HeightField, Mesh)
+"""All shapes."""
+
+
+def solids_of_format(name: str) -> dict[str, type[Solid]]:
+    """Solids that a file format has, by what it calls them."""
+    return {solid.spelling(): solid for solid in SOLIDS if name in solid.formats}
 
 
 @explains_itself

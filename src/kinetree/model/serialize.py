@@ -19,7 +19,7 @@ from kinetree.joints import AbstractJoint
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import Coupling, GravityCompensation, Tendon, require_written
 from kinetree.model.fingerprint import ADDED_LATER, is_default
-from kinetree.model.geometry import ContactPair, Geometry, Shape, Surface
+from kinetree.model.geometry import SHAPES, ContactPair, Geometry, Shape, Surface
 from kinetree.model.names import Group
 from kinetree.model.parts import (
     OF_BODIES,
@@ -114,7 +114,7 @@ def _read_placement(data):
 
 def _read_shape(data):
     shape = {name: _tuples(x) for name, x in data.items()}
-    kinds = {kind.__name__: kind for kind in Shape.__args__}
+    kinds = {kind.__name__: kind for kind in SHAPES}
     kind = shape.pop("type")
     if kind not in kinds:
         raise ModelError(f"unknown shape {kind!r}; known: {sorted(kinds)}")

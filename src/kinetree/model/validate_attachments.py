@@ -18,7 +18,7 @@ from kinetree.errors import (
 )
 from kinetree.joints import AbstractJoint
 from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
-from kinetree.model.geometry import HeightField, Mesh, Plane, Shape, Surface
+from kinetree.model.geometry import Mesh, Plane, Shape, Surface
 from kinetree.model.names import is_known, names_that_touch, number_of
 from kinetree.model.parts import JointDynamics, Loop
 from kinetree.spatial import Plucker, log
@@ -299,8 +299,7 @@ def check_shape(geometry, what):
             continue
         values = np.atleast_1d(value).tolist()
         _check_numbers(values, f"{f.name} of {what}")
-        sides = 2 if isinstance(shape, (HeightField, Plane)) else 3
-        size = {"size": sides, "radii": 3, "scale": 3}.get(f.name, 1)
+        size = shape.counts()[f.name]
         if len(values) != size:
             raise ModelError(f"{f.name} of {what} needs {size} numbers, got {len(values)}")
         flat = isinstance(shape, (Mesh, Plane)) or f.name == "length"  # mirrored, infinite, a ball

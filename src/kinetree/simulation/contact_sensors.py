@@ -1,17 +1,20 @@
 """Sensors that depend on shapes: touch, distances and ranges. In Python, on the CPU."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from kinetree.algorithms.jacobians import frame_pose
 from kinetree.contact import Contacts, Scene
-from kinetree.contact.collision.rays import first_hits
+from kinetree.contact.collision.rays import NONE, first_hits, ray_shape
+from kinetree.contact.collision.shapes import placed_table
 from kinetree.contact.contacts import contact_axes
 from kinetree.contact.finding.pairs import names_of
+from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ContactError, ShapeError
 from kinetree.model.define import kept
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from kinetree.model.geometry import Solid
 from kinetree.model.parts import Frame
 
 # --- contact forces ------------------------------------------------------------------------------
@@ -115,58 +118,19 @@ def touch(model, sensor, q, contacts, forces) -> float:
 
 def _meets(shape, p, d):
     """Whether a ray meets a volume; without one, or in a plane or mesh, everything counts."""
-    if not isinstance(shape, (Box, Sphere, Ellipsoid, Cylinder, Capsule)):
+    if not isinstance(shape, Solid):
         return True
-    low, high = _interval(shape, p, d)
-    return max(low, 0.0) <= high
+    return ray_shape(_table(shape), 0, p.copy(), d.copy(), NONE, np.zeros(3)) < NONE
+
+
+@lru_cache(maxsize=64)
+def _table(shape):
+    return placed_table(Placed(shape, np.eye(3), np.zeros(3)))
 
 
 def _pose(model, sensor, q):
     frame = model.frame(sensor.of)
     return frame_pose(model, q, Frame("", frame.body, sensor.placement @ frame.placement))
-
-
-# --- lines p + t d and solids in their own coordinates -------------------------------------------
-
-_NOWHERE = (np.inf, -np.inf)
-
-
-def _interval(shape, p, d) -> tuple[float, float]:
-    """The smallest and largest ``t`` of a line within a solid; the larger first where it misses."""
-    if isinstance(shape, Box):
-        return _common(*(_slab(p[k], d[k], shape.size[k] / 2) for k in range(3)))
-    if isinstance(shape, (Sphere, Ellipsoid)):
-        radii = np.array(shape.radii if isinstance(shape, Ellipsoid) else [shape.radius] * 3)
-        return _ball(p / radii, d / radii)
-    half, r = shape.length / 2, shape.radius
-    parts = [_common(_ball(p[:2] / r, d[:2] / r), _slab(p[2], d[2], half))]
-    if isinstance(shape, Capsule):
-        parts += [_ball((p - np.array([0, 0, z])) / r, d / r) for z in (half, -half)]
-    met = [part for part in parts if part[0] <= part[1]]
-    return (min(a for a, _ in met), max(b for _, b in met)) if met else _NOWHERE
-
-
-def _slab(p, d, half):
-    """Where ``|p + t d| ≤ half``."""
-    if d == 0:
-        return (-np.inf, np.inf) if abs(p) <= half else _NOWHERE
-    a, b = (-half - p) / d, (half - p) / d
-    return min(a, b), max(a, b)
-
-
-def _ball(p, d):
-    """Where ``|p + t d| ≤ 1``."""
-    a, b, c = d @ d, p @ d, p @ p - 1
-    if a == 0:
-        return (-np.inf, np.inf) if c <= 0 else _NOWHERE
-    if b * b < a * c:
-        return _NOWHERE
-    root = np.sqrt(b * b - a * c)
-    return (-b - root) / a, (-b + root) / a
-
-
-def _common(*intervals):
-    return max(low for low, _ in intervals), min(high for _, high in intervals)
 
 
 # --- distances -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from kinetree.contact.history import Residuals
 from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.model import Model
 from kinetree.model.arrays import check_finite
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Geometry, Sphere, Surface
+from kinetree.model.geometry import SOLIDS, Geometry, Solid, Surface
 from kinetree.quantities.dynamics import forward_dynamics
 from kinetree.simulation.sensors import Readings, sensors
 from kinetree.spatial import Inertia, Plucker
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from kinetree.worlds.world import World
 
 _ALL = Surface(contype=-1, conaffinity=-1)
-_LENGTHS = {
-    Box: ("size",), Sphere: ("radius",), Cylinder: ("radius", "length"),
-    Capsule: ("radius", "length"), Ellipsoid: ("radii",),
-}  # fmt: skip
 
 
 class Worlds:
@@ -502,16 +498,11 @@ def _grown_inertia(I, factor):
 
 
 def _grown(g: Geometry, factor: float) -> Geometry:
-    names = _LENGTHS.get(type(g.shape))
-    if names is None:
+    if not isinstance(g.shape, Solid):
+        known = ", ".join(sorted(kind.__name__ for kind in SOLIDS))
         raise ModelError(
-            f"size of a batch is for boxes, spheres, cylinders, capsules and ellipsoids; shape "
-            f"{g.name!r} is a {type(g.shape).__name__}"
+            f"size of a batch is for solids with sizes ({known}); shape {g.name!r} is a "
+            f"{type(g.shape).__name__}"
         )
-    values = {name: getattr(g.shape, name) for name in names}
-    grown = {
-        name: tuple(x * factor for x in value) if isinstance(value, tuple) else value * factor
-        for name, value in values.items()
-    }
     placement = Plucker(g.placement.E, g.placement.r * factor)
-    return replace(g, shape=replace(g.shape, **grown), placement=placement)
+    return replace(g, shape=g.shape.grown(factor), placement=placement)

@@ -21,7 +21,7 @@ from kinetree.errors import LoadError, ModelError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.loaders.load import announced, read
 from kinetree.loaders.meshes import mesh_inertia
-from kinetree.model import Body, Model, Posture, geometry, shapes
+from kinetree.model import Body, Model, Posture, geometry
 from kinetree.model.actuator import command_vectors, commands_of
 from kinetree.model.constraint_function import constraints_of_part
 from kinetree.model.edit import Assembly, free_roots, grounded, moved_roots
@@ -371,15 +371,8 @@ def inertia_of(name: str, solids: Sequence[Geometry], mass: Any, density: Any) -
 
 def _inertia(g, density):
     s, at = g.shape, g.placement
-    if isinstance(s, geometry.Box):
-        return shapes.box(*s.size, density=density, at=at)
-    if isinstance(s, geometry.Sphere):
-        return shapes.sphere(s.radius, density=density, at=at)
-    if isinstance(s, geometry.Ellipsoid):
-        return shapes.ellipsoid(*s.radii, density=density, at=at)
-    if isinstance(s, (geometry.Cylinder, geometry.Capsule)):
-        solid = shapes.cylinder if isinstance(s, geometry.Cylinder) else shapes.capsule
-        return solid(s.radius, s.length, density=density, at=at)
+    if isinstance(s, geometry.Solid):
+        return s.inertia(density, at)
     assert isinstance(s, geometry.Mesh)
     return mesh_inertia(s.path, density=density, scale=s.scale, hull=True).inverse_transformed(at)
 

@@ -12,7 +12,7 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import InteropError, ModelWarning, warn
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+from kinetree.model.geometry import SHAPES, Mesh
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import euler_angles
@@ -430,13 +430,10 @@ def _put_surface(collision, surface):
                 _put(inner, tag, value)
 
 
-def _solid(tag, **sizes):
-    def write(parent, shape):
-        element = etree.SubElement(parent, tag)
-        for name, field in sizes.items():
-            _put(element, name, getattr(shape, field))
-
-    return write
+def _sized(parent, shape):
+    element = etree.SubElement(parent, shape.spelling())
+    for name in shape.counts():
+        _put(element, name, getattr(shape, name))
 
 
 def _mesh(parent, mesh):
@@ -445,9 +442,4 @@ def _mesh(parent, mesh):
     _put(element, "scale", mesh.scale)
 
 
-_SHAPES = {
-    Box: _solid("box", size="size"), Sphere: _solid("sphere", radius="radius"),
-    Cylinder: _solid("cylinder", radius="radius", length="length"),
-    Capsule: _solid("capsule", radius="radius", length="length"),
-    Ellipsoid: _solid("ellipsoid", radii="radii"), Plane: _solid("plane", size="size"), Mesh: _mesh,
-}  # fmt: skip
+_SHAPES = {kind: _sized for kind in SHAPES if "sdf" in kind.formats} | {Mesh: _mesh}

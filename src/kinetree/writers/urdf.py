@@ -15,7 +15,7 @@ from kinetree.model.actuator import commands_of
 from kinetree.model.arrays import as_model
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
-from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere, Surface
+from kinetree.model.geometry import SHAPES, Mesh, Surface
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial.rotation import euler_angles
 
@@ -407,10 +407,8 @@ def _mesh(parent, mesh):
     add(parent, "mesh", filename=path, scale=mesh.scale)
 
 
-_SHAPES = {
-    Box: lambda parent, s: add(parent, "box", size=s.size),
-    Sphere: lambda parent, s: add(parent, "sphere", radius=s.radius),
-    Cylinder: lambda parent, s: add(parent, "cylinder", radius=s.radius, length=s.length),
-    Capsule: lambda parent, s: add(parent, "capsule", radius=s.radius, length=s.length),
-    Mesh: _mesh,
-}
+def _sized(parent, shape):
+    add(parent, shape.spelling(), **{name: getattr(shape, name) for name in shape.counts()})
+
+
+_SHAPES = {kind: _sized for kind in SHAPES if "urdf" in kind.formats} | {Mesh: _mesh}

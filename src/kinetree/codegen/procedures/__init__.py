@@ -24,10 +24,27 @@ from kinetree.codegen.procedures.language import (
     view,
     worlds_max,
 )
-from kinetree.codegen.procedures.native import Procedure, procedure
+from kinetree.codegen.procedures.native import Choice, Procedure, procedure
 
 __all__ = [
-    "Procedure", "atan2", "cos", "cross", "dot", "floor", "invoke", "isfinite", "lane_max",
-    "lane_sum", "lanes", "local", "procedure", "record", "sin", "sqrt", "vector", "view",
+    "Choice",
+    "Procedure",
+    "atan2",
+    "cos",
+    "cross",
+    "dot",
+    "floor",
+    "invoke",
+    "isfinite",
+    "lane_max",
+    "lane_sum",
+    "lanes",
+    "local",
+    "procedure",
+    "record",
+    "sin",
+    "sqrt",
+    "vector",
+    "view",
     "worlds_max",
-]  # fmt: skip
+]

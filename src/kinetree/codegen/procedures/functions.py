@@ -2,6 +2,7 @@
 
 import ast
 import math
+from typing import Any
 
 from kinetree.codegen.procedures.expressions import Expressions
 from kinetree.codegen.procedures.language import (
@@ -35,6 +36,10 @@ class Functions(Expressions):
 
     def e_Call(self, e):
         """A call of a procedure or of a function."""
+        if isinstance(e.func, ast.Subscript) and isinstance(e.func.value, ast.Name):
+            choice = self.procedure.find(e.func.value.id)
+            if hasattr(choice, "otherwise"):
+                return self.choose(choice, e)
         if isinstance(e.func, ast.Attribute) and isinstance(e.func.value, ast.Name):
             module = self.procedure.module(e.func.value.id)
             callee = None if module is None else getattr(module, e.func.attr, None)
@@ -68,6 +73,10 @@ class Functions(Expressions):
 
     def call(self, callee, e):
         """A call of a procedure."""
+        return self.call_with(callee, self.arguments(callee, e))
+
+    def arguments(self, callee, e):
+        """The arguments of a call, as text."""
         if self.in_lanes and callee.uses_lanes:
             raise self.fail(f"{callee.name} loops over lanes, and is called in such a loop", e)
         given = dict(zip((name for name, _ in callee.arguments), e.args, strict=False))
@@ -79,7 +88,11 @@ class Functions(Expressions):
             wanted = ", ".join(f"{n}: {spelled(k)}" for n, k in callee.arguments)
             raise self.fail(f"{callee.name} takes ({wanted})", e)
         values = [self.argument(callee, name, kind, given[name]) for name, kind in callee.arguments]
-        text = f"{self.module.name(callee)}({', '.join(values)})"
+        return ", ".join(values)
+
+    def call_with(self, callee, arguments) -> Any:
+        """A call of a procedure with arguments as text."""
+        text = f"{self.module.name(callee)}({arguments})"
         if callee.returns is None:
             self.emit(f"call void {text}")
             return None
@@ -91,6 +104,38 @@ class Functions(Expressions):
             Number(self.op(f"extractvalue {kind} {whole}, {k}"), each)
             for k, each in enumerate(callee.returns)
         )
+
+    def choose(self, choice, e):
+        """A call of the procedure that a number chooses: a branch to each."""
+        wrong = choice.mismatch()
+        returns = choice.otherwise.returns
+        if wrong or isinstance(returns, tuple):
+            raise self.fail(
+                f"{ast.unparse(e.func.value)}: {wrong or 'its procedures return one number each'}",
+                e,
+            )
+        index = e.func.slice
+        number = "0"
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            word = self.op(f"mul i64 {number}, {choice.WORD}")
+            number = self.op(f"add nsw i64 {word}, {self.integer(part)}")
+        arguments = self.arguments(choice.otherwise, e)
+        slot = None if returns is None else self.stack(returns, "v")
+        end, usual, blocks = self.label(), self.label(), []
+        for callee, numbers in choice.numbers.items():
+            label = usual if callee is choice.otherwise else self.label()
+            blocks.append((label, callee, numbers))
+        cases = [f"i64 {x}, label %{label}" for label, _, numbers in blocks for x in numbers]
+        self.emit(f"switch i64 {number}, label %{usual} [ {' '.join(cases)} ]")
+        self.done = True
+        for label, callee, _ in blocks:
+            self.start(label)
+            value = self.call_with(callee, arguments)
+            if slot is not None:
+                self.emit(f"store {returns} {value.x}, ptr {slot}")
+            self.jump(end)
+        self.start(end)
+        return None if slot is None else Number(self.op(f"load {returns}, ptr {slot}"), returns)
 
     def argument(self, callee, name, kind, e):
         """An argument of a call."""

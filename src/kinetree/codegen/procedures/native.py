@@ -70,7 +70,7 @@ class Procedure:
         f = self.function
 
         def plain(value):
-            return value.python if isinstance(value, Procedure) else value
+            return value.python if isinstance(value, Procedure | Choice) else value
 
         names = {**f.__globals__}
         names |= {n: plain(names[n]) for n in f.__code__.co_names if n in names}
@@ -152,9 +152,8 @@ class Procedure:
                         else:
                             seen = set().union(*map(_memory_of, values))
                             views.setdefault(getattr(part, "id", ""), set()).update(seen)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                callee = self.find(node.func.id)
-                if isinstance(callee, Procedure):
+            elif isinstance(node, ast.Call):
+                for callee in self.called_by(node):
                     for (name, _), e in zip(callee.arguments, node.args, strict=False):
                         found |= _memory_of(e) if name in callee.changed else set()
         while True:
@@ -162,6 +161,15 @@ class Procedure:
             if not more:
                 return found
             found |= more
+
+    def called_by(self, call) -> list["Procedure"]:
+        """Procedures that a call may be one of."""
+        by_number = isinstance(call.func, ast.Subscript)
+        name = getattr(call.func.value if by_number else call.func, "id", "")
+        found = self.find(name) if name else None
+        if isinstance(found, Choice) and by_number:
+            return found.procedures
+        return [found] if isinstance(found, Procedure) and not by_number else []
 
     def module(self, name):
         """The module of this name, or None."""
@@ -172,7 +180,10 @@ class Procedure:
     def callees(self) -> list["Procedure"]:
         """Procedures that it calls."""
         code = self.function.__code__
-        found = [self.find(n) for n in (*code.co_names, *code.co_freevars)]
+        found = []
+        for name in (*code.co_names, *code.co_freevars):
+            value = self.find(name)
+            found += value.procedures if isinstance(value, Choice) else [value]
         return list(dict.fromkeys(x for x in found if isinstance(x, Procedure)))
 
     @cached_property
@@ -248,6 +259,8 @@ class Procedure:
             if isinstance(value, ModuleType):
                 inner = {n: getattr(value, n, None) for n in code.co_names}
                 value = {n: x for n, x in inner.items() if isinstance(x, bool | int | float)}
+            elif isinstance(value, Choice):
+                value = [(key, p.interface) for key, p in value.all.items()]
             elif isinstance(value, np.ndarray):
                 value = (value.dtype.str, value.shape, value.tobytes())
             elif not isinstance(value, bool | int | float | tuple | np.number):
@@ -375,6 +388,67 @@ class Procedure:
 
     def __reduce__(self):
         return self.__qualname__
+
+
+class Choice:
+    """Procedures with the same arguments and results, chosen by a number, or by several.
+
+    A procedure calls ``CHOICE[k](...)`` or ``CHOICE[j, k](...)``; compiled, that is a switch.
+
+    Args:
+        cases: procedures by number, or by tuple of numbers below ``WORD``.
+        otherwise: for all other numbers.
+    """
+
+    WORD = 1 << 16
+
+    def __init__(self, cases, otherwise):
+        self.cases, self.otherwise = dict(cases), otherwise
+
+    def __getitem__(self, key) -> Any:
+        return self.cases.get(key, self.otherwise)
+
+    @property
+    def all(self) -> dict[Any, Any]:
+        """Procedures by number, and by None the one for other numbers."""
+        return {**self.cases, None: self.otherwise}
+
+    @property
+    def procedures(self) -> list[Procedure]:
+        """All procedures, each once."""
+        return list(dict.fromkeys(self.all.values()))
+
+    @property
+    def python(self) -> "Choice":
+        """The same functions run by Python."""
+        return Choice({key: p.python for key, p in self.cases.items()}, self.otherwise.python)
+
+    @cached_property
+    def numbers(self) -> dict[Procedure, list[int]]:
+        """By procedure the numbers that choose it, several in one word."""
+        found: dict[Procedure, list[int]] = {p: [] for p in self.procedures}
+        for key, p in self.cases.items():
+            number = 0
+            for part in key if isinstance(key, tuple) else (key,):
+                number = number * self.WORD + part
+            if p is not self.otherwise:
+                found[p].append(number)
+        return found
+
+    def mismatch(self) -> str:
+        """What two of the procedures do not agree on; empty if they are alike."""
+
+        def signature(p):
+            kinds = ", ".join(spelled(kind) for _, kind in p.arguments)
+            return f"({kinds}) -> {spelled(p.returns)}"
+
+        for p in self.procedures:
+            if signature(p) != signature(self.otherwise):
+                return (
+                    f"{p.name} is {signature(p)}, but {self.otherwise.name} is "
+                    f"{signature(self.otherwise)}"
+                )
+        return ""
 
 
 def _memory_of(e) -> set[str]:

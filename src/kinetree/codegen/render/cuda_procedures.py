@@ -230,6 +230,12 @@ class _Function:
         test, yes, no = _parts(rf"i1 {_VALUE}, label %(\w+), label %(\w+)", rest)
         return None, f"if ({self.value(test)}) goto {yes}; else goto {no}"
 
+    def i_switch(self, rest):
+        number, usual = _parts(rf"i64 {_VALUE}, label %(\w+)", rest)
+        cases = re.findall(r"i64 (-?\d+), label %(\w+)", rest.partition("[")[2])
+        chosen = " ".join(f"case {k}: goto {label};" for k, label in cases)
+        return None, f"switch ({self.value(number)}) {{ {chosen} default: goto {usual}; }}"
+
     def i_ret(self, rest):
         return None, "return" if rest == "void" else f"return {self.value(rest.split(' ')[-1])}"
 

@@ -9,8 +9,9 @@ so that no rounding error makes it too large.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
+from kinetree.contact.collision.frames import into_shape, out_of_shape
 from kinetree.contact.collision.refine import width
-from kinetree.contact.collision.support import farthest_vertex, into_shape, out_of_shape
+from kinetree.contact.collision.support import farthest_vertex
 from kinetree.contact.collision.tables import BOX, HULL, Shapes
 
 FEW = 512

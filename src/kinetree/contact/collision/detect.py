@@ -4,15 +4,17 @@ import threading
 
 import numpy as np
 
-from kinetree.codegen.procedures import local, procedure, view
+from kinetree.codegen.procedures import Choice, local, procedure, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.boxes import box_box, capsule_box
 from kinetree.contact.collision.convex import convex_pair
 from kinetree.contact.collision.meshes import convex_mesh, mesh_mesh, plane_mesh
 from kinetree.contact.collision.on_fields import field_pair
+from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.planes import (
     plane_box,
     plane_capsule,
+    plane_convex,
     plane_cylinder,
     plane_ellipsoid,
     plane_hull,
@@ -35,7 +37,7 @@ from kinetree.contact.collision.sweep import (
     pair_tables,
     special_number,
 )
-from kinetree.contact.collision.tables import Found, Shapes, Special, Touch, place_shapes
+from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
 from kinetree.contact.finding.pairs import FRICTION, RESTITUTION, ROLLING, TORSION
 
 FOUND_FULL = -2
@@ -91,6 +93,48 @@ class Detection:
                 enlarge_pairs(self.pairs)
             else:
                 self.found = found_tables(2 * self.found.capacity)
+
+
+@procedure
+def nowhere(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Of two grounds, and of height fields and meshes that are not convex: they do not touch."""
+    return n
+
+
+CLOSED_FORMS = {
+    (tables.PLANE, tables.SPHERE): plane_sphere,
+    (tables.PLANE, tables.CAPSULE): plane_capsule,
+    (tables.PLANE, tables.BOX): plane_box,
+    (tables.PLANE, tables.CYLINDER): plane_cylinder,
+    (tables.PLANE, tables.ELLIPSOID): plane_ellipsoid,
+    (tables.PLANE, tables.HULL): plane_hull,
+    (tables.SPHERE, tables.SPHERE): sphere_sphere,
+    (tables.SPHERE, tables.CAPSULE): sphere_capsule,
+    (tables.SPHERE, tables.BOX): sphere_box,
+    (tables.SPHERE, tables.CYLINDER): sphere_cylinder,
+    (tables.CAPSULE, tables.CAPSULE): capsule_capsule,
+    (tables.CAPSULE, tables.BOX): capsule_box,
+    (tables.BOX, tables.BOX): box_box,
+}
+"""Narrow phases that are quicker than those for all shapes, the lower kind first."""
+
+
+def _of_all_shapes(a, b):
+    """The narrow phase for two kinds, the lower one first, by what they are."""
+    if a == tables.PLANE:
+        return {tables.PLANE: nowhere, tables.FIELD: nowhere, tables.TRIANGLES: plane_mesh}.get(
+            b, plane_convex
+        )
+    if a > tables.HULL:
+        return mesh_mesh if a == b == tables.TRIANGLES else nowhere
+    return {tables.FIELD: field_pair, tables.TRIANGLES: convex_mesh}.get(b, convex_pair)
+
+
+_ALL = range(len(tables.KINDS))
+NARROW = Choice(
+    {(a, b): CLOSED_FORMS.get((a, b), _of_all_shapes(a, b)) for b in _ALL for a in _ALL[: b + 1]},
+    nowhere,
+)
 
 
 @procedure
@@ -215,44 +259,4 @@ def material(
 @procedure
 def narrow_phase(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
     """Points of shapes i and j (the lower kind first) within ``margin``, after n others."""
-    a, b = shapes.kind[i], shapes.kind[j]
-    if a == tables.PLANE:
-        if b == tables.SPHERE:
-            return plane_sphere(shapes, i, j, margin, touch, n)
-        if b == tables.CAPSULE:
-            return plane_capsule(shapes, i, j, margin, touch, n)
-        if b == tables.BOX:
-            return plane_box(shapes, i, j, margin, touch, n)
-        if b == tables.CYLINDER:
-            return plane_cylinder(shapes, i, j, margin, touch, n)
-        if b == tables.ELLIPSOID:
-            return plane_ellipsoid(shapes, i, j, margin, touch, n)
-        if b == tables.HULL:
-            return plane_hull(shapes, i, j, margin, touch, n)
-        if b == tables.TRIANGLES:
-            return plane_mesh(shapes, i, j, margin, touch, n)
-        return n
-    if a == tables.SPHERE:
-        if b == tables.SPHERE:
-            return sphere_sphere(shapes, i, j, margin, touch, n)
-        if b == tables.CAPSULE:
-            return sphere_capsule(shapes, i, j, margin, touch, n)
-        if b == tables.BOX:
-            return sphere_box(shapes, i, j, margin, touch, n)
-        if b == tables.CYLINDER:
-            return sphere_cylinder(shapes, i, j, margin, touch, n)
-    if a == tables.CAPSULE and b == tables.CAPSULE:
-        return capsule_capsule(shapes, i, j, margin, touch, n)
-    if a == tables.CAPSULE and b == tables.BOX:
-        return capsule_box(shapes, i, j, margin, touch, n)
-    if a == tables.BOX and b == tables.BOX:
-        return box_box(shapes, i, j, margin, touch, n)
-    if b <= tables.HULL:
-        return convex_pair(shapes, i, j, margin, touch, n)
-    if b == tables.FIELD and a <= tables.HULL:
-        return field_pair(shapes, i, j, margin, touch, n)
-    if b == tables.TRIANGLES and a <= tables.HULL:
-        return convex_mesh(shapes, i, j, margin, touch, n)
-    if a == tables.TRIANGLES and b == tables.TRIANGLES:
-        return mesh_mesh(shapes, i, j, margin, touch, n)
-    return n
+    return NARROW[shapes.kind[i], shapes.kind[j]](shapes, i, j, margin, touch, n)

@@ -13,16 +13,13 @@ from kinetree.contact.collision import tables
 from kinetree.contact.collision.convex import APART, BEYOND, nearest, patch
 from kinetree.contact.collision.detect import touch_table
 from kinetree.contact.collision.fields import height_at, put_foot
+from kinetree.contact.collision.frames import into_shape, out_of_shape
 from kinetree.contact.collision.meshes import box_in_shape, extent, load_triangle, node_in_shape
 from kinetree.contact.collision.on_fields import field_pair
+from kinetree.contact.collision.placing import place_shape
 from kinetree.contact.collision.shapes import shapes_of
-from kinetree.contact.collision.support import (
-    into_shape,
-    out_of_shape,
-    round_of,
-    support,
-)
-from kinetree.contact.collision.tables import Shapes, Touch, place_shape
+from kinetree.contact.collision.support import round_of, support
+from kinetree.contact.collision.tables import Shapes, Touch
 from kinetree.contact.collision.witness import facing_points, misses, move_into
 from kinetree.contact.finding.pairs import names_of
 from kinetree.errors import ModelError, UnknownNameError

@@ -20,10 +20,10 @@ quarter of the spacing of the heights of each other. All is in coordinates of th
 from math import ceil, cos, sin
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
-from kinetree.contact.collision import tables
 from kinetree.contact.collision.clipping import put
+from kinetree.contact.collision.frames import into_shape
+from kinetree.contact.collision.kinds import choice_of
 from kinetree.contact.collision.meshes import turn
-from kinetree.contact.collision.support import into_shape
 from kinetree.contact.collision.tables import Shapes, Touch
 
 SAMPLES = 4
@@ -35,6 +35,15 @@ _COLUMNS = 512
 _RIM = 32  # samples of a rim at least
 ROUND, FACE, BALL = 0, 1, 2
 """What the ground is sampled against: a core with a radius, a plane, an ellipsoid."""
+
+
+@procedure
+def contains_nothing(size: "float[3]", x: "float[3]", slack: float) -> bool:
+    """Of a shape that is not a solid."""
+    return False
+
+
+CONTAINS = choice_of("contains", contains_nothing)
 
 
 # --- the ground ----------------------------------------------------------------------------------
@@ -277,20 +286,13 @@ def settle(
 
 @procedure
 def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
-    """Whether a point in coordinates of the field is within a box, cylinder or hull."""
+    """Whether a point in coordinates of the field is within a solid or hull."""
     x = local("float", 3)
     d = p - L[3::4]
     into_shape(L, d, x)
-    size = shapes.size[i]
     tiny = 1e-9 * shapes.radius[i]
-    if shapes.kind[i] == tables.BOX:
-        return (
-            abs(x[0]) <= size[0] + tiny
-            and abs(x[1]) <= size[1] + tiny
-            and abs(x[2]) <= size[2] + tiny
-        )
-    if shapes.kind[i] == tables.CYLINDER:
-        return sqrt(x[0] * x[0] + x[1] * x[1]) <= size[0] + tiny
+    if shapes.data[i, 3] == 0:
+        return CONTAINS[shapes.kind[i]](shapes.size[i], x, tiny)
     for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
         corner = shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]
         if (x - corner) @ shapes.face_normal[f] > tiny:

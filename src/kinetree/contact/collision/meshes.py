@@ -11,8 +11,9 @@ from math import atan2
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.clipping import axes_across, clip_faces, put, put_between
 from kinetree.contact.collision.convex import BEYOND, nearest
+from kinetree.contact.collision.frames import into_shape, out_of_shape
 from kinetree.contact.collision.refine import width
-from kinetree.contact.collision.support import into_shape, out_of_shape, round_of, support_face
+from kinetree.contact.collision.support import round_of, support_face
 from kinetree.contact.collision.tables import Shapes, Touch
 
 STACK = 128

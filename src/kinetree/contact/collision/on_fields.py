@@ -1,6 +1,6 @@
 """Convex shapes on height fields: corners, edges, rims, faces and round sides that may touch."""
 
-from kinetree.codegen.procedures import local, procedure, sqrt, view
+from kinetree.codegen.procedures import Choice, local, procedure, sqrt, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.fields import (
     BALL,
@@ -13,8 +13,8 @@ from kinetree.contact.collision.fields import (
     settle,
     spacing,
 )
+from kinetree.contact.collision.frames import out_of_shape
 from kinetree.contact.collision.meshes import copy_touch, spread, turn, without_doubles
-from kinetree.contact.collision.support import out_of_shape
 from kinetree.contact.collision.tables import Shapes, Touch
 
 _ROOM = 40  # points after which patches are reduced
@@ -99,45 +99,22 @@ def round_feet(
 
 
 @procedure
-def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
-    """Points where a convex shape i is within ``margin`` of the height field j."""
-    P = shapes.pose[i]
-    Q = shapes.pose[j]
-    L = local("float", 12)
-    R = view(Q, 0, 3, 4)[:, :3].T
-    view(L, 0, 3, 4)[:, :3] = R @ view(P, 0, 3, 4)[:, :3]
-    L[3::4] = R @ (P[3::4] - Q[3::4])
-    kind = shapes.kind[i]
-    half = shapes.size[i]
-    size = shapes.radius[i] + 2 * max(shapes.size[j, 0], shapes.size[j, 1])
-    start = n
-    touch.first = i
-    touch.second = j
-    touch.margin = margin
-    touch.count = n
-    touch.size = size * size
-    if kind == tables.SPHERE:
-        round_feet(shapes, touch, L, 0.0, 0.0, 0)
-    elif kind == tables.CAPSULE:
-        round_feet(shapes, touch, L, -half[1], half[1], 0)
-        round_feet(shapes, touch, L, -half[1], -half[1], 1 << 20)
-        round_feet(shapes, touch, L, half[1], half[1], 2 << 20)
-    elif kind == tables.ELLIPSOID:
-        ellipsoid_feet(shapes, touch, L)
-    elif kind == tables.CYLINDER:
-        cylinder_feet(shapes, touch, L, size)
-    elif kind == tables.BOX:
-        touch.size = size
-        box_feet(shapes, touch, L)
-    elif kind == tables.HULL:
-        touch.size = size
-        hull_feet(shapes, touch, L)
-    n = without_doubles(touch, start, start, touch.count, 1e-9)
-    return spread(touch, start, n, _MOST)
+def sphere_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
+    """Contacts of a ball."""
+    round_feet(shapes, touch, L, 0.0, 0.0, 0)
 
 
 @procedure
-def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
+def capsule_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
+    """Contacts of a capsule: its side, and a ball at each end."""
+    half = shapes.size[touch.first, 1]
+    round_feet(shapes, touch, L, -half, half, 0)
+    round_feet(shapes, touch, L, -half, -half, 1 << 20)
+    round_feet(shapes, touch, L, half, half, 2 << 20)
+
+
+@procedure
+def ellipsoid_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     """Contacts of an ellipsoid."""
     i = touch.first
     j = touch.second
@@ -198,8 +175,9 @@ def cylinder_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
 
 
 @procedure
-def box_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
+def box_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
     """Contacts of a box: corners, edges and faces of the sides that look down."""
+    touch.size = size
     half = shapes.size[touch.first]
     a, b, f, corner = local("float", 4, 3)
     low, high = local("float", 2, 2)
@@ -237,8 +215,9 @@ def box_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
 
 
 @procedure
-def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
-    """Contacts of a hull, likewise."""
+def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]", size: float):
+    """Contacts of a hull, or of the polyhedron that a solid is on height fields, likewise."""
+    touch.size = size
     i = touch.first
     o, f, p, corner = local("float", 4, 3)
     low, high = local("float", 2, 2)
@@ -273,3 +252,37 @@ def hull_feet(shapes: Shapes, touch: Touch, L: "float[12]"):
         if touch.count - start > _ROOM:
             n = without_doubles(touch, start, start, touch.count, 1e-9)
             touch.count = spread(touch, start, n, _ROOM)
+
+
+FEET = Choice(
+    {
+        tables.SPHERE: sphere_feet,
+        tables.CAPSULE: capsule_feet,
+        tables.BOX: box_feet,
+        tables.CYLINDER: cylinder_feet,
+        tables.ELLIPSOID: ellipsoid_feet,
+    },
+    hull_feet,
+)
+"""Contacts of convex shapes with height fields; other solids stand on them as polyhedra."""
+
+
+@procedure
+def field_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Points where a convex shape i is within ``margin`` of the height field j."""
+    P = shapes.pose[i]
+    Q = shapes.pose[j]
+    L = local("float", 12)
+    R = view(Q, 0, 3, 4)[:, :3].T
+    view(L, 0, 3, 4)[:, :3] = R @ view(P, 0, 3, 4)[:, :3]
+    L[3::4] = R @ (P[3::4] - Q[3::4])
+    size = shapes.radius[i] + 2 * max(shapes.size[j, 0], shapes.size[j, 1])
+    start = n
+    touch.first = i
+    touch.second = j
+    touch.margin = margin
+    touch.count = n
+    touch.size = size * size
+    FEET[shapes.kind[i]](shapes, touch, L, size)
+    n = without_doubles(touch, start, start, touch.count, 1e-9)
+    return spread(touch, start, n, _MOST)

@@ -10,10 +10,11 @@ from kinetree.codegen.procedures import local, procedure, sqrt, view
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.convex import BEYOND, nearest
 from kinetree.contact.collision.detect import narrow_phase
+from kinetree.contact.collision.placing import clearance
 from kinetree.contact.collision.refine import width
 from kinetree.contact.collision.support import round_of, support
 from kinetree.contact.collision.sweep import Pairs, may_touch, near_pairs, special_number
-from kinetree.contact.collision.tables import Found, Shapes, Special, Touch, clearance
+from kinetree.contact.collision.tables import Found, Shapes, Special, Touch
 
 _PARALLEL = 1e-12  # squared sine between edges without a common normal
 

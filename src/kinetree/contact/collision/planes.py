@@ -6,9 +6,11 @@ Each narrow phase ``plane_x(shapes, i, j, margin, touch, n)`` appends the points
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, view
 from kinetree.contact.collision.clipping import put
+from kinetree.contact.collision.support import support_face
 from kinetree.contact.collision.tables import Shapes, Touch
 
 _UPRIGHT = 1e-8  # sine of the tilt below which the lowest point of a rim is left to rounding
+_LEVEL = 0.2  # sine of the tilt up to which a face or edge may arrive as a whole
 _STEEP, _STEEPER = 1e3, 5e3  # one over tilts [rad] after which corners may be the lowest
 _TURN, _WIDE = 4.0, 1.0  # the same for turns within a step, and for what is round and deep
 
@@ -143,6 +145,34 @@ def plane_ellipsoid(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
     if drop > 0:
         x[:] = -radii * x / drop
     return put_above(shapes.pose[j], x, up, gap, touch, n, 0)
+
+
+@procedure
+def plane_convex(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: int) -> int:
+    """Of any solid: the lowest point, and corners of the face or edge there that are far apart.
+
+    Of the corners of a face there are four at most, a quarter of it apart, the lowest one first.
+    """
+    corners = local("float", 6, 3)
+    face = local("float", 16, 3)
+    o, down = local("float", 2, 3)
+    p = shapes.pose[i]
+    o[:] = p[3::4]
+    down[:] = -p[2::4]
+    count = support_face(shapes, j, corners, o, down, _LEVEL, face)
+    first = 0
+    if count > 2:
+        for k in range(1, count):
+            if face[k] @ down > face[first] @ down:
+                first = k
+    step = (count + 3) // 4
+    for k in range(0, count, 1):
+        if k % step == 0:
+            at = (first + k) % count
+            gap = -(face[at] @ down)
+            if gap <= margin:
+                n = put(touch, n, face[at] + p[3::4] + gap / 2 * down, -down, gap, at)
+    return n
 
 
 @procedure

@@ -8,9 +8,9 @@ again both agree.
 
 from kinetree.codegen.procedures import local, procedure, sqrt
 from kinetree.contact.collision.axes import widest_by_edges, widest_by_facets
+from kinetree.contact.collision.frames import into_shape
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
 from kinetree.contact.collision.refine import refine, width
-from kinetree.contact.collision.support import into_shape
 from kinetree.contact.collision.tables import BOX, Shapes
 from kinetree.contact.collision.witness import facing_points
 

@@ -14,13 +14,22 @@ from kinetree.codegen.procedures import cross, local, procedure, sqrt, vector, v
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.distance import chosen_shapes, numbers_of, placed_poses
 from kinetree.contact.collision.fields import ground, height_at, spacing
-from kinetree.contact.collision.support import into_shape
-from kinetree.contact.collision.tables import Shapes, place_shapes
+from kinetree.contact.collision.frames import into_shape
+from kinetree.contact.collision.kinds import choice_of
+from kinetree.contact.collision.kinds.lines import NONE, entry
+from kinetree.contact.collision.placing import place_shapes
+from kinetree.contact.collision.tables import Shapes
 from kinetree.errors import ShapeError
 from kinetree.model.model import Model
 
-NONE = 1e300
-"""Where nothing is met."""
+
+@procedure
+def no_ray(size: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
+    """Of a shape that is not a solid."""
+    return NONE
+
+
+RAY = choice_of("ray", no_ray)
 
 
 class RayHit(NamedTuple):
@@ -151,162 +160,22 @@ def ray_shape(
     into_shape(P, from_origin, x)
     into_shape(P, d, v)
     kind = shapes.kind[i]
-    size = shapes.size[i]
     t = NONE
     if kind == tables.PLANE:
         n[:] = vector(0.0, 0.0, 1.0)
         if v[2] != 0.0:
             t = -x[2] / v[2]
-    elif kind == tables.SPHERE:
-        t = ray_ellipsoid(vector(size[0], size[0], size[0]), x, v, n)
-    elif kind == tables.ELLIPSOID:
-        t = ray_ellipsoid(size, x, v, n)
-    elif kind == tables.BOX:
-        t = ray_box(size, x, v, n)
-    elif kind == tables.CYLINDER:
-        t = ray_cylinder(size[0], size[1], x, v, n)
-    elif kind == tables.CAPSULE:
-        t = ray_capsule(size[0], size[1], x, v, n)
     elif kind == tables.HULL:
         t = ray_hull(shapes, i, x, v, n)
     elif kind == tables.FIELD:
         t = ray_field(shapes, i, x, v, far, n)
     elif kind == tables.TRIANGLES:
         t = ray_mesh(shapes, i, x, v, far, n)
+    else:
+        t = RAY[kind](shapes.size[i], x, v, n)
     if not (t >= 0 and t < far):
         return NONE
     normal[:] = P[::4] * n[0] + P[1::4] * n[1] + P[2::4] * n[2]
-    return t
-
-
-@procedure
-def entry(low: float, high: float) -> float:
-    """Where a ray meets a solid that its line is in from ``low`` to ``high``."""
-    if low > high or high < 0:
-        return NONE
-    return low if low >= 0 else high
-
-
-@procedure
-def ray_ellipsoid(radii: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against an ellipsoid; a ball if the radii are equal."""
-    p, d = x / radii, v / radii
-    square = d @ d
-    half = (p @ d) / square
-    # from the point of the line nearest to the centre: nothing cancels far away
-    q = p - half * d
-    rest = 1 - q[0] * q[0] - q[1] * q[1] - q[2] * q[2]
-    if rest < 0:
-        return NONE
-    root = sqrt(rest / square)
-    t = entry(-half - root, -half + root)
-    n[:] = (p + t * d) / radii
-    n[:] = n / sqrt(n @ n)
-    return t
-
-
-@procedure
-def ray_box(half: "float[3]", x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a box."""
-    low = -NONE
-    high = NONE
-    into = 0
-    out = 0
-    for c in range(3):
-        if v[c] == 0.0:
-            if abs(x[c]) > half[c]:
-                return NONE
-        else:
-            near = (-half[c] if v[c] > 0 else half[c]) - x[c]
-            last = (half[c] if v[c] > 0 else -half[c]) - x[c]
-            if near / v[c] > low:
-                low = near / v[c]
-                into = c
-            if last / v[c] < high:
-                high = last / v[c]
-                out = c
-    t = entry(low, high)
-    k = into if low >= 0 else out
-    n[:] = 0.0
-    n[k] = 1.0 if (v[k] > 0) == (low < 0) else -1.0
-    return t
-
-
-@procedure
-def ray_tube(r: float, x: "float[3]", v: "float[3]") -> "(float, float)":
-    """From where to where a line is within an endless cylinder."""
-    square = v[0] * v[0] + v[1] * v[1]
-    if square == 0.0:
-        if x[0] * x[0] + x[1] * x[1] <= r * r:
-            return -NONE, NONE
-        return NONE, -NONE
-    half = (x[0] * v[0] + x[1] * v[1]) / square
-    a = x[0] - half * v[0]
-    b = x[1] - half * v[1]
-    rest = r * r - a * a - b * b
-    if rest < 0:
-        return NONE, -NONE
-    root = sqrt(rest / square)
-    return -half - root, -half + root
-
-
-@procedure
-def ray_cylinder(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a cylinder."""
-    low, high = ray_tube(r, x, v)
-    into = False
-    out = False
-    if v[2] == 0.0:
-        if abs(x[2]) > h:
-            return NONE
-    else:
-        near = ((-h if v[2] > 0 else h) - x[2]) / v[2]
-        last = ((h if v[2] > 0 else -h) - x[2]) / v[2]
-        if near > low:
-            low = near
-            into = True
-        if last < high:
-            high = last
-            out = True
-    t = entry(low, high)
-    flat = into if low >= 0 else out
-    n[0] = 0.0 if flat else (x[0] + t * v[0]) / r
-    n[1] = 0.0 if flat else (x[1] + t * v[1]) / r
-    n[2] = 0.0
-    if flat:
-        n[2] = 1.0 if x[2] + t * v[2] > 0 else -1.0
-    return t
-
-
-@procedure
-def ray_capsule(r: float, h: float, x: "float[3]", v: "float[3]", n: "float[3]") -> float:
-    """A ray against a capsule: the tube between the ends, and a ball at each."""
-    low, high = ray_tube(r, x, v)
-    if v[2] == 0.0:
-        if abs(x[2]) > h:
-            low = NONE
-            high = -NONE
-    else:
-        a = (-h - x[2]) / v[2]
-        b = (h - x[2]) / v[2]
-        low = max(low, min(a, b))
-        high = min(high, max(a, b))
-    if low > high:
-        low = NONE
-        high = -NONE
-    square = v @ v
-    for end in range(2):
-        y = vector(x[0], x[1], x[2] - (h if end == 0 else -h))
-        half = (y @ v) / square
-        q = y - half * v
-        rest = r * r - q @ q
-        if rest >= 0:
-            root = sqrt(rest / square)
-            low = min(low, -half - root)
-            high = max(high, -half + root)
-    t = entry(low, high)
-    z = x[2] + t * v[2]
-    n[:] = vector((x[0] + t * v[0]) / r, (x[1] + t * v[1]) / r, (z - min(max(z, -h), h)) / r)
     return t
 
 

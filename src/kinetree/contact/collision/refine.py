@@ -10,23 +10,35 @@ edges, corners.
 """
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt, view
-from kinetree.contact.collision.support import (
-    best_face,
-    into_shape,
-    is_curved,
-    out_of_shape,
-    support,
-)
-from kinetree.contact.collision.tables import BOX, CYLINDER, HULL, Shapes
+from kinetree.contact.collision.frames import into_shape, out_of_shape
+from kinetree.contact.collision.kinds import choice_of
+from kinetree.contact.collision.kinds.kind import CROSSING, EDGE, FACE, NONE, SINGLE, TILT
+from kinetree.contact.collision.support import MODES, best_face, is_curved, support
+from kinetree.contact.collision.tables import BOX, HULL, Shapes
 
-_TILT = 2e-2  # [rad] by which the direction may be wrong
 _STEPS = 12
 _CERTAIN = 2e-5  # one minus the cosine between directions that lead to the same maximum
 _PARALLEL = 1e-9  # [rad]
 _SAME = 1e-12  # of the depth: as good in any direction, like the middle of a ball
 
-# What a mode of a shape is: its point is single, or anywhere on an edge or face.
-_SINGLE, _EDGE, _FACE, _CROSSING, _NONE = 0, 1, 2, 3, -1
+
+@procedure
+def stands_nowhere(
+    size: "float[3]", mode: int, d: "float[3]", q: "float[3]", x: "float[3]", bend: "float[3, 3]",
+    e: "float[4]",
+) -> int:  # fmt: skip
+    """Of a kind without curved faces."""
+    return NONE
+
+
+@procedure
+def is_within(size: "float[3]", mode: int, x: "float[3]", slack: float) -> bool:
+    """Of a kind without curved faces."""
+    return False
+
+
+STAND = choice_of("stand", stands_nowhere)
+WITHIN = choice_of("within", is_within)
 
 
 @procedure
@@ -62,7 +74,7 @@ def different_corners(
 def modes(shapes: Shapes, i: int, count: int) -> int:
     """How many ways there are for the normal to stand on a shape."""
     if is_curved(shapes, i):
-        return 3 if shapes.kind[i] == CYLINDER else 1
+        return MODES[shapes.kind[i]]
     if count == 3:
         return 8
     return 4 if count == 2 else 2
@@ -71,10 +83,15 @@ def modes(shapes: Shapes, i: int, count: int) -> int:
 @procedure
 def stand(
     shapes: Shapes, i: int, C: "float[4, 3]", count: int, mode: int, o: "float[3]", n: "float[3]",
-    p: "float[3]", bend: "float[3, 3]", e: "float[3]",
+    other: "float[3]", p: "float[3]", bend: "float[3, 3]", e: "float[4]",
 ) -> int:  # fmt: skip
-    """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal."""
+    """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal.
+
+    ``other`` is about the nearest point of the other shape. Of an edge, ``e[:3] @ n == e[3]`` where
+    it is farthest: see ``Kind.stand``.
+    """
     bend[:] = 0.0
+    e[3] = 0.0
     if not is_curved(shapes, i):
         if mode == 0:
             return nearest_face(shapes, i, o, n, p, e)
@@ -83,12 +100,12 @@ def stand(
             f = cross(C[1] - C[0], C[2] - C[0])
             length = sqrt(f @ f)
             if length == 0.0:
-                return _NONE
+                return NONE
             if f @ n < 0:
                 length = -length
-            e[:] = f / length
+            e[:3] = f / length
             p[:] = C[0]
-            return _FACE
+            return FACE
         k = mode - 4 if count == 3 else mode - 1
         if (count == 3 and mode < 4) or (count == 2 and mode == 0):
             first = mode - 1 if count == 3 else 0
@@ -96,58 +113,35 @@ def stand(
             way = C[second] - C[first]
             length = sqrt(way @ way)
             if length == 0.0:
-                return _NONE
-            e[:] = way / length
+                return NONE
+            e[:3] = way / length
             p[:] = C[first]
-            return _EDGE
+            return EDGE
         if count == 1:
             k = 0
         p[:] = C[k]
-        return _SINGLE
+        return SINGLE
     P = shapes.pose[i]
-    size = shapes.size[i]
-    d = local("float", 3)
+    R = view(P, 0, 3, 4)[:, :3]
+    d, q, x = local("float", 3, 3)
+    turned = local("float", 3, 3)
+    turned[:] = 0.0
     into_shape(P, n, d)
-    if shapes.kind[i] == CYLINDER:
-        across = sqrt(d[0] * d[0] + d[1] * d[1])
-        z = size[1] if d[2] >= 0 else -size[1]
-        if mode == 2:  # the flat end
-            if across > _TILT:
-                return _NONE
-            out_of_shape(P, o, 0.0, 0.0, z, p)
-            e[:] = (1.0 if d[2] >= 0 else -1.0) * P[2::4]
-            return _FACE
-        if across < 1e-12 or (mode == 1 and abs(d[2]) > _TILT):
-            return _NONE
-        x = d[0] / across
-        y = d[1] / across
-        out_of_shape(P, o, size[0] * x, size[0] * y, 0.0 if mode == 1 else z, p)
-        r = size[0] / across
-        for k in range(3):
-            one = P[4 * k + 1] * x - P[4 * k] * y
-            bend[k] = r * one * (P[1::4] * x - P[::4] * y)
-        if mode == 1:
-            e[:] = P[2::4]
-            return _EDGE
-        return _SINGLE
-    # an ellipsoid: (diag(r²) - s s') / |diag(r) d|
-    a, R = size * size, view(P, 0, 3, 4)
-    length = sqrt((a * d) @ d)
-    own = a * d / length
-    out_of_shape(P, o, own[0], own[1], own[2], p)
-    s = p - (P[3::4] - o)
-    for k in range(3):
-        bend[k] = (R[:, :3] @ (a * R[k, :3]) - s[k] * s) / length
-    return _SINGLE
+    into_shape(P, other - (P[3::4] - o), q)
+    status = STAND[shapes.kind[i]](shapes.size[i], mode, d, q, x, turned, e)
+    out_of_shape(P, o, x[0], x[1], x[2], p)
+    bend[:] = R @ (turned @ R.T)
+    e[:3] = R @ e[:3]
+    return status
 
 
 @procedure
 def nearest_face(
-    shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]", e: "float[3]"
+    shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]", e: "float[4]"
 ) -> int:
     """A point of the face of a box or hull whose normal is nearest to ``n``, and that normal."""
     if i < 0 or (shapes.kind[i] != BOX and shapes.kind[i] != HULL):
-        return _NONE
+        return NONE
     P = shapes.pose[i]
     d = local("float", 3)
     into_shape(P, n, d)
@@ -158,15 +152,15 @@ def nearest_face(
         if abs(d[2]) > abs(d[k]):
             k = 2
         sign = 1.0 if d[k] > 0 else -1.0
-        e[:] = sign * view(P, 0, 3, 4)[:, k]
-        p[:] = e * shapes.size[i, k] + (P[3::4] - o)
+        e[:3] = sign * view(P, 0, 3, 4)[:, k]
+        p[:] = e[:3] * shapes.size[i, k] + (P[3::4] - o)
     else:
         face = best_face(shapes, i, d)
         f = shapes.face_normal[face]
         x = shapes.vertex[shapes.face_vertex[shapes.face_first[face]]]
         out_of_shape(P, o, x[0], x[1], x[2], p)
-        e[:] = P[::4] * f[0] + P[1::4] * f[1] + P[2::4] * f[2]
-    return _FACE if e @ n > 1 - _TILT else _NONE
+        e[:3] = P[::4] * f[0] + P[1::4] * f[1] + P[2::4] * f[2]
+    return FACE if e[:3] @ n > 1 - TILT else NONE
 
 
 @procedure
@@ -176,70 +170,88 @@ def solve_normal(
 ) -> int:  # fmt: skip
     """The normal in a mode of each shape, from ``n`` on; ``a``, ``b`` are the points, if single.
 
+    About the nearest points are in ``a`` and ``b`` before.
+
     Returns 0: there is none; 1: a direction nearby; 2: the solution.
     """
     bend_a, bend_b = local("float", 2, 3, 3)
+    line_a, line_b = local("float", 2, 4)
     ea, eb, m = local("float", 3, 3)
     last = 1.0
     for step in range(_STEPS):
         m[:] = -n
-        sa = stand(shapes, i, CA, na, ma, o, n, a, bend_a, ea)
-        sb = stand(shapes, j, CB, nb, mb, o, m, b, bend_b, eb)
+        sa = stand(shapes, i, CA, na, ma, o, n, b, a, bend_a, line_a)
+        sb = stand(shapes, j, CB, nb, mb, o, m, a, b, bend_b, line_b)
+        ea[:] = line_a[:3]
+        eb[:] = line_b[:3]
+        ka, kb = line_a[3], line_b[3]
         standing[0] = sa
         standing[1] = sb
-        if sa == _NONE or sb == _NONE:
+        if sa == NONE or sb == NONE:
             return 0
-        if sa == _FACE or sb == _FACE:
+        if sa == FACE or sb == FACE:
             # what is not parallel to the face touches it with a corner, edge or rim instead
             lean = 0.0
-            if sa == _FACE and sb == _FACE:
+            if sa == FACE and sb == FACE:
                 off = cross(ea, eb)
                 lean = off @ off
-            elif sa == _EDGE or sb == _EDGE:
-                lean = (ea @ eb) * (ea @ eb)
+            elif sa == EDGE or sb == EDGE:
+                lean = (ea @ eb + ka + kb) * (ea @ eb + ka + kb)
             if lean > _PARALLEL * _PARALLEL:
                 return 0
-            n[:] = ea if sa == _FACE else -eb
+            n[:] = ea if sa == FACE else -eb
             if step > 0:
                 return 2
             continue
         t = cross(n, ea)
         free = 2
-        if sa == _EDGE and sb == _EDGE:
+        if sa == EDGE and sb == EDGE:
             over = cross(ea, eb)
             length = sqrt(over @ over)
             if length > _PARALLEL:
                 if over @ n < 0:
                     length = -length
-                n[:] = over / length
+                # ea @ n == ka and -eb @ n == kb: a part along both, and the rest across them
+                cosine = -(ea @ eb)
+                one = (ka - cosine * kb) / (length * length)
+                two = (kb - cosine * ka) / (length * length)
+                rest = 1.0 - one * ka - two * kb
+                if rest < 0:
+                    return 0
+                n[:] = sqrt(rest) * over / length + one * ea - two * eb
                 if step > 0:
-                    past = cross(b - a, eb) @ n / length
+                    u = ea - ka * n  # the lines that touch, not of unit length
+                    w = eb + kb * n
+                    past = cross(b - a, w) @ n / (cross(u, w) @ n)
                     gap = (b - a) @ n
-                    a[:] += past * ea
+                    a[:] += past * u
                     b[:] = a + gap * n
-                    standing[0] = _CROSSING
+                    standing[0] = CROSSING
                     return 2
                 continue
-        if sa == _EDGE or sb == _EDGE:
+        if sa == EDGE or sb == EDGE:
             free = 1
             e = ea * 1.0
-            if sa != _EDGE:
-                e = eb * 1.0
+            k = ka
+            if sa != EDGE:
+                e = -eb
+                k = kb
             along = e @ n
             n[:] -= along * e
             length = sqrt(n @ n)
-            if length < 0.7:
+            if abs(along - k) > 0.7 or length < 1e-9:
                 return 0
-            n[:] = n / length
-            t = cross(e, n)
+            root = sqrt(1.0 - k * k)
+            n[:] = root * n / length + k * e
+            t = cross(e, n) / root
         else:
-            k = 0
-            if abs(n[1]) < abs(n[k]):
-                k = 1
-            if abs(n[2]) < abs(n[k]):
-                k = 2
+            axis = 0
+            if abs(n[1]) < abs(n[axis]):
+                axis = 1
+            if abs(n[2]) < abs(n[axis]):
+                axis = 2
             m[:] = 0.0
-            m[k] = 1.0
+            m[axis] = 1.0
             t = cross(n, m)
             t = t / sqrt(t @ t)
         between = b - a
@@ -286,9 +298,7 @@ def within(
         d[:] = p - (P[3::4] - o)
         s = local("float", 3)
         into_shape(P, d, s)
-        if mode == 1:
-            return abs(s[2]) <= shapes.size[i, 1] + slack
-        return sqrt(s[0] * s[0] + s[1] * s[1]) <= shapes.size[i, 0] + slack
+        return WITHIN[shapes.kind[i]](shapes.size[i], mode, s, slack)
     if mode == 0:
         return within_polyhedron(shapes, i, o, p, slack)
     mode -= 1
@@ -353,8 +363,10 @@ def refine(
     for ma in range(modes(shapes, i, na)):
         for mb in range(modes(shapes, j, nb)):
             d[:] = start
+            pa[:] = a
+            pb[:] = b
             solved = solve_normal(shapes, i, j, CA, CB, na, nb, ma, mb, o, d, pa, pb, standing)
-            if solved == 0 or d @ start < 1 - _TILT:
+            if solved == 0 or d @ start < 1 - TILT:
                 continue
             found = width(shapes, i, j, corners, o, d, sa, sb, near)
             if found < best - 1e-3 * slack:
@@ -364,19 +376,19 @@ def refine(
             extended = False
             # Both points are farthest ones, and single or on the edge or face: a maximum.
             optimal = solved == 2 and abs(gap - found) <= slack
-            if standing[0] == _CROSSING:
+            if standing[0] == CROSSING:
                 optimal = (
                     optimal
                     and within(shapes, i, CA, na, ma, o, pa, slack)
                     and within(shapes, j, CB, nb, mb, o, pb, slack)
                 )
-            elif standing[0] == _SINGLE and standing[1] != _SINGLE:
+            elif standing[0] == SINGLE and standing[1] != SINGLE:
                 pb[:] = pa + found * d
                 optimal = optimal and within(shapes, j, CB, nb, mb, o, pb, slack)
-            elif standing[0] != _SINGLE and standing[1] == _SINGLE:
+            elif standing[0] != SINGLE and standing[1] == SINGLE:
                 pa[:] = pb - found * d
                 optimal = optimal and within(shapes, i, CA, na, ma, o, pa, slack)
-            elif standing[0] != _SINGLE:
+            elif standing[0] != SINGLE:
                 optimal = False
                 extended = True
             if not optimal:

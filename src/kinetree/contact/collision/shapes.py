@@ -7,21 +7,19 @@ import numpy as np
 
 from kinetree.contact.collision import tables
 from kinetree.contact.collision.facets import facets_and_edges
-from kinetree.contact.collision.tables import Shapes, place_shapes
-from kinetree.contact.finding.shapes import hull_of, kept_arrays, spline_coefficients
-from kinetree.errors import ModelError
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    Geometry,
-    HeightField,
-    Mesh,
-    Plane,
-    Sphere,
-    Surface,
-)  # fmt: skip
+from kinetree.contact.collision.kinds import OF_SOLIDS
+from kinetree.contact.collision.placing import place_shapes
+from kinetree.contact.collision.support import round_of, support
+from kinetree.contact.collision.tables import Shapes
+from kinetree.contact.finding.shapes import (
+    Hull,
+    Placed,
+    hull_of,
+    kept_arrays,
+    spline_coefficients,
+)
+from kinetree.errors import ModelError, need
+from kinetree.model.geometry import Geometry, HeightField, Mesh, Plane, Solid, Surface
 from kinetree.model.triangles import read_triangles
 
 _FLAT = 1e-7  # [rad] between triangles that are one face
@@ -59,7 +57,8 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
         given: coefficients that hold for all of them, by name, or None.
     """
     n, pools = len(geometry), _Pools()
-    measures = [_measured(g.shape, pools) for g in geometry]
+    uneven = any(isinstance(g.shape, HeightField) for g in geometry)
+    measures = [_measured(g.shape, pools, uneven) for g in geometry]
     surfaces = [g.surface or Surface() for g in geometry]
     contype, conaffinity = masks(geometry)
     body = np.array([g.body for g in geometry], dtype=np.int64)
@@ -137,8 +136,11 @@ class _Measures(NamedTuple):
     facets: tuple = (0, 0, 0, 0)
 
 
-def _measured(shape, pools):
-    """Kind, sizes, box, radius of the ball around it, and where its rows are."""
+def _measured(shape, pools, uneven):
+    """Kind, sizes, box, radius of the ball around it, and where its rows are.
+
+    ``uneven`` is whether there are height fields, on which some solids stand as polyhedra.
+    """
     if isinstance(shape, (Mesh, HeightField)):
         if shape not in pools.known:
             add = _field if isinstance(shape, HeightField) else _hull if shape.convex else _mesh
@@ -147,22 +149,52 @@ def _measured(shape, pools):
     middle = (0.0, 0.0, 0.0)
     if isinstance(shape, Plane):
         return _Measures(tables.PLANE, middle, (0.0,) * 6, np.inf)
-    if isinstance(shape, Sphere):
-        r = shape.radius
-        return _Measures(tables.SPHERE, (r, 0.0, 0.0), (*middle, r, r, r), r)
-    if isinstance(shape, Ellipsoid):
-        return _Measures(tables.ELLIPSOID, shape.radii, (*middle, *shape.radii), max(shape.radii))
-    if isinstance(shape, Box):
-        half = tuple(x / 2 for x in shape.size)
-        return _Measures(tables.BOX, half, (*middle, *half), float(np.linalg.norm(half)))
-    if not isinstance(shape, (Capsule, Cylinder)):
+    if not isinstance(shape, Solid):
         raise ModelError(f"a shape that touches must be one of kinetree's, got {shape!r}")
-    r, half = shape.radius, shape.length / 2
-    if isinstance(shape, Capsule):
-        return _Measures(tables.CAPSULE, (r, half, 0.0), (*middle, r, r, half + r), half + r)
-    return _Measures(
-        tables.CYLINDER, (r, half, 0.0), (*middle, r, r, half), float(np.hypot(r, half))
-    )
+    kind, half = tables.number_of(type(shape)), shape.half_sizes
+    box, size = (*middle, *shape.half_extents), (*half, *middle)[:3]
+    if uneven and not OF_SOLIDS[type(shape)].has_feet:
+        if shape not in pools.known:
+            pools.known[shape] = _add_polyhedron(_arrays_of_hull(solid_hull(shape)), pools)
+        return _Measures(kind, size, box, shape.reach, *pools.known[shape])
+    return _Measures(kind, size, box, shape.reach)
+
+
+_CIRCLE = 32  # corners of the polygon that stands for a circle on height fields
+_DIRECTIONS = 400
+
+
+def solid_hull(solid: Solid) -> Hull:
+    """A polyhedron whose corners are on the surface of a solid."""
+    points = _points_of_outline(solid)
+    if points is None:
+        shapes = placed_table(Placed(solid, np.eye(3), np.zeros(3)))
+        points = np.zeros((_DIRECTIONS, 3))
+        for k, point in enumerate(points):  # evenly spread: a spiral from pole to pole
+            z, turn = 1 - (2 * k + 1) / _DIRECTIONS, k * np.pi * (3 - np.sqrt(5))
+            r = np.sqrt(1 - z * z)
+            d = np.array([r * np.cos(turn), r * np.sin(turn), z])
+            support(shapes, 0, np.zeros((6, 3)), np.zeros(3), d, 0, point)
+            point += round_of(shapes, 0) * d
+    need("scipy", f"the polyhedron of a {solid.spelling()}", "contact")
+    from scipy.spatial import ConvexHull
+
+    found = ConvexHull(np.unique(np.round(points, 12), axis=0))
+    corners, normals = found.points[found.simplices], found.equations[:, :3]
+    turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.sum(turned * normals, axis=1) < 0
+    triangles = np.where(inward[:, None], found.simplices[:, ::-1], found.simplices)
+    used, numbers = np.unique(triangles, return_inverse=True)
+    return Hull(found.points[used], numbers.reshape(-1, 3), normals)
+
+
+def _points_of_outline(solid):
+    """Points of the surface of a solid of revolution; None of any other."""
+    outline = solid.outline(_CIRCLE)
+    if outline is None:
+        return None
+    angle = 2 * np.pi * np.arange(_CIRCLE) / _CIRCLE
+    return np.array([[r * np.cos(t), r * np.sin(t), z] for r, z in outline for t in angle])
 
 
 def _around(points):
@@ -187,17 +219,21 @@ def _hull(mesh, pools):
     for array in hull:
         digest.update(np.ascontiguousarray(array))
     found = kept_arrays(f"polyhedron 2\n{digest.hexdigest()}", lambda: _arrays_of_hull(hull))
-    vertices, counts, neighbours, face_counts, corners, normals, facets, edges = found
+    box, radius = _around(found[0])
+    return _Measures(tables.HULL, (0.0, 0.0, 0.0), box, radius, *_add_polyhedron(found, pools))
+
+
+def _add_polyhedron(arrays, pools):
+    """Rows of a convex polyhedron: its ``data`` and ``facets``."""
+    vertices, counts, neighbours, face_counts, corners, normals, facets, edges = arrays
     v = pools.counts.get("vertex", 0)
     # Rows of neighbours belong to all vertices, also to those of triangle meshes in between.
     first = pools.add(
         vertex=vertices, neighbour_count=counts, neighbour=neighbours + v, face_count=face_counts,
         face_vertex=corners + v, face_normal=normals, facet=facets, edge=edges,
     )  # fmt: skip
-    box, radius = _around(vertices)
     data = (v, len(vertices), first["face_count"], len(face_counts))
-    rows = (first["facet"], len(facets), first["edge"], len(edges))
-    return _Measures(tables.HULL, (0.0, 0.0, 0.0), box, radius, data, rows)
+    return data, (first["facet"], len(facets), first["edge"], len(edges))
 
 
 def _arrays_of_hull(hull):

@@ -5,24 +5,41 @@ cores. Triangles of meshes are shapes -1 and -2 with their own corners. Points a
 origin that the caller chooses near the shapes: far from that of the world nothing is lost.
 """
 
-from math import cos, sin
-
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision import tables
+from kinetree.contact.collision.frames import into_shape, out_of_shape
+from kinetree.contact.collision.kinds import choice_of, trait
 from kinetree.contact.collision.tables import Shapes
 
 CORNERS = 16
 """The most corners of a support face."""
-DISC = 16
-"""Corners of the polygon that stands for the flat end of a cylinder."""
 _FEW = 24  # vertices up to which looking at all is quicker than climbing
-_TURN = 6.283185307179586 / DISC
+_ROUNDED = trait(lambda kind: kind.is_rounded)
+MODES = trait(lambda kind: kind.modes)
+"""Of curved kinds, in how many ways a normal can stand on them; 0 of others."""
+
+
+@procedure(inline=True)
+def no_support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
+    """Of a shape that is not a solid."""
+    x[:] = 0.0
+    return 0
+
+
+@procedure
+def no_face(size: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]") -> int:
+    """Of a solid that touches in one point only."""
+    return 0
+
+
+SUPPORT = choice_of("support", no_support)
+FACE = choice_of("face", no_face)
 
 
 @procedure
 def round_of(shapes: Shapes, i: int) -> float:
     """Radius of the ball around every point of the core."""
-    if i >= 0 and (shapes.kind[i] == tables.SPHERE or shapes.kind[i] == tables.CAPSULE):
+    if i >= 0 and _ROUNDED[shapes.kind[i]] > 0:
         return shapes.size[i, 0]
     return 0.0
 
@@ -30,7 +47,7 @@ def round_of(shapes: Shapes, i: int) -> float:
 @procedure
 def is_curved(shapes: Shapes, i: int) -> bool:
     """Whether the core has a curved surface."""
-    return i >= 0 and (shapes.kind[i] == tables.CYLINDER or shapes.kind[i] == tables.ELLIPSOID)
+    return i >= 0 and MODES[shapes.kind[i]] > 0
 
 
 @procedure
@@ -54,18 +71,6 @@ def middle(shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", out: "
         P = shapes.pose[i]
         x = shapes.box[i]
         out[:] = P[::4] * x[0] + P[1::4] * x[1] + P[2::4] * x[2] + (P[3::4] - o)
-
-
-@procedure
-def into_shape(P: "float[12]", d: "float[3]", out: "float[3]"):
-    """A direction of the world in the axes of a shape."""
-    out[:] = P[:3] * d[0] + P[4:7] * d[1] + P[8:11] * d[2]
-
-
-@procedure
-def out_of_shape(P: "float[12]", o: "float[3]", x: float, y: float, z: float, out: "float[3]"):
-    """A point given in a shape, in the axes of the world and relative to ``o``."""
-    out[:] = P[::4] * x + P[1::4] * y + P[2::4] * z + (P[3::4] - o)
 
 
 @procedure
@@ -116,57 +121,15 @@ def support(
                 high = height
         out[:] = corners[best]
         return best
-    kind = shapes.kind[i]
     P = shapes.pose[i]
-    size = shapes.size[i]
-    dx = P[0] * d[0] + P[4] * d[1] + P[8] * d[2]
-    dy = P[1] * d[0] + P[5] * d[1] + P[9] * d[2]
-    dz = P[2] * d[0] + P[6] * d[1] + P[10] * d[2]
-    x = 0.0
-    y = 0.0
-    z = 0.0
-    corner = 0
-    if kind == tables.HULL:
-        corner = farthest_vertex(shapes, i, dx, dy, dz, start)
-        x = shapes.vertex[corner, 0]
-        y = shapes.vertex[corner, 1]
-        z = shapes.vertex[corner, 2]
-    elif kind == tables.BOX:
-        x = size[0]
-        y = size[1]
-        z = size[2]
-        if dx < 0:
-            x = -x
-            corner += 1
-        if dy < 0:
-            y = -y
-            corner += 2
-        if dz < 0:
-            z = -z
-            corner += 4
-    elif kind == tables.CAPSULE:
-        z = size[1]
-        if dz < 0:
-            z = -z
-            corner = 1
-    elif kind == tables.CYLINDER:
-        across = sqrt(dx * dx + dy * dy)
-        if across > 1e-15 * abs(dz):
-            x = size[0] * dx / across
-            y = size[0] * dy / across
-        z = size[1]
-        if dz < 0:
-            z = -z
-    elif kind == tables.ELLIPSOID:
-        x = size[0] * size[0] * dx
-        y = size[1] * size[1] * dy
-        z = size[2] * size[2] * dz
-        length = sqrt(x * dx + y * dy + z * dz)
-        if length > 0:
-            x = x / length
-            y = y / length
-            z = z / length
-    out_of_shape(P, o, x, y, z, out)
+    c, x = local("float", 2, 3)
+    into_shape(P, d, c)
+    if shapes.kind[i] == tables.HULL:
+        corner = farthest_vertex(shapes, i, c[0], c[1], c[2], start)
+        x[:] = shapes.vertex[corner]
+    else:
+        corner = SUPPORT[shapes.kind[i]](shapes.size[i], c, x)
+    out_of_shape(P, o, x[0], x[1], x[2], out)
     return corner
 
 
@@ -184,32 +147,19 @@ def support_face(
     """
     if i < 0:
         return _face_of_triangle(corners, -3 * (i + 1), d, tilt, out)
-    kind = shapes.kind[i]
-    P = shapes.pose[i]
-    size = shapes.size[i]
-    if kind == tables.HULL:
+    if shapes.kind[i] == tables.HULL:
         return _face_of_hull(shapes, i, o, d, tilt, out)
-    if kind == tables.BOX:
-        return _face_of_box(P, size, o, d, tilt, out)
-    if kind == tables.CYLINDER:
-        return _face_of_cylinder(P, size, o, d, tilt, out)
-    r = round_of(shapes, i)
-    level = local_dot(P, 2, d)
-    n = 1
-    if kind == tables.CAPSULE and abs(level) <= tilt:
-        n = 2
-        out_of_shape(P, o, 0.0, 0.0, size[1], out[0])
-        out_of_shape(P, o, 0.0, 0.0, -size[1], out[1])
-    else:
+    P = shapes.pose[i]
+    c = local("float", 3)
+    into_shape(P, d, c)
+    n = FACE[shapes.kind[i]](shapes.size[i], c, tilt, out)
+    for k in range(n):
+        out_of_shape(P, o, out[k, 0], out[k, 1], out[k, 2], out[k])
+    if n == 0:
+        n = 1
         support(shapes, i, corners, o, d, 0, out[0])
-    out[:n] += r * d
+    out[:n] += round_of(shapes, i) * d
     return n
-
-
-@procedure
-def local_dot(P: "float[12]", axis: int, d: "float[3]") -> float:
-    """Component of a direction along an axis of a shape."""
-    return P[axis] * d[0] + P[4 + axis] * d[1] + P[8 + axis] * d[2]
 
 
 @procedure
@@ -243,80 +193,6 @@ def _face_of_triangle(
         out[1] = corners[one]
         out[2] = corners[two]
     return n
-
-
-@procedure
-def _face_of_box(
-    P: "float[12]", size: "float[3]", o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
-) -> int:
-    c = local("float", 3)
-    into_shape(P, d, c)
-    x = size[0] if c[0] >= 0 else -size[0]
-    y = size[1] if c[1] >= 0 else -size[1]
-    z = size[2] if c[2] >= 0 else -size[2]
-    flat_x = abs(c[0]) <= tilt
-    flat_y = abs(c[1]) <= tilt
-    flat_z = abs(c[2]) <= tilt
-    n = 0
-    # signs of the corners, in order around d
-    for k in range(4):
-        u = 1.0 if k == 0 or k == 3 else -1.0
-        v = 1.0 if k < 2 else -1.0
-        fx = x
-        fy = y
-        fz = z
-        use = True
-        if flat_x and flat_y:
-            fx = u * size[0] if c[2] >= 0 else v * size[0]
-            fy = v * size[1] if c[2] >= 0 else u * size[1]
-        elif flat_y and flat_z:
-            fy = u * size[1] if c[0] >= 0 else v * size[1]
-            fz = v * size[2] if c[0] >= 0 else u * size[2]
-        elif flat_z and flat_x:
-            fz = u * size[2] if c[1] >= 0 else v * size[2]
-            fx = v * size[0] if c[1] >= 0 else u * size[0]
-        elif flat_x:
-            fx = size[0] if k == 0 else -size[0]
-            use = k < 2
-        elif flat_y:
-            fy = size[1] if k == 0 else -size[1]
-            use = k < 2
-        elif flat_z:
-            fz = size[2] if k == 0 else -size[2]
-            use = k < 2
-        else:
-            use = k < 1
-        if use:
-            out_of_shape(P, o, fx, fy, fz, out[n])
-            n += 1
-    return n
-
-
-@procedure
-def _face_of_cylinder(
-    P: "float[12]", size: "float[3]", o: "float[3]", d: "float[3]", tilt: float, out: "float[16, 3]"
-) -> int:
-    c = local("float", 3)
-    into_shape(P, d, c)
-    across = sqrt(c[0] * c[0] + c[1] * c[1])
-    x = 1.0
-    y = 0.0
-    if across > 1e-6:  # or else in the shape's own axes, so that corners keep their places
-        x = c[0] / across
-        y = c[1] / across
-    z = size[1] if c[2] >= 0 else -size[1]
-    if across <= tilt:
-        turn = _TURN if c[2] >= 0 else -_TURN
-        for k in range(DISC):
-            co = cos(k * turn)
-            si = sin(k * turn)
-            out_of_shape(P, o, size[0] * (co * x - si * y), size[0] * (si * x + co * y), z, out[k])
-        return DISC
-    out_of_shape(P, o, size[0] * x, size[0] * y, z, out[0])
-    if abs(c[2]) <= tilt:
-        out_of_shape(P, o, size[0] * x, size[0] * y, -z, out[1])
-        return 2
-    return 1
 
 
 @procedure

@@ -10,7 +10,8 @@ import numpy as np
 
 from kinetree.codegen.procedures import isfinite, local, procedure, record, sqrt
 from kinetree.contact.collision import tables
-from kinetree.contact.collision.tables import Shapes, Special, clearance
+from kinetree.contact.collision.placing import clearance
+from kinetree.contact.collision.tables import Shapes, Special
 
 PAIRS_FULL = -1
 """Code of a ``Pairs`` that is too small."""

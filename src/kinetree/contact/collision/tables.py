@@ -4,11 +4,40 @@ Transforms are rows of a (3, 4) matrix ``[R | p]``, from shape or body to world;
 world. Shapes are numbered as in ``model.geometry``; those that cannot touch are left out.
 """
 
-from kinetree.codegen.procedures import procedure, record, sqrt, view
+from kinetree.codegen.procedures import record
+from kinetree.model import geometry
 
-PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL, FIELD, TRIANGLES = range(9)
-"""Kinds of shapes. Narrow phases see a pair with the lower kind first."""
+KINDS: tuple[type[geometry.Shape], ...] = (
+    geometry.Plane,
+    *geometry.SOLIDS,
+    geometry.Mesh,
+    geometry.HeightField,
+    geometry.Mesh,
+)
+"""Kinds of shapes by number. Narrow phases see a pair with the lower kind first."""
+HULL, FIELD, TRIANGLES = range(len(KINDS) - 3, len(KINDS))
+"""Meshes as their convex hulls, height fields, and meshes that are not convex."""
 
+
+def number_of(kind: type[geometry.Shape]) -> int:
+    """Number of a kind of shape."""
+    return KINDS.index(kind)
+
+
+PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID = (
+    number_of(kind)
+    for kind in (
+        geometry.Plane,
+        geometry.Sphere,
+        geometry.Capsule,
+        geometry.Box,
+        geometry.Cylinder,
+        geometry.Ellipsoid,
+    )
+)
+"""Kinds that narrow phases in closed form name."""
+
+ENDLESS = 1e300  # [m] how far planes and height fields go
 TOUCHES = 64
 """Rows of ``Touch``: room for the points of one pair before they are reduced."""
 
@@ -24,12 +53,12 @@ class Shapes:
     """The shapes that may touch; sizes and coefficients may be changed between steps.
 
     Attributes:
-        kind: one of ``PLANE`` to ``TRIANGLES``.
+        kind: number of the kind in ``KINDS``.
         body: number of the body that carries the shape.
         place: shape to body.
-        size: PLANE: none; SPHERE: radius; CAPSULE, CYLINDER: radius, half length without caps;
-            BOX: half edges; ELLIPSOID: radii; FIELD: half edges along x and y of the grid.
-        data: HULL: first vertex, number of them, first face, number of them; FIELD: first
+        size: ``half_sizes`` of solids; FIELD: half edges along x and y of the grid.
+        data: HULL, and solids that stand on height fields as polyhedra: first vertex, number of
+            them, first face, number of them; FIELD: first
             coefficient in ``height``, their numbers along x and y (each two more than heights);
             TRIANGLES: first node, number of them, first triangle, number of them.
         radius: of the ball around the centre of ``box``; infinite for PLANE and FIELD.
@@ -187,59 +216,3 @@ class Found:
     """1 (no friction), 3, 4 (with torsion) or 6 (with rolling)."""
     drift: "float[:, 3]"
     """Velocity of the surface of the second against that of the first, in the world."""
-
-
-# --- Shapes placed in the world, and boxes around them along its axes ----------------------------
-
-ENDLESS = 1e300  # [m] how far planes and height fields go
-
-
-@procedure
-def place_shapes(shapes: Shapes, poses: "float[:, 12]") -> None:
-    """Poses of all shapes in the world and boxes around them, from those of the bodies."""
-    for i in range(shapes.count):
-        place_shape(shapes, i, poses[shapes.body[i]])
-
-
-@procedure
-def place_shape(shapes: Shapes, i: int, body: "float[12]") -> None:
-    """The pose of one shape, and the box around it."""
-    place, pose = shapes.place[i], shapes.pose[i]
-    view(pose, 0, 3, 4)[:] = view(body, 0, 3, 4)[:, :3] @ view(place, 0, 3, 4)
-    pose[3::4] += body[3::4]
-    kind = shapes.kind[i]
-    low, high, size, box = shapes.low[i], shapes.high[i], shapes.size[i], shapes.box[i]
-    for r in range(3):
-        x, y, z = pose[4 * r], pose[4 * r + 1], pose[4 * r + 2]
-        middle = pose[4 * r + 3]
-        if kind == SPHERE:
-            reach = size[0]
-        elif kind == BOX:
-            reach = abs(x) * size[0] + abs(y) * size[1] + abs(z) * size[2]
-        elif kind == CAPSULE:
-            reach = abs(z) * size[1] + size[0]
-        elif kind == CYLINDER:
-            reach = abs(z) * size[1] + size[0] * sqrt(max(1.0 - z * z, 0.0))
-        elif kind == ELLIPSOID:
-            u, v, w = x * size[0], y * size[1], z * size[2]
-            reach = sqrt(u * u + v * v + w * w)
-        elif shapes.radius[i] > ENDLESS:
-            reach = ENDLESS
-        else:
-            middle += x * box[0] + y * box[1] + z * box[2]
-            reach = abs(x) * box[3] + abs(y) * box[4] + abs(z) * box[5]
-        low[r] = middle - reach
-        high[r] = middle + reach
-
-
-@procedure
-def clearance(shapes: Shapes, i: int, j: int) -> float:
-    """No point of shape j is nearer than this to the plane or height field i [m]."""
-    p, q, box = shapes.pose[i], shapes.pose[j], shapes.box[j]
-    field = shapes.box[i]
-    height = -field[2] - field[5]  # above the highest point of a field; zero for a plane
-    d = view(q, 0, 3, 4)[:, :3] @ box[:3] + q[3::4] - p[3::4]
-    for r in range(3):
-        height += p[4 * r + 2] * d[r]
-    m = p[2] * q[:3] + p[6] * q[4:7] + p[10] * q[8:11]
-    return height - min(abs(m) @ box[3:], shapes.radius[j])

@@ -8,13 +8,15 @@ slab along the normal, and by two points that are of the shapes.
 
 from kinetree.codegen.procedures import cross, local, procedure, sqrt
 from kinetree.contact.collision.gjk import FAR, INSIDE, gjk
+from kinetree.contact.collision.kinds import trait
 from kinetree.contact.collision.refine import refine
 from kinetree.contact.collision.support import middle, round_of
-from kinetree.contact.collision.tables import CAPSULE, CYLINDER, Shapes
+from kinetree.contact.collision.tables import Shapes
 from kinetree.contact.collision.witness import facing_points, misses
 
 PROVED, BEYOND, OPEN = 1, 0, -1
 """Results: the gap and its proof; farther than requested; not decided here."""
+_ROD = trait(lambda kind: kind.is_rod)
 _SHIFT = 0.05  # of the size: how far shapes are moved apart
 _ROUGH = 1e-2  # tolerance of the search, of the square of the distance
 _DEEP = 4e-9  # of the size: overlaps up to which a way out is as good as any shorter one
@@ -85,7 +87,7 @@ def touching(
 @procedure
 def is_rod(shapes: Shapes, i: int) -> bool:
     """Whether a shape is round about an axis of some length."""
-    return shapes.kind[i] == CYLINDER or shapes.kind[i] == CAPSULE
+    return _ROD[shapes.kind[i]] > 0
 
 
 @procedure
@@ -110,8 +112,8 @@ def round_sides(
         return OPEN
     way = d + t * w - s * u
     length = sqrt(way @ way)
-    ra = shapes.size[i, 0] if shapes.kind[i] == CYLINDER else 0.0
-    rb = shapes.size[j, 0] if shapes.kind[j] == CYLINDER else 0.0
+    ra = shapes.size[i, 0] - round_of(shapes, i)
+    rb = shapes.size[j, 0] - round_of(shapes, j)
     gap = length - ra - rb
     if length <= _SHIFT * scale or gap < -_DEEP * scale:
         return OPEN

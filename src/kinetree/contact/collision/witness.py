@@ -4,14 +4,25 @@ Along the normal, the farthest points of a shape are a corner, an edge or a face
 those of both have points in common; of these the ones with the least gap are the nearest points.
 """
 
-from kinetree.codegen.procedures import local, procedure, sqrt
+from kinetree.codegen.procedures import local, procedure
 from kinetree.contact.collision.clipping import axes_across, clip, edges_meet, face_plane
-from kinetree.contact.collision.support import into_shape, out_of_shape, round_of, support_face
-from kinetree.contact.collision.tables import BOX, CAPSULE, CYLINDER, ELLIPSOID, Shapes
+from kinetree.contact.collision.frames import into_shape, out_of_shape
+from kinetree.contact.collision.kinds import choice_of
+from kinetree.contact.collision.support import round_of, support_face
+from kinetree.contact.collision.tables import HULL, Shapes
 
 _TILT = 1e-6  # [rad] up to which a face or edge counts as farthest
 _NEAR = 1e-15  # of the size: what is on the border of a face
 _LEVEL = 1e-14  # of the size: gaps that are the same
+
+
+@procedure
+def stay(size: "float[3]", x: "float[3]") -> None:
+    """Of a shape that is not a solid."""
+    return
+
+
+CLIP = choice_of("clip", stay)
 
 
 @procedure
@@ -104,40 +115,19 @@ def misses(
 def move_into(shapes: Shapes, i: int, o: "float[3]", n: "float[3]", p: "float[3]") -> float:
     """A point near the surface moved into a shape, and how far; ``n`` is the way out there."""
     P = shapes.pose[i]
-    size = shapes.size[i]
-    kind = shapes.kind[i]
     x = local("float", 3)
     r = round_of(shapes, i)
     d = p - r * n - (P[3::4] - o)
     into_shape(P, d, x)
-    if r > 0:
-        half = size[1] if kind == CAPSULE else 0.0
-        x[0] = 0.0
-        x[1] = 0.0
-        x[2] = min(max(x[2], -half), half)
-    elif kind == BOX:
-        for c in range(3):
-            x[c] = min(max(x[c], -size[c]), size[c])
-    elif kind == CYLINDER:
-        across = sqrt(x[0] * x[0] + x[1] * x[1])
-        if across > size[0]:
-            x[0] = x[0] * size[0] / across
-            x[1] = x[1] * size[0] / across
-        x[2] = min(max(x[2], -size[1]), size[1])
-    elif kind == ELLIPSOID:
-        u = x[0] / size[0]
-        v = x[1] / size[1]
-        w = x[2] / size[2]
-        length = sqrt(u * u + v * v + w * w)
-        if length > 1:
-            x[:] = x / length
-    else:
+    if shapes.kind[i] == HULL:
         for f in range(shapes.data[i, 2], shapes.data[i, 2] + shapes.data[i, 3]):
             past = (x - shapes.vertex[shapes.face_vertex[shapes.face_first[f]]]) @ (
                 shapes.face_normal[f]
             )
             if past > 0:
                 x[:] -= past * shapes.face_normal[f]
+    else:
+        CLIP[shapes.kind[i]](shapes.size[i], x)
     out_of_shape(P, o, x[0], x[1], x[2], d)
     moved = 0.0
     for c in range(3):

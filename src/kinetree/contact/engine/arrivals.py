@@ -11,7 +11,8 @@ from kinetree.codegen.procedures import dot, local, procedure, sqrt, vector
 from kinetree.codegen.tied import run
 from kinetree.contact.collision.detect import detect
 from kinetree.contact.collision.overlap import deepest_overlap
-from kinetree.contact.collision.tables import ENDLESS, Found, Shapes, place_shapes
+from kinetree.contact.collision.placing import place_shapes
+from kinetree.contact.collision.tables import ENDLESS, Found, Shapes
 from kinetree.contact.engine.contact_frames import normal_velocity, point_velocity
 from kinetree.contact.engine.known_contacts import slot_of
 from kinetree.contact.engine.mechanism import Mechanism, body_velocities

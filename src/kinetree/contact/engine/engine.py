@@ -11,9 +11,10 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
 from kinetree.codegen.tied import run, tied_code
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
+from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.shape_tables import shape_tables
 from kinetree.contact.collision.sweep import pair_tables
-from kinetree.contact.collision.tables import SPHERE, TRIANGLES, place_shapes
+from kinetree.contact.collision.tables import SPHERE, TRIANGLES
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine import parts as of_step
 from kinetree.contact.engine.drives import (

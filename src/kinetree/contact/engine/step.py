@@ -16,8 +16,9 @@ second problem with the same matrices and without friction, no faster than the c
 from kinetree.codegen.procedures import cross, dot, isfinite, local, procedure, sqrt, vector
 from kinetree.codegen.tied import run
 from kinetree.contact.collision.detect import detect
+from kinetree.contact.collision.placing import place_shapes
 from kinetree.contact.collision.sweep import Pairs
-from kinetree.contact.collision.tables import SPHERE, Shapes, place_shapes
+from kinetree.contact.collision.tables import SPHERE, Shapes
 from kinetree.contact.engine.arrivals import (
     deepest_new,
     overlap_at_end,

@@ -33,6 +33,8 @@ ATTRIBUTES = {
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mjtGeom
+_GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+_SOLIDS = {_GEOMS.index(name): s for name, s in geometry.solids_of_format("mjcf").items()}
 _DEFAULT_COLOR = np.array([0.5, 0.5, 0.5, 1], dtype=np.float32)
 _SHOWN_GROUPS = 3  # MuJoCo's viewers show groups 0, 1 and 2
 _MOST_HEIGHTS = 2**16
@@ -111,17 +113,8 @@ def shape_of(kind, size):
     """The shape of a kind of geom, but for meshes and height fields; sizes are half lengths."""
     if kind == PLANE:
         return geometry.Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
-    if kind == SPHERE:
-        return geometry.Sphere(size[0])
-    if kind == CAPSULE:
-        return geometry.Capsule(size[0], 2 * size[1])
-    if kind == ELLIPSOID:
-        return geometry.Ellipsoid((size[0], size[1], size[2]))
-    if kind == CYLINDER:
-        return geometry.Cylinder(size[0], 2 * size[1])
-    if kind == BOX:
-        return geometry.Box((2 * size[0], 2 * size[1], 2 * size[2]))
-    return None
+    solid = _SOLIDS.get(kind)
+    return None if solid is None else solid.from_half_sizes(size)
 
 
 class _Meshes(NamedTuple):

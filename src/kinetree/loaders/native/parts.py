@@ -1,5 +1,6 @@
 """Placements, inertias and shapes of the native format."""
 
+import inspect
 import math
 from typing import Any
 
@@ -76,12 +77,17 @@ def _without_dust(E):
 
 # --- Inertias ------------------------------------------------------------------------------------
 
-# Sizes that each shape of kinetree.shapes takes; those with an axis take one.
-SIZES = {
-    "box": 3, "ellipsoid": 3, "sphere": 1, "sphere_shell": 1, "cylinder": 2, "cylinder_shell": 2,
-    "disc": 1, "rod": 1, "capsule": 2, "cone": 2,
-}  # fmt: skip
-_WITH_AXIS = {"cylinder", "cylinder_shell", "disc", "rod", "capsule", "cone"}
+
+def _takes(name):
+    """Sizes, and options, that a function of ``kinetree.shapes`` takes."""
+    parameters = inspect.signature(getattr(shapes, name)).parameters.values()
+    sizes = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return sizes, {p.name for p in parameters} - {*sizes}
+
+
+_TAKES = {name: _takes(name) for name in shapes.__all__ if name != "point"}
+SIZES = {name: len(sizes) for name, (sizes, _) in _TAKES.items()}
+_WITH_AXIS = {name for name, (_, options) in _TAKES.items() if "axis" in options}
 
 
 def read_inertia(body: Table) -> Inertia | None:
@@ -153,7 +159,8 @@ def read_shape(table: Table, report, folders):
         raise table.error(f"has no shape; give one of {', '.join(_SHAPES)}")
     if kind == "mesh":
         return _mesh(table, report, folders)
-    return _SHAPES[kind](table)
+    shape = _SIZED[kind]
+    return shape.from_sizes(_sizes(table, kind, sum(shape.counts().values())))
 
 
 def read_surface(table: Table) -> geometry.Surface | None:
@@ -203,12 +210,5 @@ def _mesh(table, report, folders):
     return None if path is None else geometry.Mesh(path, (x, y, z), convex)
 
 
-_SHAPES = {
-    "box": lambda table: geometry.Box(_sizes(table, "box", 3)),
-    "sphere": lambda table: geometry.Sphere(*_sizes(table, "sphere", 1)),
-    "cylinder": lambda table: geometry.Cylinder(*_sizes(table, "cylinder", 2)),
-    "capsule": lambda table: geometry.Capsule(*_sizes(table, "capsule", 2)),
-    "ellipsoid": lambda table: geometry.Ellipsoid(_sizes(table, "ellipsoid", 3)),
-    "plane": lambda table: geometry.Plane(_sizes(table, "plane", 2)),
-    "mesh": None,
-}
+_SIZED = {shape.spelling(): shape for shape in (*geometry.SOLIDS, geometry.Plane)}
+_SHAPES = (*_SIZED, "mesh")

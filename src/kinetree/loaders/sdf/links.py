@@ -10,8 +10,7 @@ from kinetree.loaders.meshes import mesh_file
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.sdf.frames import Pose, number_in, pose_in
 from kinetree.loaders.xml import Node
-from kinetree.model import geometry, shapes
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere, Surface
+from kinetree.model.geometry import Mesh, Plane, Solid, Surface, solids_of_format
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.vector3 import ZERO3
@@ -95,21 +94,8 @@ def _from_collisions(link, inertial, looks):
 
 
 def _solid(shape, density):
-    match shape:
-        case geometry.Box(size):
-            sizes, make = size, shapes.box
-        case geometry.Sphere(radius):
-            sizes, make = (radius,), shapes.sphere
-        case geometry.Cylinder(radius, length):
-            sizes, make = (radius, length), shapes.cylinder
-        case geometry.Capsule(radius, length):
-            sizes, make = (radius, length), shapes.capsule
-        case geometry.Ellipsoid(radii):
-            sizes, make = radii, shapes.ellipsoid
-        case _:
-            return None
     try:
-        return make(*sizes, density=density)
+        return shape.inertia(density) if isinstance(shape, Solid) else None
     except ModelError:
         return None
 
@@ -190,25 +176,14 @@ def _sizes(node, tag, count, default, *, positive=True) -> Any:
     return values
 
 
-def _box(node, folders):
-    size = _sizes(node, "size", 3, (1.0, 1.0, 1.0))
-    return size and Box(size)
-
-
-def _sphere(node, folders):
-    radius = _sizes(node, "radius", 1, (1.0,))
-    return radius and Sphere(*radius)
-
-
-def _ellipsoid(node, folders):
-    radii = _sizes(node, "radii", 3, (1.0, 1.0, 1.0))
-    return radii and Ellipsoid(radii)
-
-
-def _round(kind, radius, length):
+def _reader(kind):
     def read(node, folders):
-        r, l = _sizes(node, "radius", 1, (radius,)), _sizes(node, "length", 1, (length,))
-        return r and l and kind(*r, *l)
+        counts, given, first = kind.counts(), [], 0
+        usual = kind.usual or (1.0,) * sum(counts.values())
+        for name, count in counts.items():
+            given.append(_sizes(node, name, count, usual[first : first + count]))
+            first += count
+        return kind.from_sizes([x for sizes in given for x in sizes]) if all(given) else None
 
     return read
 
@@ -233,10 +208,8 @@ def _mesh(node, folders):
     return None if path is None else Mesh(path, scale)
 
 
-_SHAPES = {
-    "box": _box, "sphere": _sphere, "cylinder": _round(Cylinder, 1.0, 1.0),
-    "capsule": _round(Capsule, 0.5, 1.0), "ellipsoid": _ellipsoid, "plane": _plane, "mesh": _mesh,
-}  # fmt: skip
+_SHAPES = {tag: _reader(kind) for tag, kind in solids_of_format("sdf").items()}
+_SHAPES |= {"plane": _plane, "mesh": _mesh}
 
 
 def _color_in(visual):

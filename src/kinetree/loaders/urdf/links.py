@@ -9,7 +9,7 @@ from kinetree.loaders.meshes import mesh_file
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.urdf.elements import origin_in
 from kinetree.loaders.xml import Node
-from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere, Surface
+from kinetree.model.geometry import Mesh, Surface, solids_of_format
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 
@@ -122,21 +122,12 @@ def _shape_in(node, folders):
     return _SHAPES[shapes[0].tag](shapes[0], folders) if shapes else None
 
 
-def _box(node, folders):
-    size = node.numbers("size", 3)
-    return Box(size) if _positive(node, "size", size) else None
-
-
-def _sphere(node, folders):
-    radius = node.number("radius")
-    return Sphere(radius) if _positive(node, "radius", [radius]) else None
-
-
-def _round(kind):
+def _solid(kind):
     def read(node, folders):
-        radius, length = node.number("radius"), node.number("length")
-        fits = _positive(node, "radius", [radius]) and _positive(node, "length", [length])
-        return kind(radius, length) if fits else None
+        given = {name: node.numbers(name, count) for name, count in kind.counts().items()}
+        if not all(_positive(node, name, sizes) for name, sizes in given.items()):
+            return None
+        return kind.from_sizes([x for sizes in given.values() for x in sizes])
 
     return read
 
@@ -158,10 +149,7 @@ def _mesh(node, folders):
     return None if path is None else Mesh(path, scale)
 
 
-_SHAPES = {
-    "box": _box, "sphere": _sphere, "cylinder": _round(Cylinder), "capsule": _round(Capsule),
-    "mesh": _mesh,
-}  # fmt: skip
+_SHAPES = {tag: _solid(kind) for tag, kind in solids_of_format("urdf").items()} | {"mesh": _mesh}
 
 
 class Materials:

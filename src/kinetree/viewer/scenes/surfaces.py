@@ -4,8 +4,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from kinetree.contact.collision.shapes import solid_hull
 from kinetree.contact.finding.shapes import surface_at_points
 from kinetree.model import geometry
+from kinetree.model.solid import rounded_outline
 from kinetree.viewer.scenes.description import Surface
 
 # --- Normals: smooth where a surface is round, sharp at edges ------------------------------------
@@ -104,26 +106,30 @@ def surface_of(shape) -> Surface | None:
 
     None for meshes, which are in files, and for planes, which have no end.
     """
-    if isinstance(shape, geometry.Box):
-        return _cuboid(shape.size)
-    if isinstance(shape, geometry.Sphere):
-        return ball(shape.radius)
-    if isinstance(shape, geometry.Ellipsoid):
-        sphere = ball(1.0)
-        return Surface(sphere.vertices * np.array(shape.radii), sphere.faces)
-    if isinstance(shape, geometry.Cylinder):
-        return rod(shape.radius, -shape.length / 2, shape.length / 2)
-    if isinstance(shape, geometry.Capsule):
-        return _capsule(shape.radius, shape.length)
     if isinstance(shape, geometry.HeightField):
         return _hills(shape)
-    return None
+    return surface_of_solid(shape) if isinstance(shape, geometry.Solid) else None
+
+
+@lru_cache(maxsize=256)
+def surface_of_solid(solid: geometry.Solid) -> Surface:
+    """Turned about z, or else the hull of the points farthest in many directions."""
+    if isinstance(solid, geometry.Box):
+        return _cuboid(solid.size)
+    if isinstance(solid, geometry.Ellipsoid):
+        sphere = ball(1.0)
+        return Surface(sphere.vertices * np.array(solid.radii), sphere.faces)
+    outline = solid.outline(_ROUND)
+    if outline is not None:
+        return turned(outline)
+    hull = solid_hull(solid)
+    return creased(Surface(hull.vertices, hull.triangles))
 
 
 @lru_cache(maxsize=256)
 def ball(radius, count=_ROUND) -> Surface:
     """A sphere about the origin."""
-    return _capsule(radius, 0.0, count)
+    return turned(rounded_outline(radius, 0.0, count), count)
 
 
 @lru_cache(maxsize=256)
@@ -160,15 +166,6 @@ def joined(surfaces) -> Surface:
     starts = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
     faces = [s.faces + start for s, start in zip(surfaces, starts, strict=True)]
     return Surface(np.concatenate([s.vertices for s in surfaces]), np.concatenate(faces))
-
-
-def _capsule(radius, length, count=_ROUND):
-    angles = np.linspace(-np.pi / 2, np.pi / 2, 2 * (count // 4) + 1)
-    half = len(angles) // 2
-    low, high = angles[: half + 1], angles[half:] if length else angles[half + 1 :]
-    outline = [(radius * np.cos(a), radius * np.sin(a) - length / 2) for a in low]
-    outline += [(radius * np.cos(a), radius * np.sin(a) + length / 2) for a in high]
-    return turned(outline, count)
 
 
 @lru_cache(maxsize=16)

@@ -16,6 +16,7 @@ from kinetree.model.geometry import joined_surface
 from kinetree.model.names import ShapeNames
 from kinetree.model.sensors import KINDS
 from kinetree.spatial import Plucker, xlt
+from kinetree.viewer.scenes.surfaces import surface_of_solid
 from kinetree.writers.mjcf.elements import (
     Part,
     element,
@@ -56,6 +57,13 @@ def write_geometry(model, elements, root, left_out):
         elif isinstance(shape, geometry.HeightField):
             X = _height_field(asset, shape, f"heights_{k}") @ X
             attributes = {"type": "hfield", "hfield": f"heights_{k}"}
+        elif isinstance(shape, geometry.Solid) and "mjcf" not in shape.formats:
+            if shape not in meshes:
+                meshes[shape] = f"mesh_{len(meshes)}"
+                corners = surface_of_solid(shape).vertices.reshape(-1)
+                element(asset, "mesh", name=meshes[shape], vertex=corners)
+            left_out.append(f"round faces of the {shape.spelling()} {k}, written as a mesh")
+            attributes = {"type": "mesh", "mesh": meshes[shape]}
         else:
             attributes = shape_attributes(shape)
         element(
@@ -119,14 +127,8 @@ def shape_attributes(shape) -> dict:
 
 def _shape(shape):
     """Kind and size, in half lengths."""
-    if isinstance(shape, geometry.Box):
-        return "box", np.array(shape.size) / 2
-    if isinstance(shape, geometry.Sphere):
-        return "sphere", [shape.radius]
-    if isinstance(shape, (geometry.Cylinder, geometry.Capsule)):
-        return type(shape).__name__.lower(), [shape.radius, shape.length / 2]
-    if isinstance(shape, geometry.Ellipsoid):
-        return "ellipsoid", shape.radii
+    if isinstance(shape, geometry.Solid) and "mjcf" in shape.formats:
+        return shape.spelling(), shape.half_sizes
     if isinstance(shape, geometry.Plane):
         return "plane", [shape.size[0] / 2, shape.size[1] / 2, 0.1]
     raise InteropError(f"MJCF has no shape {type(shape).__name__}")

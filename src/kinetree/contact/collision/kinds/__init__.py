@@ -1,0 +1,31 @@
+"""Kinds of solids: for each of ``geometry.SOLIDS`` what collision knows of it, in one table."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kinetree.codegen.procedures import Choice
+from kinetree.contact.collision.kinds import box, capsule, cone, cylinder, ellipsoid, sphere
+from kinetree.contact.collision.kinds.kind import Kind
+from kinetree.contact.collision.tables import KINDS, number_of
+from kinetree.model import geometry
+
+OF_SOLIDS: dict[type[geometry.Solid], Kind] = {
+    geometry.Sphere: sphere.KIND,
+    geometry.Capsule: capsule.KIND,
+    geometry.Box: box.KIND,
+    geometry.Cylinder: cylinder.KIND,
+    geometry.Ellipsoid: ellipsoid.KIND,
+    geometry.Cone: cone.KIND,
+}
+
+
+def choice_of(name: str, otherwise: Any, **more: Any) -> Choice:
+    """Procedures of one name of all kinds of solids that have it, by number of the kind."""
+    found = {number_of(solid): getattr(kind, name) for solid, kind in OF_SOLIDS.items()}
+    return Choice({k: p for k, p in found.items() if p is not None} | more, otherwise)
+
+
+def trait(of: Callable[[Kind], int]) -> tuple[int, ...]:
+    """A number of every kind of shape, by its number; 0 of those that are not simple solids."""
+    by_number = {number_of(solid): int(of(kind)) for solid, kind in OF_SOLIDS.items()}
+    return tuple(by_number.get(k, 0) for k in range(len(KINDS)))
