@@ -7,7 +7,7 @@ from support.closeness import assert_close
 from support.convex_shapes import farthest_points
 
 from kinetree.algorithms.closed.inverse_dynamics import nonnegative_least_squares
-from kinetree.contact.collision.support import DISC
+from kinetree.contact.collision.kinds.kind import DISC
 from kinetree.contact.contacts import Contacts, spatial_normals
 from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.rigid.problem import disc_corners, positive_dependence, reduced

@@ -129,9 +129,13 @@ def stand(
     into_shape(P, n, d)
     into_shape(P, other - (P[3::4] - o), q)
     status = STAND[shapes.kind[i]](shapes.size[i], mode, d, q, x, turned, e)
+    if status == NONE:
+        return NONE
     out_of_shape(P, o, x[0], x[1], x[2], p)
-    bend[:] = R @ (turned @ R.T)
-    e[:3] = R @ e[:3]
+    for k in range(3):
+        bend[k] = R @ (turned @ R[k])
+    if status != SINGLE:
+        e[:3] = R @ e[:3]
     return status
 
 

@@ -9,10 +9,9 @@ from kinetree.contact.collision.kinds.lines import NONE, entry
 @procedure(inline=True)
 def support(size: "float[3]", d: "float[3]", x: "float[3]") -> int:
     """Where the tangent plane is at right angles to ``d``."""
-    x[:] = size * size * d
-    length = sqrt(x @ d)
-    if length > 0:
-        x[:] = x / length
+    far = size * size * d
+    length = sqrt(far @ d)
+    x[:] = far / length if length > 0 else far
     return 0
 
 
