@@ -13,6 +13,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from threading import Condition
 
+from kinetree.codegen.runtime.interrupts import Interrupt
 from kinetree.codegen.runtime.threads import mapped
 from kinetree.errors import UnknownNameError
 
@@ -157,6 +158,15 @@ def _pieces(ir):
 
 
 def _emitted(ir, level, *, passes=False):
+    """Object code of one module, as ``_emit`` makes it; Ctrl-C waits until it is there.
+
+    In between it could be lost: llvmlite frees modules where Python ignores exceptions.
+    """
+    with Interrupt():
+        return _emit(ir, level, passes)
+
+
+def _emit(ir, level, passes):
     """Object code of one module, in its own context, maybe after LLVM's passes on its text.
 
     llvmlite lets one thread at a time call LLVM. Work on modules of different contexts is safe in

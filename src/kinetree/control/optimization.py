@@ -37,14 +37,13 @@ from kinetree.errors import (
 )
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, whole_number
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.notebook import block, shown
 from kinetree.quantities import mass_matrix
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.rollouts.inputs import require_kernel
 from kinetree.simulation.rollouts.rollout import rollout, run_of
-from kinetree.simulation.rollouts.run import whole_number
 from kinetree.spelling import explains_itself, no_argument
 
 SMALL = 4, 8  # velocity variables up to which second derivatives are used: trees, floating bodies

@@ -17,9 +17,8 @@ from kinetree.learning.random import words
 from kinetree.learning.step import FRICTION, OWN, RANDOM, ControlStep
 from kinetree.learning.task import SEES, action_size, kernels_of, starts_of, tried
 from kinetree.model import Model
-from kinetree.model.arrays import as_seconds
+from kinetree.model.arrays import as_seconds, whole_number
 from kinetree.simulation.rollouts.inputs import sample_shape
-from kinetree.simulation.rollouts.run import whole_number
 from kinetree.simulation.setup import laws_of
 from kinetree.spelling import did_you_mean, explains_itself
 from kinetree.worlds.world import World

@@ -1,5 +1,6 @@
 """Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
+import operator
 from contextlib import suppress
 from inspect import signature
 from os import PathLike
@@ -133,6 +134,17 @@ def as_seconds(x, name, *, least: float | None = None) -> float:
         text = repr(x) if len(repr(x)) < 60 else type(x).__name__
         raise ShapeError(f"{name} must be {kind}, got {text}")
     return number
+
+
+def whole_number(n, name, least=0):
+    """``n`` as an integer; raise ShapeError if it is not one, or less than ``least``."""
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise ShapeError(f"{name} must be an integer, got {n!r}") from None
+    if n < least:
+        raise ShapeError(f"{name} must be at least {least}, got {n}")
+    return n
 
 
 def as_given(x, name) -> Any:

@@ -21,7 +21,13 @@ from kinetree.loops.stepping.choice import closed_start
 from kinetree.loops.stepping.health import passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
+from kinetree.model.arrays import (
+    as_configuration,
+    as_joint_vector,
+    as_model,
+    as_seconds,
+    whole_number,
+)
 from kinetree.model.parts import Posture
 from kinetree.simulation.controllers import ServoControls, as_controller, at_instants, read_by_part
 from kinetree.simulation.forces.actuators import TorqueSpeed, servos_of
@@ -246,8 +252,7 @@ def _start(model, q0, qd0, t0) -> State:
 def _clock(start, duration, dt, store_every):
     t0, dt = as_seconds(start.time, "t0"), as_seconds(dt, "dt", least=0.0)
     duration = as_seconds(duration, "duration", least=-np.finfo(float).tiny)
-    if store_every not in range(1, 2**62):
-        raise ShapeError(f"store_every must be an integer number of steps, got {store_every!r}")
+    whole_number(store_every, "store_every", least=1)
     return Clock.of(t0, duration, dt, start.memory)
 
 

@@ -31,7 +31,7 @@ def view(
     forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
     trace: str | None = None, show: str | Sequence[str] = SHOWN, collision: bool = False,
-    shadows: bool = True, port: int | None = None, host: str = "127.0.0.1",
+    shadows: bool = True, port: int | None = None, host: str | None = None,
     origins: str | Sequence[str] = (), open: bool = True,
 ) -> "Viewer":  # fmt: skip
     """Show a mechanism or a motion in the browser, with a slider for every joint.
@@ -55,7 +55,8 @@ def view(
         shadows: shadows and reflected light; it is faster without them if there is no graphics
             card.
         port: of the server; by default the first one that is free, from 8080 on.
-        host: address to listen at; by default this machine alone can see the page.
+        host: an address of this machine to listen at; by default this machine alone can see the
+            page.
         origins: further addresses whose pages may connect, such as ``"https://hub.example.org"``
             for a proxy; other websites are rejected.
         open: open a browser, where there is a screen.

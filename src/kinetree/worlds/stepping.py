@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.engine import Engine, Memory
+from kinetree.contact.engine.engine import SLICE, Engine, Memory
 from kinetree.contact.engine.native import native_forces
 from kinetree.contact.engine.stepper import is_plain, smooth_laws
 from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.stepper import joint_rows
-from kinetree.errors import ModelError, ShapeError, SimulationError
+from kinetree.errors import KinetreeError, ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.field import Field
 from kinetree.quantities.actuators import driving_force
@@ -157,8 +157,15 @@ class Steps:
         has_states = len(before) > 0
         if has_states:
             engine.drives.activation[:] = before
-        if engine.go_on(n) != n:
-            return False  # controls are not finite
+        try:
+            if engine.go_on(n) != n:
+                return False  # controls are not finite
+        except KinetreeError:
+            raise
+        except BaseException:  # Ctrl-C between two of many steps
+            if n > SLICE:
+                self._arrive(whole)
+            raise
         self.taken += n
         if has_states:
             whole.activation = engine.drives.activation.copy()
@@ -167,6 +174,14 @@ class Steps:
         if not engine.is_finite:
             self._refuse(whole.qd, h)
         return True
+
+    def _arrive(self, whole):
+        """Let the world be where the engine is, after a call that was interrupted."""
+        taken = int(self.engine.parts.taken)
+        if taken:
+            self.taken += taken
+            whole.is_ahead = True
+            whole.activation = self.engine.drives.activation.copy()
 
     def _switch(self, driven):
         """Let actuators act in the engine, or not."""
@@ -212,10 +227,17 @@ class Steps:
         return self.reported
 
     def _stepped(self, whole, t, h, force, control, count):
-        with NamingTime(self.model, t, whole.qd):
-            found = self.engine.step(
-                whole.q, whole.qd, h, force, count=count, memory=self.memory, control=control
-            )
+        self.engine.parts.taken = 0
+        try:
+            with NamingTime(self.model, t, whole.qd):
+                found = self.engine.step(
+                    whole.q, whole.qd, h, force, count=count, memory=self.memory, control=control
+                )
+        except KinetreeError:
+            raise
+        except BaseException:  # Ctrl-C between two of many steps
+            self._arrive(whole)
+            raise
         with np.errstate(over="ignore"):
             fine = isfinite(found.q.dot(found.q)) and isfinite(found.qd.dot(found.qd))
         if not fine:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from math import prod
 from threading import Lock
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.codegen.runtime.interrupts import BREATH
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 MINIMUM_PER_THREAD = 2048  # scalars of input and output; less is not worth waking a thread
+_SLICE = 2**22  # scalars of one call of compiled code, at most, so that Ctrl-C is heard in time
 
 
 class _Setting:
@@ -87,34 +91,68 @@ if hasattr(os, "register_at_fork"):  # threads do not survive in a forked proces
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def on_threads(function, count):
-    """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on its own thread."""
+def on_threads(function, count, look=None, halt=None):
+    """Call ``function(k)`` for ``k`` from 0 to ``count - 1``, each on its own thread.
+
+    All have ended when this ends, also by an exception: nobody writes to arrays afterwards.
+
+    Args:
+        function: what to call.
+        count: how often; the first is on the calling thread.
+        look: called about every ``BREATH`` seconds while others are waited for.
+        halt: called before others are waited for after an exception, to let them end early.
+    """
     jobs = [_pool(count - 1).submit(function, k) for k in range(1, count)]
-    function(0)
+    try:
+        function(0)
+        for job in jobs:
+            while look is not None and not _ends_soon(job):
+                look()
+            job.result()
+    except BaseException:
+        if halt is not None:
+            halt()
+        _wait_for(jobs)
+        raise
+
+
+def _ends_soon(job):
+    from concurrent.futures import wait
+
+    return job.done() or bool(wait([job], BREATH).done)
+
+
+def _wait_for(jobs):
+    """Wait for threads to end, however often Ctrl-C is pressed."""
     for job in jobs:
-        job.result()
+        while not job.done():
+            with suppress(BaseException):
+                job.exception()
 
 
 def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
     """``ufunc(*arrays)``, split along the longest batch axis when it pays."""
-    count = threads()
+    count, size = threads(), kernel.numbers * prod(batch)
     if count > 1:
-        size = kernel.numbers * prod(batch)
         count = min(count, size // MINIMUM_PER_THREAD, max(batch, default=1))
     if out is None and batch:  # without a batch NumPy makes numbers of results that are numbers
         out = tuple(empty(batch + o.shape, dtype) for o in kernel.outputs)
-    if count <= 1 or not _fits(out, kernel, batch):
+    if (count <= 1 and size < _SLICE) or not _fits(out, kernel, batch):
         return _quiet(ufunc, *arrays, **({} if out is None else {"out": out}))
-    axis = int(np.argmax(batch))
-    cuts = np.linspace(0, batch[axis], count + 1).astype(int)
+    axis, count, halted = int(np.argmax(batch)), max(count, 1), []
+    pieces = min(count * -(-size // (count * _SLICE)), batch[axis])
+    cuts = np.linspace(0, batch[axis], pieces + 1).astype(int)
     full = [np.broadcast_to(a, batch + i.shape) for a, i in zip(arrays, kernel.inputs, strict=True)]
     outs = _tuple(out)
 
     def part(k):
-        piece = (*([slice(None)] * axis), slice(cuts[k], cuts[k + 1]))
-        _quiet(ufunc, *(a[piece] for a in full), out=tuple(o[piece] for o in outs))
+        for m in range(k, pieces, count):
+            if halted:
+                return
+            piece = (*([slice(None)] * axis), slice(cuts[m], cuts[m + 1]))
+            _quiet(ufunc, *(a[piece] for a in full), out=tuple(o[piece] for o in outs))
 
-    on_threads(part, count)
+    on_threads(part, count, halt=lambda: halted.append(True))
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array
 from kinetree.codegen.loops.language import BODIES, SINGLE
+from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.codegen.runtime.threads import on_threads, threads
 from kinetree.codegen.tied import tied_code
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.engine.engine import ContactForces, Engine
-from kinetree.contact.engine.many import ROOM, Many, Turn, own_numbers, take_turns
+from kinetree.contact.engine.many import PAUSE, ROOM, Many, Turn, own_numbers, take_turns
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.model.general.tables import data_of
 from kinetree.model.limits import joint_values
@@ -277,16 +278,29 @@ class EngineBatch:
             self.time[:] += steps * h
             return
         many = max(1, min(threads(), n // LEAST))
-        size = max(LEAST, -(-n // (8 * many)))
-        team, pieces = [self._member(k) for k in range(many)], counting()
-        for engine, _ in team:
+        team = [self._member(k) for k in range(many)]
+        for engine, turn in team:
             self._push(engine)
-        for _, turn in team:
             turn.world = turn.end = 0
+        with Interrupt(steps >= _SLICED) as interrupt:
+            before = self._rows() if steps >= _SLICED else None
+            try:
+                self._take(team, interrupt)
+            except BaseException:
+                if before is not None:
+                    self._put_back(before)
+                raise
+        max((e for e, _ in team), key=lambda e: e.s.turn).warn_of_turning()
+
+    def _take(self, team, interrupt):
+        """All steps in all worlds; Ctrl-C is heard where steps are sliced."""
+        b, n, many, pieces = self.many, len(self), len(team), counting()
+        size, halted = max(LEAST, -(-n // (8 * many))), []
 
         def work(k):
-            engine, turn = team[k]
-            while True:
+            (engine, turn), pace = team[k], Pace(_SLICED)
+            turn.left = pace.size
+            while not halted:
                 if turn.world >= turn.end:
                     first = size * next(pieces)
                     if first >= n:
@@ -295,15 +309,33 @@ class EngineBatch:
                 code = take_turns(engine.parts, b, turn)
                 if code == ROOM:
                     return
-                if code < 0:
+                if code == PAUSE:
+                    turn.left = pace.next()
+                    if k == 0 and b.steps >= _SLICED:
+                        interrupt.look()
+                elif code < 0:
                     engine._help(code)
 
         while True:
-            on_threads(work, many)
+            on_threads(work, many, look=interrupt.look, halt=lambda: halted.append(True))
             if all(turn.world >= turn.end for _, turn in team):
                 break
             self._have_room(2 * b.room)  # while no thread is at it
-        max((e for e, _ in team), key=lambda e: e.s.turn).warn_of_turning()
+
+    def _rows(self) -> dict[str, Array]:
+        """Copies of what steps change, for a call that is interrupted."""
+        return {name: getattr(self.many, name).copy() for name in _CHANGED}
+
+    def _put_back(self, before):
+        """All worlds as they were before a call."""
+        b, n = self.many, len(self)
+        for name, old in before.items():
+            now = getattr(b, name)
+            if name in _OF_CONTACTS:  # which may have got more room
+                now, old = (x.reshape(n, -1, x.shape[-1]) for x in (now, old))
+                now[:, : old.shape[1]] = old
+            else:
+                now[...] = old
 
     # --- what is reported --------------------------------------------------------------------
 
@@ -341,6 +373,7 @@ class EngineBatch:
 
 
 _NONE = np.zeros(0)
+_SLICED = 8  # steps of a call that can be interrupted; shorter ones end first
 _MEMORY = ("change", "last", "energy", "stop_kept", "dry_kept", "loop_kept", "loop_ended", "tau")
 _WHOLE = ("follows", "energy_known", "sleeps", "pile", "calm")
 _KEPT = ("key", "kept", "ended", "spot", "bent")
@@ -348,6 +381,10 @@ _OF_CONTACTS = {
     "key": (np.int64, 3), "kept": (float, 6), "ended": (float, 3), "spot": (float, 3),
     "bent": (float, 3), "place": (float, 18), "which": (np.int64, 5),
 }  # fmt: skip
+_CHANGED = (
+    "row", "number", "failed", "activation", "total", "since", "counts", "overlap", "last", "ends",
+    "errors", "listed", *_OF_CONTACTS,
+)  # fmt: skip
 _OF_SHAPES = {
     "friction": 3, "restitution": 1, "size": 3, "radius": 1, "thin": 1, "box": 6, "place": 12,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
+from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.codegen.tied import run, tied_code
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
 from kinetree.contact.collision.placing import place_shapes
@@ -59,6 +60,8 @@ _MARGIN = 1e-3  # least distance at which contacts are looked at [m]
 _ARRIVES = 3e-5  # overlap at the end of a step up to which nothing is solved again, likewise
 _SPEED = 1e-4  # error of velocities of a step that can be trusted [m/s or rad/s]
 _GAIN = 1e-3  # gain of energy in such a step, as a part of the kinetic energy
+SLICE = 64
+"""Steps that are taken without hearing Ctrl-C, at first: then as many as take a short time."""
 _EXPLODED = 1e9  # velocity that no step can be about [m/s or rad/s]
 _TRUSTED = 1e-3  # overlap at the end of a step, likewise
 _INSIDE = 0.01  # penetration from which on bodies are inside each other, in lengths of a mechanism
@@ -428,7 +431,21 @@ class Engine:
         """Take more steps from where the last one ended, as it was taken; how many were."""
         if not self._moves:
             return count
-        code = take_steps(self.parts, count, False)
+        if count <= SLICE:
+            return self._taken(count, False)
+        with Interrupt() as interrupt:
+            pace, end = Pace(SLICE), SLICE
+            done = self._taken(end, False)
+            while done == end < count:
+                interrupt.look()
+                end = min(done + pace.next(), count)
+                done = self._taken(end, True)
+        return done
+
+    def _taken(self, count, again):
+        """Take steps until there are ``count`` in this call; how many there are."""
+        taken = self.parts.taken if again else 0
+        code = take_steps(self.parts, count - taken, again)
         while code < 0:
             if code in (of_step.IN_FLIGHT, of_step.NO_CONTROL):
                 return self.parts.taken

@@ -13,6 +13,8 @@ from kinetree.contact.engine.recording import NOT_FINITE, ROOM, fly, is_finite
 from kinetree.contact.engine.row_tables import FULL
 from kinetree.contact.engine.step import one_more
 
+PAUSE = -11  # a thread has taken the steps that it may take in one call
+
 
 @record
 class Many:
@@ -113,6 +115,7 @@ class Turn:
     Attributes:
         world, end: the world, and that before which it ends;  step: of the world, -1 before it;
             flew: 1 where nothing was near in the last one.
+        left: steps that it may take before it returns, so that it can be interrupted.
         flight: code of a step of an integrator, where nothing is near;  length, flown: its length
             and work.
         inertia, placement, armature, dynamics, gravity: tables that the code of the engine reads.
@@ -121,6 +124,7 @@ class Turn:
     world: int
     end: int
     step: int
+    left: int
     flew: int
     flight: Code
     flown: "float[:]"
@@ -381,6 +385,9 @@ def take_turns(a: Parts, b: Many, t: Turn) -> int:
             s.h = b.h
             t.step = 0
         while t.step < b.steps:
+            if t.left < 1:
+                return PAUSE
+            t.left -= 1
             if b.failed[w] == 0:
                 code = step_world(a, b, t)
                 if code < 0:

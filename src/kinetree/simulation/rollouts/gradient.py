@@ -102,6 +102,8 @@ class Adjoint:
             tuple(np.empty((*samples, *o.shape), q.dtype) for o in outputs[1:3]) for _ in range(2)
         ]
         for k in reversed(range(run.steps)):
+            if run.halted:
+                return
             t, held, place = np.array(run.time(k), q.dtype), self._held(k, part), places[k % 2]
             out = (cost, *place, *gradients)
             both = () if memory is None else (memory[k], memory[k + 1])
@@ -364,7 +366,7 @@ def rollout_gradient(
             q, qd, memory = adjoint.forward(part)
             adjoint.backward(part, q, qd, memory, *adjoint.end_cost(terminal, part, q[-1], qd[-1]))
 
-        over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
+        over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps, run.halted)
         adjoint.check()
         found = adjoint.value, adjoint.start(), adjoint.qd
         value, by_q0, by_qd0 = (adjoint.batched(x) for x in found)
@@ -402,7 +404,7 @@ def final_state_derivatives(
             p_qd[n:] = np.eye(n)[:, np.newaxis]
             adjoint.backward(part, q, qd, memory, p_q, p_qd)
 
-        over_chunks(piece, size, adjoint.numbers, run.steps)
+        over_chunks(piece, size, adjoint.numbers, run.steps, run.halted)
         adjoint.check()
         start = np.concatenate([adjoint.start(), adjoint.qd], axis=-1)
         q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)

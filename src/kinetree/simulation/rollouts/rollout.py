@@ -17,7 +17,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike, is_foreign
 from kinetree.errors import ModelError, SimulationWarning, TraceError, warn
 from kinetree.integration.integrator import Integrator
-from kinetree.model.arrays import as_model, as_seconds
+from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import of_posture
@@ -34,7 +34,7 @@ from kinetree.simulation.rollouts.inputs import (
     with_activation,
 )
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
-from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays, whole_number
+from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays
 from kinetree.simulation.rollouts.transition import Transition
 from kinetree.simulation.setup import composed, suited
 from kinetree.spelling import explains

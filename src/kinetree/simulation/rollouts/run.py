@@ -1,6 +1,5 @@
 """A rollout: its result, and its steps in chunks of the batch, with what goes wrong."""
 
-import operator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -27,6 +26,7 @@ from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.step import DEFECT
 from kinetree.joints import Prescribed
 from kinetree.loops.stepping.projected import DOUBTFUL
+from kinetree.model.arrays import whole_number
 from kinetree.model.define import kernel_of
 from kinetree.notebook import block, line, table
 from kinetree.quantities import dynamics
@@ -236,6 +236,7 @@ class Run:
         whole: the run that this one is a part of, or None.
         memory: states of forces at the stored times, (times, samples, n), or None.
         tier: of the code that took the steps.
+        halted: not empty once it was interrupted.
     """
 
     tier = "specialised"
@@ -245,6 +246,7 @@ class Run:
         self.steps, self.dt, self.t0 = steps, dt, t0
         self.memory: Any = None
         self.warned: list = [] if whole is None else whole.warned
+        self.halted: list = [] if whole is None else whole.halted
 
     @property
     def model(self):
@@ -305,7 +307,7 @@ class Run:
             self._advance(variant.ufunc, marks, q, qd, work, part)
 
         if threaded:
-            over_chunks(piece, self.arrays.size, kernel.numbers, self.steps)
+            over_chunks(piece, self.arrays.size, kernel.numbers, self.steps, self.halted)
         else:
             piece(slice(None))
         if variant.status.value != before:
@@ -331,13 +333,16 @@ class Run:
             state += (self.memory[0, part],)
         h, given = _number(self.dt, q.dtype), self.arrays.given
         doubts = self.transition.doubts
+        most = 1 if one_by_one else max(_SLICE // max(len(self.arrays.q0[0]), 1), 1)
         for m, (first, end) in enumerate(pairwise(marks), start=1):
+            if self.halted:
+                return
             stored = q[m, part], qd[m, part], work[m, part]
             if self.memory is not None:
                 stored += (self.memory[m, part],)
             k = int(first)
-            while k < end:
-                count = 1 if one_by_one else int(end) - k
+            while k < end and not self.halted:
+                count = min(most, int(end) - k)
                 last = k + count == end
                 after = stored if last else tuple(map(np.empty_like, stored))
                 t, n = _number(self.time(k), q.dtype), _number(count, q.dtype)
@@ -443,25 +448,15 @@ def _number(x, dtype):
     return np.array(x, dtype=dtype)
 
 
-def whole_number(n, name, least=0):
-    """``n`` as an integer; raise ShapeError if it is not one, or less than ``least``."""
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise ShapeError(f"{name} must be an integer, got {n!r}") from None
-    if n < least:
-        raise ShapeError(f"{name} must be at least {least}, got {n}")
-    return n
-
-
 # --- A batch in pieces that stay in the cache, on several threads --------------------------------
 # Every sample goes through the same compiled code whatever piece it is in and whatever thread takes
 # it, so that results depend on neither.
 
 _CACHE = 2**18  # bytes that one step of a piece reads and writes
+_SLICE = 2**12  # steps of one call, times variables: so few that Ctrl-C is heard in time
 
 
-def over_chunks(function, size, numbers, steps):
+def over_chunks(function, size, numbers, steps, halted):
     """Call ``function`` on slices that together are the whole batch, with NumPy's warnings off.
 
     Args:
@@ -469,6 +464,7 @@ def over_chunks(function, size, numbers, steps):
         size: samples in the batch.
         numbers: that one step of one sample reads and writes.
         steps: of every sample.
+        halted: a list that gets an entry when this ends early: other threads have to end, too.
     """
     fitting = max(_CACHE // (8 * max(numbers, 1)), 16)
     pieces = -(-size // fitting)
@@ -487,5 +483,10 @@ def over_chunks(function, size, numbers, steps):
             quietly(part)
         return
     with ThreadPoolExecutor(workers, thread_name_prefix="kinetree-rollout") as pool:
-        for job in [pool.submit(quietly, part) for part in slices]:
-            job.result()
+        try:
+            for job in [pool.submit(quietly, part) for part in slices]:
+                job.result()
+        except BaseException:
+            halted.append(True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.spelling import printable
 from kinetree.viewer.browser.controls import Knobs, LayerPanel, Player, SavePanel
-from kinetree.viewer.browser.drawing import Drawing, quiet, start
+from kinetree.viewer.browser.drawing import LOCAL, Drawing, quiet, start
 from kinetree.viewer.motions import Motion, staged
 from kinetree.viewer.page import open_page, save_page
 from kinetree.viewer.painting import film, picture
@@ -28,7 +28,7 @@ class Viewer:
 
     def __init__(
         self, motion, *, show, forces=None, reactions=None, contacts=None, ghost=None, trace=None,
-        collision=False, shadows=True, port=None, host="127.0.0.1", origins=(),
+        collision=False, shadows=True, port=None, host=None, origins=(),
     ):  # fmt: skip
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
@@ -40,7 +40,8 @@ class Viewer:
         self.q = np.array(self.motion.q[0])
         self.knobs = Knobs(self.model, self.stage.size)
         self.server = start(printable(self.model.name), port, host, origins)
-        self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{self.server.get_port()}"
+        shown = "localhost" if host in (None, LOCAL) else f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self.server.get_port()}"
         self.drawing = Drawing(self.server, self.scene, show, shadows=shadows)
         self.player = Player(self.drawing, self._read_sliders) if motion.moves else None
         self.layers = LayerPanel(self.drawing, self._redraw)

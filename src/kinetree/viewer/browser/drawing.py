@@ -21,7 +21,7 @@ from kinetree.errors import ViewError, need
 from kinetree.viewer.scenes.description import SHOWN
 from kinetree.viewer.scenes.places import framing, rotations
 
-FIRST_PORT = 8080
+FIRST_PORT, LOCAL = 8080, "127.0.0.1"
 _starting = threading.Lock()
 
 
@@ -31,11 +31,15 @@ def start(title, port=None, host="127.0.0.1", origins=()):
     Args:
         title: what the page says at its top.
         port: to listen at; by default the first one that is free, from 8080 on.
-        host: address to listen at; this machine only by default.
+        host: an address of this machine to listen at; None and by default ``127.0.0.1``, which
+            this machine alone can reach.
         origins: further addresses whose pages may connect, such as ``https://proxy.example.org``.
     """
     viser = need("viser", "the viewer", "view")
-    if port is not None and not _is_free(host, port):
+    host, family = _address(host)
+    if port is not None and (type(port) is not int or not 0 < port < 65536):
+        raise ViewError(f"port must be an integer from 1 to 65535, or None, got {port!r}")
+    if port is not None and not _is_free(host, port, family):
         raise ViewError(
             f"port {port} is in use, perhaps by another viewer; choose another one, or give none "
             f"to get one that is free"
@@ -131,8 +135,31 @@ def quiet():
     return contextlib.redirect_stdout(io.StringIO())
 
 
-def _is_free(host, port):
-    with contextlib.closing(socket.socket()) as probe:
+def _address(host):
+    """The address to listen at, and its family; ViewError unless it is one of this machine's.
+
+    viser would wait for ever for a server that cannot listen.
+    """
+    host = LOCAL if host is None else host
+    if not isinstance(host, str) or not host:
+        raise ViewError(
+            f"host must be an address of this machine, such as {LOCAL!r}, or '0.0.0.0' for all of "
+            f"its addresses; got {host!r}"
+        )
+    try:
+        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
+    except (OSError, UnicodeError) as error:
+        raise ViewError(f"host {host!r} is not the name of a machine: {error}") from None
+    if not _is_free(host, 0, family):
+        raise ViewError(
+            f"host {host!r} is not an address of this machine, where the viewer could listen; "
+            f"{LOCAL!r} is for this machine alone, '0.0.0.0' for everybody who can reach it"
+        )
+    return host, family
+
+
+def _is_free(host, port, family=socket.AF_INET):
+    with contextlib.closing(socket.socket(family)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

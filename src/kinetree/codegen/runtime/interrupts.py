@@ -1,0 +1,72 @@
+"""Ctrl-C during long calls of compiled code: heard between slices, where the state is whole.
+
+Python runs signal handlers between two of its own instructions. Compiled code that runs for minutes
+has none, so it runs in slices of about ``BREATH`` seconds. And a handler that raises
+KeyboardInterrupt anywhere between them could leave a step half-counted, so that it is delayed to
+where the work looks for it.
+"""
+
+import signal
+import threading
+from time import perf_counter
+
+BREATH = 0.05
+"""About how long compiled code may run on [s]."""
+_MOST = 2**20
+
+
+class Interrupt:
+    """Delays Ctrl-C inside a ``with`` statement until ``look`` is called, or to its end.
+
+    The handler that was there is called then: Python's raises KeyboardInterrupt, another one may
+    return, and the work goes on. Only the main thread hears signals; elsewhere this does nothing.
+
+    Args:
+        active: whether to do anything.
+    """
+
+    def __init__(self, active: bool = True):
+        self.active, self.came, self._before = active, False, None
+
+    def __enter__(self):
+        if self.active and threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):  # neither ignored nor handled outside of Python
+                self._before = before
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number, frame):
+        self.came = True
+
+    def look(self) -> None:
+        """Call the handler, if a signal has come; the state of the work must be whole."""
+        if self.came:
+            self.came = False
+            self._before(signal.SIGINT, None)
+
+    def __exit__(self, *_):
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self.look()
+
+
+class Pace:
+    """Sizes of slices of work, such that each takes about ``BREATH`` seconds.
+
+    Args:
+        first: of the first slice.
+    """
+
+    def __init__(self, first: int):
+        self.size, self._since = first, perf_counter()
+
+    def next(self) -> int:
+        """The size of the next slice, from how long the last one took until now."""
+        now = perf_counter()
+        taken, self._since = now - self._since, now
+        if taken < BREATH / 2:
+            self.size = min(2 * self.size, _MOST)
+        elif taken > BREATH:
+            self.size = max(self.size // 2, 1)
+        return self.size
