@@ -140,21 +140,9 @@ class Setup:
             stepper = Stepper(model, *given, compiled=self.compiled)
         return stepper, (Watcher(model, groups, self.batch),) if groups else ()
 
-    def fastest(self, q, dt):
-        """The spring, damper or servo that limits steps most at a start, or None."""
-        key = q.tobytes(), dt
-        if self._fastest.get("of") != key:
-            free = None if self.prescription is None else self.prescription.others(self.model)
-            found = fastest_motion(
-                self.model, self.method, q, free=free, servos=self.servos is not None,
-                step=dt / SAFE,
-            )  # fmt: skip
-            self._fastest.update(of=key, found=found)
-        return self._fastest["found"]
-
     @cached_property
-    def _fastest(self) -> dict:
-        """The last answer of ``fastest``, for simulations that start again where one did."""
+    def known(self) -> dict:
+        """What was found out last, for simulations that start again where one did."""
         return {}
 
     def taking(self, method: Integrator, reason: str) -> Setup:
@@ -240,8 +228,14 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     model, method, auto = setup.model, setup.method, integrator == "auto"
     if model.is_constrained and isinstance(setup.constraint, GeneralizedAlpha):
         return setup
-    found = setup.fastest(q, dt)
+    key = q.tobytes(), dt, auto
+    if setup.known.get("start") == key:
+        return setup.known["suited"]
+    free = None if setup.prescription is None else setup.prescription.others(model)
+    servos = setup.servos is not None
+    found = fastest_motion(model, method, q, free=free, servos=servos, step=dt / SAFE)
     if found is None or dt <= (SAFE if auto else 1.0) * found.step:
+        setup.known.update(start=key, suited=setup)
         return setup
     why = f"{found}, and {method.name!r} is stable in steps up to {seconds(found.step)}"
     advice = f"take integrator={STIFF.name!r}, or a dt below {seconds(SAFE * found.step)}"
@@ -251,6 +245,7 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
             other = setup.taking(method, reason)
             refused = [message for _, message in conflicts(other)]
             if not refused:
+                setup.known.update(start=key, suited=other)
                 return other
         advice = f"take a dt below {seconds(SAFE * found.step)}. {refused[0]}"
     if dt > found.step and not setup.adaptive:

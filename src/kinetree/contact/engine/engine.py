@@ -217,6 +217,7 @@ class Engine:
         self._moves = tree.nv > 0
         self._names: dict[tuple[int, int], str] = {}
         self._as_made: Any = None
+        self.recorder: Any = None
 
     def keep_as_made(self) -> "Engine":
         """Remember all numbers of a new engine, for ``renew``."""
@@ -540,7 +541,8 @@ class Engine:
         m = self.mechanism
         q = self._full(np.asarray(q, dtype=float))[0]
         if self.tree.nv:
-            m.pose[1:] = term_kernel(self.tree, "terms").call(q)[0]
+            self.s.q_m[:] = q
+            run(self.parts.kernels.terms)
         place_shapes(self.tables.shapes, m.pose)
         self.pairs.motion[:] = 0.0
         while detect(

@@ -10,6 +10,7 @@ from kinetree.codegen.tied import tied_code
 from kinetree.contact.engine.engine import Engine, Memory
 from kinetree.contact.engine.parts import IN_FLIGHT
 from kinetree.contact.engine.recording import NOT_FINITE, ROOM, Recording, record_steps, store
+from kinetree.contact.engine.renewal import AsMade
 
 CONTACTS = 1024
 """Contacts that there is room for at first."""
@@ -22,15 +23,17 @@ class Recorder:
 
     Args:
         engine: takes the steps.
-        flight: makes the kernel of a step of an integrator, ``(t, h, q, qd, inputs)``, once it is
-            needed: where nothing is near, and the engine is ``flying``.
 
     Attributes:
         recording: what is stored.
+        flight: makes the kernel of a step of an integrator, ``(t, h, q, qd, inputs)``, once it is
+            needed: where nothing is near, and the engine is ``flying``.
     """
 
-    def __init__(self, engine: Engine, flight: Callable[[], Any]):
-        self.engine, self._flight, rows = engine, flight, engine.rows
+    flight: Callable[[], Any]
+
+    def __init__(self, engine: Engine):
+        self.engine, rows = engine, engine.rows
         self.recording = Recording(
             every=1, total=np.zeros(10), pivot=1.0, bare=1, nj=rows.stops + rows.dry + rows.loops,
             flight=tied_code(None), control=tied_code(None),
@@ -38,6 +41,12 @@ class Recorder:
         )  # fmt: skip
         nq, nv = engine.tree.nq, engine.tree.nv
         self._width = dict(zip(_WIDTHS, (nq, nv, self.recording.nj, nv, 1, 1, 1), strict=True))
+        self._as_made = AsMade(self.recording)
+        self._have_room(2, CONTACTS)
+
+    def renew(self) -> None:
+        """Forget what was stored; arrays that were handed out stay as they are."""
+        self._as_made.again()
         self._have_room(2, CONTACTS)
 
     def _have_room(self, rows, contacts):
@@ -63,7 +72,7 @@ class Recorder:
 
     def _learn_to_fly(self):
         """Have the code of the integrator."""
-        s, r, kernel = self.engine.s, self.recording, self._flight()
+        s, r, kernel = self.engine.s, self.recording, self.flight()
         inputs = s.time, r.length, s.q, s.v, self.engine.held
         outputs = (s.q_e, s.v_e, r.flown, r.correction)[: len(kernel.outputs)]
         r.flight, r.flies = tied_code(kernel, *inputs, *outputs), 1

@@ -238,7 +238,13 @@ class EngineStepper(Stepper):
     @cached_property
     def recorder(self) -> Recorder:
         """Takes and stores the steps of a single motion."""
-        return Recorder(self.engine, lambda: self._flight)
+        found = self.engine.recorder
+        if found is None:
+            found = self.engine.recorder = Recorder(self.engine)
+        else:
+            found.renew()
+        found.flight = lambda: self._flight
+        return found
 
     @cached_property
     def _flight(self):

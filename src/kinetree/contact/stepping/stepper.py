@@ -64,8 +64,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     else:
         given = model, method, field, settings, joints, batch
         stepper = EngineStepper(*given, compiled=compiled)
-        found = [(index, stepper.engine.contacts(q[index])) for index in np.ndindex(batch)]
-        found = [(index, (c.names, c.gap)) for index, c in found]
+        found = [(index, _deep_contacts(stepper.engine, q[index])) for index in np.ndindex(batch)]
     if not compiled:
         _warn_of_python(model, field)
     stepper.inside = _starts_inside(found, q)
@@ -184,6 +183,15 @@ def _warn_of_python(model, field):
 def _called(force) -> str:
     function = getattr(force, "function", force)
     return getattr(function, "__name__", type(function).__name__)
+
+
+def _deep_contacts(engine, q):
+    """Names and gaps of contacts at a configuration; none where nothing overlaps."""
+    gaps = engine.found.gap[engine.find(q)]
+    if not np.any(gaps < -CLOSED):
+        return (), ()
+    found = engine.contacts(q)
+    return found.names, found.gap
 
 
 def _starts_inside(found, q) -> str:
