@@ -92,12 +92,17 @@ def _host():
     )
 
 
-def _target_machine(level=0):
+@cache
+def _target():
+    """Target, and name and features of the processor."""
     llvm = _binding()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        opt=level, cpu=llvm.get_host_cpu_name(), features=_features().flatten(), jit=True
-    )
+    features = _features().flatten()
+    return llvm.Target.from_default_triple(), llvm.get_host_cpu_name(), features
+
+
+def _target_machine(level=0):
+    target, cpu, features = _target()
+    return target.create_target_machine(opt=level, cpu=cpu, features=features, jit=True)
 
 
 def object_code(ir, level=None) -> bytes:

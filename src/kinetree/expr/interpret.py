@@ -6,6 +6,8 @@ real parts), or object arrays of numbers with exact or multi-precision arithmeti
 together: inputs may have leading batch axes, which broadcast.
 """
 
+import operator
+
 import numpy as np
 
 from kinetree.errors import ShapeError
@@ -57,6 +59,28 @@ MEANING = {
 """Operation: function of arrays. Every result is rounded once, to nearest."""
 
 
+def _select(condition, a, b):
+    if isinstance(condition, np.bool_):
+        return a if condition else b
+    return np.where(condition, a, b)
+
+
+_OF_FLOATS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "neg": operator.neg,
+    "held": lambda x: x.real,
+    "<": lambda a, b: a.real < b.real,
+    "<=": lambda a, b: a.real <= b.real,
+    "==": lambda a, b: a.real == b.real,
+    "select": _select,
+}
+"""The same for NumPy's floats and complex numbers, single ones or arrays: functions of arrays
+take many times as long for single ones."""
+
+
 def evaluate(graph, roots, inputs, functions=None, axes=None):
     """Values of nodes.
 
@@ -82,7 +106,8 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
     batch = np.broadcast_shapes(*(x.shape[: x.ndim - rank[n]] for n, x in inputs.items()))
     dtype = np.result_type(*inputs.values()) if inputs else np.dtype(float)
     dtype = np.dtype(float) if dtype.kind in "iub" else dtype
-    meaning = MEANING if functions is None else {**MEANING, **_lifted(functions)}
+    quick = dtype.kind in "fc"
+    meaning = MEANING | (_OF_FLOATS if quick else {}) | (_lifted(functions) if functions else {})
     scopes, value = by_scope(graph, order), {}
     held = {i: True for i in roots if nodes[i][0] in CONDITIONS}
 
@@ -91,11 +116,15 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
             node = nodes[i]
             op = node[0]
             if op in meaning:
-                value[i] = meaning[op](*[value[a] for a in node[1:]])
+                if len(node) == 3:  # most have two operands
+                    value[i] = meaning[op](value[node[1]], value[node[2]])
+                else:
+                    value[i] = meaning[op](*[value[a] for a in node[1:]])
             elif op == "const":
                 value[i] = node[1] if dtype.kind == "O" else dtype.type(node[1])
             elif op == "input":
-                value[i] = inputs[node[1]][(..., *node[2])]
+                x = inputs[node[1]][(..., *node[2])]
+                value[i] = x[()] if quick else x
             elif op == "repeat":
                 value[i] = loop(loop_of(graph, i))
             elif op == "callee":

@@ -58,7 +58,7 @@ class Graph:
         checks: conditions that must hold when the code runs, ``(node number, message or None)``.
     """
 
-    __slots__ = ("checks", "handles", "known", "latest", "nodes")
+    __slots__ = ("checks", "handles", "known", "latest", "nodes", "scoped")
 
     def __init__(self):
         self.nodes = []
@@ -66,6 +66,7 @@ class Graph:
         self.handles = []
         self.checks = []
         self.latest = None, []  # roots of the last call of ``reachable``, and its result
+        self.scoped = None, {}  # the same of ``kinetree.expr.repeat.by_scope``
 
     def node(self, *key):
         """Number of the node ``(op, *operands)``, new or known."""

@@ -79,12 +79,15 @@ def free_loops(graph, order):
 
 def by_scope(graph, order):
     """The nodes of ``order`` by the loop that they belong to, None for those outside all loops."""
+    if graph.scoped[0] == order:  # graphs with loops are evaluated many times
+        return graph.scoped[1]
     free, scopes = free_loops(graph, order), {}
     if not free:
         return {None: order}
     for i in order:
         if graph.nodes[i][0] != "carry":
             scopes.setdefault(max(free[i]) if i in free else None, []).append(i)
+    graph.scoped = order, scopes
     return scopes
 
 

@@ -33,7 +33,7 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def _is_plain(a):
-    return type(a) is np.ndarray and a.ndim == 1 and a.dtype.char in "dlO"
+    return type(a) is np.ndarray and a.ndim == 1 and a.dtype.char in "dlDO"
 
 
 def skew(a: ArrayLike) -> Array:
