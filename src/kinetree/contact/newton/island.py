@@ -34,6 +34,9 @@ AIM, MOVING = 1e-4, 0.03
 """Part of the tolerance that is aimed at while errors fall fast: what rests then does not creep;
 and the same for islands that move."""
 
+NEARLY = 1e-3
+"""Part of the tolerance from which on one step that is not quick ends it: rounding is near."""
+
 ROUNDING = 1e-6
 """Part of the impulses at the start below which impulses are not looked at."""
 
@@ -135,6 +138,7 @@ def solve_coulomb(
     forces = max(forces, ROUNDING * size)  # a start from large impulses leaves errors of rounding
     size = max(size, forces)
     most = GROWTH * max(size, error)
+    sweeping = sweeping and (alone or not single)
     if sweeping and error > AIM * problem.tolerance * size and problem.most_newton > 0:
         count = SINGLE if single else (3 if large else 1) * SWEEPS
         steps, error, size = started(problem, work, island, forces, error, size, count)
@@ -216,7 +220,8 @@ def solve_coulomb(
         fast = error < 0.1 * before
         slow = 0 if fast else slow + 1
         done = error <= problem.tolerance * size and not within
-        if done and (slow >= 2 or stuck != 0):
+        nearly = error <= NEARLY * problem.tolerance * size
+        if done and (slow >= 2 or stuck != 0 or (slow == 1 and nearly)):
             break
         if moves and error <= loose * size and error < best * min(size, most):
             best = error / min(size, most)
