@@ -118,9 +118,12 @@ def resistance(model, q, qd, controls, activation=None):
     """
     through, found = transmission(model, q, qd), np.zeros((2, model.nv), model.scalar_type(q, qd))
     laws = list(force_laws(model, through.length, through.velocity, controls, activation))
-    uncut = _within_efforts(model, q, qd, [
-        _clipped(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)
-    ])  # fmt: skip
+    uncut = _within_efforts(
+        model,
+        q,
+        qd,
+        [_clipped(f, *a.effort) for a, (_, f) in zip(model.actuators, laws, strict=True)],
+    )
     for a, (u, f) in zip(model.actuators, laws, strict=True):
         at, (low, high) = model.v_slice[a.joint], a.effort
         if not a.joint or at.stop - at.start != 1:
@@ -141,10 +144,12 @@ def _within_efforts(model, q, qd, forces):
         at, of_v = Gearing(model, q, qd), model.independent_variables[1]
         q, qd = at.q, at.qd
     limits, tau = full.effort_limits, transmission(full, q, qd).arms @ np.array(forces)
-    return np.array([
-        select(less(x * x, limit * limit), 1, 0) if 0 < limit < np.inf else 1
-        for x, limit in zip(tau, limits, strict=True)
-    ])[of_v]  # fmt: skip
+    return np.array(
+        [
+            select(less(x * x, limit * limit), 1, 0) if 0 < limit < np.inf else 1
+            for x, limit in zip(tau, limits, strict=True)
+        ]
+    )[of_v]
 
 
 def _forces(model, through, controls, activation):

@@ -140,9 +140,12 @@ def loop_motion(model, loop, q, qd, coordinates="loop") -> LoopMotion:
             J[i] = S * epsilon[i]
     X_p, X_s = loop.predecessor_placement @ X[p], loop.successor_placement @ X[s]
     return LoopMotion(
-        X_J=X_s @ X_p.inverse(), v_J=X_s @ (v[s] - v[p]), X_s=X_s,
-        a_J=a[s] - a[p] + crm(v[s], v[p]), J=J,
-    )  # fmt: skip
+        X_J=X_s @ X_p.inverse(),
+        v_J=X_s @ (v[s] - v[p]),
+        X_s=X_s,
+        a_J=a[s] - a[p] + crm(v[s], v[p]),
+        J=J,
+    )
 
 
 def loop_root(model, p, s):
@@ -307,9 +310,11 @@ def _rows_of_function(model, c, q, qd):
     K = np.column_stack(columns) if columns else np.zeros((c.rows, 0))
     along = duals(q, _flow(model, q, qd))
     return LoopConstraints(
-        K, -rate_of(_rate_of_function(model, c, along, qd, _moved(c, t))),
-        _error_of_function(model, c, q, t), _rate_of_function(model, c, q, qd, t),
-    )  # fmt: skip
+        K,
+        -rate_of(_rate_of_function(model, c, along, qd, _moved(c, t))),
+        _error_of_function(model, c, q, t),
+        _rate_of_function(model, c, q, qd, t),
+    )
 
 
 def _moved(c, t):

@@ -238,12 +238,14 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
         for i in range(1, model.body_count + 1)
     ]
     return DivideAndConquer(
-        np.concatenate(qdd), [Motion.from_array(x) for x in a],
-        [None] + [Force.from_array(active[j] + f_c[j]) for j in joints], whole,
+        np.concatenate(qdd),
+        [Motion.from_array(x) for x in a],
+        [None] + [Force.from_array(active[j] + f_c[j]) for j in joints],
+        whole,
         sum(step.redundancy for step in _reports(whole)),
         max((step.contradiction for step in _reports(whole)), default=0.0),
         max((abs(float(e)) for J in constraints for e in J.error), default=0.0),
-    )  # fmt: skip
+    )
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):

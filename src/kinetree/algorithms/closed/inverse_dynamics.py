@@ -354,14 +354,18 @@ def check_motion(model, terms: Terms, qd, qdd, tolerance=CLOSURE_TOLERANCE):
     for what, error, scale, cure in (
         ("q", terms.error * units.rows, 1.0, "assemble the mechanism first"),
         (
-            "qd", terms.rate * units.rows, moving(qd),
+            "qd",
+            terms.rate * units.rows,
+            moving(qd),
             "project it onto the velocities that the loops allow",
         ),
         (
-            "qdd", (K * (qdd / units.columns)[..., None, :]).sum(-1) - k, moving(qdd) + np.abs(k),
+            "qdd",
+            (K * (qdd / units.columns)[..., None, :]).sum(-1) - k,
+            moving(qdd) + np.abs(k),
             "accelerations that the loops allow satisfy K qdd = k (kinetree.loops.constraint)",
         ),
-    ):  # fmt: skip
+    ):
         excess = np.abs(np.asarray(error)) / scale
         if np.max(excess, initial=0.0) > closure_limit(model, excess, tolerance):
             *index, row = np.unravel_index(int(np.argmax(excess)), excess.shape)

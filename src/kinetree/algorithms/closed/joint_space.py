@@ -87,9 +87,16 @@ def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
 
 
 def solution(
-    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=None,
+    model,
+    q,
+    qd,
+    tau,
+    f_ext=None,
+    *,
+    stabilization=None,
+    rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
-) -> Solution:  # fmt: skip
+) -> Solution:
     """Solve the equation of motion of the tree under its loops — RBDA (8.36).
 
     Args:
@@ -369,7 +376,14 @@ def _in_base(p, s, X_s, v, T, T_a, v_J, c_J):
     speed = max(float(np.linalg.norm(x)) for x in velocities)
     none = np.zeros(T.angular.shape[1])
     return JointConstraint(
-        predecessor=p, successor=s, T=X_s.T @ T, T_a=X_s.T @ T_a, c=c_J + crm(v[s], v_J),
-        error=none, gap=np.zeros(6), rate=none, velocities=velocities,
+        predecessor=p,
+        successor=s,
+        T=X_s.T @ T,
+        T_a=X_s.T @ T_a,
+        c=c_J + crm(v[s], v_J),
+        error=none,
+        gap=np.zeros(6),
+        rate=none,
+        velocities=velocities,
         scale=_size(c_J) + speed * _size(v_J),
-    )  # fmt: skip
+    )

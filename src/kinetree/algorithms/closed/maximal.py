@@ -174,18 +174,30 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -
             k[n] = k[n] - 2 / stabilization * J.rate - J.error / stabilization**2
     return Equations(
         I=block_diagonal([I_i.to_matrix() for I_i in I]),
-        v=_stack([v_i.to_array() for v_i in v[1:]]), p=_stack([p_i.to_array() for p_i in p]),
-        P=incidence(model), T=block_diagonal([J.T.to_array() for J in joints]),
-        T_a=block_diagonal([J.T_a.to_array() for J in joints]), k=_stack(k),
-        tau=np.asarray(tau, dtype=float), joints=joints, armature=model.armature,
+        v=_stack([v_i.to_array() for v_i in v[1:]]),
+        p=_stack([p_i.to_array() for p_i in p]),
+        P=incidence(model),
+        T=block_diagonal([J.T.to_array() for J in joints]),
+        T_a=block_diagonal([J.T_a.to_array() for J in joints]),
+        k=_stack(k),
+        tau=np.asarray(tau, dtype=float),
+        joints=joints,
+        armature=model.armature,
         couplings=couplings,
-    )  # fmt: skip
+    )
 
 
 def solution(
-    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=None,
+    model,
+    q,
+    qd,
+    tau,
+    f_ext=None,
+    *,
+    stabilization=None,
+    rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
-) -> Solution:  # fmt: skip
+) -> Solution:
     """Solve (3.74) for the accelerations and the constraint forces.
 
     Args:
@@ -225,10 +237,16 @@ def solution(
     lam = np.concatenate([lam[:of_tree], expanded(lam[of_tree:], rows, count), lam_coupling])
     error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
     return Solution(
-        qdd=qdd[model.independent_variables[1]] if model.couplings else qdd, a=a,
-        f_J=_forces(f_a + f_c), f_c=_forces(f_c), lam=lam, rank=s.rank,
-        redundancy=len(lam) - s.rank, loop_error=error, loop_rate=rate,
-    )  # fmt: skip
+        qdd=qdd[model.independent_variables[1]] if model.couplings else qdd,
+        a=a,
+        f_J=_forces(f_a + f_c),
+        f_c=_forces(f_c),
+        lam=lam,
+        rank=s.rank,
+        redundancy=len(lam) - s.rank,
+        loop_error=error,
+        loop_rate=rate,
+    )
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):

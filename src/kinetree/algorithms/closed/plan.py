@@ -100,9 +100,14 @@ def make_plan(model, axes, samples, independent=()) -> Plan:
     redundant = tuple(i for i in range(len(rows)) if i not in {i for i, _ in pivots})
     misalignment = units.policy.misalignment
     return Plan(
-        axes, pivots, redundant, (rows / units.rows)[list(redundant)], columns, misalignment,
+        axes,
+        pivots,
+        redundant,
+        (rows / units.rows)[list(redundant)],
+        columns,
+        misalignment,
         samples[generic],
-    )  # fmt: skip
+    )
 
 
 def _eliminate(A, rank, independent=()):
