@@ -197,9 +197,7 @@ def _on_cuda(kernel, frame, arguments, results):
             for given, i in zip(arguments, kernel.inputs, strict=True)
         ]
         addresses, dtype = [r[0] for r in results], results[0][2].name
-        device.launch(
-            kernel, dtype, where.ordinal, operands, addresses, batch, stream.stream or 0
-        )  # fmt: skip
+        device.launch(kernel, dtype, where.ordinal, operands, addresses, batch, stream.stream or 0)
 
 
 def _operand(cupy, given, argument, batch, stream):

@@ -176,10 +176,11 @@ def _prepared(kernel, arrays):
         )
     dtype = _TYPES[precision(kernel.name, [i.name for i in kernel.inputs], types)]
     tensors = [
-        a if isinstance(a, torch.Tensor) and a.dtype is dtype and a.device == place
+        a
+        if isinstance(a, torch.Tensor) and a.dtype is dtype and a.device == place
         else torch.as_tensor(a, dtype=dtype, device=place)
         for a in arrays
-    ]  # fmt: skip
+    ]
     batch_of(kernel, [t.shape for t in tensors])
     return tensors
 
