@@ -11,9 +11,13 @@ _SHOWN = 12
 
 
 def info(
-    robot: RobotArgument, floating: Floating = False, srdf: SrdfOption = None,
-    folder: FolderOption = None, keep_fixed: KeepFixed = False, as_json: Json = False,
-):  # fmt: skip
+    robot: RobotArgument,
+    floating: Floating = False,
+    srdf: SrdfOption = None,
+    folder: FolderOption = None,
+    keep_fixed: KeepFixed = False,
+    as_json: Json = False,
+):
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
     found = cli.open_robot(
         robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed

@@ -110,10 +110,19 @@ def simulate(
         model, contact = put_on_ground(model, ground, start)
     with cli.bar("simulating", duration) as reached:
         motion = kt.simulate(
-            model, start, speed, duration=duration, dt=dt, controller=control, rtol=rtol,
-            controls=held, integrator=integrator, store_every=store_every, progress=reached,
+            model,
+            start,
+            speed,
+            duration=duration,
+            dt=dt,
+            controller=control,
+            rtol=rtol,
+            controls=held,
+            integrator=integrator,
+            store_every=store_every,
+            progress=reached,
             contact=contact,
-        )  # fmt: skip
+        )
     written = [motion.save(file)] if file else []
     written += [draw(motion, picture)] if picture else []
     if as_json:

@@ -31,14 +31,19 @@ def view(
     out: Annotated[
         list[Path] | None,
         option(
-            "--out", "-o", value="FILE",
+            "--out",
+            "-o",
+            value="FILE",
             help="Write .html, .png, .mp4 or .gif instead of starting a server; repeatable.",
         ),
     ] = None,
     show: Annotated[
         list[str] | None,
         option(
-            "--show", "-s", value="LAYERS", autocompletion=_complete_layers,
+            "--show",
+            "-s",
+            value="LAYERS",
+            autocompletion=_complete_layers,
             help="Also show these, with commas: frames,center,inertias,velocities,forces.",
         ),
     ] = None,
@@ -56,7 +61,7 @@ def view(
     floating: Floating = False,
     srdf: SrdfOption = None,
     folder: FolderOption = None,
-):  # fmt: skip
+):
     """See a robot in the browser, with a slider for every joint; or a motion, which plays.
 
     A motion is what kinetree simulate --out wrote. Ctrl-C ends it.
