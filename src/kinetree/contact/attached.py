@@ -67,9 +67,10 @@ def _(contact: SoftContact, model) -> Attached:
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
     return Attached(
-        stepper=partial(time_stepper, contact), equal_steps=True,
+        stepper=partial(time_stepper, contact),
+        equal_steps=True,
         rollout_step=partial(step_of_rollout, contact),
-    )  # fmt: skip
+    )
 
 
 @attach.register

@@ -265,9 +265,13 @@ class Changes(NamedTuple):
 
 @on_host
 def contact_changes(
-    model: Model, q: ArrayLike, qd: ArrayLike, before: Contacts, after: Contacts,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    before: Contacts,
+    after: Contacts,
     tolerance: float = 1e-6,
-) -> Changes:  # fmt: skip
+) -> Changes:
     """Pairs of shapes that gained and lost contact between two instants.
 
     Args:

@@ -282,10 +282,13 @@ class PhaseNotes:
         found = PhaseResiduals(
             velocity=np.max(np.abs(zeta[contact, axis]), initial=0.0),
             acceleration=0.0 if motion is None else motion.missing,
-            cone=np.max(excess[sticks], initial=0.0), pull=np.max(-force[:, 0], initial=0.0),
-            penetration=np.max(-gap, initial=0.0), opening=np.max(opening), loss=transitions.loss,
+            cone=np.max(excess[sticks], initial=0.0),
+            pull=np.max(-force[:, 0], initial=0.0),
+            penetration=np.max(-gap, initial=0.0),
+            opening=np.max(opening),
+            loss=transitions.loss,
             problems=transitions.solves,
-        )  # fmt: skip
+        )
         self._worst = np.maximum(self._worst, found)
         self._last = force, mode.names, self._place(step.q1)
 

@@ -101,12 +101,16 @@ class Scene:
     """
 
     def __init__(
-        self, model: Model, pairs: Sequence | Literal["base", "feet"] | None = None, *,
+        self,
+        model: Model,
+        pairs: Sequence | Literal["base", "feet"] | None = None,
+        *,
         friction: float | Callable[[Geometry, Geometry], float] | None = None,
         restitution: float | Callable[[Geometry, Geometry], float] | None = None,
-        ignore: Sequence = (), distance: Callable | None = None,
+        ignore: Sequence = (),
+        distance: Callable | None = None,
         posture: "str | Posture | ArrayLike | None" = None,
-    ):  # fmt: skip
+    ):
         self.model = as_model(model)
         if distance is not None:
             warn(
@@ -339,11 +343,17 @@ def _contacts(scene, q, margin):
         curvatures(detection.tables.shapes, found, turn, travel)
         first, second = found.first[:n].copy(), found.second[:n].copy()
         contacts = Contacts(
-            found.bodies[:n, 0].copy(), found.bodies[:n, 1].copy(), found.point[:n].copy(),
-            found.normal[:n].copy(), found.gap[:n].copy(),
+            found.bodies[:n, 0].copy(),
+            found.bodies[:n, 1].copy(),
+            found.point[:n].copy(),
+            found.normal[:n].copy(),
+            found.gap[:n].copy(),
             _names(scene, first, second, found.feature[:n]),
-            found.friction[:n, 0].copy(), found.restitution[:n].copy(), turn, travel,
-        )  # fmt: skip
+            found.friction[:n, 0].copy(),
+            found.restitution[:n].copy(),
+            turn,
+            travel,
+        )
     if scene.rule in (None, "base"):  # in the order of the shapes already
         return contacts
     pairs = zip(np.minimum(first, second).tolist(), np.maximum(first, second).tolist(), strict=True)
@@ -406,9 +416,12 @@ def _warn_of_nothing(model):
 
 @explains
 def with_ground(
-    model: Model, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0),
-    name: str = "ground", surface: Surface | None = None,
-) -> Model:  # fmt: skip
+    model: Model,
+    normal: ArrayLike = (0.0, 0.0, 1.0),
+    point: ArrayLike = (0.0, 0.0, 0.0),
+    name: str = "ground",
+    surface: Surface | None = None,
+) -> Model:
     """The model with a plane fixed to its base, solid on the side that ``normal`` leaves.
 
     Args:

@@ -155,9 +155,15 @@ def widest_by_edges(
 
 @procedure
 def across_facets(
-    shapes: Shapes, i: int, j: int, o: "float[3]", sign: float, far: float, best: float,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    o: "float[3]",
+    sign: float,
+    far: float,
+    best: float,
     n: "float[3]",
-) -> float:  # fmt: skip
+) -> float:
     """The widest slab at right angles to facets of shape i, if it is wider than ``best``."""
     P = shapes.pose[i]
     R = view(P, 0, 3, 4)
@@ -199,9 +205,18 @@ def box_edges(size: "float[3]", edge: "float[12, 12]") -> None:
 
 @procedure
 def across_edges(
-    shapes: Shapes, i: int, j: int, o: "float[3]", one: "float[:, 12]", ones: int,
-    two: "float[:, 12]", twos: int, best: float, n: "float[3]", at: "float[3]",
-) -> float:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    o: "float[3]",
+    one: "float[:, 12]",
+    ones: int,
+    two: "float[:, 12]",
+    twos: int,
+    best: float,
+    n: "float[3]",
+    at: "float[3]",
+) -> float:
     """The widest slab across an edge of each shape, if it is wider than ``best``.
 
     ``at`` is then the point of the edge of the first where the other one passes.

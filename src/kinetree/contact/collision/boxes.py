@@ -123,9 +123,20 @@ def is_level(C: "float[3, 3]", axis: int, k: int, l: int) -> bool:
 
 @procedure
 def face_box(
-    p: "float[12]", a: "float[3]", b: "float[3]", t: "float[3]", C: "float[3, 3]", k: int,
-    best: float, margin: float, near: float, outwards: float, touch: Touch, n: int, feature: int,
-) -> int:  # fmt: skip
+    p: "float[12]",
+    a: "float[3]",
+    b: "float[3]",
+    t: "float[3]",
+    C: "float[3, 3]",
+    k: int,
+    best: float,
+    margin: float,
+    near: float,
+    outwards: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
     """The patch on face k of a box: how many points there are then; -1: that face is not nearest.
 
     Args:
@@ -209,9 +220,19 @@ def face_box(
 
 @procedure
 def edge_edge(
-    p: "float[12]", q: "float[12]", a: "float[3]", b: "float[3]", t: "float[3]", C: "float[3, 3]",
-    k: int, l: int, gap: float, near: float, touch: Touch, n: int,
-) -> int:  # fmt: skip
+    p: "float[12]",
+    q: "float[12]",
+    a: "float[3]",
+    b: "float[3]",
+    t: "float[3]",
+    C: "float[3, 3]",
+    k: int,
+    l: int,
+    gap: float,
+    near: float,
+    touch: Touch,
+    n: int,
+) -> int:
     """Where an edge along axis k of one box passes one along axis l of another; -1: nowhere."""
     u, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
     v, o = (l + 1 if l < 2 else 0), (l - 1 if l > 0 else 2)
@@ -416,9 +437,17 @@ def segment_in_box(
 
 @procedure
 def put_crossing(
-    q: "float[12]", c: "float[3]", u: "float[3]", half: float, b: "float[3]", k: int, gap: float,
-    r: float, touch: Touch, n: int,
-) -> int:  # fmt: skip
+    q: "float[12]",
+    c: "float[3]",
+    u: "float[3]",
+    half: float,
+    b: "float[3]",
+    k: int,
+    gap: float,
+    r: float,
+    touch: Touch,
+    n: int,
+) -> int:
     """Where a segment in a box is nearest to an edge along axis k."""
     v, w = (k + 1 if k < 2 else 0), (k - 1 if k > 0 else 2)
     length = sqrt(u[v] * u[v] + u[w] * u[w])

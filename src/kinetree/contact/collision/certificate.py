@@ -22,9 +22,14 @@ _BETTER = 1e-12  # of the size: by which no other slab may be wider
 
 @procedure
 def is_right(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", scale: float,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    scale: float,
     near: "float[10]",
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether normal and gap of two cores (in ``near``) fit each other, and neither is reversed."""
     n, a, b = local("float", 3, 3)
     hint = local("int", 2)
@@ -41,9 +46,14 @@ def is_right(
 
 @procedure
 def repair(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", scale: float,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    scale: float,
     near: "float[10]",
-) -> None:  # fmt: skip
+) -> None:
     """Normal, gap and points of two cores anew, from the widest slab that is found."""
     if edge_pairs(shapes, i, j) >= 0:
         polyhedra_gap(shapes, i, j, corners, o, 1e300, near)
@@ -82,9 +92,15 @@ def repair(
 
 @procedure
 def along_axes(
-    shapes: Shapes, x: int, i: int, j: int, corners: "float[6, 3]", o: "float[3]", best: float,
+    shapes: Shapes,
+    x: int,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    best: float,
     n: "float[3]",
-) -> float:  # fmt: skip
+) -> float:
     """The widest slab along axes of shape x, or the normal of a triangle, if it is wider."""
     d, a, b = local("float", 3, 3)
     hint = local("int", 2)
@@ -110,9 +126,15 @@ def along_axes(
 
 @procedure
 def by_shifting(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", shift: float,
-    way: "float[3]", near: "float[10]",
-) -> bool:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    shift: float,
+    way: "float[3]",
+    near: "float[10]",
+) -> bool:
     """The widest slab near that of shapes that were moved apart along ``way``; whether they were.
 
     Just apart, nearest points are found easily. From their normal, Newton's method finds that of

@@ -50,9 +50,17 @@ def axes_across(normal: "float[3]", u: "float[3]", w: "float[3]") -> None:
 
 @procedure
 def clip_faces(
-    face_a: "float[:, 3]", na: int, face_b: "float[:, 3]", nb: int, normal: "float[3]",
-    margin: float, most: int, touch: Touch, n: int, feature: int,
-) -> int:  # fmt: skip
+    face_a: "float[:, 3]",
+    na: int,
+    face_b: "float[:, 3]",
+    nb: int,
+    normal: "float[3]",
+    margin: float,
+    most: int,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
     """Points where two faces touch, at most ``most`` (4 to 8) with gaps up to ``margin``.
 
     Args:
@@ -141,9 +149,13 @@ def face_plane(face: "float[:, 3]", n: int, plane: "float[3]") -> float:
 
 @procedure
 def clip(
-    subject: "float[:, 3]", edge: "int[:]", count: int, window: "float[:, 3]", sides: int,
+    subject: "float[:, 3]",
+    edge: "int[:]",
+    count: int,
+    window: "float[:, 3]",
+    sides: int,
     near: float,
-) -> int:  # fmt: skip
+) -> int:
     """A polygon, segment or point, less what is outside a convex polygon: how many corners.
 
     ``edge`` receives the two edges that meet in each corner, 64 times the one before and the one
@@ -172,9 +184,15 @@ def clip(
 
 @procedure
 def clip_side(
-    subject: "float[:, 3]", edge: "int[:]", count: int, x: float, y: float, limit: float,
-    near: float, side: int,
-) -> int:  # fmt: skip
+    subject: "float[:, 3]",
+    edge: "int[:]",
+    count: int,
+    x: float,
+    y: float,
+    limit: float,
+    near: float,
+    side: int,
+) -> int:
     """What is left of a polygon on that side of a line where (x, y) . p <= limit.
 
     Corners that are within ``near`` of the line stay where they are, and count as on it.

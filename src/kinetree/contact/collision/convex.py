@@ -34,9 +34,15 @@ _SAME = 1e-6  # of the size: how much less deep than the nearest points a patch 
 
 @procedure
 def nearest(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
-    way: "float[3]", near: "float[10]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    far: float,
+    way: "float[3]",
+    near: "float[10]",
+) -> int:
     """How two convex shapes are nearest or overlap least, like ``search``, and checked.
 
     A search whose normal and gap do not fit each other is not believed: see ``certificate``.
@@ -78,9 +84,15 @@ def nearest(
 
 @procedure
 def search(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
-    way: "float[3]", near: "float[10]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    far: float,
+    way: "float[3]",
+    near: "float[10]",
+) -> int:
     """How two convex cores are nearest or overlap least: status, and numbers in ``near``.
 
     ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are
@@ -202,9 +214,18 @@ def convex_pair(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: 
 
 @procedure
 def patch(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", near: "float[10]",
-    margin: float, most: int, touch: Touch, n: int, feature: int,
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    near: "float[10]",
+    margin: float,
+    most: int,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
     """Points that span the patch between faces or edges of two shapes.
 
     Given how they are nearest; at least the nearest points themselves.

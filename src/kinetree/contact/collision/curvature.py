@@ -23,9 +23,14 @@ _FLAT = 1e-5  # [rad] between faces that count as one
 
 @procedure
 def level_surface(
-    size: "float[3]", pose: "float[12]", x: "float[3]", n: "float[3]", normal: "float[3]",
-    turn: "float[3, 3]", travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+    size: "float[3]",
+    pose: "float[12]",
+    x: "float[3]",
+    n: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
+    travel: "float[3, 3]",
+) -> bool:
     """Of a shape that is not a curved solid."""
     flat_surface(normal, turn, travel)
     return True
@@ -61,9 +66,13 @@ def curvatures(
 
 @procedure
 def surface_at(
-    shapes: Shapes, i: int, point: "float[3]", normal: "float[3]", turn: "float[3, 3]",
+    shapes: Shapes,
+    i: int,
+    point: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
     travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+) -> bool:
     """Curvature of shape i at a point of its surface, all in the world, with the outward normal.
 
     Returns:
@@ -86,9 +95,13 @@ def surface_at(
 
 @procedure
 def ground_surface(
-    shapes: Shapes, i: int, x: "float[3]", normal: "float[3]", turn: "float[3, 3]",
+    shapes: Shapes,
+    i: int,
+    x: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
     travel: "float[3, 3]",
-) -> None:  # fmt: skip
+) -> None:
     """Curvature of a height field."""
     K = local("float", 3, 3)  # shape operator along the axes of the shape
     K[:] = 0.0
@@ -107,9 +120,14 @@ def ground_surface(
 
 @procedure
 def polyhedral_surface(
-    shapes: Shapes, i: int, x: "float[3]", n: "float[3]", normal: "float[3]", turn: "float[3, 3]",
+    shapes: Shapes,
+    i: int,
+    x: "float[3]",
+    n: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
     travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+) -> bool:
     """Face, edge or corner, by how many different faces meet at a point of the shape."""
     seen = local("float", 3, 3)  # a face's normal, the direction of an edge
     rank, on_face, kind = 0, False, shapes.kind[i]

@@ -83,14 +83,26 @@ def distance(
     samples = int(np.prod(batch, dtype=int))
     out, which = np.empty((samples * count, 10)), np.empty((samples * count, 2), dtype=np.int64)
     distances(
-        shapes, poses, model.body_count + 1, samples, used, len(used), pairs, starts, count,
-        touch_table(), out, which,
-    )  # fmt: skip
+        shapes,
+        poses,
+        model.body_count + 1,
+        samples,
+        used,
+        len(used),
+        pairs,
+        starts,
+        count,
+        touch_table(),
+        out,
+        which,
+    )
     shape = batch if single else (*batch, count)
     return Distance(
-        out[:, 3].reshape(shape), out[:, 4:].reshape(*shape, 2, 3), out[:, :3].reshape(*shape, 3),
+        out[:, 3].reshape(shape),
+        out[:, 4:].reshape(*shape, 2, 3),
+        out[:, :3].reshape(*shape, 3),
         numbers[which].reshape(*shape, 2),
-    )  # fmt: skip
+    )
 
 
 def placed_poses(model, q):
@@ -160,10 +172,12 @@ def _tables(model, asked):
             pairs += [(row[i], row[j]) for i, j in found]
             starts.append(len(pairs))
         return (
-            _shapes(model, tuple(used)), np.array(used, dtype=np.int64),
-            np.array(pairs, dtype=np.int64), np.array(starts, dtype=np.int64),
+            _shapes(model, tuple(used)),
+            np.array(used, dtype=np.int64),
+            np.array(pairs, dtype=np.int64),
+            np.array(starts, dtype=np.int64),
             np.arange(len(used)),
-        )  # fmt: skip
+        )
 
     shapes, *rest = kept(model, ("distances of", asked), make)
     return own_poses(shapes), *rest
@@ -187,10 +201,19 @@ def _check_pair(model, i, j):
 
 @procedure
 def distances(
-    shapes: Shapes, poses: "float[:, 12]", bodies: int, samples: int, used: "int[:]", count: int,
-    pairs: "int[:, 2]", starts: "int[:]", groups: int, touch: Touch, out: "float[:, 10]",
+    shapes: Shapes,
+    poses: "float[:, 12]",
+    bodies: int,
+    samples: int,
+    used: "int[:]",
+    count: int,
+    pairs: "int[:, 2]",
+    starts: "int[:]",
+    groups: int,
+    touch: Touch,
+    out: "float[:, 10]",
     which: "int[:, 2]",
-) -> None:  # fmt: skip
+) -> None:
     """The nearest pair of every group, for every sample of the poses."""
     near = local("float", 10)
     for sample in range(samples):
@@ -262,9 +285,14 @@ def pair_distance(
 
 @procedure
 def into_both(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", touch: Touch,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    touch: Touch,
     near: "float[10]",
-) -> None:  # fmt: skip
+) -> None:
     """Nearest points that are of both shapes, of all that the normal allows the best.
 
     Those that the search ended with may miss a shape where faces or edges are nearly parallel: then
@@ -305,9 +333,15 @@ def into_both(
 
 @procedure
 def middle_of_patch(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", touch: Touch,
-    near: "float[10]", a: "float[3]",
-) -> bool:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    touch: Touch,
+    near: "float[10]",
+    a: "float[3]",
+) -> bool:
     """The middle of the deepest points of the patch between two shapes, if there is one."""
     reach = near[3] + 8e-16 * (shapes.radius[i] + shapes.radius[j])
     n = patch(shapes, i, j, corners, o, near, reach, 8, touch, 0, 0)
@@ -408,9 +442,14 @@ def over_field(
 
 @procedure
 def to_mesh(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    far: float,
     near: "float[10]",
-) -> int:  # fmt: skip
+) -> int:
     """A convex shape, or another mesh, and the nearest triangle of a mesh."""
     stack = local("int", 256, 2)
     low, high, way, normal = local("float", 4, 3)

@@ -27,9 +27,18 @@ _THICK = 1e-11  # of the size: what is thinner is flat
 
 @procedure
 def add_difference(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", f: "float[3]", k: int,
-    W: "float[:, 3]", A: "float[:, 3]", B: "float[:, 3]", at: "int[:, 2]",
-):  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    f: "float[3]",
+    k: int,
+    W: "float[:, 3]",
+    A: "float[:, 3]",
+    B: "float[:, 3]",
+    at: "int[:, 2]",
+):
     """The farthest difference along ``f``, in row ``k``."""
     minus = -f
     before = k - 1 if k > 0 else 0
@@ -40,9 +49,18 @@ def add_difference(
 
 @procedure
 def thicken(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", m: int, W: "float[:, 3]",
-    A: "float[:, 3]", B: "float[:, 3]", at: "int[:, 2]", n: "float[3]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    m: int,
+    W: "float[:, 3]",
+    A: "float[:, 3]",
+    B: "float[:, 3]",
+    at: "int[:, 2]",
+    n: "float[3]",
+) -> int:
     """Corners added to a simplex of ``m`` until it is a tetrahedron; if fewer, the set is flat.
 
     ``n`` is then a unit vector at right angles to it.
@@ -119,9 +137,16 @@ def thicken(
 
 @procedure
 def set_face(
-    W: "float[:, 3]", p: int, q: int, r: int, centre: "float[3]", k: int, face: "int[1024, 3]",
-    normal: "float[1024, 3]", offset: "float[1024]",
-):  # fmt: skip
+    W: "float[:, 3]",
+    p: int,
+    q: int,
+    r: int,
+    centre: "float[3]",
+    k: int,
+    face: "int[1024, 3]",
+    normal: "float[1024, 3]",
+    offset: "float[1024]",
+):
     """Face ``k`` through three corners.
 
     One without an area is never the nearest, nor one that rounding turned inside out, which has the
@@ -163,10 +188,22 @@ def foot_on_face(
 
 @procedure
 def epa(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", m: int, curved: bool,
-    size: float, W4: "float[4, 3]", A4: "float[4, 3]", B4: "float[4, 3]", at4: "int[4, 2]",
-    n: "float[3]", a: "float[3]", b: "float[3]",
-) -> "(int, float, float)":  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    m: int,
+    curved: bool,
+    size: float,
+    W4: "float[4, 3]",
+    A4: "float[4, 3]",
+    B4: "float[4, 3]",
+    at4: "int[4, 2]",
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+) -> "(int, float, float)":
     """Status, upper and lower bound of the depth; the direction ``n`` in which the second leaves.
 
     The simplex of ``m`` corners comes from ``gjk``, ``a`` and ``b`` are the nearest points. Faces

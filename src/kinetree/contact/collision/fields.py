@@ -176,9 +176,15 @@ def clearance_at(shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, 
 
 @procedure
 def conditions(
-    shapes: Shapes, j: int, mode: int, par: "float[16]", x: float, y: float, p: "float[3]",
+    shapes: Shapes,
+    j: int,
+    mode: int,
+    par: "float[16]",
+    x: float,
+    y: float,
+    p: "float[3]",
     J: "float[4]",
-) -> "(float, float)":  # fmt: skip
+) -> "(float, float)":
     """Two residuals, their matrix, and the point of the shape."""
     s = local("float", 6)
     ground(shapes, j, x, y, s)
@@ -239,9 +245,16 @@ def conditions(
 
 @procedure
 def settle(
-    shapes: Shapes, touch: Touch, L: "float[12]", mode: int, par: "float[16]", x: float, y: float,
-    reach: float, feature: int,
-):  # fmt: skip
+    shapes: Shapes,
+    touch: Touch,
+    L: "float[12]",
+    mode: int,
+    par: "float[16]",
+    x: float,
+    y: float,
+    reach: float,
+    feature: int,
+):
     """A contact from a start on: Newton's method, within ``reach`` of it."""
     j = touch.second
     p = local("float", 3)
@@ -302,9 +315,16 @@ def within_shape(shapes: Shapes, i: int, L: "float[12]", p: "float[3]") -> bool:
 
 @procedure
 def sample_ground(
-    shapes: Shapes, touch: Touch, L: "float[12]", mode: int, par: "float[16]", low: "float[2]",
-    high: "float[2]", limit: float, feature: int,
-):  # fmt: skip
+    shapes: Shapes,
+    touch: Touch,
+    L: "float[12]",
+    mode: int,
+    par: "float[16]",
+    low: "float[2]",
+    high: "float[2]",
+    limit: float,
+    feature: int,
+):
     """Contacts from every local minimum of the clearance on a grid over a rectangle."""
     j = touch.second
     fine = spacing(shapes, j) / SAMPLES
@@ -366,9 +386,14 @@ def curve_clearance(shapes: Shapes, j: int, rim: bool, curve: "float[9]", s: flo
 
 @procedure
 def settle_curve(
-    shapes: Shapes, touch: Touch, rim: bool, curve: "float[9]", start: float, apart: float,
+    shapes: Shapes,
+    touch: Touch,
+    rim: bool,
+    curve: "float[9]",
+    start: float,
+    apart: float,
     feature: int,
-):  # fmt: skip
+):
     """A contact on a curve from a start on: Newton's method in x, y and the parameter."""
     j = touch.second
     size = touch.size

@@ -126,10 +126,20 @@ def on_tetrahedron(W: "float[4, 3]", weight: "float[4]", v: "float[3]") -> float
 
 @procedure
 def gjk(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", v: "float[3]",
-    far: float, tolerance: float, W: "float[4, 3]", A: "float[4, 3]", B: "float[4, 3]",
-    at: "int[4, 2]", weight: "float[4]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    v: "float[3]",
+    far: float,
+    tolerance: float,
+    W: "float[4, 3]",
+    A: "float[4, 3]",
+    B: "float[4, 3]",
+    at: "int[4, 2]",
+    weight: "float[4]",
+) -> int:
     """Number of corners of the simplex that carries the nearest point; ``FAR`` or ``INSIDE``.
 
     ``i`` and ``j`` are numbers of shapes; -1 and -2: triangles, rows of ``corners``. Points are

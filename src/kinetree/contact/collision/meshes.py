@@ -28,9 +28,14 @@ _LEVEL = 1e-7  # of the size of a patch: depths that are the same
 
 @procedure
 def load_triangle(
-    shapes: Shapes, j: int, t: int, o: "float[3]", corners: "float[6, 3]", first: int,
+    shapes: Shapes,
+    j: int,
+    t: int,
+    o: "float[3]",
+    corners: "float[6, 3]",
+    first: int,
     normal: "float[3]",
-):  # fmt: skip
+):
     """Corners of a triangle in rows from ``first`` on, relative to ``o``, and its normal."""
     P = shapes.pose[j]
     for k in range(3):
@@ -78,9 +83,14 @@ def boxes_meet(node: "float[6]", low: "float[3]", high: "float[3]") -> bool:
 
 @procedure
 def allowed(
-    shapes: Shapes, j: int, t: int, corners: "float[6, 3]", first: int, normal: "float[3]",
+    shapes: Shapes,
+    j: int,
+    t: int,
+    corners: "float[6, 3]",
+    first: int,
+    normal: "float[3]",
     u: "float[3]",
-) -> int:  # fmt: skip
+) -> int:
     """Whether a direction away from a triangle is one of its normals: 1.
 
     0: it belongs to nothing; 2: it came from an edge inside of a surface, and is now the normal.
@@ -119,10 +129,22 @@ def allowed(
 
 @procedure
 def touch_triangle(
-    shapes: Shapes, i: int, j: int, t: int, corners: "float[6, 3]", normal: "float[3]", other: int,
-    other_t: int, other_normal: "float[3]", o: "float[3]", margin: float, size: float, touch: Touch,
-    start: int, n: int,
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    t: int,
+    corners: "float[6, 3]",
+    normal: "float[3]",
+    other: int,
+    other_t: int,
+    other_normal: "float[3]",
+    o: "float[3]",
+    margin: float,
+    size: float,
+    touch: Touch,
+    start: int,
+    n: int,
+) -> int:
     """Points of a convex shape and a triangle of a mesh, unless they are there already.
 
     Shape -2 is the triangle ``other_t`` of the mesh ``other``.
@@ -385,9 +407,22 @@ def mesh_mesh(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: in
             for t in range(-1 - b, -1 - b + shapes.child[two, 1]):
                 load_triangle(shapes, j, t, o, corners, 0, normal)
                 n = touch_triangle(
-                    shapes, -2, j, t, corners, normal, i, s, other, o, margin, size, touch,
-                    start, n,
-                )  # fmt: skip
+                    shapes,
+                    -2,
+                    j,
+                    t,
+                    corners,
+                    normal,
+                    i,
+                    s,
+                    other,
+                    o,
+                    margin,
+                    size,
+                    touch,
+                    start,
+                    n,
+                )
                 if n - start > _ROOM:
                     n = spread(touch, start, n, _ROOM)
     n = spread(touch, start, n, _MOST)

@@ -61,9 +61,15 @@ def edge_feet(
 
 @procedure
 def face_feet(
-    shapes: Shapes, touch: Touch, L: "float[12]", corner: "float[3]", f: "float[3]",
-    low: "float[2]", high: "float[2]", feature: int,
-):  # fmt: skip
+    shapes: Shapes,
+    touch: Touch,
+    L: "float[12]",
+    corner: "float[3]",
+    f: "float[3]",
+    low: "float[2]",
+    high: "float[2]",
+    feature: int,
+):
     """Peaks of the ground against a face, given by a corner and its normal in the field."""
     par = local("float", 16)
     par[:3] = corner

@@ -21,9 +21,14 @@ _PARALLEL = 1e-12  # squared sine between edges without a common normal
 
 @procedure
 def deepest_overlap(
-    shapes: Shapes, special: Special, pairs: Pairs, touch: Touch, found: Found, least: float,
+    shapes: Shapes,
+    special: Special,
+    pairs: Pairs,
+    touch: Touch,
+    found: Found,
+    least: float,
     which: "int[2]",
-) -> float:  # fmt: skip
+) -> float:
     """Largest overlap of shapes that may touch [m], 0: none; ``which`` are their numbers, or -1.
 
     Shapes are in their places (``place_shapes``). ``found`` and ``pairs`` are those of the last

@@ -26,9 +26,14 @@ def height_over(shapes: Shapes, i: int, j: int, up: "float[3]", m: "float[3]") -
 
 @procedure
 def put_above(
-    pose: "float[12]", x: "float[3]", up: "float[3]", gap: float, touch: Touch, n: int,
+    pose: "float[12]",
+    x: "float[3]",
+    up: "float[3]",
+    gap: float,
+    touch: Touch,
+    n: int,
     feature: int,
-) -> int:  # fmt: skip
+) -> int:
     """The point x of a shape, ``gap`` above a plane."""
     at = pose[3::4] + pose[::4] * x[0] + pose[1::4] * x[1] + pose[2::4] * x[2] - gap / 2 * up
     return put(touch, n, at, up, gap, feature)
@@ -237,9 +242,17 @@ def plane_hull(shapes: Shapes, i: int, j: int, margin: float, touch: Touch, n: i
 
 @procedure
 def spread_corners(
-    shapes: Shapes, first: int, count: int, up: "float[3]", limit: float, steep: float,
-    steeper: float, low: "int[2048]", known: int, chosen: "int[:]",
-) -> None:  # fmt: skip
+    shapes: Shapes,
+    first: int,
+    count: int,
+    up: "float[3]",
+    limit: float,
+    steep: float,
+    steeper: float,
+    low: "int[2048]",
+    known: int,
+    chosen: "int[:]",
+) -> None:
     """Eight corners of a hull (some maybe twice) below a height, the lowest after tilts all around.
 
     Four after tilts by one over ``steep`` [rad], four, half-way between, by one over ``steeper``.

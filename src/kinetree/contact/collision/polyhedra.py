@@ -40,9 +40,14 @@ def is_in(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", scale: float) ->
 
 @procedure
 def polyhedra_gap(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    far: float,
     near: "float[10]",
-) -> float:  # fmt: skip
+) -> float:
     """The gap of two boxes or hulls; their normal, the gap and a point of each in ``near``.
 
     One that is larger than ``far`` is a lower bound, without points.
@@ -77,9 +82,18 @@ def polyhedra_gap(
 
 @procedure
 def way_between(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
-    scale: float, slab: float, n: "float[3]", a: "float[3]", b: "float[3]",
-) -> float:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    far: float,
+    scale: float,
+    slab: float,
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+) -> float:
     """The way between the nearest points, if a slab along it is wider than the one along ``n``."""
     W, A, B = local("float", 3, 4, 3)
     at = local("int", 4, 2)

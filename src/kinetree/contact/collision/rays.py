@@ -50,9 +50,13 @@ class RayHit(NamedTuple):
 
 @on_host
 def ray_cast(
-    model: Model, q: ArrayLike, origin: ArrayLike, direction: ArrayLike, *,
+    model: Model,
+    q: ArrayLike,
+    origin: ArrayLike,
+    direction: ArrayLike,
+    *,
     ignore: tuple[str, ...] | list[str] = (),
-) -> RayHit:  # fmt: skip
+) -> RayHit:
     """The first shape that each ray meets, from outside or from inside.
 
     Meshes are met at their triangles, height fields at their smooth surface within the rectangle of
@@ -97,9 +101,16 @@ def first_hits(model, q, origin, direction, left_out) -> RayHit:
     count = int(np.prod(batch, dtype=int)) * rays
     out, which = np.empty((count, 4)), np.empty(count, dtype=np.int64)
     cast(
-        shapes, poses, model.body_count + 1, rays, start.reshape(-1, 3), way.reshape(-1, 3), count,
-        out, which,
-    )  # fmt: skip
+        shapes,
+        poses,
+        model.body_count + 1,
+        rays,
+        start.reshape(-1, 3),
+        way.reshape(-1, 3),
+        count,
+        out,
+        which,
+    )
     met = which >= 0
     distance = np.where(met, out[:, 0], np.inf).reshape(shape[:-1])
     names = np.where(met, numbers[which] if len(numbers) else -1, -1).reshape(shape[:-1])
@@ -113,9 +124,16 @@ def first_hits(model, q, origin, direction, left_out) -> RayHit:
 
 @procedure
 def cast(
-    shapes: Shapes, poses: "float[:, 12]", bodies: int, rays: int, start: "float[:, 3]",
-    way: "float[:, 3]", count: int, out: "float[:, 4]", which: "int[:]",
-) -> None:  # fmt: skip
+    shapes: Shapes,
+    poses: "float[:, 12]",
+    bodies: int,
+    rays: int,
+    start: "float[:, 3]",
+    way: "float[:, 3]",
+    count: int,
+    out: "float[:, 4]",
+    which: "int[:]",
+) -> None:
     """The nearest hits of ``count`` rays, ``rays`` of them for each sample of the poses."""
     normal = local("float", 3)
     for k in range(count):
@@ -336,8 +354,15 @@ def ray_field(
 
 @procedure
 def root_between(
-    shapes: Shapes, i: int, x: "float[3]", v: "float[3]", a: float, b: float, fa: float, fb: float,
-) -> float:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    x: "float[3]",
+    v: "float[3]",
+    a: float,
+    b: float,
+    fa: float,
+    fb: float,
+) -> float:
     """Where a ray crosses the ground between two places: the Illinois method."""
     side = 0
     t = a

@@ -24,9 +24,14 @@ _SAME = 1e-12  # of the depth: as good in any direction, like the middle of a ba
 
 @procedure
 def stands_nowhere(
-    size: "float[3]", mode: int, d: "float[3]", q: "float[3]", x: "float[3]", bend: "float[3, 3]",
+    size: "float[3]",
+    mode: int,
+    d: "float[3]",
+    q: "float[3]",
+    x: "float[3]",
+    bend: "float[3, 3]",
     e: "float[4]",
-) -> int:  # fmt: skip
+) -> int:
     """Of a kind without curved faces."""
     return NONE
 
@@ -43,9 +48,16 @@ WITHIN = choice_of("within", is_within)
 
 @procedure
 def width(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", n: "float[3]",
-    a: "float[3]", b: "float[3]", near: "int[2]",
-) -> float:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+    near: "int[2]",
+) -> float:
     """Width of the slab between two cores at right angles to ``n``; their farthest points."""
     minus = -n
     near[0] = support(shapes, i, corners, o, n, near[0], a)
@@ -82,9 +94,18 @@ def modes(shapes: Shapes, i: int, count: int) -> int:
 
 @procedure
 def stand(
-    shapes: Shapes, i: int, C: "float[4, 3]", count: int, mode: int, o: "float[3]", n: "float[3]",
-    other: "float[3]", p: "float[3]", bend: "float[3, 3]", e: "float[4]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    C: "float[4, 3]",
+    count: int,
+    mode: int,
+    o: "float[3]",
+    n: "float[3]",
+    other: "float[3]",
+    p: "float[3]",
+    bend: "float[3, 3]",
+    e: "float[4]",
+) -> int:
     """A point farthest along ``n`` in a mode, its derivative, and the edge or the face's normal.
 
     ``other`` is about the nearest point of the other shape. Of an edge, ``e[:3] @ n == e[3]`` where
@@ -169,9 +190,21 @@ def nearest_face(
 
 @procedure
 def solve_normal(
-    shapes: Shapes, i: int, j: int, CA: "float[4, 3]", CB: "float[4, 3]", na: int, nb: int, ma: int,
-    mb: int, o: "float[3]", n: "float[3]", a: "float[3]", b: "float[3]", standing: "int[2]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    CA: "float[4, 3]",
+    CB: "float[4, 3]",
+    na: int,
+    nb: int,
+    ma: int,
+    mb: int,
+    o: "float[3]",
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+    standing: "int[2]",
+) -> int:
     """The normal in a mode of each shape, from ``n`` on; ``a``, ``b`` are the points, if single.
 
     About the nearest points are in ``a`` and ``b`` before.
@@ -292,9 +325,15 @@ def solve_normal(
 
 @procedure
 def within(
-    shapes: Shapes, i: int, C: "float[4, 3]", count: int, mode: int, o: "float[3]", p: "float[3]",
+    shapes: Shapes,
+    i: int,
+    C: "float[4, 3]",
+    count: int,
+    mode: int,
+    o: "float[3]",
+    p: "float[3]",
     slack: float,
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether a foot is on the edge or face of a mode."""
     if is_curved(shapes, i):
         P = shapes.pose[i]
@@ -340,10 +379,21 @@ def within_polyhedron(shapes: Shapes, i: int, o: "float[3]", p: "float[3]", slac
 
 @procedure
 def refine(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", A: "float[4, 3]",
-    B: "float[4, 3]", at: "int[4, 2]", m: int, scale: float, most: float, n: "float[3]",
-    a: "float[3]", b: "float[3]",
-) -> "(float, bool)":  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    A: "float[4, 3]",
+    B: "float[4, 3]",
+    at: "int[4, 2]",
+    m: int,
+    scale: float,
+    most: float,
+    n: "float[3]",
+    a: "float[3]",
+    b: "float[3]",
+) -> "(float, bool)":
     """The largest width near ``n``, whether it is a maximum, its direction, and nearest points.
 
     In: about the normal and the points, the simplex of ``m`` corners that they are of, the size

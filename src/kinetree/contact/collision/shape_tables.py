@@ -13,7 +13,7 @@ from kinetree.contact.collision.tables import (
     WITH_BASE,
     Shapes,
     Special,
-)  # fmt: skip
+)
 from kinetree.contact.finding.pairs import (
     FRICTION,
     RESTITUTION,
@@ -24,7 +24,7 @@ from kinetree.contact.finding.pairs import (
     names_of,
     weld_parents,
     welded,
-)  # fmt: skip
+)
 from kinetree.model.geometry import Surface
 
 _WORD = 2**32
@@ -97,10 +97,16 @@ def _special(scene, numbers, pairs):
     margin = np.array(columns[7], dtype=float)
     rule = LISTED if pairs is not None else WITH_BASE if scene.rule == "base" else ALL
     return Special(
-        count=len(key), rule=rule, reach=float(np.nanmax(margin, initial=0.0)), key=key,
-        allowed=allowed, friction=np.ascontiguousarray(friction),
-        restitution=np.array(columns[5], dtype=float), condim=condim, margin=margin,
-    )  # fmt: skip
+        count=len(key),
+        rule=rule,
+        reach=float(np.nanmax(margin, initial=0.0)),
+        key=key,
+        allowed=allowed,
+        friction=np.ascontiguousarray(friction),
+        restitution=np.array(columns[5], dtype=float),
+        condim=condim,
+        margin=margin,
+    )
 
 
 _AS_SHAPES = (LEFT_OUT, np.nan, np.nan, np.nan, np.nan, 0, np.nan)

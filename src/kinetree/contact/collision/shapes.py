@@ -75,32 +75,44 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
     endless = np.array([isinstance(g.shape, (Plane, HeightField)) for g in geometry], dtype=bool)
     radius = np.array([m.radius for m in measures], dtype=float)
     return Shapes(
-        count=n, kind=np.array([m.kind for m in measures], dtype=np.int64), body=body,
+        count=n,
+        kind=np.array([m.kind for m in measures], dtype=np.int64),
+        body=body,
         place=np.array([_placed(g.placement) for g in geometry], dtype=float).reshape(n, 12),
         size=np.array([m.size for m in measures], dtype=float).reshape(n, 3),
-        data=np.array([m.data for m in measures], dtype=np.int64).reshape(n, 4), radius=radius,
-        box=boxes, thin=np.where(endless, np.inf, boxes[:, 3:].min(axis=1) if n else 0.0),
+        data=np.array([m.data for m in measures], dtype=np.int64).reshape(n, 4),
+        radius=radius,
+        box=boxes,
+        thin=np.where(endless, np.inf, boxes[:, 3:].min(axis=1) if n else 0.0),
         margin=np.array([s.margin for s in surfaces], dtype=float),
-        contype=np.ascontiguousarray(contype), conaffinity=np.ascontiguousarray(conaffinity),
-        priority=np.array([s.priority for s in surfaces], dtype=np.int64), condim=condim,
+        contype=np.ascontiguousarray(contype),
+        conaffinity=np.ascontiguousarray(conaffinity),
+        priority=np.array([s.priority for s in surfaces], dtype=np.int64),
+        condim=condim,
         friction=np.ascontiguousarray(coefficients[:, :3]),
         restitution=np.ascontiguousarray(coefficients[:, 3]),
         drift=np.array([s.velocity for s in surfaces], dtype=float).reshape(n, 3),
         weld=np.array([weld[b] for b in body], dtype=np.int64),
         weld_parent=np.array([parent[weld[b]] for b in body], dtype=np.int64),
-        vertex=pools.array("vertex", float, 3), neighbour_first=_starts(pools, "neighbour_count"),
-        neighbour=pools.array("neighbour", np.int64), face_first=_starts(pools, "face_count"),
+        vertex=pools.array("vertex", float, 3),
+        neighbour_first=_starts(pools, "neighbour_count"),
+        neighbour=pools.array("neighbour", np.int64),
+        face_first=_starts(pools, "face_count"),
         face_vertex=pools.array("face_vertex", np.int64),
         face_normal=pools.array("face_normal", float, 3),
         facets=np.array([m.facets for m in measures], dtype=np.int64).reshape(n, 4),
-        facet=pools.array("facet", float, 6), edge=pools.array("edge", float, 12),
+        facet=pools.array("facet", float, 6),
+        edge=pools.array("edge", float, 12),
         height=pools.array("height", float),
-        node=pools.array("node", float, 6), child=pools.array("child", np.int64, 2),
+        node=pools.array("node", float, 6),
+        child=pools.array("child", np.int64, 2),
         triangle=pools.array("triangle", np.int64, 3),
         triangle_next=pools.array("triangle_next", np.int64, 3),
-        triangle_normal=pools.array("triangle_normal", float, 3), pose=np.zeros((n, 12)),
-        low=np.zeros((n, 3)), high=np.zeros((n, 3)),
-    )  # fmt: skip
+        triangle_normal=pools.array("triangle_normal", float, 3),
+        pose=np.zeros((n, 12)),
+        low=np.zeros((n, 3)),
+        high=np.zeros((n, 3)),
+    )
 
 
 def placed_table(*placed) -> Shapes:
@@ -229,9 +241,15 @@ def _add_polyhedron(arrays, pools):
     v = pools.counts.get("vertex", 0)
     # Rows of neighbours belong to all vertices, also to those of triangle meshes in between.
     first = pools.add(
-        vertex=vertices, neighbour_count=counts, neighbour=neighbours + v, face_count=face_counts,
-        face_vertex=corners + v, face_normal=normals, facet=facets, edge=edges,
-    )  # fmt: skip
+        vertex=vertices,
+        neighbour_count=counts,
+        neighbour=neighbours + v,
+        face_count=face_counts,
+        face_vertex=corners + v,
+        face_normal=normals,
+        facet=facets,
+        edge=edges,
+    )
     data = (v, len(vertices), first["face_count"], len(face_counts))
     return data, (first["facet"], len(facets), first["edge"], len(edges))
 
@@ -278,9 +296,13 @@ def polyhedron(hull):
         numbers.append(len(polygon))
         faces.append(f)
     return (
-        np.array(hull.vertices, dtype=float), counts, ways % n, np.array(numbers),
-        np.array(corners), np.array(hull.normals)[faces],
-    )  # fmt: skip
+        np.array(hull.vertices, dtype=float),
+        counts,
+        ways % n,
+        np.array(numbers),
+        np.array(corners),
+        np.array(hull.normals)[faces],
+    )
 
 
 # --- Triangles in a tree -------------------------------------------------------------------------
@@ -304,10 +326,14 @@ def _mesh(mesh, pools):
     top = pools.counts.get("node", 0)
     child = np.where(child[:, :1] >= 0, child + top, child - [[t, 0]])
     pools.add(
-        vertex=vertices, neighbour_count=np.zeros(len(vertices), dtype=np.int64), node=node,
-        child=child, triangle=triangles + v, triangle_next=np.where(beyond < 0, -1, beyond + t),
+        vertex=vertices,
+        neighbour_count=np.zeros(len(vertices), dtype=np.int64),
+        node=node,
+        child=child,
+        triangle=triangles + v,
+        triangle_next=np.where(beyond < 0, -1, beyond + t),
         triangle_normal=normals,
-    )  # fmt: skip
+    )
     box, radius = _around(vertices)
     return _Measures(
         tables.TRIANGLES, (0.0, 0.0, 0.0), box, radius, (top, len(node), t, len(triangles))
@@ -355,9 +381,11 @@ def _beyond(triangles):
 def masks(shapes):
     """``contype`` and ``conaffinity`` of every shape: no bits where it cannot touch, or all."""
     masks = [
-        (0, 0) if not g.collision
-        else (-1, -1) if g.surface is None
+        (0, 0)
+        if not g.collision
+        else (-1, -1)
+        if g.surface is None
         else (g.surface.contype, g.surface.conaffinity)
         for g in shapes
-    ]  # fmt: skip
+    ]
     return np.array(masks, dtype=np.int64).reshape(-1, 2).T

@@ -19,9 +19,16 @@ _APART = 1e-3  # [lengths of the overlap] between points that are not the same
 
 @procedure
 def put_rounded(
-    x: "float[3]", ri: float, d: "float[3]", rj: float, fallback: "float[3]", margin: float,
-    touch: Touch, n: int, feature: int,
-) -> int:  # fmt: skip
+    x: "float[3]",
+    ri: float,
+    d: "float[3]",
+    rj: float,
+    fallback: "float[3]",
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
     """Two spheres, the first around x, the second displaced from it by d."""
     square = d @ d
     reach = ri + rj + margin
@@ -95,9 +102,15 @@ def out_of_box(x: "float[3]", half: "float[3]", normal: "float[3]") -> float:
 
 @procedure
 def put_inwards(
-    shape: "float[12]", x: "float[3]", out: "float[3]", distance: float, radius: float,
-    touch: Touch, n: int, feature: int,
-) -> int:  # fmt: skip
+    shape: "float[12]",
+    x: "float[3]",
+    out: "float[3]",
+    distance: float,
+    radius: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
     """A sphere around x (in coordinates of a shape), ``distance`` from that shape along ``out``."""
     gap = distance - radius
     h = radius + gap / 2
@@ -189,9 +202,17 @@ def capsule_capsule(shapes: Shapes, i: int, j: int, margin: float, touch: Touch,
 
 @procedure
 def along_capsules(
-    shapes: Shapes, i: int, j: int, s: float, t: float, across: "float[3]", margin: float,
-    touch: Touch, n: int, feature: int,
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    s: float,
+    t: float,
+    across: "float[3]",
+    margin: float,
+    touch: Touch,
+    n: int,
+    feature: int,
+) -> int:
     """The spheres at s and t along the segments of two capsules."""
     p, q = shapes.pose[i], shapes.pose[j]
     x = p[3::4] + s * p[2::4]

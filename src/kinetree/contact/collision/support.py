@@ -104,9 +104,14 @@ def farthest_vertex(shapes: Shapes, i: int, x: float, y: float, z: float, start:
 
 @procedure
 def support(
-    shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", d: "float[3]", start: int,
+    shapes: Shapes,
+    i: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    d: "float[3]",
+    start: int,
     out: "float[3]",
-) -> int:  # fmt: skip
+) -> int:
     """The farthest point of a core along ``d``, and the number of its corner (0 if it is curved).
 
     ``start`` is the corner found for a direction nearby, or anything.
@@ -138,9 +143,14 @@ def support(
 
 @procedure
 def support_face(
-    shapes: Shapes, i: int, corners: "float[6, 3]", o: "float[3]", d: "float[3]", tilt: float,
+    shapes: Shapes,
+    i: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    d: "float[3]",
+    tilt: float,
     out: "float[16, 3]",
-) -> int:  # fmt: skip
+) -> int:
     """Corners of the face or edge within ``tilt`` (sine) of right angles to ``d``, else one point.
 
     ``d`` has unit length. Faces are in order, counter-clockwise seen from the tip of ``d``.

@@ -64,15 +64,22 @@ def pair_tables(shapes, bodies, capacity=None) -> Pairs:
     order = np.concatenate([np.flatnonzero(~endless), np.flatnonzero(endless)])
     n, capacity = shapes.count, capacity or 64 + 8 * shapes.count
     return Pairs(
-        capacity=capacity, axis=-1, bounded=int(np.sum(~endless)), endless=int(np.sum(endless)),
-        order=order, motion=np.zeros((bodies, 6)), move=np.zeros((n, 4)), box=np.zeros((n, 6)),
-        strip=np.zeros((n, 2), dtype=np.int64), strip_first=np.zeros(n + 2, dtype=np.int64),
+        capacity=capacity,
+        axis=-1,
+        bounded=int(np.sum(~endless)),
+        endless=int(np.sum(endless)),
+        order=order,
+        motion=np.zeros((bodies, 6)),
+        move=np.zeros((n, 4)),
+        box=np.zeros((n, 6)),
+        strip=np.zeros((n, 2), dtype=np.int64),
+        strip_first=np.zeros(n + 2, dtype=np.int64),
         entry=np.zeros(_STRIPS * n, dtype=np.int64),
         row=np.zeros((n, 5)),
         met=np.zeros(n, dtype=np.int64),
         near=np.zeros((capacity, 2), dtype=np.int64),
         unsorted=np.zeros((capacity, 2), dtype=np.int64),
-    )  # fmt: skip
+    )
 
 
 def enlarge_pairs(pairs) -> None:
@@ -168,9 +175,13 @@ def overlap(pairs: Pairs, i: int, j: int) -> bool:
     """Whether the grown boxes of two shapes meet."""
     a, b = pairs.box[i], pairs.box[j]
     return (
-        a[0] <= b[3] and b[0] <= a[3] and a[1] <= b[4] and b[1] <= a[4] and a[2] <= b[5]
+        a[0] <= b[3]
+        and b[0] <= a[3]
+        and a[1] <= b[4]
+        and b[1] <= a[4]
+        and a[2] <= b[5]
         and b[2] <= a[5]
-    )  # fmt: skip
+    )
 
 
 @procedure

@@ -27,9 +27,15 @@ _ON = 1e-11  # of the size: by which points may miss the surface
 
 @procedure
 def touching(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", far: float,
-    scale: float, near: "float[10]",
-) -> int:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    far: float,
+    scale: float,
+    near: "float[10]",
+) -> int:
     """Normal, gap and nearest points of two cores in ``near``, if Newton's method proves them.
 
     ``far`` is the largest gap of the cores that is looked for.
@@ -134,9 +140,15 @@ def round_sides(
 
 @procedure
 def is_of_both(
-    shapes: Shapes, i: int, j: int, o: "float[3]", scale: float, gap: float, n: "float[3]",
+    shapes: Shapes,
+    i: int,
+    j: int,
+    o: "float[3]",
+    scale: float,
+    gap: float,
+    n: "float[3]",
     a: "float[3]",
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether a point of the first core, and the one across the gap, are of the shapes."""
     p = local("float", 3)
     ra, rb = round_of(shapes, i), round_of(shapes, j)

@@ -27,9 +27,16 @@ CLIP = choice_of("clip", stay)
 
 @procedure
 def facing_points(
-    shapes: Shapes, i: int, j: int, corners: "float[6, 3]", o: "float[3]", n: "float[3]",
-    gap: float, a: "float[3]", b: "float[3]",
-) -> bool:  # fmt: skip
+    shapes: Shapes,
+    i: int,
+    j: int,
+    corners: "float[6, 3]",
+    o: "float[3]",
+    n: "float[3]",
+    gap: float,
+    a: "float[3]",
+    b: "float[3]",
+) -> bool:
     """Whether faces, edges or corners meet, seen along ``n``; then ``a`` and ``b`` are the middle.
 
     ``a`` is a point of the first core, relative to ``o``, and ``b`` is ``a + gap n``, where ``gap``

@@ -62,11 +62,18 @@ class ConeSolution(NamedTuple):
 
 
 def solve(
-    A: ArrayLike, b: ArrayLike, mu: ArrayLike, *, low: ArrayLike = (), high: ArrayLike = (),
-    warm: ArrayLike | None = None, method: Literal["newton", "pgs", "admm"] = "newton",
-    law: Literal["coulomb", "convex"] = "coulomb", tolerance: float = 1e-11,
+    A: ArrayLike,
+    b: ArrayLike,
+    mu: ArrayLike,
+    *,
+    low: ArrayLike = (),
+    high: ArrayLike = (),
+    warm: ArrayLike | None = None,
+    method: Literal["newton", "pgs", "admm"] = "newton",
+    law: Literal["coulomb", "convex"] = "coulomb",
+    tolerance: float = 1e-11,
     iterations: int | None = None,
-) -> ConeSolution:  # fmt: skip
+) -> ConeSolution:
     """Forces within their cones and bounds, with the motion that goes with them.
 
     Args:
@@ -89,8 +96,10 @@ def solve(
         )
     count = METHODS[method] if iterations is None else iterations
     run = {
-        "newton": newton_with_admm, "pgs": projected_gauss_seidel, "admm": alternating_directions,
-    }[method]  # fmt: skip
+        "newton": newton_with_admm,
+        "pgs": projected_gauss_seidel,
+        "admm": alternating_directions,
+    }[method]
     lam, done = run(problem, lam, tolerance, count)
     return _solution(problem, lam, tolerance, done, method)
 

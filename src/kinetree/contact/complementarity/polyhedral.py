@@ -39,9 +39,14 @@ class PolyhedralSolution(NamedTuple):
 
 
 def solve(
-    A: ArrayLike, b: ArrayLike, mu: ArrayLike, *, low: ArrayLike = (), high: ArrayLike = (),
+    A: ArrayLike,
+    b: ArrayLike,
+    mu: ArrayLike,
+    *,
+    low: ArrayLike = (),
+    high: ArrayLike = (),
     sides: int = 8,
-) -> PolyhedralSolution:  # fmt: skip
+) -> PolyhedralSolution:
     """Forces within polyhedral friction cones and bounds.
 
     Args:

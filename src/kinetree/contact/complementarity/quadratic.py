@@ -79,9 +79,13 @@ def in_forces(
 
 
 def in_accelerations(
-    H: ArrayLike, free: ArrayLike, J: ArrayLike, bias: ArrayLike, low: ArrayLike = 0.0,
+    H: ArrayLike,
+    free: ArrayLike,
+    J: ArrayLike,
+    bias: ArrayLike,
+    low: ArrayLike = 0.0,
     high: ArrayLike = np.inf,
-) -> MotionSolution:  # fmt: skip
+) -> MotionSolution:
     """Accelerations nearest to the free ones with ``J qdd + bias ≥ 0`` — RBDA (11.44).
 
     Args:
@@ -116,10 +120,14 @@ def in_accelerations(
 def _finished(found, M, d, low, high):
     certificate = None if found.ray is None else certificate_of(M, d, found.ray)
     return ForceSolution(
-        lam=found.lam, w=M @ found.lam + d, solved=found.ray is None, basis=found.basis,
-        certificate=certificate, pivots=found.pivots,
+        lam=found.lam,
+        w=M @ found.lam + d,
+        solved=found.ray is None,
+        basis=found.basis,
+        certificate=certificate,
+        pivots=found.pivots,
         residuals=residuals(Rows(np.zeros(0), low, high), M, d, found.lam),
-    )  # fmt: skip
+    )
 
 
 # --- Principal pivoting for positive-semidefinite problems with bounds ---------------------------

@@ -101,9 +101,13 @@ def scaled(A, b, rows):
 def _within_reach(bounds, unit):
     """Scaled bounds without infinities, which do not belong into traced code."""
     far = [isinstance(x, (float, np.floating)) and abs(x) > BEYOND for x in bounds]
-    return np.array([np.copysign(BEYOND, x) if is_far else x / u
-                     for x, u, is_far in zip(bounds, unit, far, strict=True)],
-                    dtype=np.result_type(bounds, unit))  # fmt: skip
+    return np.array(
+        [
+            np.copysign(BEYOND, x) if is_far else x / u
+            for x, u, is_far in zip(bounds, unit, far, strict=True)
+        ],
+        dtype=np.result_type(bounds, unit),
+    )
 
 
 def obeyed(rows, lam, w):
@@ -153,9 +157,15 @@ def _derivatives(rows, trial):
     kind = np.result_type(trial.normal, trial.tangent, rows.mu)
     blocks = np.zeros((len(rows.mu), 3, 3), dtype=kind)
     for D, mu, touching, sticking, tangent, reach, ratio in zip(
-        blocks, rows.mu, trial.touching, trial.sticking, trial.tangent, trial.reach, trial.ratio,
+        blocks,
+        rows.mu,
+        trial.touching,
+        trial.sticking,
+        trial.tangent,
+        trial.reach,
+        trial.ratio,
         strict=True,
-    ):  # fmt: skip
+    ):
         e = tangent / reach
         normal = np.array([1, 0, 0])
         if rows.convex:

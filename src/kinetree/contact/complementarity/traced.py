@@ -36,10 +36,18 @@ class KernelSolution(NamedTuple):
 
 
 def in_kernel(
-    A: ArrayLike, b: ArrayLike, mu: ArrayLike, iterations: Any = 30, warm: ArrayLike | None = None,
-    *, low: ArrayLike = (), high: ArrayLike = (), law: Literal["coulomb", "convex"] = "coulomb",
-    tolerance: float = 1e-12, proximal: float = 1e-9,
-) -> KernelSolution:  # fmt: skip
+    A: ArrayLike,
+    b: ArrayLike,
+    mu: ArrayLike,
+    iterations: Any = 30,
+    warm: ArrayLike | None = None,
+    *,
+    low: ArrayLike = (),
+    high: ArrayLike = (),
+    law: Literal["coulomb", "convex"] = "coulomb",
+    tolerance: float = 1e-12,
+    proximal: float = 1e-9,
+) -> KernelSolution:
     """Forces within their cones and bounds; as ``solve``, for traced numbers or floats.
 
     Args:
@@ -225,9 +233,14 @@ def _along(mu, c):
 def _inverse(B):
     """Inverse of a symmetric 3 by 3 matrix, by cofactors."""
     cofactors = np.array(
-        [[B[(i + 1) % 3, (j + 1) % 3] * B[(i + 2) % 3, (j + 2) % 3]
-          - B[(i + 1) % 3, (j + 2) % 3] * B[(i + 2) % 3, (j + 1) % 3]
-          for j in range(3)] for i in range(3)]
-    )  # fmt: skip
+        [
+            [
+                B[(i + 1) % 3, (j + 1) % 3] * B[(i + 2) % 3, (j + 2) % 3]
+                - B[(i + 1) % 3, (j + 2) % 3] * B[(i + 2) % 3, (j + 1) % 3]
+                for j in range(3)
+            ]
+            for i in range(3)
+        ]
+    )
     determinant = B[0] @ cofactors[0]
     return cofactors / determinant

@@ -159,10 +159,13 @@ class PhaseDynamics:
         if self.field.prescription is not None:
             power = power + self._drive_power(now, qd, qdd, np.einsum("...mv,...m->...v", C, x))
         return PhaseMotion(
-            qdd, power, force,
-            1 / np.maximum(diagonal, 1e-300), regular,
+            qdd,
+            power,
+            force,
+            1 / np.maximum(diagonal, 1e-300),
+            regular,
             np.max(np.abs(rest), axis=-1, initial=0.0),
-        )  # fmt: skip
+        )
 
     def columns(self, now: Instant, qd, mode: Mode):
         """Joint forces per force of every row of ``mode``, (..., m, nv)."""

@@ -66,9 +66,16 @@ class Polyhedron(NamedTuple):
         """The same in other coordinates: turned by ``R`` (3, 3), then moved by ``r``."""
         normal = self.normal @ R.T
         return Polyhedron(
-            self.corner @ R.T + r, self.cone @ R.T, normal, self.offset + normal @ r,
-            self.start @ R.T + r, self.along @ R.T, self.length, self.inward @ R.T, self.size,
-        )  # fmt: skip
+            self.corner @ R.T + r,
+            self.cone @ R.T,
+            normal,
+            self.offset + normal @ r,
+            self.start @ R.T + r,
+            self.along @ R.T,
+            self.length,
+            self.inward @ R.T,
+            self.size,
+        )
 
 
 def polyhedron(shape) -> Polyhedron:
@@ -76,9 +83,16 @@ def polyhedron(shape) -> Polyhedron:
     if isinstance(shape, Plane):
         none = np.zeros((0, 3))
         return Polyhedron(
-            none, np.zeros((0, 1, 3)), np.array([[0.0, 0, 1]]), np.zeros(1),
-            none, none, np.zeros(0), np.zeros((0, 2, 3)), np.inf,
-        )  # fmt: skip
+            none,
+            np.zeros((0, 1, 3)),
+            np.array([[0.0, 0, 1]]),
+            np.zeros(1),
+            none,
+            none,
+            np.zeros(0),
+            np.zeros((0, 2, 3)),
+            np.inf,
+        )
     if isinstance(shape, Box):
         return _of_box(tuple(map(float, shape.size)))
     hull = hull_of(shape)
@@ -290,11 +304,13 @@ class Features:
         names = tuple(f"{scene.pair_names[k]}:{j}" for k in self.numbers for j in range(SLOTS))
         kept = np.array([k for k in range(len(scene.pairs)) if k not in kinds], dtype=int)
         self.candidates = Candidates(
-            np.append(of.predecessor, bodies[:, 0]), np.append(of.successor, bodies[:, 1]),
-            of.names + names, np.append(of.friction, scene.friction[slot]),
+            np.append(of.predecessor, bodies[:, 0]),
+            np.append(of.successor, bodies[:, 1]),
+            of.names + names,
+            np.append(of.friction, scene.friction[slot]),
             np.append(of.restitution, scene.restitution[slot]),
             np.append(kept[of.pair], slot),
-        )  # fmt: skip
+        )
         self.held = np.zeros(self.candidates.size, dtype=bool)
         self.keys: list = [None] * len(slot)
         self._shapes = {k: [_in_body(g) for g in scene.pairs[k][:2]] for k in self.numbers}
@@ -378,9 +394,15 @@ class Features:
         a, b = shapes[ground], shapes[carrier]
         order = [j, *(f for f in range(len(a.normal)) if f != j)]
         return (
-            bodies[carrier], bodies[ground], b.corner[i], b.cone[i], a.normal[order],
-            a.offset[order], float(sign), size,
-        )  # fmt: skip
+            bodies[carrier],
+            bodies[ground],
+            b.corner[i],
+            b.cone[i],
+            a.normal[order],
+            a.offset[order],
+            float(sign),
+            size,
+        )
 
     # --- where they are ----------------------------------------------------------------------
 
@@ -533,9 +555,15 @@ def _joined_corners(corners):
     body, ground, corner, cone, normal, offset, sign, size = zip(*corners, strict=True)
     rays = [np.resize(c, (max(map(len, cone)), 3)) for c in cone]
     return _Corners(
-        np.array(body), np.array(ground), np.array(corner), np.array(rays), _padded(normal, 0.0),
-        _padded(offset, np.inf), np.array(sign), np.array(size),
-    )  # fmt: skip
+        np.array(body),
+        np.array(ground),
+        np.array(corner),
+        np.array(rays),
+        _padded(normal, 0.0),
+        _padded(offset, np.inf),
+        np.array(sign),
+        np.array(size),
+    )
 
 
 # --- Search for features that are near -----------------------------------------------------------

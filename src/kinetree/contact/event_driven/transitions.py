@@ -158,13 +158,24 @@ class Transitions:
         e, slowest = self.of.restitution[near], self.settings.rest_velocity
         e = np.where(e * self._impact_speeds(zeta) >= slowest, e, 0.0)
         contacts = Contacts(
-            self.of.predecessor[near], self.of.successor[near], point[near], axes[near, 0],
-            np.zeros(len(near)), tuple(self.of.names[k] for k in near),
-        )  # fmt: skip
+            self.of.predecessor[near],
+            self.of.successor[near],
+            point[near],
+            axes[near, 0],
+            np.zeros(len(near)),
+            tuple(self.of.names[k] for k in near),
+        )
         after = impact(
-            self.model, q, qd, contacts, law=self.settings.law, restitution=e,
-            friction=self.of.friction[near], order=self.settings.order, given=self.dynamics.given,
-        )  # fmt: skip
+            self.model,
+            q,
+            qd,
+            contacts,
+            law=self.settings.law,
+            restitution=e,
+            friction=self.of.friction[near],
+            order=self.settings.order,
+            given=self.dynamics.given,
+        )
         stay = near[after.velocity[:, 0] < slowest]
         slip = np.hypot(after.velocity[:, 1], after.velocity[:, 2])
         slow = (slip <= self.settings.stick_velocity)[np.isin(near, stay)]

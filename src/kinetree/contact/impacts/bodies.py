@@ -85,7 +85,7 @@ def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCo
 
 def arrested_collision(
     I1, v1, I2, v2, point, normal, restitution, friction=np.inf
-) -> BodyCollision:  # fmt: skip
+) -> BodyCollision:
     """Two bodies whose sliding friction stops — RBDA (11.66)-(11.72).
 
     Arguments are those of ``frictionless_collision``, and ``friction``, the coefficient that the

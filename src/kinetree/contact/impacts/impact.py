@@ -35,13 +35,22 @@ _ORDERS = {"simultaneous": simultaneous_impacts, "sequential": sequential_impact
 
 @on_host
 def impact(
-    model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts | Scene, *,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    contacts: Contacts | Scene,
+    *,
     law: Literal["newton", "poisson", "energetic"] = "newton",
-    restitution: ArrayLike | None = None, friction: ArrayLike | None = None,
-    order: Literal["simultaneous", "sequential"] = "simultaneous", arrested: bool = False,
-    tangential_restitution: float = 0.0, torsional_friction: float = 0.0,
-    torsional_restitution: float = 0.0, given: str | Sequence[str] = (), tolerance: float = 1e-6,
-) -> Impact:  # fmt: skip
+    restitution: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    order: Literal["simultaneous", "sequential"] = "simultaneous",
+    arrested: bool = False,
+    tangential_restitution: float = 0.0,
+    torsional_friction: float = 0.0,
+    torsional_restitution: float = 0.0,
+    given: str | Sequence[str] = (),
+    tolerance: float = 1e-6,
+) -> Impact:
     """Velocities after an impact at the contacts that are closed.
 
     Args:
@@ -98,9 +107,15 @@ def impact(
 
 @on_host
 def capture(
-    model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts | Scene, *, weld: bool = False,
-    given: str | Sequence[str] = (), tolerance: float = 1e-6,
-) -> Impact:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    contacts: Contacts | Scene,
+    *,
+    weld: bool = False,
+    given: str | Sequence[str] = (),
+    tolerance: float = 1e-6,
+) -> Impact:
     """Velocities after bodies have captured each other: they move together at every contact.
 
     Unlike that of ``impact``, the impulse may pull, and friction has no limit: hooks, grippers,

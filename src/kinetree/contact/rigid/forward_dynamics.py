@@ -88,10 +88,19 @@ class ContactMotion:
 
 @on_host
 def forward_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, contacts: Contacts | Scene, *,
-    friction: ArrayLike | None = None, method: str = "auto", given: str | Sequence[str] = (),
-    qdd: ArrayLike | None = None, gap_tolerance: float = 1e-6, velocity_tolerance: float = 1e-6,
-) -> ContactMotion:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    contacts: Contacts | Scene,
+    *,
+    friction: ArrayLike | None = None,
+    method: str = "auto",
+    given: str | Sequence[str] = (),
+    qdd: ArrayLike | None = None,
+    gap_tolerance: float = 1e-6,
+    velocity_tolerance: float = 1e-6,
+) -> ContactMotion:
     """Accelerations and contact forces of a mechanism in contact.
 
     Args:
@@ -255,9 +264,12 @@ class BodyContact(NamedTuple):
 
 @on_host
 def body_contact(
-    inertia: Inertia, v: Motion, f: Force, normals: ArrayLike,
+    inertia: Inertia,
+    v: Motion,
+    f: Force,
+    normals: ArrayLike,
     normal_rates: ArrayLike | None = None,
-) -> BodyContact:  # fmt: skip
+) -> BodyContact:
     """Contact forces on one body, and its acceleration.
 
     Args:

@@ -92,10 +92,14 @@ def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> Problem:
     """
     names = contacts.names or tuple(str(k) for k in range(contacts.size))
     return Problem(
-        jacobian(model, q, contacts), mobility(model, q, given),
-        free_acceleration(model, q, qd, tau, given, qdd), bias(model, q, qd, contacts),
-        velocity(model, q, qd, contacts), mu, names,
-    )  # fmt: skip
+        jacobian(model, q, contacts),
+        mobility(model, q, given),
+        free_acceleration(model, q, qd, tau, given, qdd),
+        bias(model, q, qd, contacts),
+        velocity(model, q, qd, contacts),
+        mu,
+        names,
+    )
 
 
 # --- The four states of a unilateral constraint — RBDA §11.4, Fig. 11.4 --------------------------

@@ -163,13 +163,17 @@ class StepConstraints:
             rates = [*rates, *-closing.k[self._counting]]
         wide, G = [UNBOUNDED] * len(error), np.concatenate(parts)
         return Instant(
-            G, mu, _joined([*gap, *self._travel(q)]),
+            G,
+            mu,
+            _joined([*gap, *self._travel(q)]),
             np.concatenate([e, np.full(len(stops), self.joints.restitution)]),
             [3 * k for k in range(c)] + [3 * c + k for k in range(len(stops))],
             _joined([0.0] * len(stops) + [-x for x in limit] + [-x for x in wide]),
-            _joined([UNBOUNDED] * len(stops) + limit + wide), error,
-            _joined(rates) + G @ turning(model, qd), names,
-        )  # fmt: skip
+            _joined([UNBOUNDED] * len(stops) + limit + wide),
+            error,
+            _joined(rates) + G @ turning(model, qd),
+            names,
+        )
 
     def is_fast(self, model, q, qd, time):
         """Whether a shape moves farther than it is thin within some time [s]."""

@@ -55,10 +55,16 @@ class SoftContact:
     traceable = True
 
     def __init__(
-        self, scene: Scene, *, stiffness: float | None = None, damping: float | None = None,
-        friction: ArrayLike | None = None, law: str | laws.NormalLaw = "hunt_crossley",
-        tangential: laws.TangentialLaw | None = None, drag: float = 0.0,
-    ):  # fmt: skip
+        self,
+        scene: Scene,
+        *,
+        stiffness: float | None = None,
+        damping: float | None = None,
+        friction: ArrayLike | None = None,
+        law: str | laws.NormalLaw = "hunt_crossley",
+        tangential: laws.TangentialLaw | None = None,
+        drag: float = 0.0,
+    ):
         self.scene = as_scene(scene, "SoftContact")
         self.normal, self.tangential = _laws(law, stiffness, damping, tangential)
         self.drag = float(drag)
@@ -100,9 +106,13 @@ class SoftContact:
         return self._joint_force(model, q, qd, J, f)
 
     def forces(
-        self, model: Model, q: ArrayLike, qd: ArrayLike, state: ArrayLike | None = None,
+        self,
+        model: Model,
+        q: ArrayLike,
+        qd: ArrayLike,
+        state: ArrayLike | None = None,
         elapsed: float = 0.0,
-    ) -> Array:  # fmt: skip
+    ) -> Array:
         """Forces on the successors along (normal, tangent 1, tangent 2) [N], (..., n, 3).
 
         Args:

@@ -131,9 +131,7 @@ class SeriesSpring(NormalLaw):
     size = 1
 
     def __post_init__(self):
-        require_positive(
-            self, stiffness=self.stiffness, damping=self.damping, series=self.series
-        )  # fmt: skip
+        require_positive(self, stiffness=self.stiffness, damping=self.damping, series=self.series)
 
     @property
     def rate(self) -> float:

@@ -167,9 +167,14 @@ def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
 
 @procedure
 def surface(
-    size: "float[3]", pose: "float[12]", x: "float[3]", n: "float[3]", normal: "float[3]",
-    turn: "float[3, 3]", travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+    size: "float[3]",
+    pose: "float[12]",
+    x: "float[3]",
+    n: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
+    travel: "float[3, 3]",
+) -> bool:
     """A corner, a side that is curved around the axis, a rim, a flat base."""
     a, _ = side_normal(size)
     near = NEAR * max(size[0], 2.0 * size[1])
@@ -200,9 +205,14 @@ def surface(
 
 @procedure(inline=True)
 def stand(
-    size: "float[3]", mode: int, d: "float[3]", q: "float[3]", x: "float[3]", bend: "float[3, 3]",
+    size: "float[3]",
+    mode: int,
+    d: "float[3]",
+    q: "float[3]",
+    x: "float[3]",
+    bend: "float[3, 3]",
     e: "float[4]",
-) -> int:  # fmt: skip
+) -> int:
     """0: a point of the rim; 1: a line of the side; 2: the base; 3: the tip."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     e[:] = 0.0

@@ -104,9 +104,14 @@ def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
 
 @procedure
 def surface(
-    size: "float[3]", pose: "float[12]", x: "float[3]", n: "float[3]", normal: "float[3]",
-    turn: "float[3, 3]", travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+    size: "float[3]",
+    pose: "float[12]",
+    x: "float[3]",
+    n: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
+    travel: "float[3, 3]",
+) -> bool:
     """Flat ends, rims, and a side that is curved around the axis."""
     near = NEAR * max(size[0], 2.0 * size[1])
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
@@ -137,9 +142,14 @@ def reach(size: "float[3]", x: float, y: float, z: float) -> float:
 
 @procedure(inline=True)
 def stand(
-    size: "float[3]", mode: int, d: "float[3]", q: "float[3]", x: "float[3]", bend: "float[3, 3]",
+    size: "float[3]",
+    mode: int,
+    d: "float[3]",
+    q: "float[3]",
+    x: "float[3]",
+    bend: "float[3, 3]",
     e: "float[4]",
-) -> int:  # fmt: skip
+) -> int:
     """0: a point of a rim; 1: a line of the side; 2: an end."""
     across = sqrt(d[0] * d[0] + d[1] * d[1])
     end = 1.0 if d[2] >= 0 else -1.0

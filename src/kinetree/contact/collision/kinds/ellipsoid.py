@@ -51,9 +51,14 @@ def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
 
 @procedure
 def surface(
-    size: "float[3]", pose: "float[12]", x: "float[3]", n: "float[3]", normal: "float[3]",
-    turn: "float[3, 3]", travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+    size: "float[3]",
+    pose: "float[12]",
+    x: "float[3]",
+    n: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
+    travel: "float[3, 3]",
+) -> bool:
     """Shape operator of a level set."""
     K = local("float", 3, 3)
     K[:] = 0.0
@@ -76,9 +81,14 @@ def reach(size: "float[3]", x: float, y: float, z: float) -> float:
 
 @procedure(inline=True)
 def stand(
-    size: "float[3]", mode: int, d: "float[3]", q: "float[3]", x: "float[3]", bend: "float[3, 3]",
+    size: "float[3]",
+    mode: int,
+    d: "float[3]",
+    q: "float[3]",
+    x: "float[3]",
+    bend: "float[3, 3]",
     e: "float[4]",
-) -> int:  # fmt: skip
+) -> int:
     """The point of ``support``; its derivative is ``(diag(r²) - x x') / |diag(r) d|``."""
     a = size * size
     length = sqrt((a * d) @ d)

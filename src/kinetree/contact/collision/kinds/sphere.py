@@ -33,9 +33,14 @@ def contains(size: "float[3]", x: "float[3]", slack: float) -> bool:
 
 @procedure
 def surface(
-    size: "float[3]", pose: "float[12]", x: "float[3]", n: "float[3]", normal: "float[3]",
-    turn: "float[3, 3]", travel: "float[3, 3]",
-) -> bool:  # fmt: skip
+    size: "float[3]",
+    pose: "float[12]",
+    x: "float[3]",
+    n: "float[3]",
+    normal: "float[3]",
+    turn: "float[3, 3]",
+    travel: "float[3, 3]",
+) -> bool:
     """Curved alike in all directions."""
     K = local("float", 3, 3)
     K[:] = 0.0
