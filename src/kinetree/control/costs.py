@@ -47,8 +47,10 @@ class QuadraticCost:
         if (self.q is None) != (self.position is None):
             raise ShapeError("QuadraticCost takes q and position together, a goal and its weights")
         if self.effort is not None and role == "terminal":
-            raise ShapeError("effort belongs to steps, and after the last there is none: leave it "
-                             "out of the terminal cost")  # fmt: skip
+            raise ShapeError(
+                "effort belongs to steps, and after the last there is none: leave it "
+                "out of the terminal cost"
+            )
         found: dict[str, tuple[Any, tuple]] = {}
 
         def add(name, goal, weight, n, weights):
@@ -68,8 +70,9 @@ class QuadraticCost:
         for name, place in (self.points or {}).items():
             add(f"point {name}", place, self.point, 3, 3)
         if not found:
-            raise ShapeError("QuadraticCost without weights: give position, velocity, effort or "
-                             "points")  # fmt: skip
+            raise ShapeError(
+                "QuadraticCost without weights: give position, velocity, effort or points"
+            )
         arrays = {name: value for name, (value, _) in found.items()}
         shapes = tuple((name, shape) for name, (_, shape) in found.items())
         return _Quadratic(role, label, held, tuple(self.points or {}), shapes), arrays

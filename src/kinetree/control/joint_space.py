@@ -167,9 +167,14 @@ class ComputedTorque:
     """
 
     def __init__(
-        self, model: Model, reference: Reference, kp: ArrayLike, kd: ArrayLike | None = None, *,
+        self,
+        model: Model,
+        reference: Reference,
+        kp: ArrayLike,
+        kd: ArrayLike | None = None,
+        *,
         independent: str | Sequence[str] | None = None,
-    ):  # fmt: skip
+    ):
         self.model, self.reference = model, as_reference(model, reference)
         self.freedoms = Freedoms(model, independent)
         self.kp = Gain(kp, model.nv, "kp")
@@ -236,9 +241,14 @@ class PDWithFeedforward:
     """
 
     def __init__(
-        self, model: Model, reference: Reference, kp: ArrayLike, kd: ArrayLike, *,
+        self,
+        model: Model,
+        reference: Reference,
+        kp: ArrayLike,
+        kd: ArrayLike,
+        *,
         feedforward: Literal["reference", "gravity"] | None = "reference",
-    ):  # fmt: skip
+    ):
         if feedforward not in ("reference", "gravity", None):
             raise UnknownNameError(
                 f"feedforward must be 'reference', 'gravity' or None, got {feedforward!r}"

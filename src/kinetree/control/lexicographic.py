@@ -160,9 +160,14 @@ def _solve(H, f, G, upper, lower, sense, last=True):
         fits = np.all(lower <= _TOLERANCE) and np.all(upper >= -_TOLERANCE)
         return np.zeros(0), 1 if fits else -1, 0, np.zeros(len(G), dtype=bool)
     x, _, flag, info = solver().solve(
-        H, f, np.ascontiguousarray(G), np.minimum(upper, _FAR), np.maximum(lower, -_FAR), sense,
+        H,
+        f,
+        np.ascontiguousarray(G),
+        np.minimum(upper, _FAR),
+        np.maximum(lower, -_FAR),
+        sense,
         primal_tol=_TOLERANCE,
-    )  # fmt: skip
+    )
     if last:
         return x, flag, info["iterations"], np.zeros(len(G), dtype=bool)
     force = np.abs(info["lam"]) * np.linalg.norm(G, axis=1)
@@ -217,9 +222,7 @@ def _reflect(start: int, end: int, width: int, v: "float[:]", A: "float[:]", w: 
 
 
 @procedure
-def _null_space(
-    m: int, n: int, A: "float[:]", V: "float[:]", Z: "float[:]", w: "float[:]"
-) -> int:  # fmt: skip
+def _null_space(m: int, n: int, A: "float[:]", V: "float[:]", Z: "float[:]", w: "float[:]") -> int:
     """Fill ``Z`` with the null space of the transpose of ``A`` (n, m); return the rank.
 
     Reflections take rows to multiples of unit vectors, each time the row of which most is left.

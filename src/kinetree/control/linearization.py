@@ -69,10 +69,16 @@ def linearize(
 ) -> SystemLinearization: ...
 @on_host
 def linearize(
-    model: Model | ConstrainedSystem, q: ArrayLike, qd: ArrayLike, tau: ArrayLike | None = None,
-    f_ext: ArrayLike | None = None, *, dt: float | None = None,
-    method: Literal["zoh", "euler"] | None = None, independent: Any = None,
-) -> Linearization | LinearModel | SystemLinearization:  # fmt: skip
+    model: Model | ConstrainedSystem,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike | None = None,
+    f_ext: ArrayLike | None = None,
+    *,
+    dt: float | None = None,
+    method: Literal["zoh", "euler"] | None = None,
+    independent: Any = None,
+) -> Linearization | LinearModel | SystemLinearization:
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:

@@ -238,10 +238,17 @@ class LQR:
     """
 
     def __init__(
-        self, model: Model, q: ArrayLike, *, Q: ArrayLike, R: ArrayLike,
-        tau: ArrayLike | None = None, actuated: Sequence[str] | None = None,
-        dt: float | None = None, independent: str | Sequence[str] | ArrayLike | None = None,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        q: ArrayLike,
+        *,
+        Q: ArrayLike,
+        R: ArrayLike,
+        tau: ArrayLike | None = None,
+        actuated: Sequence[str] | None = None,
+        dt: float | None = None,
+        independent: str | Sequence[str] | ArrayLike | None = None,
+    ):
         self.model, self.q = model, as_configuration(model, q)
         if self.q.ndim != 1:
             raise ShapeError(f"LQR needs one equilibrium, got q of shape {self.q.shape}")

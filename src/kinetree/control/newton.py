@@ -445,8 +445,12 @@ class Iterations:
         found: dict[str, Any] = {name: x.reshape(batch) for name, x in single.items()}
         found["history"] = np.array(self.history).reshape(-1, *batch)
         found["multipliers"] = timed(self.z), self.y.reshape(*batch, -1)
-        return found | {"q": timed(q), "qd": timed(qd), "gains": timed(self.K),
-                        "u": timed(u[:, :-1])}  # fmt: skip
+        return found | {
+            "q": timed(q),
+            "qd": timed(qd),
+            "gains": timed(self.K),
+            "u": timed(u[:, :-1]),
+        }
 
 
 def _part(values, which) -> Values:

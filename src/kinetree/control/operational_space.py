@@ -97,11 +97,19 @@ class OperationalSpaceControl:
     """
 
     def __init__(
-        self, model: Model, frame: str, reference: Reference, kp: ArrayLike,
-        kd: ArrayLike | None = None, *, task: Literal["pose", "position"] = "pose",
-        posture: Reference | None = None, posture_kp: ArrayLike = 10.0,
-        posture_kd: ArrayLike | None = None, independent: str | Sequence[str] | None = None,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        frame: str,
+        reference: Reference,
+        kp: ArrayLike,
+        kd: ArrayLike | None = None,
+        *,
+        task: Literal["pose", "position"] = "pose",
+        posture: Reference | None = None,
+        posture_kp: ArrayLike = 10.0,
+        posture_kd: ArrayLike | None = None,
+        independent: str | Sequence[str] | None = None,
+    ):
         if task not in ("pose", "position"):
             raise UnknownNameError(f"task must be 'pose' or 'position', got {task!r}")
         as_model(model).frame(frame)

@@ -218,15 +218,30 @@ class Problem:
     """A problem of trajectory optimization, for any start; see ``optimize``."""
 
     def __init__(
-        self, model: Model, *, steps: int, dt: float, running: Any = None, terminal: Any = None,
-        goal: Any = None, path_constraint: Any = None, final_constraint: Any = None,
-        actuated: Sequence[str] | None = None, use: Literal["tau", "controls"] = "tau",
-        effort_limits: Limits = "model", position_limits: Limits = "model",
-        velocity_limits: Limits = "model", arguments: Mapping[str, ArrayLike] | None = None,
-        limit_penalty: float | None = None, tolerance: float = 1e-6, iterations: int = 200,
-        second_order: bool | None = None, integrator: Any = "semi_implicit_euler",
-        limits: Any = None, **options: Any,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        *,
+        steps: int,
+        dt: float,
+        running: Any = None,
+        terminal: Any = None,
+        goal: Any = None,
+        path_constraint: Any = None,
+        final_constraint: Any = None,
+        actuated: Sequence[str] | None = None,
+        use: Literal["tau", "controls"] = "tau",
+        effort_limits: Limits = "model",
+        position_limits: Limits = "model",
+        velocity_limits: Limits = "model",
+        arguments: Mapping[str, ArrayLike] | None = None,
+        limit_penalty: float | None = None,
+        tolerance: float = 1e-6,
+        iterations: int = 200,
+        second_order: bool | None = None,
+        integrator: Any = "semi_implicit_euler",
+        limits: Any = None,
+        **options: Any,
+    ):
         if limit_penalty is not None and not limit_penalty > 0:
             raise ShapeError(f"limit_penalty must be positive or None, got {limit_penalty!r}")
         self.limit_penalty = limit_penalty
@@ -328,9 +343,14 @@ class Problem:
     # --- solving -----------------------------------------------------------------------------
 
     def solve(
-        self, q0: ArrayLike, qd0: ArrayLike | None = None, *, guess: Any = None,
-        barrier: float | None = None, iterations: int | None = None,
-    ) -> OptimizedMotion:  # fmt: skip
+        self,
+        q0: ArrayLike,
+        qd0: ArrayLike | None = None,
+        *,
+        guess: Any = None,
+        barrier: float | None = None,
+        iterations: int | None = None,
+    ) -> OptimizedMotion:
         """The motions of least cost from these starts; arguments as for ``optimize``."""
         guess = _as_guess(guess)
         m, T, model = len(self.columns), self.steps, self.model
@@ -338,12 +358,28 @@ class Problem:
         given = {k: x for k, x in guess.items() if k != "multipliers" and x is not None}
         lead = np.broadcast_shapes(*(np.shape(x)[1:-1] for x in given.values()))
         held = np.zeros((T, *lead, n)) if T > 1 else np.zeros((1, *lead, n))
-        costs = [k for group in (self.texts.running, self.texts.terminal, self.texts.path,
-                                 self.texts.final) for k in group]  # fmt: skip
+        costs = [
+            k
+            for group in (
+                self.texts.running,
+                self.texts.terminal,
+                self.texts.path,
+                self.texts.final,
+            )
+            for k in group
+        ]
         run = run_of(
-            model, q0, qd0, costs=costs, steps=T, dt=self.dt, arguments=self.arguments,
-            function="rollout_gradient", **{self.held: held}, **self.options,
-        )  # fmt: skip
+            model,
+            q0,
+            qd0,
+            costs=costs,
+            steps=T,
+            dt=self.dt,
+            arguments=self.arguments,
+            function="rollout_gradient",
+            **{self.held: held},
+            **self.options,
+        )
         found = Iterations(self, Shooting(model, self.texts, self.columns, self.held, run))
         with run.task():
             found.begin(guess, barrier)
@@ -354,10 +390,15 @@ class Problem:
             tau = np.zeros((*u.shape[:-1], model.nv))
             tau[..., self.columns] = u
         return OptimizedMotion(
-            model, found.f.times, tau=tau, controls=u if tau is None else None,
-            columns=tuple(map(int, self.columns)), bounds=(self.lower, self.upper),
-            options=self.options, **arrays,
-        )  # fmt: skip
+            model,
+            found.f.times,
+            tau=tau,
+            controls=u if tau is None else None,
+            columns=tuple(map(int, self.columns)),
+            bounds=(self.lower, self.upper),
+            options=self.options,
+            **arrays,
+        )
 
 
 def _pair(given, own, size, name):
@@ -392,17 +433,32 @@ def _as_guess(guess):
 
 @on_host
 def optimize(
-    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, *, steps: int, dt: float,
-    running: Any = None, terminal: Any = None, goal: Any = None,
+    model: Model,
+    q0: ArrayLike,
+    qd0: ArrayLike | None = None,
+    *,
+    steps: int,
+    dt: float,
+    running: Any = None,
+    terminal: Any = None,
+    goal: Any = None,
     path_constraint: Callable | Sequence[Callable] | None = None,
     final_constraint: Callable | Sequence[Callable] | None = None,
-    actuated: Sequence[str] | None = None, use: Literal["tau", "controls"] = "tau",
-    effort_limits: Limits = "model", position_limits: Limits = "model",
-    velocity_limits: Limits = "model", limit_penalty: float | None = None, guess: Any = None,
-    arguments: Mapping[str, ArrayLike] | None = None, tolerance: float = 1e-6,
-    iterations: int = 200, barrier: float | None = None, second_order: bool | None = None,
-    integrator: Any = "semi_implicit_euler", **options: Any,
-) -> OptimizedMotion:  # fmt: skip
+    actuated: Sequence[str] | None = None,
+    use: Literal["tau", "controls"] = "tau",
+    effort_limits: Limits = "model",
+    position_limits: Limits = "model",
+    velocity_limits: Limits = "model",
+    limit_penalty: float | None = None,
+    guess: Any = None,
+    arguments: Mapping[str, ArrayLike] | None = None,
+    tolerance: float = 1e-6,
+    iterations: int = 200,
+    barrier: float | None = None,
+    second_order: bool | None = None,
+    integrator: Any = "semi_implicit_euler",
+    **options: Any,
+) -> OptimizedMotion:
     """Trajectory optimization: motions of least cost from given states, within limits.
 
         found = kt.control.optimize(
@@ -455,13 +511,27 @@ def optimize(
             Contact is soft, or rigid and relaxed.
     """
     problem = Problem(
-        model, steps=steps, dt=dt, running=running, terminal=terminal, goal=goal,
-        path_constraint=path_constraint, final_constraint=final_constraint, actuated=actuated,
-        use=use, effort_limits=effort_limits, position_limits=position_limits,
-        velocity_limits=velocity_limits, limit_penalty=limit_penalty, arguments=arguments,
-        tolerance=tolerance, iterations=iterations, second_order=second_order,
-        integrator=integrator, **options,
-    )  # fmt: skip
+        model,
+        steps=steps,
+        dt=dt,
+        running=running,
+        terminal=terminal,
+        goal=goal,
+        path_constraint=path_constraint,
+        final_constraint=final_constraint,
+        actuated=actuated,
+        use=use,
+        effort_limits=effort_limits,
+        position_limits=position_limits,
+        velocity_limits=velocity_limits,
+        limit_penalty=limit_penalty,
+        arguments=arguments,
+        tolerance=tolerance,
+        iterations=iterations,
+        second_order=second_order,
+        integrator=integrator,
+        **options,
+    )
     return problem.solve(q0, qd0, guess=guess, barrier=barrier)
 
 
@@ -499,10 +569,19 @@ class MPC:
     planned_at: float = 0.0
 
     def __init__(
-        self, model: Model, *, steps: int, dt: float, replan: int = 1, iterations: int = 10,
-        first_iterations: int = 200, tolerance: float = 1e-4, limit_penalty: float | None = 1e3,
-        guess: Any = None, **problem: Any,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        *,
+        steps: int,
+        dt: float,
+        replan: int = 1,
+        iterations: int = 10,
+        first_iterations: int = 200,
+        tolerance: float = 1e-4,
+        limit_penalty: float | None = 1e3,
+        guess: Any = None,
+        **problem: Any,
+    ):
         if replan < 1 or replan >= steps:
             raise ShapeError(f"replan must be from 1 to steps - 1 = {steps - 1}, got {replan}")
         self.problem = Problem(

@@ -43,11 +43,21 @@ class PathIntegral:
     """
 
     def __init__(
-        self, cost: Callable[..., Array], *, horizon: int, size: int, samples: int = 1024,
-        noise: ArrayLike = 1.0, temperature: float = 0.1, lower: ArrayLike = -np.inf,
-        upper: ArrayLike = np.inf, others: Sequence[ArrayLike] = (),
-        arrays: Literal["numpy", "cupy"] = "numpy", dtype: str = "float64", seed: int = 0,
-    ):  # fmt: skip
+        self,
+        cost: Callable[..., Array],
+        *,
+        horizon: int,
+        size: int,
+        samples: int = 1024,
+        noise: ArrayLike = 1.0,
+        temperature: float = 0.1,
+        lower: ArrayLike = -np.inf,
+        upper: ArrayLike = np.inf,
+        others: Sequence[ArrayLike] = (),
+        arrays: Literal["numpy", "cupy"] = "numpy",
+        dtype: str = "float64",
+        seed: int = 0,
+    ):
         if arrays not in ("numpy", "cupy"):
             raise ShapeError(f"arrays must be 'numpy' or 'cupy', got {arrays!r}")
         xp: Any = np

@@ -67,10 +67,20 @@ def _gains(U: "float[:]", n: int, m: int, K: "float[:]", k: "float[:]") -> None:
 
 @procedure
 def _solve(
-    first: int, end: int, steps: int, n: int, m: int, F: "float[:]", H: "float[:]",
-    gap: "float[:]", damping: "float[:]", K: "float[:]", z: "float[:]", failed: "int[:]",
+    first: int,
+    end: int,
+    steps: int,
+    n: int,
+    m: int,
+    F: "float[:]",
+    H: "float[:]",
+    gap: "float[:]",
+    damping: "float[:]",
+    K: "float[:]",
+    z: "float[:]",
+    failed: "int[:]",
     work: "float[:]",
-) -> None:  # fmt: skip
+) -> None:
     """Problems ``first`` to ``end - 1``: gains ``K`` and solutions ``z``; ``H`` is overwritten."""
     size = n + m
     wide = size + 1
@@ -109,9 +119,15 @@ def _solve(
 
 @procedure
 def _adjoint(
-    first: int, end: int, steps: int, n: int, m: int, F: "float[:]", g: "float[:]",
+    first: int,
+    end: int,
+    steps: int,
+    n: int,
+    m: int,
+    F: "float[:]",
+    g: "float[:]",
     found: "float[:]",
-) -> None:  # fmt: skip
+) -> None:
     """Gradients with respect to controls, of problems ``first`` to ``end - 1``."""
     size = n + m
     for s in range(first, end):

@@ -95,12 +95,19 @@ class WholeBody:
     """
 
     def __init__(
-        self, model: Model, tasks: Sequence[Task], contacts: Sequence[str | Contact] = (), *,
+        self,
+        model: Model,
+        tasks: Sequence[Task],
+        contacts: Sequence[str | Contact] = (),
+        *,
         stance: Callable[[float], Sequence[str]] | None = None,
-        actuated: Sequence[str] | None = None, torque_limits: bool | ArrayLike = True,
-        joint_limits: bool = True, limit_rate: float = 20.0, acceleration_weight: float = 1e-6,
+        actuated: Sequence[str] | None = None,
+        torque_limits: bool | ArrayLike = True,
+        joint_limits: bool = True,
+        limit_rate: float = 20.0,
+        acceleration_weight: float = 1e-6,
         force_weight: float = 1e-6,
-    ):  # fmt: skip
+    ):
         solver()
         require_tree(as_model(model), "kinetree.control.WholeBody")
         self.model, self.stance = model, stance
@@ -189,8 +196,9 @@ class WholeBody:
             raise InfeasibleControlError(
                 f"whole-body control of model {m.name!r} at t = {t:g} s: contacts "
                 f"{', '.join(at.names)} cannot all stay where they are, as the joints between them "
-                f"move them against each other; remove one, or one of its points", at.names,
-            ) from None  # fmt: skip
+                f"move them against each other; remove one, or one of its points",
+                at.names,
+            ) from None
         qdd, f = x[:nv], x[nv:]
         tau = H @ qdd + h - f @ arms
         tau[self._free] = 0.0
@@ -280,8 +288,9 @@ class WholeBody:
         return InfeasibleControlError(
             f"no accelerations and contact forces of model {self.model.name!r} meet all "
             f"constraints at t = {t:g} s; the closest violate {said}. Relax these limits, close "
-            f"more contacts, or start from a state in which the robot can stay", tuple(worst),
-        )  # fmt: skip
+            f"more contacts, or start from a state in which the robot can stay",
+            tuple(worst),
+        )
 
 
 class _Stance:

@@ -195,9 +195,7 @@ class Task(ABC):
             )
         gains = Gain(kp, size, f"kp of task {name!r}"), Gain(kd, size, f"kd of task {name!r}")
         weight = np.broadcast_to(weight, (size,))
-        return Rows(
-            name, key, size, targets, reference, *gains, weight, self.priority, **more
-        )  # fmt: skip
+        return Rows(name, key, size, targets, reference, *gains, weight, self.priority, **more)
 
 
 @explains_itself
@@ -251,9 +249,15 @@ class FrameTask(Task):
 
         targets = {"pose": np.eye(3, 4), "position": np.zeros(3), "orientation": np.eye(3)}[kind]
         return self._rows(
-            f"{kind} of {frame}", ("frame", frame, kind), 6 if kind == "pose" else 3,
-            targets.reshape(-1), numbers, self.kp, damping_for(self.kp, self.kd), text=text,
-        )  # fmt: skip
+            f"{kind} of {frame}",
+            ("frame", frame, kind),
+            6 if kind == "pose" else 3,
+            targets.reshape(-1),
+            numbers,
+            self.kp,
+            damping_for(self.kp, self.kd),
+            text=text,
+        )
 
 
 @explains_itself
@@ -289,9 +293,16 @@ class PostureTask(Task):
             return None, m.difference(q, target)[at], qd[at], 0 * qd[at]
 
         return self._rows(
-            "posture", ("posture", tuple(at.tolist())), len(at), model.neutral(), numbers, self.kp,
-            damping_for(self.kp, self.kd), text=text, fixed=np.eye(model.nv + count)[at],
-        )  # fmt: skip
+            "posture",
+            ("posture", tuple(at.tolist())),
+            len(at),
+            model.neutral(),
+            numbers,
+            self.kp,
+            damping_for(self.kp, self.kd),
+            text=text,
+            fixed=np.eye(model.nv + count)[at],
+        )
 
 
 @explains_itself
@@ -320,9 +331,15 @@ class CenterOfMassTask(Task):
 
         reference = as_task_reference(self.reference, "position", may_rest=True)
         return self._rows(
-            "center of mass", ("center of mass",), 3, np.zeros(3), reference, self.kp,
-            damping_for(self.kp, self.kd), text=text,
-        )  # fmt: skip
+            "center of mass",
+            ("center of mass",),
+            3,
+            np.zeros(3),
+            reference,
+            self.kp,
+            damping_for(self.kp, self.kd),
+            text=text,
+        )
 
 
 @explains_itself
@@ -365,9 +382,14 @@ class MomentumTask(Task):
             return A, target - centroidal_momentum(m, q, qd)[at], 0 * c, c
 
         return self._rows(
-            f"{self.part} momentum", ("momentum", self.part), size, zero, numbers, self.kp,
+            f"{self.part} momentum",
+            ("momentum", self.part),
+            size,
+            zero,
+            numbers,
+            self.kp,
             text=text,
-        )  # fmt: skip
+        )
 
 
 @explains_itself
@@ -398,9 +420,14 @@ class ForceTask(Task):
             return none, none, f
 
         return self._rows(
-            f"force of {self.contact}", ("force",), 3, none, numbers, fixed=fixed,
+            f"force of {self.contact}",
+            ("force",),
+            3,
+            none,
+            numbers,
+            fixed=fixed,
             contact=self.contact,
-        )  # fmt: skip
+        )
 
 
 def _length(s):
