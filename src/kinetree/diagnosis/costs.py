@@ -117,9 +117,15 @@ def operation_counts(model: Model) -> Costs:
     zeros = sparsity(model.expanded_parent)
     depth = max((len(s) for s in model.support), default=0)
     return Costs(
-        model.name, model.body_count, depth, zeros.D1, zeros.D2, texts, generated,
+        model.name,
+        model.body_count,
+        depth,
+        zeros.D1,
+        zeros.D2,
+        texts,
+        generated,
         _published(model),
-    )  # fmt: skip
+    )
 
 
 def _closed_texts(model):
@@ -131,8 +137,9 @@ def _closed_texts(model):
     }
     plan = make_plan(model, None, closed_configurations(model))
     for name, blocks in (
-        ("null space (all loops at once)", False), ("null space (cluster by cluster)", True),
-    ):  # fmt: skip
+        ("null space (all loops at once)", False),
+        ("null space (cluster by cluster)", True),
+    ):
         found[name] = null_space_cost(model, plan, blocks)
     for way in ways(model):
 

@@ -156,19 +156,26 @@ def far_frames(model):
     numbers are fine come to a dozen radii.
     """
     return [
-        _distant(name, ratio, "put the joint, and with it the frame, closer to the body, or check "
-                 "the units")
+        _distant(
+            name,
+            ratio,
+            "put the joint, and with it the frame, closer to the body, or check the units",
+        )
         for ratio, name in _frame_distances(model, FAR, np.inf)
-    ]  # fmt: skip
+    ]
 
 
 def near_frames(model):
     """Bodies beyond the two radii of gyration from which on errors grow, up to ``FAR``."""
     return [
-        _distant(name, ratio, f"that costs up to {2 * np.log10(ratio / NEAR):.1f} digits of its "
-                 "inertia, and nothing need be done unless every digit counts")
+        _distant(
+            name,
+            ratio,
+            f"that costs up to {2 * np.log10(ratio / NEAR):.1f} digits of its "
+            "inertia, and nothing need be done unless every digit counts",
+        )
         for ratio, name in _frame_distances(model, NEAR, FAR)
-    ]  # fmt: skip
+    ]
 
 
 def _distant(name, ratio, advice):
