@@ -199,9 +199,10 @@ def missing_meshes(model):
 def unusable_meshes(model):
     """Meshes that cannot be read, and those of dozens of metres."""
     there = [
-        (part, mesh) for part, mesh in _meshes(model)
+        (part, mesh)
+        for part, mesh in _meshes(model)
         if os.path.isfile(mesh.path) and mesh.path.lower().endswith(FORMATS)
-    ]  # fmt: skip
+    ]
     if there and find_spec("trimesh") is None:
         text = f"its {len(there)} meshes were not opened, since trimesh is not installed"
         yield found("mesh-unseen", named("model", model.name), text)
