@@ -28,9 +28,14 @@ from kinetree.spelling import close_names, explains
 
 
 def compile(
-    function: Callable[..., Any], model: Model, *, target: Literal["cpu"] = "cpu",
-    dtype: Any = None, parameters: Sequence[str] = (), **options: Any,
-) -> "CompiledFunction":  # fmt: skip
+    function: Callable[..., Any],
+    model: Model,
+    *,
+    target: Literal["cpu"] = "cpu",
+    dtype: Any = None,
+    parameters: Sequence[str] = (),
+    **options: Any,
+) -> "CompiledFunction":
     """A function for one model, with chosen parameters of the model as additional inputs.
 
         f = kt.compile(kt.inverse_dynamics, m, parameters=("gravity", "inertia:link7"))
@@ -203,9 +208,14 @@ _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 @explains
 def warm_up(
-    model: Model, functions: Any = None, *, batch: bool = True, single: bool = True,
-    dtype: Any = "float64", progress: Any = None,
-) -> None:  # fmt: skip
+    model: Model,
+    functions: Any = None,
+    *,
+    batch: bool = True,
+    single: bool = True,
+    dtype: Any = "float64",
+    progress: Any = None,
+) -> None:
     """Build specialised, optimised code for a model ahead of the work, on all cores.
 
         kt.warm_up(m, [kt.forward_dynamics, (kt.jacobian, {"name": "tool"})])
@@ -334,9 +344,10 @@ def kernel_of_function(model, function, options) -> Kernel:
             f"{definition.name} has no option {unknown[0]!r}; those that choose its code: {known}"
         )
     missing = [
-        n for n in definition.options
+        n
+        for n in definition.options
         if n not in options and definition.signature.parameters[n].default is Parameter.empty
-    ]  # fmt: skip
+    ]
     if missing:
         raise UnknownNameError(f"{definition.name} needs {missing[0]}= to say which code is meant")
     return definition.kernel(model, **options)

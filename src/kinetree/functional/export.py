@@ -60,10 +60,14 @@ _SAMPLES = 4
 
 @names_itself
 def export_c(
-    model: Model, functions: Sequence[Any], path: str | PathLike[str], *, name: str | None = None,
+    model: Model,
+    functions: Sequence[Any],
+    path: str | PathLike[str],
+    *,
+    name: str | None = None,
     dtype: Literal["float64", "float32"] = "float64",
     tier: Literal["specialised", "general"] = "specialised",
-) -> Path:  # fmt: skip
+) -> Path:
     """Write standalone C: header, source, self-test and Makefile, in their own folder.
 
     ``make test`` in that folder compiles the code and compares it with numbers computed here.

@@ -140,9 +140,11 @@ def _all_inertias(model):
 
 def _inertia(name, i):
     return _vector(
-        name, (10,), lambda m: m.inertia[i].parameters(),
+        name,
+        (10,),
+        lambda m: m.inertia[i].parameters(),
         lambda m, x: {"inertia": {m.body_names[i]: Inertia.from_parameters(x)}},
-    )  # fmt: skip
+    )
 
 
 def _mass(model, name, i):
@@ -161,9 +163,13 @@ def _mass(model, name, i):
         return f"mass must not be negative, got {x.min():.6g} kg" if np.any(x < 0) else None
 
     return _vector(
-        name, (), lambda m: np.asarray(m.inertia[i].mass), changes,
-        conditions=lambda x: (x[()] >= 0,), defect=defect,
-    )  # fmt: skip
+        name,
+        (),
+        lambda m: np.asarray(m.inertia[i].mass),
+        changes,
+        conditions=lambda x: (x[()] >= 0,),
+        defect=defect,
+    )
 
 
 def _of_joint(model, name):
@@ -188,9 +194,13 @@ def _dynamics(model, name, kind, joint):
         return f"{kind} must not be negative, got {x.min():.6g}" if np.any(x < 0) else None
 
     return _vector(
-        name, shape, value, changes,
-        conditions=lambda x: tuple(entry >= 0 for entry in x), defect=defect,
-    )  # fmt: skip
+        name,
+        shape,
+        value,
+        changes,
+        conditions=lambda x: tuple(entry >= 0 for entry in x),
+        defect=defect,
+    )
 
 
 def _placement(name, i):
@@ -198,9 +208,15 @@ def _placement(name, i):
         return {"placement": {m.joint_names[i - 1]: Plucker.from_pose(x)}}
 
     return Parameter(
-        name, (4, 4), (6,), lambda m: m.tree_transform[i].to_pose(), changes,
-        _pose_rates, _pose_conditions, _pose_defect,
-    )  # fmt: skip
+        name,
+        (4, 4),
+        (6,),
+        lambda m: m.tree_transform[i].to_pose(),
+        changes,
+        _pose_rates,
+        _pose_conditions,
+        _pose_defect,
+    )
 
 
 def _pose_rates(T):
