@@ -57,9 +57,14 @@ def inertial_parameters(model: Model) -> Array:
 
 @names_itself
 def base_parameters(
-    model: Model, *, friction: bool = False, rotors: bool = False, tolerance: float = 1e-7,
-    rng: np.random.Generator | int = 0, independent: str | Sequence[str] | None = None,
-) -> "BaseParameters":  # fmt: skip
+    model: Model,
+    *,
+    friction: bool = False,
+    rotors: bool = False,
+    tolerance: float = 1e-7,
+    rng: np.random.Generator | int = 0,
+    independent: str | Sequence[str] | None = None,
+) -> "BaseParameters":
     """The identifiable combinations of a model's parameters.
 
     With loops, those that affect the forces along the motions that loops allow: fewer than those of

@@ -71,10 +71,16 @@ def fourier_trajectory(
 
 @names_itself
 def exciting_trajectory(
-    model: "Model", *, period: float = 10.0, samples: int = 200, harmonics: int = 5,
-    amplitude: Any = 1.0, candidates: int = 20, rng: np.random.Generator | None = None,
+    model: "Model",
+    *,
+    period: float = 10.0,
+    samples: int = 200,
+    harmonics: int = 5,
+    amplitude: Any = 1.0,
+    candidates: int = 20,
+    rng: np.random.Generator | None = None,
     independent: Sequence[str] | None = None,
-) -> Excitation:  # fmt: skip
+) -> Excitation:
     """An exciting motion: the random Fourier series with the smallest condition number.
 
     Free and ball joints are displaced by the series from their neutral positions, as

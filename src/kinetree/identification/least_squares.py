@@ -133,11 +133,20 @@ _FINEST = 1e-7  # of the largest force: no measurement is taken to be more preci
 
 @on_host
 def identify(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike, *,
-    weights: ArrayLike | None = None, friction: bool = False, rotors: bool = False,
-    consistent: bool = False, regularisation: float = 0.1, tolerance: float = 1e-7,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    friction: bool = False,
+    rotors: bool = False,
+    consistent: bool = False,
+    regularisation: float = 0.1,
+    tolerance: float = 1e-7,
     independent: str | Sequence[str] | None = None,
-) -> "Identification":  # fmt: skip
+) -> "Identification":
     """Estimate the inertial parameters of a mechanism from measured motion and joint forces.
 
     Solves ``Y(q, qd, qdd) p = tau`` for the base parameters, the combinations of parameters that
