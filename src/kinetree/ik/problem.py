@@ -300,9 +300,13 @@ class Problem:
             kept = [
                 select(better, new, old)
                 for new, old in (
-                    (trial[self.q_moving], x), (e_t, e), (J_t, J), (after, before), (true_t, true),
+                    (trial[self.q_moving], x),
+                    (e_t, e),
+                    (J_t, J),
+                    (after, before),
+                    (true_t, true),
                 )
-            ]  # fmt: skip
+            ]
             return (*kept, mu)
 
         def whole(x):

@@ -266,9 +266,13 @@ def _closed(problem, q, limits):
     bounds = descent.Limits(limits.lower, limits.upper, problem.q_of_v)
     free = np.isin(np.arange(problem.model.nv), problem.v_moving)
     ended = descent.descend(
-        problem.model, limits.clip(q), free=free, limits=bounds, tolerance=POSITION_TOLERANCE,
+        problem.model,
+        limits.clip(q),
+        free=free,
+        limits=bounds,
+        tolerance=POSITION_TOLERANCE,
         iterations=100,
-    )  # fmt: skip
+    )
     return ended.q, ended.error <= CLOSED
 
 

@@ -116,11 +116,18 @@ class InverseKinematics:
 
 @on_host
 def inverse_kinematics(
-    model: Model, frame: str | Task | Sequence[Task], target: ArrayLike | None = None,
-    q0: ArrayLike | None = None, *, joints: str | Sequence[str] | None = None,
-    limits: bool | tuple[ArrayLike, ArrayLike] = True, tolerance: float = 1e-8, restarts: int = 10,
-    iterations: int = 104, seed: int = 0,
-) -> InverseKinematics:  # fmt: skip
+    model: Model,
+    frame: str | Task | Sequence[Task],
+    target: ArrayLike | None = None,
+    q0: ArrayLike | None = None,
+    *,
+    joints: str | Sequence[str] | None = None,
+    limits: bool | tuple[ArrayLike, ArrayLike] = True,
+    tolerance: float = 1e-8,
+    restarts: int = 10,
+    iterations: int = 104,
+    seed: int = 0,
+) -> InverseKinematics:
     """Joint positions that bring a frame to its target, or fulfil several tasks at once.
 
     Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with
@@ -258,9 +265,14 @@ def _result(problem, found, numbers, bounds, restarts, batch, options):
 
     restarts = np.where(success, found.attempts, restarts)
     return InverseKinematics(
-        shaped(found.q), shaped(success), shaped(error), shaped(found.iterations),
-        shaped(restarts), shaped(reason), options["tolerance"],
-    )  # fmt: skip
+        shaped(found.q),
+        shaped(success),
+        shaped(error),
+        shaped(found.iterations),
+        shaped(restarts),
+        shaped(reason),
+        options["tolerance"],
+    )
 
 
 class PoseDynamics(NamedTuple):
@@ -280,9 +292,16 @@ class PoseDynamics(NamedTuple):
 
 @on_host
 def dynamics_at_pose(
-    model: Model, name: str, pose: ArrayLike, velocity: ArrayLike, q0: ArrayLike | None = None, *,
-    frame: Coordinates = "world", rows: Rows = None, **options: Any,
-) -> PoseDynamics:  # fmt: skip
+    model: Model,
+    name: str,
+    pose: ArrayLike,
+    velocity: ArrayLike,
+    q0: ArrayLike | None = None,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    **options: Any,
+) -> PoseDynamics:
     """Equation of motion of a frame at a pose ``X`` and a velocity ``V``, on the CPU.
 
     Args:
