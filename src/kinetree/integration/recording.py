@@ -119,9 +119,17 @@ class KernelRecorder:
         zeros = {name: np.zeros(model.nq) for name in ("q", "q_e")}
         zeros |= {name: np.zeros(model.nv) for name in ("v", "v_e")}
         walk = self.walk = Walk(
-            nq=model.nq, nv=model.nv, held=np.array(inputs, dtype=float), time=one[0], h=one[1],
-            work=one[2], defect=one[3], code=tied_code(None), control=tied_code(None), **zeros,
-        )  # fmt: skip
+            nq=model.nq,
+            nv=model.nv,
+            held=np.array(inputs, dtype=float),
+            time=one[0],
+            h=one[1],
+            work=one[2],
+            defect=one[3],
+            code=tied_code(None),
+            control=tied_code(None),
+            **zeros,
+        )
         given = walk.time, walk.h, walk.q, walk.v, walk.held
         found = (walk.q_e, walk.v_e, walk.work, walk.defect)[: len(step.outputs)]
         walk.code = tied_code(step, *given, *found)

@@ -338,9 +338,18 @@ class Stepper:
         """A step of ``h`` seconds with error estimate and interpolant."""
         after = self.stepped(t, h, q, qd, tau, full=True)
         return Step(
-            t, q, qd, tau, t + h, after.q, after.qd, after.work, self,
-            error=after.error, stages=after.stages,
-        )  # fmt: skip
+            t,
+            q,
+            qd,
+            tau,
+            t + h,
+            after.q,
+            after.qd,
+            after.work,
+            self,
+            error=after.error,
+            stages=after.stages,
+        )
 
     def accelerations(self, t, q, qd, tau):
         """Accelerations, and the power of all joint forces, at one instant."""
