@@ -66,9 +66,16 @@ class Entry:
             raise where(f"pitch is for helical joints; this one is {kind}")
         try:
             return DHRow(
-                v.get("a", 0), v.get("alpha", 0), d, theta, kind, v.get("pitch", 0.0),
-                self._inertia(), v.get("link") or f"link{i}", limits,
-            )  # fmt: skip
+                v.get("a", 0),
+                v.get("alpha", 0),
+                d,
+                theta,
+                kind,
+                v.get("pitch", 0.0),
+                self._inertia(),
+                v.get("link") or f"link{i}",
+                limits,
+            )
         except LoadError:
             raise
         except KinetreeError as error:
@@ -221,9 +228,20 @@ _HEADING = re.compile(r"\s*([^\s\[\]()]+)\s*(?:[\[(]\s*([^\])]*?)\s*[\])])?\s*")
 _VARIABLE = re.compile(r"(?:\*|-|(?:q|theta|θ|d)_?\d*\*?)")  # how papers mark the variable
 _UNIT = re.compile(rf"(?<![A-Za-z_])(?:{'|'.join(UNITS)})(?!\w)")
 _UNITS = UNITS | {
-    "m": 1.0, "kg": 1.0, "g": 1e-3, "m/rad": 1.0, "mm/rad": 1e-3, "kgm2": 1.0, "kg*m^2": 1.0,
-    "rad/s": 1.0, "deg/s": UNITS["deg"], "m/s": 1.0, "N": 1.0, "Nm": 1.0, "N*m": 1.0,
-}  # fmt: skip
+    "m": 1.0,
+    "kg": 1.0,
+    "g": 1e-3,
+    "m/rad": 1.0,
+    "mm/rad": 1e-3,
+    "kgm2": 1.0,
+    "kg*m^2": 1.0,
+    "rad/s": 1.0,
+    "deg/s": UNITS["deg"],
+    "m/s": 1.0,
+    "N": 1.0,
+    "Nm": 1.0,
+    "N*m": 1.0,
+}
 _LONGEST_LINE = 10_000
 
 
@@ -241,11 +259,15 @@ def read_sheet(text: str, report, options) -> Model:
             f"say which convention the table follows; {found}"
         )
     return to_model(
-        sheet.entries(), report.path, convention=CONVENTIONS[convention], strict=options.strict,
+        sheet.entries(),
+        report.path,
+        convention=CONVENTIONS[convention],
+        strict=options.strict,
         name=sheet.settings.get("name", "arm"),
         gravity=sheet.setting("gravity", 3, STANDARD_GRAVITY),
-        base=sheet.setting("base", 2, (0, 0)), tool=sheet.setting("tool", 4, (0, 0, 0, 0)),
-    )  # fmt: skip
+        base=sheet.setting("base", 2, (0, 0)),
+        tool=sheet.setting("tool", 4, (0, 0, 0, 0)),
+    )
 
 
 class _Sheet:

@@ -63,11 +63,15 @@ def on_joint(node: Node, link: str, X: Plucker, pose: Plucker) -> list[Sensor]:
     sign = () if direction == "parent_to_child" else (-1.0,)
     return [
         Sensor(
-            f"{name}_{what}", what, link, placement=X, data=sign,
+            f"{name}_{what}",
+            what,
+            link,
+            placement=X,
+            data=sign,
             noise=0.0 if given is None else _noise(given, what),
         )
         for what in ("force", "torque")
-    ]  # fmt: skip
+    ]
 
 
 def named_apart(sensors: list[Sensor], taken: set) -> list[Sensor]:

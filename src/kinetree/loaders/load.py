@@ -125,11 +125,16 @@ FORMATS = {
 
 @explains
 def load(
-    path: str | os.PathLike, *, floating_base: bool | None = None,
-    srdf: str | os.PathLike | None = None, strict: bool = False,
-    folders: str | os.PathLike | Sequence[str | os.PathLike] = (), format: str | None = None,
-    lump: bool | None = None, parameters: Mapping[str, float] | None = None,
-) -> Model:  # fmt: skip
+    path: str | os.PathLike,
+    *,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
+    strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+    format: str | None = None,
+    lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> Model:
     """Load a mechanism from a file.
 
     Elements that the model cannot represent are listed in one ``ModelWarning``.
@@ -152,19 +157,31 @@ def load(
         parameters: new values by name for the ``[parameters]`` of a TOML file.
     """
     loaded = read(
-        path, floating_base=floating_base, srdf=srdf, strict=strict, folders=folders, format=format,
-        lump=lump, parameters=parameters,
-    )  # fmt: skip
+        path,
+        floating_base=floating_base,
+        srdf=srdf,
+        strict=strict,
+        folders=folders,
+        format=format,
+        lump=lump,
+        parameters=parameters,
+    )
     return announced(loaded)
 
 
 @explains
 def loads(
-    text: str | bytes, format: str | None = None, *, floating_base: bool | None = None,
-    srdf: str | os.PathLike | None = None, strict: bool = False,
-    folders: str | os.PathLike | Sequence[str | os.PathLike] = (), lump: bool | None = None,
-    parameters: Mapping[str, float] | None = None, name: str = "<text>",
-) -> Model:  # fmt: skip
+    text: str | bytes,
+    format: str | None = None,
+    *,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
+    strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+    lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None,
+    name: str = "<text>",
+) -> Model:
     """Load a mechanism from a string, as ``load`` does from a file.
 
     Args:
@@ -188,11 +205,16 @@ def loads(
 
 
 def read(
-    path: str | os.PathLike, *, floating_base: bool | None = None,
-    srdf: str | os.PathLike | None = None, strict: bool = False,
-    folders: str | os.PathLike | Sequence[str | os.PathLike] = (), format: str | None = None,
-    lump: bool | None = None, parameters: Mapping[str, float] | None = None,
-) -> Loaded:  # fmt: skip
+    path: str | os.PathLike,
+    *,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
+    strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+    format: str | None = None,
+    lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> Loaded:
     """As ``load``, but with the notices as data instead of a warning."""
     try:
         path = os.fspath(path)

@@ -64,9 +64,12 @@ class Report:
         self._wanted: dict = {}  # tags of the children that were looked for, by element
 
     def ignored(
-        self, where: Any, what: str | None = None, why: str = "kinetree does not use it",
+        self,
+        where: Any,
+        what: str | None = None,
+        why: str = "kinetree does not use it",
         effect: Effect | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add a notice of something that the model does not represent.
 
         Args:

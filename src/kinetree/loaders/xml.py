@@ -54,9 +54,15 @@ def root_tag(source: bytes) -> str | None:
 
 def _parser(**options):
     return etree.XMLPullParser(
-        events=("start",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False,
-        remove_comments=True, remove_pis=True, **options,
-    )  # fmt: skip
+        events=("start",),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        **options,
+    )
 
 
 def _parse(source, path, parser=None):

@@ -67,10 +67,12 @@ def actuators_of(mj_model, tree, note, sites) -> Drives:
         control = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
         found.append(
             Actuator(
-                name, control=_range(mj_model, "ctrl", control) if clamped else UNBOUNDED,
-                effort=_range(mj_model, "force", a), **{**law, **end},
+                name,
+                control=_range(mj_model, "ctrl", control) if clamped else UNBOUNDED,
+                effort=_range(mj_model, "force", a),
+                **{**law, **end},
             )
-        )  # fmt: skip
+        )
         controls.append(control)
         if law["activation"]:
             activation.append(int(mj_model.actuator_actadr[a]))

@@ -28,9 +28,16 @@ ATTRIBUTES = {
 
 
 def from_compiled(
-    mj_model, note, *, lump=True, floating_base=False, paths=None, references=None, keys=(),
+    mj_model,
+    note,
+    *,
+    lump=True,
+    floating_base=False,
+    paths=None,
+    references=None,
+    keys=(),
     free=None,
-) -> Model:  # fmt: skip
+) -> Model:
     """Our model of the mechanism in an ``MjModel``.
 
     Args:
@@ -52,14 +59,21 @@ def from_compiled(
     gravity = np.zeros(3) if disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
     geometry = geometry_of(mj_model, tree, note, paths, references)
     model = Model(
-        tuple(tree.bodies), frames=(*tree.frames, *sites, *drives.frames), loops=loops,
-        couplings=couplings, geometry=geometry, actuators=drives.actuators,
-        postures=postures_of(mj_model, tree, drives, keys), gravity=gravity,
-        name=model_name(mj_model) or "mechanism", base_name=tree.body_names[0], strict=False,
+        tuple(tree.bodies),
+        frames=(*tree.frames, *sites, *drives.frames),
+        loops=loops,
+        couplings=couplings,
+        geometry=geometry,
+        actuators=drives.actuators,
+        postures=postures_of(mj_model, tree, drives, keys),
+        gravity=gravity,
+        name=model_name(mj_model) or "mechanism",
+        base_name=tree.body_names[0],
+        strict=False,
         tendons=tendons.tendons_of(mj_model, tree, note),
         gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
         contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
-    )  # fmt: skip
+    )
     sensed = with_sensors(mj_model, tree, model, sites, note)
     return with_parents(mj_model, sensed)
 

@@ -48,14 +48,17 @@ def free_joints(source) -> dict:
         joints[joint.get("name")] = joints.get(joint.get("name"), 0) + 1
     referred = {
         value
-        for section in root.findall("*") if section.tag not in _WITHOUT_REFERENCES
-        for element in section.iter("*") for value in element.attrib.values()
-    }  # fmt: skip
+        for section in root.findall("*")
+        if section.tag not in _WITHOUT_REFERENCES
+        for element in section.iter("*")
+        for value in element.attrib.values()
+    }
     found = {
-        number: joint for number, joint in found.items()
+        number: joint
+        for number, joint in found.items()
         if (joint.get("name") is None or joints[joint.get("name")] == 1)
         and not (referred and any(e.get("name") in referred for e in joint.getparent().iter("*")))
-    }  # fmt: skip
+    }
     return found if len(found) >= FEWEST else {}
 
 

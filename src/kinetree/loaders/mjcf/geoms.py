@@ -75,14 +75,17 @@ def geometry_of(mj_model, tree, note, paths=None, references=None):
         carrier = tree.bodies[place.body - 1].name if place.body else tree.body_names[0]
         found.append(
             Geometry(
-                place.body, shape, X if place.X is HERE else X @ place.X, name,
+                place.body,
+                shape,
+                X if place.X is HERE else X @ place.X,
+                name,
                 visual=shown[g],
                 collision=collides,
                 color=colors[g],
                 surface=surfaces[g] if collides else None,
                 link="" if link == carrier else link,
             )
-        )  # fmt: skip
+        )
     _note_condim(mj_model, note)
     return tuple(found)
 
@@ -199,9 +202,13 @@ def contact_pairs_of(mj_model, tree, geometry, note):
             why = "friction that differs in two directions; the larger holds in both"
             note("pair", name, why, "contact")
         surface = Surface(
-            max(first, second), torsion, rolling, condim=int(mj_model.pair_dim[p]),
-            margin=float(mj_model.pair_margin[p]), gap=float(mj_model.pair_gap[p]),
-        )  # fmt: skip
+            max(first, second),
+            torsion,
+            rolling,
+            condim=int(mj_model.pair_dim[p]),
+            margin=float(mj_model.pair_margin[p]),
+            gap=float(mj_model.pair_gap[p]),
+        )
         found.append(ContactPair(one, other, surface=surface, name=name))
     for name, signature in zip(
         names_of(mj_model, "exclude"), mj_model.exclude_signature.tolist(), strict=True

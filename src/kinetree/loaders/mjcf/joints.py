@@ -157,10 +157,11 @@ def _note_rest(mj_model, j, at, name, found, note):
         note("joint", name, "the spring of a free joint is not represented")
     if at.kind == FREE and np.any(found["armature"]):
         note(
-            "joint", name,
+            "joint",
+            name,
             "its armature is that of velocities in the world, here of velocities in the body: "
             "they differ by armature times angular velocity x velocity",
-        )  # fmt: skip
+        )
 
 
 # --- Conversion of the variables of one joint -----------------------------------------------------

@@ -54,11 +54,15 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     _check_finite(mj_model, mjcf)
     report.settings["timestep"] = float(mj_model.opt.timestep)
     model = from_compiled(
-        mj_model, _noter(mjcf, report), lump=options.lump, floating_base=options.floating_base,
-        paths=mjcf.paths, references=mjcf.references,
+        mj_model,
+        _noter(mjcf, report),
+        lump=options.lump,
+        floating_base=options.floating_base,
+        paths=mjcf.paths,
+        references=mjcf.references,
         keys=[key.attrib for key in mjcf.root.iter("key")],
         free={b: joint.get("name", "") for b, joint in joints.items()},
-    )  # fmt: skip
+    )
     for part in (mjcf, *mjcf.attached):
         report.notices += part.notices
         note_unused(part, report)

@@ -124,10 +124,14 @@ def _on_joints(mj_model, tree, b, parent, X, taken, note, passive) -> Place:
             X = Plucker.identity()
         joint_name = tree.joint_names[j]
         parent = tree.add(
-            name, parent, joints.joint_of(mj_model, j), _joined(at, X), joint_name,
+            name,
+            parent,
+            joints.joint_of(mj_model, j),
+            _joined(at, X),
+            joint_name,
             limits=joints.limits_of(mj_model, j, joint_name, note),
             dynamics=joints.dynamics_of(mj_model, j, joint_name, note) if passive[j] else None,
-        )  # fmt: skip
+        )
         X = shift(-joints.anchor(mj_model, j))
     return Place(parent, X)
 

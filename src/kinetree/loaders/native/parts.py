@@ -115,9 +115,10 @@ def _part(table: Table) -> Inertia:
         inertia = _of_shape(table, shape)
     elif "first_moment" in table or "rotational" in table:
         inertia = Inertia(
-            table.number("mass"), np.array(table.numbers("first_moment", 3)),
+            table.number("mass"),
+            np.array(table.numbers("first_moment", 3)),
             np.array(table.matrix("rotational")),
-        )  # fmt: skip
+        )
     else:
         inertia = _about_center(table)
     table.finish()

@@ -66,9 +66,19 @@ class _Reader:
     def model(self) -> Model:
         """The finished model."""
         for key in (
-            "body", "frame", "loop", "coupling", "geometry", "actuator", "posture", "tendon",
-            "gravity_compensation", "contact_pair", "sensor", "group",
-        ):  # fmt: skip
+            "body",
+            "frame",
+            "loop",
+            "coupling",
+            "geometry",
+            "actuator",
+            "posture",
+            "tendon",
+            "gravity_compensation",
+            "contact_pair",
+            "sensor",
+            "group",
+        ):
             read = getattr(self, f"_{key}")
             for table in self.top.tables(key):
                 table.attempt(read, table)
@@ -113,9 +123,14 @@ class _Reader:
         self._claim("joint", joint_name, table)
         self.places.setdefault(joint_name, table.path)
         self.builder.body(
-            name, on=table.text("on", None), joint=joint, joint_name=joint_name,
-            at=parts.placement(table), inertia=parts.read_inertia(table), **_of_joint(table),
-        )  # fmt: skip
+            name,
+            on=table.text("on", None),
+            joint=joint,
+            joint_name=joint_name,
+            at=parts.placement(table),
+            inertia=parts.read_inertia(table),
+            **_of_joint(table),
+        )
 
     def _frame(self, table):
         self.builder.frame(
@@ -124,12 +139,15 @@ class _Reader:
 
     def _loop(self, table):
         self.builder.loop(
-            self._named(table, "joint"), predecessor=table.text("predecessor"),
-            successor=table.text("successor"), joint=read_joint(table, default="fixed")[0],
+            self._named(table, "joint"),
+            predecessor=table.text("predecessor"),
+            successor=table.text("successor"),
+            joint=read_joint(table, default="fixed")[0],
             at=parts.placement_of(table, "predecessor_at"),
             successor_at=parts.placement_of(table, "successor_at"),
-            misalignment=table.number("misalignment", None), **_of_joint(table),
-        )  # fmt: skip
+            misalignment=table.number("misalignment", None),
+            **_of_joint(table),
+        )
 
     def _coupling(self, table):
         name = self._named(table, "joint")
@@ -217,11 +235,15 @@ class _Reader:
             rest["shape"] = parts.read_shape(shape, self.report, self.folders)
             shape.finish()
         self.builder.sensor(
-            self._named(table, "sensor"), table.text("kind"), of=table.text("of", ""),
-            reference=table.text("reference", ""), at=parts.placement(table),
+            self._named(table, "sensor"),
+            table.text("kind"),
+            of=table.text("of", ""),
+            reference=table.text("reference", ""),
+            at=parts.placement(table),
             inertia=parts.read_inertia(table),
-            beyond=tuple(table.texts("beyond", ())), **rest,
-        )  # fmt: skip
+            beyond=tuple(table.texts("beyond", ())),
+            **rest,
+        )
 
     def _group(self, table):
         name, tip = self._named(table, "group"), table.text("tip", "")

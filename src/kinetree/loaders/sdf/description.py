@@ -174,10 +174,15 @@ class Description:
         self.frames.add(
             key,
             FrameEntry(
-                "model", outer, where, pose.placement, pose.relative_to or _usual(outer),
-                placed_by=placed_by, inside=inside,
+                "model",
+                outer,
+                where,
+                pose.placement,
+                pose.relative_to or _usual(outer),
+                placed_by=placed_by,
+                inside=inside,
             ),
-        )  # fmt: skip
+        )
         self.canonical.append(key)
         first = self._contents(node, inside, folders, version, static, depth)
         canonical = node.get("canonical_link") or None

@@ -69,10 +69,18 @@ def read_joint(node: Node, key: str, frame: str, scope: Scope) -> Joint:
     if kind == "gearbox" and reference is None:
         raise node.error("a gearbox needs <gearbox_reference_body>")
     return Joint(
-        key, frame, kind, parent, child, axes, _pitch(node) if kind == "screw" else 0.0,
+        key,
+        frame,
+        kind,
+        parent,
+        child,
+        axes,
+        _pitch(node) if kind == "screw" else 0.0,
         number_in(node, "gearbox_ratio", 1.0) if kind == "gearbox" else 1.0,
-        None if reference is None else reference.text(), scope, node,
-    )  # fmt: skip
+        None if reference is None else reference.text(),
+        scope,
+        node,
+    )
 
 
 def _end(node):
@@ -123,9 +131,19 @@ def _axis(node, kind):
         for tag in ("damping", "friction", "spring_stiffness", "spring_reference")
     )
     return Axis(
-        direction, expressed_in or None, lower, upper, velocity, effort, damping, friction,
-        stiffness, rest, _mimic(node), node,
-    )  # fmt: skip
+        direction,
+        expressed_in or None,
+        lower,
+        upper,
+        velocity,
+        effort,
+        damping,
+        friction,
+        stiffness,
+        rest,
+        _mimic(node),
+        node,
+    )
 
 
 def _bound(x):

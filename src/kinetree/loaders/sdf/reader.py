@@ -179,9 +179,11 @@ class _Assembly:
                     "couples joints that close loops, whose variables are not part of the model"
                 )
             graph.coupling(
-                follower.name, joint=follower.joint, source=follower.source,
+                follower.name,
+                joint=follower.joint,
+                source=follower.source,
                 coefficients=follower.coefficients,
-            )  # fmt: skip
+            )
         for key in self.description.named:
             link = frames.link_of(key, frames.entries[key].node)
             graph.frame(key, on=link, at=frames.between(link, key))
@@ -234,9 +236,15 @@ class _Assembly:
     def _show(self, graph, key, look):
         X = self._placed(look.pose, key, look.node)
         graph.geometry(
-            look.shape, on=key, at=look.turn @ X, name=look.name, visual=look.visual,
-            collision=not look.visual, color=look.color, surface=look.surface,
-        )  # fmt: skip
+            look.shape,
+            on=key,
+            at=look.turn @ X,
+            name=look.name,
+            visual=look.visual,
+            collision=not look.visual,
+            color=look.color,
+            surface=look.surface,
+        )
 
     def _place(self, graph):
         """The poses that the file gives to what flies, as a posture."""

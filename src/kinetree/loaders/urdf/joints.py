@@ -68,10 +68,16 @@ def _joint(node, name):
         node.report.use(node.need_one("axis").element, "xyz")  # common, and says nothing
     _note_controllers(node)
     return Joint(
-        name, joint, node.need_one("parent").need("link"), node.need_one("child").need("link"),
-        origin_in(node), joint_limits(node, joint) or _limits(node, kind, joint),
-        _dynamics(node, joint), _mimic(node), node,
-    )  # fmt: skip
+        name,
+        joint,
+        node.need_one("parent").need("link"),
+        node.need_one("child").need("link"),
+        origin_in(node),
+        joint_limits(node, joint) or _limits(node, kind, joint),
+        _dynamics(node, joint),
+        _mimic(node),
+        node,
+    )
 
 
 def _limits(node, kind, joint):

@@ -136,13 +136,21 @@ class _Assembly:
             # Said already, one by one and with the line.
             warnings.filterwarnings("ignore", ".*(physically impossible|negative)", ModelWarning)
             model = Model(
-                tuple(self.bodies), frames=self._frames(), loops=loops,
-                couplings=self._couplings(loops), geometry=self._geometry(),
-                actuators=self._actuators(loops), tendons=self._tendons(), gravity=self._gravity(),
-                name=self.robot.get("name") or "robot", base_name=self.base,
-                strict=self._is_possible(), sensors=self._sensors(), contact_pairs=self.means.pairs,
+                tuple(self.bodies),
+                frames=self._frames(),
+                loops=loops,
+                couplings=self._couplings(loops),
+                geometry=self._geometry(),
+                actuators=self._actuators(loops),
+                tendons=self._tendons(),
+                gravity=self._gravity(),
+                name=self.robot.get("name") or "robot",
+                base_name=self.base,
+                strict=self._is_possible(),
+                sensors=self._sensors(),
+                contact_pairs=self.means.pairs,
                 groups=self.means.groups,
-            )  # fmt: skip
+            )
             if self.options.lump and any(isinstance(b.joint, Fixed) for b in self.bodies):
                 model = lump_fixed(model)
             return self._with_postures(model)
@@ -204,10 +212,15 @@ class _Assembly:
             bodies = self.body[p.link], self.body[s.link]
             joint = loop_joint(node)
             loops[name] = Loop(
-                name, *bodies, joint, p.placement, s.placement,
-                joint_limits(node, joint), joint_dynamics(node, joint),
+                name,
+                *bodies,
+                joint,
+                p.placement,
+                s.placement,
+                joint_limits(node, joint),
+                joint_dynamics(node, joint),
                 None if node.get("misalignment") is None else node.number("misalignment"),
-            )  # fmt: skip
+            )
         return tuple(loops.values())
 
     def _couplings(self, loops):
@@ -235,12 +248,18 @@ class _Assembly:
     def _geometry(self):
         return tuple(
             Geometry(
-                self.body[link.name], look.shape, look.placement, look.name, look.visual,
-                not look.visual, look.color, look.surface,
+                self.body[link.name],
+                look.shape,
+                look.placement,
+                look.name,
+                look.visual,
+                not look.visual,
+                look.color,
+                look.surface,
             )
             for link in self.links.values()
             for look in link.looks
-        )  # fmt: skip
+        )
 
     def _actuators(self, loops):
         number = {loop.name: k for k, loop in enumerate(loops, start=1)}
