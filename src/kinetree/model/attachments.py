@@ -46,9 +46,16 @@ class Attachments:
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
     def coupling(
-        self, name: str, *, joint: str, source: str | None = None, coefficients=(0.0, 1.0),
-        sources=(), weights=(), function=None,
-    ):  # fmt: skip
+        self,
+        name: str,
+        *,
+        joint: str,
+        source: str | None = None,
+        coefficients=(0.0, 1.0),
+        sources=(),
+        weights=(),
+        function=None,
+    ):
         """Make a joint follow others: ``q = c0 + c1 x + c2 x² + ...``, see ``Coupling``.
 
         Args:
@@ -69,9 +76,18 @@ class Attachments:
         return self
 
     def geometry(
-        self, shape, *, on: str | None = None, at=None, name="", visual=True, collision=True,
-        color=None, surface: Surface | None = None, link="",
-    ):  # fmt: skip
+        self,
+        shape,
+        *,
+        on: str | None = None,
+        at=None,
+        name="",
+        visual=True,
+        collision=True,
+        color=None,
+        surface: Surface | None = None,
+        link="",
+    ):
         """Fix a shape to the body ``on`` (the base by default), centred at ``at``.
 
         Args:
@@ -111,11 +127,24 @@ class Attachments:
         return self
 
     def actuator(
-        self, name: str, *, joint: str | None = None, gear=(1.0,), control=UNBOUNDED,
-        effort=UNBOUNDED, tendon: str = "", frame: str = "", reference: str = "",
-        kp: float | None = None, kv: float | None = None, gain=None, bias=None,
-        activation: str = "", time_constant: float = 0.0, activation_range=UNBOUNDED,
-    ):  # fmt: skip
+        self,
+        name: str,
+        *,
+        joint: str | None = None,
+        gear=(1.0,),
+        control=UNBOUNDED,
+        effort=UNBOUNDED,
+        tendon: str = "",
+        frame: str = "",
+        reference: str = "",
+        kp: float | None = None,
+        kv: float | None = None,
+        gain=None,
+        bias=None,
+        activation: str = "",
+        time_constant: float = 0.0,
+        activation_range=UNBOUNDED,
+    ):
         """Drive a joint, a tendon or a frame by a motor or a servo, see ``Actuator``.
 
         Without ``kp``, ``kv``, ``gain`` and ``bias`` it is a motor: the joint force is ``gear``
@@ -150,9 +179,18 @@ class Attachments:
         return self
 
     def tendon(
-        self, name: str, *, joints, offset=0.0, lower=-math.inf, upper=math.inf, stiffness=0.0,
-        damping=0.0, friction=0.0, rest=(0.0, 0.0),
-    ):  # fmt: skip
+        self,
+        name: str,
+        *,
+        joints,
+        offset=0.0,
+        lower=-math.inf,
+        upper=math.inf,
+        stiffness=0.0,
+        damping=0.0,
+        friction=0.0,
+        rest=(0.0, 0.0),
+    ):
         """Run a tendon over joints: ``L = offset + c1 q_1 + c2 q_2 + ...``, see ``Tendon``.
 
         Args:
@@ -334,12 +372,16 @@ class Attachments:
             _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
             postures.append(replace(posture, **_commands(name, commands, actuators)))
         return {
-            "couplings": tuple(couplings), "geometry": tuple(geometry),
-            "actuators": tuple(actuators), "postures": tuple(postures), "tendons": tuple(tendons),
-            "gravity_compensation": tuple(carried), "contact_pairs": tuple(self._contact_pairs),
+            "couplings": tuple(couplings),
+            "geometry": tuple(geometry),
+            "actuators": tuple(actuators),
+            "postures": tuple(postures),
+            "tendons": tuple(tendons),
+            "gravity_compensation": tuple(carried),
+            "contact_pairs": tuple(self._contact_pairs),
             "sensors": tuple(_sensor(s, bodies, body_number, joint_number) for s in self._sensors),
             "groups": tuple(self._groups),
-        }  # fmt: skip
+        }
 
     def _by_joint(self, name, given, bodies, size):
         """What a posture says, with the values of groups shared out among their joints."""

@@ -37,9 +37,12 @@ class ModelBuilder(Attachments):
     """
 
     def __init__(
-        self, name: str = "mechanism", *, gravity: ArrayLike = STANDARD_GRAVITY,
+        self,
+        name: str = "mechanism",
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
         base_name: str = "base",
-    ):  # fmt: skip
+    ):
         super().__init__()
         self._name, self._gravity, self._base_name = name, gravity, base_name
         self._bodies: list[dict] = []
@@ -52,11 +55,17 @@ class ModelBuilder(Attachments):
         return f"<ModelBuilder of {self._name!r}: {many}, {len(self._loops)} loops; build() it>"
 
     def body(
-        self, name: str, *, joint: AbstractJoint, on: str | None = None,
-        at: "ArrayLike | Plucker | None" = None, inertia: Inertia | None = None,
-        joint_name: str | None = None, limits: Limits | None = None,
+        self,
+        name: str,
+        *,
+        joint: AbstractJoint,
+        on: str | None = None,
+        at: "ArrayLike | Plucker | None" = None,
+        inertia: Inertia | None = None,
+        joint_name: str | None = None,
+        limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
-    ) -> "ModelBuilder":  # fmt: skip
+    ) -> "ModelBuilder":
         """Add a body that ``joint`` connects to the body ``on``.
 
         Args:
@@ -92,11 +101,18 @@ class ModelBuilder(Attachments):
         return self
 
     def loop(
-        self, name: str, *, predecessor: str, successor: str, joint: AbstractJoint | None = None,
-        at: "ArrayLike | Plucker | None" = None, successor_at: "ArrayLike | Plucker | None" = None,
-        limits: Limits | None = None, dynamics: JointDynamics | None = None,
+        self,
+        name: str,
+        *,
+        predecessor: str,
+        successor: str,
+        joint: AbstractJoint | None = None,
+        at: "ArrayLike | Plucker | None" = None,
+        successor_at: "ArrayLike | Plucker | None" = None,
+        limits: Limits | None = None,
+        dynamics: JointDynamics | None = None,
         misalignment: float | None = None,
-    ) -> "ModelBuilder":  # fmt: skip
+    ) -> "ModelBuilder":
         """Close a loop with a joint between two bodies.
 
         Args:
@@ -118,9 +134,14 @@ class ModelBuilder(Attachments):
         return self
 
     def constraint(
-        self, name: str, *, position: Callable | None = None, rate: Callable | None = None,
-        rows: int = 1, unit: Any = "m",
-    ) -> "ModelBuilder":  # fmt: skip
+        self,
+        name: str,
+        *,
+        position: Callable | None = None,
+        rate: Callable | None = None,
+        rows: int = 1,
+        unit: Any = "m",
+    ) -> "ModelBuilder":
         """Add a constraint of your own: functions of ``model``, ``q``, ``qd`` and ``t``.
 
         Args:
@@ -164,14 +185,23 @@ class ModelBuilder(Attachments):
         ]
         joint_names = [b["joint_name"] for b in self._bodies]
         attachments = self._numbered(
-            bodies, [loop.name for loop in loops], lambda name, role: (number(name, role), None),
-            joint_names, "builder",
-        )  # fmt: skip
+            bodies,
+            [loop.name for loop in loops],
+            lambda name, role: (number(name, role), None),
+            joint_names,
+            "builder",
+        )
         return Model(
-            tuple(bodies), frames=tuple(frames), loops=tuple(loops),
-            constraints=tuple(self._constraints), **attachments, gravity=self._gravity,
-            name=self._name, base_name=self._base_name, strict=strict,
-        )  # fmt: skip
+            tuple(bodies),
+            frames=tuple(frames),
+            loops=tuple(loops),
+            constraints=tuple(self._constraints),
+            **attachments,
+            gravity=self._gravity,
+            name=self._name,
+            base_name=self._base_name,
+            strict=strict,
+        )
 
 
 def _number(given, name, child):
@@ -183,9 +213,14 @@ def _number(given, name, child):
 
 @explains
 def from_arrays(
-    parent: Sequence[int], X_T: "Sequence[Plucker]", pitch: Sequence[float],
-    inertia: Sequence[Inertia], *, name: str = "mechanism", gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:  # fmt: skip
+    parent: Sequence[int],
+    X_T: "Sequence[Plucker]",
+    pitch: Sequence[float],
+    inertia: Sequence[Inertia],
+    *,
+    name: str = "mechanism",
+    gravity: ArrayLike = STANDARD_GRAVITY,
+) -> Model:
     """A tree of revolute, prismatic and helical joints about their z axes — 6-D guide 2.
 
     Bodies are called ``body1`` … ``bodyN``.

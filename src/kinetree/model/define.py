@@ -306,11 +306,16 @@ class Quantity:
 
         outputs = [Argument("out0", shape)]
         kernel = kernel_for(
-            model, self.called, inputs, outputs,
+            model,
+            self.called,
+            inputs,
+            outputs,
             lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms()]),
-            reference=reference, validate=validate, key=key,
+            reference=reference,
+            validate=validate,
+            key=key,
             general_code=general_code if self.general or self.calls else None,
-        )  # fmt: skip
+        )
         return kernel
 
     def validate(self, model, names, arrays, options):
@@ -334,9 +339,15 @@ class Quantity:
 
 
 def quantity(
-    shape, *algorithms, tree=False, needs=(), otherwise: Callable | None = None,
-    serve: Callable[[Quantity], Callable] | None = None, public=True, **definition,
-) -> Callable[[F], F]:  # fmt: skip
+    shape,
+    *algorithms,
+    tree=False,
+    needs=(),
+    otherwise: Callable | None = None,
+    serve: Callable[[Quantity], Callable] | None = None,
+    public=True,
+    **definition,
+) -> Callable[[F], F]:
     """Make a function of a model and arrays a compiled one; its ``definition`` is a ``Quantity``.
 
     Args:
@@ -500,10 +511,16 @@ def kernel_for(
         return (code_key(model), key) if is_plain(model) else None
 
     return Kernel(
-        name, inputs, outputs, make_program, reference=reference, validate=validate,
-        key=None if key is None else full_key, general_code=general_code,
+        name,
+        inputs,
+        outputs,
+        make_program,
+        reference=reference,
+        validate=validate,
+        key=None if key is None else full_key,
+        general_code=general_code,
         warn=None if model is None else functools.partial(_warn, model),
-    )  # fmt: skip
+    )
 
 
 class AtInstant:

@@ -24,8 +24,10 @@ def as_html(model) -> str:
     files = {g.shape.path for g in model.geometry if g.visual and isinstance(g.shape, Mesh)}
     size = sum(os.path.getsize(path) for path in files if os.path.exists(path))
     large = f"no picture of {size // 1_000_000} MB of meshes; kt.viewer.embedded(model) shows them"
-    rows = [[int(n), *names, _as_number(dof), _as_number(mass)]
-            for n, *names, dof, mass in _bodies(model)]  # fmt: skip
+    rows = [
+        [int(n), *names, _as_number(dof), _as_number(mass)]
+        for n, *names, dof, mass in _bodies(model)
+    ]
     return block(
         repr(model),
         line(large) if size > _LARGE else shown(model),

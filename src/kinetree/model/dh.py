@@ -108,10 +108,14 @@ class DHTable:
 
 @explains
 def from_dh(
-    rows: Sequence, *, convention: str = "modified", base: ArrayLike | Plucker = (0, 0),
-    tool: ArrayLike | Plucker = (0, 0, 0, 0), name: str = "arm",
+    rows: Sequence,
+    *,
+    convention: str = "modified",
+    base: ArrayLike | Plucker = (0, 0),
+    tool: ArrayLike | Plucker = (0, 0, 0, 0),
+    name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:  # fmt: skip
+) -> Model:
     """A chain of links from a table of Denavit–Hartenberg parameters.
 
     Body frames lie on the joint axes. In the modified convention they are those of the table; the
@@ -171,9 +175,13 @@ def _as_row(row, i):
 
 
 def dh_from_axes(
-    axes: Sequence, *, tool: ArrayLike | Plucker | None = None, kinds: Sequence[str] | None = None,
-    pitches: Sequence[float] | None = None, tolerance: float = 1e-9,
-) -> DHTable:  # fmt: skip
+    axes: Sequence,
+    *,
+    tool: ArrayLike | Plucker | None = None,
+    kinds: Sequence[str] | None = None,
+    pitches: Sequence[float] | None = None,
+    tolerance: float = 1e-9,
+) -> DHTable:
     """The table whose model has these joint axes when all its variables are zero.
 
     Where the rules leave a choice: the common perpendicular of parallel axes is the one that meets

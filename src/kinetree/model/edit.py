@@ -185,9 +185,13 @@ def _with_root(model, i, posture, X, v):
 
 @names_itself
 def attach(
-    model: Model, other: Model, *, on: str | None = None, at: ArrayLike | Plucker | None = None,
+    model: Model,
+    other: Model,
+    *,
+    on: str | None = None,
+    at: ArrayLike | Plucker | None = None,
     prefix: str = "",
-) -> Model:  # fmt: skip
+) -> Model:
     """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
 
     Args:
@@ -226,9 +230,15 @@ class Assembly:
         self.names = {*model.body_names, *model.frame_names}
 
     def mount(
-        self, other: Model, on: Frame, at: Plucker, prefix: str = "", *, free: bool = False,
+        self,
+        other: Model,
+        on: Frame,
+        at: Plucker,
+        prefix: str = "",
+        *,
+        free: bool = False,
         known: dict | None = None,
-    ) -> list[int]:  # fmt: skip
+    ) -> list[int]:
         """Add ``other`` with its base ``at`` the frame ``on``; numbers of its bodies, base first.
 
         Args:
@@ -304,9 +314,14 @@ class Assembly:
         fields = {kind: tuple(parts) for kind, parts in self.fields.items()}
         m = self.model
         return Model(
-            fields.pop("bodies"), **fields, postures=tuple(postures), gravity=m.gravity,
-            name=m.name, base_name=m.base_name, strict=self.strict,
-        )  # fmt: skip
+            fields.pop("bodies"),
+            **fields,
+            postures=tuple(postures),
+            gravity=m.gravity,
+            name=m.name,
+            base_name=m.base_name,
+            strict=self.strict,
+        )
 
 
 def _named(part, prefix):
@@ -394,9 +409,12 @@ def extract(model: Model, body: str) -> Model:
 
 @names_itself
 def floating(
-    model: Model, *, inertia: Inertia | None = None, world: str = "world",
+    model: Model,
+    *,
+    inertia: Inertia | None = None,
+    world: str = "world",
     joint_name: str = "floating",
-) -> Model:  # fmt: skip
+) -> Model:
     """A model with a floating base: the base becomes body 1, on a free joint.
 
     Args:
@@ -437,6 +455,9 @@ def grounded(model: Model) -> Model:
     old = range(2, model.body_count + 1)
     postures = transferred_postures([b.joint for b in bodies], (old, model), parts["actuators"])
     return part.replace(
-        bodies=bodies, **parts, postures=postures, base_name=model.body_names[1],
+        bodies=bodies,
+        **parts,
+        postures=postures,
+        base_name=model.body_names[1],
         gravity=X.E @ model.gravity,
-    )  # fmt: skip
+    )

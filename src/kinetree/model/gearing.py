@@ -128,12 +128,16 @@ def independent_variables(model):
     of_joints = model.uncoupled.q_slice, model.uncoupled.v_slice
     return tuple(
         np.array(
-            [k for i, at in enumerate(slices) if i not in following
-             for k in range(at.start, at.stop)],
+            [
+                k
+                for i, at in enumerate(slices)
+                if i not in following
+                for k in range(at.start, at.stop)
+            ],
             dtype=int,
         )
         for slices in of_joints
-    )  # fmt: skip
+    )
 
 
 # --- arrays of states ----------------------------------------------------------------------------

@@ -225,9 +225,11 @@ def actuation(model):
             B[model.v_slice[a.joint], k] = a.gear
             continue
         pulled = tendons[a.tendon] if a.tendon else None
-        arms = [(a.joint, 1.0)] if pulled is None else zip(
-            pulled.joints, pulled.coefficients, strict=True
-        )  # fmt: skip
+        arms = (
+            [(a.joint, 1.0)]
+            if pulled is None
+            else zip(pulled.joints, pulled.coefficients, strict=True)
+        )
         for joint, arm in arms:
             if model.couplings or pulled is not None:
                 ratio = constant_ratio(model, joint)

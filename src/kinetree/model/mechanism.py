@@ -55,9 +55,12 @@ class MechanismGraph(Attachments):
     """
 
     def __init__(
-        self, name: str = "mechanism", *, gravity: ArrayLike = STANDARD_GRAVITY,
+        self,
+        name: str = "mechanism",
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
         base_name: str = "base",
-    ):  # fmt: skip
+    ):
         super().__init__()
         self._name, self._gravity = name, gravity
         self._bodies: dict[str, Inertia] = {base_name: Inertia.zero()}
@@ -81,10 +84,17 @@ class MechanismGraph(Attachments):
         return self
 
     def joint(
-        self, name: str, joint: AbstractJoint, *, predecessor: str, successor: str,
-        at: ArrayLike | Plucker | None = None, successor_at: ArrayLike | Plucker | None = None,
-        limits: Limits | None = None, dynamics: JointDynamics | None = None,
-    ) -> "MechanismGraph":  # fmt: skip
+        self,
+        name: str,
+        joint: AbstractJoint,
+        *,
+        predecessor: str,
+        successor: str,
+        at: ArrayLike | Plucker | None = None,
+        successor_at: ArrayLike | Plucker | None = None,
+        limits: Limits | None = None,
+        dynamics: JointDynamics | None = None,
+    ) -> "MechanismGraph":
         """Connect two bodies.
 
         Args:
@@ -125,17 +135,26 @@ class MechanismGraph(Attachments):
         for b in model.bodies:
             if b.joint_name not in without:
                 self.joint(
-                    b.joint_name, b.joint, predecessor=names[b.parent], successor=b.name,
-                    at=b.placement, limits=b.limits, dynamics=b.dynamics,
-                )  # fmt: skip
+                    b.joint_name,
+                    b.joint,
+                    predecessor=names[b.parent],
+                    successor=b.name,
+                    at=b.placement,
+                    limits=b.limits,
+                    dynamics=b.dynamics,
+                )
         for loop in model.loops:
             if loop.name not in without:
                 self.joint(
-                    loop.name, loop.joint, predecessor=names[loop.predecessor],
-                    successor=names[loop.successor], at=loop.predecessor_placement,
-                    successor_at=loop.successor_placement, limits=loop.limits,
+                    loop.name,
+                    loop.joint,
+                    predecessor=names[loop.predecessor],
+                    successor=names[loop.successor],
+                    at=loop.predecessor_placement,
+                    successor_at=loop.successor_placement,
+                    limits=loop.limits,
                     dynamics=loop.dynamics,
-                )  # fmt: skip
+                )
         for f in model.frames:
             self.frame(f.name, on=names[f.body], at=f.placement)
         self._add_attachments(model, without)
@@ -256,9 +275,15 @@ class MechanismGraph(Attachments):
         loop_names = [loop.name for loop in loops]
         attachments = self._numbered(bodies, loop_names, number, self.joint_names, "mechanism")
         return Model(
-            tuple(bodies), frames=tuple(frames), loops=tuple(loops), **attachments,
-            gravity=self._gravity, name=self._name, base_name=self.base_name, strict=strict,
-        )  # fmt: skip
+            tuple(bodies),
+            frames=tuple(frames),
+            loops=tuple(loops),
+            **attachments,
+            gravity=self._gravity,
+            name=self._name,
+            base_name=self.base_name,
+            strict=strict,
+        )
 
     def _check_body(self, name, role):
         if not isinstance(name, str) or name not in self._bodies:

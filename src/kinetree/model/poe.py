@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 @explains
 def from_poe(
-    screws: Sequence, home: Sequence, inertias: "Sequence[Inertia]", *,
-    tool: ArrayLike | Plucker | None = None, name: str = "arm",
+    screws: Sequence,
+    home: Sequence,
+    inertias: "Sequence[Inertia]",
+    *,
+    tool: ArrayLike | Plucker | None = None,
+    name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:  # fmt: skip
+) -> Model:
     """A chain whose body frames are the given link frames, usually at the mass centres.
 
     Args:

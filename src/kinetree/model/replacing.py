@@ -48,9 +48,11 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
     parts["tendons"] = tendons
     if model.contact_pairs and "contact_pairs" not in fields:
         names = names_that_touch(
-            fields.get("base_name", model.base_name), bodies, fields.get("frames", model.frames),
+            fields.get("base_name", model.base_name),
+            bodies,
+            fields.get("frames", model.frames),
             fields.get("geometry", model.geometry),
-        )  # fmt: skip
+        )
         pairs = model.contact_pairs
         parts["contact_pairs"] = tuple(
             p for p in pairs if is_known(p.first, names) and is_known(p.second, names)
@@ -118,9 +120,13 @@ def map_numbers(model, fn):
         for g in model.gravity_compensation
     ]
     return model.replace(
-        bodies=bodies, frames=frames, loops=loops, gravity=_array(model.gravity, fn),
-        tendons=tendons, gravity_compensation=carried,
-    )  # fmt: skip
+        bodies=bodies,
+        frames=frames,
+        loops=loops,
+        gravity=_array(model.gravity, fn),
+        tendons=tendons,
+        gravity_compensation=carried,
+    )
 
 
 def _transform(X, fn):

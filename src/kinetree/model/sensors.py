@@ -133,9 +133,11 @@ def known_names(parts) -> dict:
     return {
         "joint": [b.joint_name for b in parts["bodies"] if b.joint.nq],
         "tendon": [t.name for t in parts.get("tendons", ())],
-        "actuator": [a.name for a in parts["actuators"]], "frame": frames,
-        "shape": [*shapes, *(name for name in frames if name not in shapes)], "body": bodies,
-    }  # fmt: skip
+        "actuator": [a.name for a in parts["actuators"]],
+        "frame": frames,
+        "shape": [*shapes, *(name for name in frames if name not in shapes)],
+        "body": bodies,
+    }
 
 
 def measurable(sensors, parts) -> tuple:
@@ -194,9 +196,10 @@ def _check_object(model, s, kind, what, known):
     if kind.of == "joint":
         joint = model.bodies[model.joint_index(s.of) - 1].joint
         wrong = (
-            (joint.nq, joint.nv) != (4, 3) if s.kind.startswith("ball") else
-            "limit" in s.kind and joint.nv != 1
-        )  # fmt: skip
+            (joint.nq, joint.nv) != (4, 3)
+            if s.kind.startswith("ball")
+            else "limit" in s.kind and joint.nv != 1
+        )
         if wrong:
             need = "a ball joint" if s.kind.startswith("ball") else "a joint of one variable"
             raise ModelError(f"{role} must be {need}; {s.of!r} is a {type(joint).__name__}")

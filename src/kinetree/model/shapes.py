@@ -28,9 +28,14 @@ __all__ = [
 
 @explains
 def box(
-    x: float, y: float, z: float, *, mass: float | None = None, density: float | None = None,
+    x: float,
+    y: float,
+    z: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:  # fmt: skip
+) -> Inertia:
     """Cuboid with edges ``x``, ``y``, ``z``."""
     m = _mass("box", x * y * z, mass, density, x, y, z)
     return _placed(m, (m / 12) * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), at)
@@ -38,9 +43,14 @@ def box(
 
 @explains
 def ellipsoid(
-    a: float, b: float, c: float, *, mass: float | None = None, density: float | None = None,
+    a: float,
+    b: float,
+    c: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:  # fmt: skip
+) -> Inertia:
     """Solid ellipsoid with semi-axes ``a``, ``b``, ``c`` along x, y, z."""
     m = _mass("ellipsoid", 4 / 3 * math.pi * a * b * c, mass, density, a, b, c)
     return _placed(m, (m / 5) * np.array([b * b + c * c, a * a + c * c, a * a + b * b]), at)
@@ -48,9 +58,12 @@ def ellipsoid(
 
 @explains
 def sphere(
-    radius: float, *, mass: float | None = None, density: float | None = None,
+    radius: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:  # fmt: skip
+) -> Inertia:
     """Solid ball."""
     m = _mass("sphere", 4 / 3 * math.pi * radius**3, mass, density, radius)
     return _placed(m, np.full(3, 2 / 5 * m * radius**2), at)
@@ -58,9 +71,12 @@ def sphere(
 
 @explains
 def sphere_shell(
-    radius: float, *, mass: float | None = None, density: float | None = None,
+    radius: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
     at: "ArrayLike | Plucker | None" = None,
-) -> Inertia:  # fmt: skip
+) -> Inertia:
     """Thin spherical shell; density per area."""
     m = _mass("sphere shell", 4 * math.pi * radius**2, mass, density, radius)
     return _placed(m, np.full(3, 2 / 3 * m * radius**2), at)
@@ -68,9 +84,14 @@ def sphere_shell(
 
 @explains
 def cylinder(
-    radius: float, length: float, *, mass: float | None = None, density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
-) -> Inertia:  # fmt: skip
+    radius: float,
+    length: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None,
+    axis: str = "z",
+) -> Inertia:
     """Solid cylinder about its centre."""
     m = _mass("cylinder", math.pi * radius**2 * length, mass, density, radius, length)
     across = m * (3 * radius**2 + length**2) / 12
@@ -79,9 +100,14 @@ def cylinder(
 
 @explains
 def cylinder_shell(
-    radius: float, length: float, *, mass: float | None = None, density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
-) -> Inertia:  # fmt: skip
+    radius: float,
+    length: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None,
+    axis: str = "z",
+) -> Inertia:
     """Thin tube without ends; density per area."""
     m = _mass("cylinder shell", 2 * math.pi * radius * length, mass, density, radius, length)
     return _placed(m, _about(axis, m * (radius**2 / 2 + length**2 / 12), m * radius**2), at)
@@ -89,9 +115,13 @@ def cylinder_shell(
 
 @explains
 def disc(
-    radius: float, *, mass: float | None = None, density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
-) -> Inertia:  # fmt: skip
+    radius: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None,
+    axis: str = "z",
+) -> Inertia:
     """Thin disc; density per area."""
     m = _mass("disc", math.pi * radius**2, mass, density, radius)
     return _placed(m, _about(axis, m * radius**2 / 4, m * radius**2 / 2), at)
@@ -99,9 +129,13 @@ def disc(
 
 @explains
 def rod(
-    length: float, *, mass: float | None = None, density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
-) -> Inertia:  # fmt: skip
+    length: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None,
+    axis: str = "z",
+) -> Inertia:
     """Thin rod about its centre; density per length. It has no inertia about its own axis."""
     m = _mass("rod", length, mass, density, length)
     return _placed(m, _about(axis, m * length**2 / 12, 0.0), at)
@@ -109,9 +143,14 @@ def rod(
 
 @explains
 def capsule(
-    radius: float, length: float, *, mass: float | None = None, density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
-) -> Inertia:  # fmt: skip
+    radius: float,
+    length: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None,
+    axis: str = "z",
+) -> Inertia:
     """Solid cylinder of the given length with a half-ball on either end."""
     r, tube, balls = radius, math.pi * radius**2 * length, 4 / 3 * math.pi * radius**3
     m = _mass("capsule", tube + balls, mass, density, radius, length)
@@ -124,9 +163,14 @@ def capsule(
 
 @explains
 def cone(
-    radius: float, height: float, *, mass: float | None = None, density: float | None = None,
-    at: "ArrayLike | Plucker | None" = None, axis: str = "z",
-) -> Inertia:  # fmt: skip
+    radius: float,
+    height: float,
+    *,
+    mass: float | None = None,
+    density: float | None = None,
+    at: "ArrayLike | Plucker | None" = None,
+    axis: str = "z",
+) -> Inertia:
     """Solid cone about its mass centre, a quarter of the height above the base; tip at +z."""
     m = _mass("cone", math.pi * radius**2 * height / 3, mass, density, radius, height)
     across = m * (3 / 20 * radius**2 + 3 / 80 * height**2)
