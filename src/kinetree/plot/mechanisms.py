@@ -81,9 +81,13 @@ def _places(model):
 def _edge(axes, start, end):
     x = (end[0] - 0.62, end[0] - 0.5)
     axes.plot(
-        [start[0], x[0], x[1], end[0]], [start[1], start[1], end[1], end[1]], color="#8a8f98",
-        linewidth=1.1, zorder=1, solid_joinstyle="round",
-    )  # fmt: skip
+        [start[0], x[0], x[1], end[0]],
+        [start[1], start[1], end[1], end[1]],
+        color="#8a8f98",
+        linewidth=1.1,
+        zorder=1,
+        solid_joinstyle="round",
+    )
 
 
 def _bow(axes, start, end, color, dash):
@@ -103,9 +107,16 @@ def _node(axes, model, i, at, names):
     axes.text(*at, words(name), ha="center", va="center", fontsize=8, bbox=box, zorder=3)
     if kind:
         axes.annotate(
-            kind, at, xytext=(0, -11.5), textcoords="offset points", ha="center", va="center",
-            fontsize=6, color="#6a7078", zorder=4,
-        )  # fmt: skip
+            kind,
+            at,
+            xytext=(0, -11.5),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=6,
+            color="#6a7078",
+            zorder=4,
+        )
 
 
 _PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2), "3d": (0, 1, 2)}
@@ -213,9 +224,14 @@ def _figure(axes, model, sticks, joints, k, axis, shade):
     count = model.body_count
     for points, mark in ((joints[:count], "o"), (joints[count:], "s")):
         axes.plot(
-            *points[:, axis].T, mark, color="#333333", markerfacecolor="white", markersize=5,
-            alpha=shade, zorder=4,
-        )  # fmt: skip
+            *points[:, axis].T,
+            mark,
+            color="#333333",
+            markerfacecolor="white",
+            markersize=5,
+            alpha=shade,
+            zorder=4,
+        )
 
 
 def _numbers(axes, model, joints, size):
@@ -228,9 +244,14 @@ def _numbers(axes, model, joints, size):
         away = joints[here[0]] - middle
         away = away / (np.linalg.norm(away) or 1.0)
         axes.text(
-            *(joints[here[0]] + 0.05 * size * away), ",".join(str(k + 1) for k in here),
-            ha="center", va="center", fontsize=8, fontweight="bold", zorder=5,
-        )  # fmt: skip
+            *(joints[here[0]] + 0.05 * size * away),
+            ",".join(str(k + 1) for k in here),
+            ha="center",
+            va="center",
+            fontsize=8,
+            fontweight="bold",
+            zorder=5,
+        )
     listed = [
         f"{k + 1:2d}".replace(" ", "\u2007") + f"  {words(name)}" for k, name in enumerate(names)
     ]
@@ -326,9 +347,16 @@ def eigenvalues(
             mark = _MARKS[k % len(_MARKS)]
             hollow = {} if mark in "x+*" else {"markerfacecolor": "none"}
             axes.plot(
-                values.real, values.imag, mark, color=COLORS[k % len(COLORS)], markersize=6,
-                markeredgewidth=1.4, label=names[k] if names else None, zorder=3, **hollow,
-            )  # fmt: skip
+                values.real,
+                values.imag,
+                mark,
+                color=COLORS[k % len(COLORS)],
+                markersize=6,
+                markeredgewidth=1.4,
+                label=names[k] if names else None,
+                zorder=3,
+                **hollow,
+            )
         unit = "" if discrete else " [1/s]"
         axes.set(xlabel=f"real part{unit}", ylabel=f"imaginary part{unit}")
         margin = 1e-9 * np.abs(everything).max(initial=0.0)  # on the border by rounding

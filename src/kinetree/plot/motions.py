@@ -143,10 +143,13 @@ def _portrait(axes, q, qd):
 
 
 def contact_forces(
-    trajectory: Trajectory | None = None, *, t: ArrayLike | None = None,
-    forces: ArrayLike | None = None, names: Sequence[str] | None = None,
+    trajectory: Trajectory | None = None,
+    *,
+    t: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
     friction: float | None = None,
-) -> "Figure":  # fmt: skip
+) -> "Figure":
     """Normal and tangential forces of contacts over time; contacts without force are left out.
 
     Args:
@@ -187,9 +190,13 @@ def contact_forces(
 
 
 def reactions(
-    trajectory: Trajectory, names: str | Sequence[str] | None = None, *, part: Part = "total",
-    frame: str = "joint", f_ext: Forces = None,
-) -> "Figure":  # fmt: skip
+    trajectory: Trajectory,
+    names: str | Sequence[str] | None = None,
+    *,
+    part: Part = "total",
+    frame: str = "joint",
+    f_ext: Forces = None,
+) -> "Figure":
     """Forces and moments that joints transmit, over time, to choose bearings.
 
     Of one joint the components; of several the magnitudes, those of the largest in colour.
