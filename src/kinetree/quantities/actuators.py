@@ -31,9 +31,12 @@ ACTUATED = {"controls": Argument((_count,)), "activation": Argument((_states,))}
 
 @quantity((_count,), actuators.actuator_forces, arrays=ACTUATED)
 def actuator_forces(
-    model: Model, q: ArrayLike, qd: ArrayLike, controls: ArrayLike,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    controls: ArrayLike,
     activation: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Forces of the actuators before their gears [N or N·m], (..., n).
 
     ``clip(gain u + bias, effort)`` of every actuator, with ``u`` the control within its range, or
@@ -50,9 +53,12 @@ def actuator_forces(
 
 @quantity(("nv",), actuators.driving_force, arrays=ACTUATED)
 def driving_force(
-    model: Model, q: ArrayLike, qd: ArrayLike, controls: ArrayLike,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    controls: ArrayLike,
     activation: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Joint forces that the actuators exert, (..., nv): moment arms times ``actuator_forces``.
 
     The sum at each joint is clipped to its effort limit. Together with ``passive_force``, this is
@@ -68,9 +74,11 @@ def driving_force(
 
 
 @quantity(
-    (_states,), actuators.activation_after, public=False,
+    (_states,),
+    actuators.activation_after,
+    public=False,
     arrays={**ACTUATED, "time": Argument(())},
-)  # fmt: skip
+)
 def activation_after(model: Model, controls: ArrayLike, activation: ArrayLike, time: Any) -> Array:
     """Activations after some time [s] with held controls, (..., m)."""
 
@@ -153,10 +161,17 @@ def _readings(
     check=_check,
 )
 def sensor_readings(
-    model: Model, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None, *,
-    tau: ArrayLike | None = None, f_ext: Forces = None, controls: ArrayLike | None = None,
-    activation: ArrayLike | None = None, t: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    *,
+    tau: ArrayLike | None = None,
+    f_ext: Forces = None,
+    controls: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
+    t: ArrayLike | None = None,
+) -> Array:
     """Readings of all sensors of a model, in the order of ``model.sensors``, (..., n).
 
     ``kinetree.sensors(model)`` returns them by name, with those of contact sensors.

@@ -54,10 +54,15 @@ def _applied_force(model, q, *, name, frame, at_center, force=None, torque=None,
 
 @composed
 def applied_force(
-    model: Model, q: ArrayLike, name: str, *, force: ArrayLike | None = None,
-    torque: ArrayLike | None = None, at: ArrayLike | Literal["center_of_mass"] | None = None,
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    force: ArrayLike | None = None,
+    torque: ArrayLike | None = None,
+    at: ArrayLike | Literal["center_of_mass"] | None = None,
     frame: Coordinates = "world",
-) -> Array:  # fmt: skip
+) -> Array:
     """A force at a point of a body as a spatial force in base coordinates, for ``f_ext``, (..., 6).
 
     Args:
@@ -130,9 +135,14 @@ class GeneralizedVelocity(NamedTuple):
 @composed
 @on_host
 def generalized_velocity(
-    model: Model, q: ArrayLike, velocities: ArrayLike, *, frame: Coordinates = "world",
-    method: Method = "least_squares", rows: ArrayLike | None = None,
-) -> GeneralizedVelocity:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    velocities: ArrayLike,
+    *,
+    frame: Coordinates = "world",
+    method: Method = "least_squares",
+    rows: ArrayLike | None = None,
+) -> GeneralizedVelocity:
     """Joint velocities from velocities of all bodies — animation tutorial (61), (66).
 
     Computed on the CPU, by singular values: coordinates may be singular. If the joints allow the

@@ -101,9 +101,17 @@ def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
 
 
 def actuator_forces(
-    model, freedoms: Actuated, q, qd, qdd, f_ext=None, *, weights=None, bounds=(None, None),
+    model,
+    freedoms: Actuated,
+    q,
+    qd,
+    qdd,
+    f_ext=None,
+    *,
+    weights=None,
+    bounds=(None, None),
     tolerance=CLOSURE_TOLERANCE,
-) -> Solution:  # fmt: skip
+) -> Solution:
     """Forces of the actuated degrees of freedom that produce an acceleration, batched.
 
     Args:

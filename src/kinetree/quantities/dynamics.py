@@ -120,9 +120,13 @@ def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     otherwise=_forward_dynamics,
 )
 def forward_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: Forces = None,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: Forces = None,
     method: str | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Joint accelerations that the joint forces ``tau`` produce.
 
     Args:
@@ -278,10 +282,14 @@ def _gravity_force(model, q):
 
 
 @quantity(
-    ("nv",), *_with_both(rnea.gravity_force, fewest.gravity_force), tree=True, suits=fewest.suits,
+    ("nv",),
+    *_with_both(rnea.gravity_force, fewest.gravity_force),
+    tree=True,
+    suits=fewest.suits,
     general=True,
-    calls=coupled.called_gravity_force, otherwise=_gravity_force,
-)  # fmt: skip
+    calls=coupled.called_gravity_force,
+    otherwise=_gravity_force,
+)
 def gravity_force(model: Model, q: ArrayLike) -> Array:
     """Joint forces that balance gravity, ``∂U/∂q``, (..., nv).
 

@@ -182,10 +182,14 @@ def _joints_lead(model):
     """The same mechanism with the variables of the joints in place of those of their rotors."""
     gears = [g for i in range(1, model.body_count + 1) if (g := _gear(model, i)) and g.joint != i]
     turned = [
-        Coupling(g.name, g.source, g.joint, (-g.coefficients[0] / g.coefficients[1],
-                                             1 / g.coefficients[1]))
+        Coupling(
+            g.name,
+            g.source,
+            g.joint,
+            (-g.coefficients[0] / g.coefficients[1], 1 / g.coefficients[1]),
+        )
         for g in gears
-    ]  # fmt: skip
+    ]
     return model.replace(couplings=[*(c for c in model.couplings if c not in gears), *turned])
 
 
@@ -194,10 +198,18 @@ def _joints_lead(model):
 
 @names_itself
 def add_rotor(
-    model: Model, joint: str, *, ratio: float, inertia: Inertia, on: str | None = None,
-    at: Any = None, axis: Any = None, name: str | None = None,
-    leads: Literal["joint", "rotor"] = "joint", dynamics: JointDynamics | None = None,
-) -> Model:  # fmt: skip
+    model: Model,
+    joint: str,
+    *,
+    ratio: float,
+    inertia: Inertia,
+    on: str | None = None,
+    at: Any = None,
+    axis: Any = None,
+    name: str | None = None,
+    leads: Literal["joint", "rotor"] = "joint",
+    dynamics: JointDynamics | None = None,
+) -> Model:
     """A motor's rotor, as a body that turns ``ratio`` times as fast as a joint.
 
     It is carried by the body with the stator, so the rotation of that body has effects: gyroscopic

@@ -47,9 +47,15 @@ def _given(model, options):
 def _both(*algorithms, loops=None, general=True):
     """``tau`` and ``qdd`` of all joints, one above the other."""
     return quantity(
-        (2, "nv"), *algorithms, tree=True, read=FORCES, called="hybrid_dynamics", public=False,
-        serve=loops and with_loops(loops, _given), general=general,
-    )  # fmt: skip
+        (2, "nv"),
+        *algorithms,
+        tree=True,
+        read=FORCES,
+        called="hybrid_dynamics",
+        public=False,
+        serve=loops and with_loops(loops, _given),
+        general=general,
+    )
 
 
 @_both(
@@ -76,10 +82,15 @@ _METHODS = {None: _hybrid, "aba": _hybrid_aba, "crba": _hybrid_crba}
 
 @composed
 def hybrid_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, qdd: ArrayLike,
-    given: str | Sequence[str] = (), f_ext: Forces = None,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    qdd: ArrayLike,
+    given: str | Sequence[str] = (),
+    f_ext: Forces = None,
     method: Literal["aba", "crba"] | None = None,
-) -> HybridDynamics:  # fmt: skip
+) -> HybridDynamics:
     """Forces of the joints whose accelerations are given, and accelerations of all others.
 
     Args:
@@ -148,10 +159,14 @@ def _tied(model, arrays, f_ext, free, error):
 
 
 @quantity(
-    ("nv", "nv"), hybrid.response, tree=True, called="hybrid_response", public=False,
+    ("nv", "nv"),
+    hybrid.response,
+    tree=True,
+    called="hybrid_response",
+    public=False,
     general=lambda options: hybrid.response_by_articulated_bodies,
     serve=with_loops(hybrid.closed_response, _given),
-)  # fmt: skip
+)
 def _hybrid_response(model, q, *, free) -> Any:
     """``hybrid_response`` by numbers of joints."""
 

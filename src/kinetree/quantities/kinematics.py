@@ -100,9 +100,14 @@ def poses(model: Model, q: ArrayLike) -> Array:
 
 @_frame_quantity((6, "nv"), _of_frame(texts.frame_jacobian))
 def jacobian(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world",
-    point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Jacobian of a frame or body, (..., 6, nv).
 
     Its velocity is ``J @ qd + velocity(model, q, 0 * qd, name)``; the last term, of prescribed
@@ -131,17 +136,28 @@ def jacobians(model: Model, q: ArrayLike, *, frame: Coordinates = "world") -> Ar
 
 @_frame_quantity((6, "nv"), _of_frame(texts.frame_jacobian_rate))
 def jacobian_rate(
-    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
-    point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
 
 
 @_frame_quantity((6, "nv", "nv"), _of_frame(texts.frame_hessian))
 def hessian(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world",
-    point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Derivatives of ``jacobian`` with respect to ``q``, (..., 6, nv, nv).
 
     Entry ``[..., j, k]`` is the derivative of column ``j`` along ``model.integrate(q, t e_k)``; the
@@ -153,17 +169,31 @@ def hessian(
 
 @_frame_quantity((6,), _of_frame(texts.frame_velocity))
 def velocity(
-    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
-    point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Spatial velocity of a frame or body, (..., 6); options as in ``jacobian``."""
 
 
 @_frame_quantity((6,), _of_frame(texts.frame_acceleration))
 def acceleration(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, name: str, *, kind: Kind = "spatial",
-    frame: Coordinates = "world", point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    name: str,
+    *,
+    kind: Kind = "spatial",
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Acceleration of a frame or body, (..., 6); other options as in ``jacobian``.
 
     ``kind="spatial"`` is the rate of the spatial velocity; ``kind="classical"`` has the
@@ -173,9 +203,16 @@ def acceleration(
 
 @_frame_quantity((6,), _of_frame(texts.frame_bias_acceleration))
 def bias_acceleration(
-    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, kind: Kind = "spatial",
-    frame: Coordinates = "world", point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    kind: Kind = "spatial",
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Acceleration of a frame or body at ``qdd = 0``, (..., 6); options as in ``acceleration``.
 
     Without prescribed joints it is ``jacobian_rate @ qd``, with ``kind="spatial"`` for the frames
@@ -273,9 +310,16 @@ def _inverse_quantity(name):
 
 @_inverse_quantity("joint_velocity")
 def joint_velocity(
-    model: Model, q: ArrayLike, velocity: ArrayLike, name: str, *, frame: Coordinates = "world",
-    rows: Rows = None, point: ArrayLike | None = None, relative_to: str | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    velocity: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Joint velocities ``qd`` that give a frame or body the velocity ``V``, (..., nv).
 
     The solution of ``V = J qd + V(q, 0)``, in which the last term is the velocity that prescribed
@@ -303,10 +347,17 @@ def joint_velocity(
 
 @_inverse_quantity("joint_acceleration")
 def joint_acceleration(
-    model: Model, q: ArrayLike, qd: ArrayLike, acceleration: ArrayLike, name: str, *,
-    frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    acceleration: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
     relative_to: str | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Joint accelerations ``qdd`` that give a frame an acceleration, (..., nv).
 
     The solution of ``dV/dt = J qdd + b`` with ``b`` from ``bias_acceleration`` — Lynch & Park

@@ -96,9 +96,13 @@ def _bodies(model, q, qd, *, at) -> Any:
 
 @composed
 def maximal_state(
-    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike | None = None, *,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike | None = None,
+    *,
     at: Point = "center_of_mass",
-) -> MaximalState:  # fmt: skip
+) -> MaximalState:
     """Positions, rotations and velocities of all bodies; with ``tau``, also forces and torques.
 
     Args:
@@ -159,9 +163,13 @@ def _offsets(model, q, poses) -> Any:
 @composed
 @on_host
 def generalized_position(
-    model: Model, poses: ArrayLike, *, near: ArrayLike | None = None, method: Method = "joints",
+    model: Model,
+    poses: ArrayLike,
+    *,
+    near: ArrayLike | None = None,
+    method: Method = "joints",
     tolerance: float = 1e-6,
-) -> GeneralizedPosition:  # fmt: skip
+) -> GeneralizedPosition:
     """Joint positions ``q`` from the poses of all bodies: the inverse of ``poses``.
 
     Computed on the CPU, by compiled code. Loops are ignored: poses that close them give a ``q``
@@ -200,9 +208,14 @@ def generalized_position(
 @composed
 @on_host
 def generalized_state(
-    model: Model, state: MaximalState, *, at: Point = "center_of_mass",
-    near: ArrayLike | None = None, method: Method = "joints", tolerance: float = 1e-6,
-) -> GeneralizedState:  # fmt: skip
+    model: Model,
+    state: MaximalState,
+    *,
+    at: Point = "center_of_mass",
+    near: ArrayLike | None = None,
+    method: Method = "joints",
+    tolerance: float = 1e-6,
+) -> GeneralizedState:
     """Joint coordinates ``q, qd, tau`` of a state in maximal coordinates, on the CPU.
 
     Args:

@@ -107,9 +107,18 @@ def _shape(model, options):
 
 
 def _of_motion(
-    model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, part="total", frame="joint",
+    model,
+    q,
+    qd,
+    qdd,
+    f_ext=None,
+    lam=None,
+    loop_tau=None,
+    *,
+    part="total",
+    frame="joint",
     joint=None,
-):  # fmt: skip
+):
     """From the motion, and from the forces of the loop joints."""
     wanted = None
     if joint is not None or model.loops:
@@ -121,9 +130,7 @@ def _of_motion(
     return f if joint is None else f[0]
 
 
-def _of_state(
-    model, q, qd, qdd=None, tau=None, f_ext=None, loop_tau=None, *, part, frame, joint
-):  # fmt: skip
+def _of_state(model, q, qd, qdd=None, tau=None, f_ext=None, loop_tau=None, *, part, frame, joint):
     """From the motion, from the joint forces, or from both."""
     forces, lam = texts.pushed(model, q, f_ext, loop_tau), None
     if qdd is None and model.is_general:
@@ -162,11 +169,18 @@ _ALONG = Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),)
     general_for=_of_whole_tree,
 )
 def joint_reactions(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None, *,
-    tau: ArrayLike | None = None, f_ext: Forces = None,
-    loop_tau: dict[str, ArrayLike] | None = None, part: Part = "total", frame: str = "joint",
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike | None = None,
+    *,
+    tau: ArrayLike | None = None,
+    f_ext: Forces = None,
+    loop_tau: dict[str, ArrayLike] | None = None,
+    part: Part = "total",
+    frame: str = "joint",
     joint: str | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Forces across the joints: what each predecessor exerts on its successor — RBDA §5.3.
 
     Give the motion ``qdd``, or the joint forces ``tau`` that cause it. Where constraints of loops
@@ -248,9 +262,13 @@ _IDLE = 1e-9  # part of a unit vector that counts as none
 @composed
 @on_host
 def unique_reactions(
-    model: Model, q: ArrayLike, *, part: Part = "total", frame: str = "joint",
+    model: Model,
+    q: ArrayLike,
+    *,
+    part: Part = "total",
+    frame: str = "joint",
     joint: str | None = None,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Which components of ``joint_reactions`` are unique, (..., joints, 6) of True and False.
 
     Without redundant constraints, all are. Redundant constraints allow internal forces that cause

@@ -58,9 +58,15 @@ def _general_text(options):
     serve=with_loops(_along_loops),
 )
 def regressor(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, friction: Friction = False,
-    rotors: bool = False, independent: str | Sequence[str] | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    friction: Friction = False,
+    rotors: bool = False,
+    independent: str | Sequence[str] | None = None,
+) -> Array:
     """``Y`` with ``inverse_dynamics(model, q, qd, qdd) == Y @ p``, for the bodies of a model.
 
     Armature that the model has adds ``armature * qdd`` at each joint, which ``rotors`` has columns

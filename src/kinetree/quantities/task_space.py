@@ -159,9 +159,15 @@ def _task_quantity(shape, algorithm):
 
 @_task_quantity((_size, _size), texts.inertia)
 def operational_space_inertia(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
-    point: ArrayLike | None = None, damping: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``Lambda = (J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, (..., k, k).
 
     Args:
@@ -180,33 +186,58 @@ def operational_space_inertia(
 
 @_task_quantity((_size, _size), texts.inverse_inertia)
 def inverse_operational_space_inertia(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
     point: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); also at singularities."""
 
 
 @_task_quantity((_size,), texts.bias)
 def operational_space_bias(
-    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
-    rows: Rows = None, point: ArrayLike | None = None, damping: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``eta``: the force on the task that keeps ``dV/dt`` zero, gravity included, (..., k)."""
 
 
 @_task_quantity((_size,), texts.gravity)
 def operational_space_gravity(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
-    point: ArrayLike | None = None, damping: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """The force on the task that holds it against gravity, at rest, (..., k)."""
 
 
 @composed
 def operational_space_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, name: str, *, frame: Coordinates = "world",
-    rows: Rows = None, point: ArrayLike | None = None, damping: ArrayLike | None = None,
-) -> OperationalSpace:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> OperationalSpace:
     """``Lambda``, velocity terms and gravity of the task: ``F = Lambda dV/dt + mu + p``.
 
     Options as in ``operational_space_inertia``. With ``tau = Jᵀ F`` the joint forces of this
@@ -226,9 +257,15 @@ def operational_space_dynamics(
 
 @_task_quantity(("nv", _size), texts.consistent_inverse)
 def dynamically_consistent_inverse(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
-    point: ArrayLike | None = None, damping: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``J̄ = H⁻¹ Jᵀ Lambda``, (..., nv, k): the velocities of least energy for ``V`` are ``J̄ V``.
 
     Of all right inverses of ``J`` it is the one for which forces ``(1 - Jᵀ J̄ᵀ) tau_0`` do not
@@ -238,9 +275,15 @@ def dynamically_consistent_inverse(
 
 @_task_quantity(("nv", "nv"), texts.null_space_projector)
 def null_space_projector(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
-    point: ArrayLike | None = None, damping: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``N = 1 - J̄ J``, (..., nv, nv): ``N qd`` moves the joints, and not the task.
 
     ``N.T @ tau_0`` are joint forces that do not accelerate the task.
@@ -249,10 +292,17 @@ def null_space_projector(
 
 @_task_quantity(("nv",), texts.task_inverse_dynamics)
 def task_space_inverse_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, acceleration: ArrayLike, name: str, *,
-    frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    acceleration: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
     damping: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
 
     Args:
@@ -270,9 +320,16 @@ def task_space_inverse_dynamics(
 
 @_task_quantity((_size,), texts.task_forward_dynamics)
 def task_space_forward_dynamics(
-    model: Model, q: ArrayLike, qd: ArrayLike, force: ArrayLike, name: str, *,
-    frame: Coordinates = "world", rows: Rows = None, point: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    force: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+) -> Array:
     """``dV/dt`` under a force on the task, (..., k); also at singularities.
 
     The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
@@ -298,9 +355,15 @@ class TaskFreedom(NamedTuple):
 @composed
 @on_host
 def task_freedom(
-    model: Model, q: ArrayLike, name: str, *, frame: Coordinates = "world", rows: Rows = None,
-    point: ArrayLike | None = None, tolerance: float = 1e-8,
-) -> TaskFreedom:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    tolerance: float = 1e-8,
+) -> TaskFreedom:
     """Rank, condition and free directions of a task in one configuration; raises no error.
 
     The rank is decided on the CPU, by singular values; options as in
