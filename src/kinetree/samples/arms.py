@@ -158,9 +158,13 @@ def _gripper():
     )
     for side, turn in (("left", 0), ("right", pi)):
         gripper.body(
-            f"{side}_finger", on="palm", joint=Prismatic("y"), at=rotz(turn) @ xlt(0, 0, 0.0584),
-            inertia=finger, limits=Limits(0, 0.04, 0.2, 20),
-        )  # fmt: skip
+            f"{side}_finger",
+            on="palm",
+            joint=Prismatic("y"),
+            at=rotz(turn) @ xlt(0, 0, 0.0584),
+            inertia=finger,
+            limits=Limits(0, 0.04, 0.2, 20),
+        )
     return gripper.build()
 
 
@@ -253,7 +257,9 @@ def ur5() -> Model:
     ]  # fmt: skip
     rows = [
         DHRow(
-            a, alpha, d,
+            a,
+            alpha,
+            d,
             inertia=shapes.cylinder(radius, length, mass=mass, at=center, axis=axis),
             name=name,
             limits=Limits(-2 * pi, 2 * pi, pi, 28 if "wrist" in name else 150),
@@ -261,7 +267,7 @@ def ur5() -> Model:
         for (a, alpha, d, mass, center), (radius, length, axis), name in zip(
             table, sizes, _UR5_NAMES, strict=True
         )
-    ]  # fmt: skip
+    ]
     model = from_dh(rows, convention="standard", name="ur5")
     model = with_motors(dressed(model, _ur5_looks(), _ur5_hull()))
     straight = [0, -pi / 2, 0, -pi / 2, 0, 0]

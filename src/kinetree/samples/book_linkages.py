@@ -108,10 +108,12 @@ def clustered_linkage() -> Model:
     builder = ModelBuilder("clustered linkage")
     for i, parent in enumerate(parents, start=1):
         builder.body(
-            f"body{i}", on=f"body{parent}" if parent else None,
-            joint=Spherical() if i == 19 else Revolute("z"), at=(0.4, 0.1 * (-1) ** i, 0.02 * i),
+            f"body{i}",
+            on=f"body{parent}" if parent else None,
+            joint=Spherical() if i == 19 else Revolute("z"),
+            at=(0.4, 0.1 * (-1) ** i, 0.02 * i),
             inertia=_bar(0.4, 1.0),
-        )  # fmt: skip
+        )
     bend = {f"body{i}_joint": 0.3 + 0.5 * sin(i) for i in range(1, 21) if i != 19}
     tree = with_posture(builder.build(), "home", bend)
     X_0 = base_transforms(tree, joint_transforms(tree, np.array(tree.posture("home").q))[0])
@@ -143,9 +145,13 @@ def corner_ladder(rungs: int = 4) -> Model:
         builder.body(f"body{i}", on=f"body{on}" if i > 1 else None, joint=z, at=at, inertia=block)
         if i % 2 == 0 and i > 2:
             builder.loop(
-                f"pin{i}", predecessor=f"body{i - 2}", successor=f"body{i}",
-                joint=SphereInCylinder("z"), at=(0.3, -0.5, 0), successor_at=(0.3, 0.5, 0),
-            )  # fmt: skip
+                f"pin{i}",
+                predecessor=f"body{i - 2}",
+                successor=f"body{i}",
+                joint=SphereInCylinder("z"),
+                at=(0.3, -0.5, 0),
+                successor_at=(0.3, 0.5, 0),
+            )
     return builder.posture("home").build()
 
 
@@ -174,17 +180,28 @@ def parallel_four_bar(L1: float = 0.5, L2: float = 0.4) -> Model:
     for i, (turn, length) in enumerate(zip(turns, lengths, strict=True), start=1):
         reach = xlt(lengths[i - 2], 0, 0) if i > 2 else None
         add_body(
-            robot, f"link{i}",
-            box(length, 0.02, 0.03, mass=2 * length, at=(length / 2, 0, 0),
-                color=ORANGE if i in (1, 3) else BLUE),
+            robot,
+            f"link{i}",
+            box(
+                length,
+                0.02,
+                0.03,
+                mass=2 * length,
+                at=(length / 2, 0, 0),
+                color=ORANGE if i in (1, 3) else BLUE,
+            ),
             cylinder(0.025, 0.04, axis="y", color=STEEL),
             on=f"link{i - 1}" if i > 2 else None,
             joint=Revolute("-y"),
             at=roty(-turn) if reach is None else roty(-turn) @ reach,
             limits=Limits(-inf, inf, 50, 50),
-        )  # fmt: skip
+        )
     robot.loop(
-        "pin", predecessor="link1", successor="link4", joint=SphereInCylinder("y"), at=(L1, 0, 0),
+        "pin",
+        predecessor="link1",
+        successor="link4",
+        joint=SphereInCylinder("y"),
+        at=(L1, 0, 0),
         successor_at=(L2, 0, 0),
-    )  # fmt: skip
+    )
     return with_motors(robot.posture("home").build(), ["link1_joint", "link2_joint"])

@@ -42,30 +42,35 @@ def excavator() -> Model:
         box(0.3, 0.14, 0.1, at=(l1 * cos(tilt) - 0.08, 0, height + l1 * sin(tilt)), color=GOLD),
     )
     add_body(
-        robot, "boom",
+        robot,
+        "boom",
         box(boom, 0.14, 0.18, mass=120.0, at=(boom / 2, 0, 0), color=GOLD),
         cylinder(0.03, 0.2, at=(l2, 0, 0), axis="y", color=DARK),
         cylinder(0.07, 0.18, axis="y", color=DARK),
         joint=Revolute("-y"),
         at=roty(-(tilt + theta1)) @ xlt(0, 0, height),
         limits=Limits(-1.0, 0.8, 1, 30e3),
-    )  # fmt: skip
+    )
     add_body(
-        robot, "barrel", cylinder(0.045, 0.55, mass=15.0, at=(0.275, 0, 0), axis="x", color=DARK),
+        robot,
+        "barrel",
+        cylinder(0.045, 0.55, mass=15.0, at=(0.275, 0, 0), axis="x", color=DARK),
         joint=Revolute("-y"),
         at=roty(-(tilt + theta2)) @ xlt(l1 * cos(tilt), 0, height + l1 * sin(tilt)),
         limits=Limits(-inf, inf, 1, 1e3),
-    )  # fmt: skip
+    )
     add_body(
-        robot, "piston",
+        robot,
+        "piston",
         cylinder(0.025, 0.6, mass=9.0, at=(-0.3, 0, 0), axis="x", color=STEEL),
         on="barrel",
         joint=Prismatic("x"),
         at=(d, 0, 0),
         limits=Limits(-0.35, 0.3, 0.5, 60e3),
-    )  # fmt: skip
+    )
     add_body(
-        robot, "stick",
+        robot,
+        "stick",
         box(stick, 0.1, 0.12, mass=55.0, at=(stick / 2, 0, 0), color=GOLD),
         box(0.3, 0.4, 0.25, mass=35.0, at=(stick + 0.1, 0, 0), color=DARK),
         cylinder(0.05, 0.16, axis="y", color=DARK),
@@ -73,9 +78,14 @@ def excavator() -> Model:
         joint=Revolute("-y"),
         at=roty(radians(115)) @ xlt(boom, 0, 0),
         limits=Limits(-0.7, 1.3, 1.5, 8e3),
-    )  # fmt: skip
-    robot.loop("rod_eye", predecessor="piston", successor="boom", joint=Revolute("-y"),
-               successor_at=(l2, 0, 0))  # fmt: skip
+    )
+    robot.loop(
+        "rod_eye",
+        predecessor="piston",
+        successor="boom",
+        joint=Revolute("-y"),
+        successor_at=(l2, 0, 0),
+    )
     robot.frame("bucket", on="stick", at=(stick + 0.25, 0, 0))
     return with_motors(robot.posture("home").build(), ["piston_joint", "stick_joint"])
 
@@ -108,9 +118,18 @@ def loader() -> Model:
     _link(robot, "lift_barrel", lift.angle, _LIFT_PIN, 60, 5, (0.35, 0), 0.7)
     _piston(robot, "lift", lift_stroke)
     _link(
-        robot, "bellcrank", _BELLCRANK, _BELLCRANK_PIN, 150, 12, (0, 0.02), 0.95,
-        upright=True, on="boom", color=GOLD,
-    )  # fmt: skip
+        robot,
+        "bellcrank",
+        _BELLCRANK,
+        _BELLCRANK_PIN,
+        150,
+        12,
+        (0, 0.02),
+        0.95,
+        upright=True,
+        on="boom",
+        color=GOLD,
+    )
     turn = link.angle - bellcrank.angle
     _link(robot, "link", turn, _LOWER, 40, 2, (length / 2, 0), length, on="bellcrank")
     _link(robot, "bucket", _BUCKET, _BUCKET_PIN, 700, 250, (0.5, 0.1), 1.0, on="boom", color=STEEL)
@@ -118,12 +137,28 @@ def loader() -> Model:
     _piston(robot, "tilt", tilt_stroke)
 
     pin = Revolute("-y")
-    robot.loop("lift_eye", predecessor="lift_piston", successor="boom", joint=pin,
-               successor_at=_in_plane(_BOOM_EYE))  # fmt: skip
-    robot.loop("link_eye", predecessor="link", successor="bucket", joint=pin,
-               at=(length, 0, 0), successor_at=_in_plane(_BUCKET_EYE))  # fmt: skip
-    robot.loop("tilt_eye", predecessor="tilt_piston", successor="bellcrank", joint=pin,
-               successor_at=_in_plane(_UPPER))  # fmt: skip
+    robot.loop(
+        "lift_eye",
+        predecessor="lift_piston",
+        successor="boom",
+        joint=pin,
+        successor_at=_in_plane(_BOOM_EYE),
+    )
+    robot.loop(
+        "link_eye",
+        predecessor="link",
+        successor="bucket",
+        joint=pin,
+        at=(length, 0, 0),
+        successor_at=_in_plane(_BUCKET_EYE),
+    )
+    robot.loop(
+        "tilt_eye",
+        predecessor="tilt_piston",
+        successor="bellcrank",
+        joint=pin,
+        successor_at=_in_plane(_UPPER),
+    )
     motors = ["lift_piston_joint", "tilt_piston_joint"]
     return with_motors(robot.posture("home").build(), motors)
 
@@ -156,27 +191,29 @@ def _link(
     size = (0.12, 0.2, length) if upright else (length, 0.2, 0.12)
     middle = (0, 0, 0) if upright else (length / 2, 0, center[1])
     add_body(
-        robot, name,
+        robot,
+        name,
         box(*size, at=middle, color=color),
         inertia=_flat(mass, moment, center),
         on=on,
         joint=Revolute("-y"),
         at=roty(-angle) @ xlt(*_in_plane(pin)),
         limits=Limits(-inf, inf, 2, 1e6),
-    )  # fmt: skip
+    )
 
 
 def _piston(robot, name, stroke):
     """The piston of a cylinder, whose frame is at its eye."""
     add_body(
-        robot, f"{name}_piston",
+        robot,
+        f"{name}_piston",
         cylinder(0.04, 0.6, at=(-0.3, 0, 0), axis="x", color=STEEL),
         inertia=_flat(50, 4, (-0.3, 0)),
         on=f"{name}_barrel",
         joint=Prismatic("x"),
         at=(stroke, 0, 0),
         limits=Limits(-0.4, 0.4, 0.5, 5e5),
-    )  # fmt: skip
+    )
 
 
 def _flat(mass, moment, center):

@@ -37,11 +37,13 @@ def quadruped() -> Model:
     """
     robot = ModelBuilder("quadruped")
     add_body(
-        robot, "trunk", box(0.38, 0.16, 0.12, mass=6.0, color=WHITE),
+        robot,
+        "trunk",
+        box(0.38, 0.16, 0.12, mass=6.0, color=WHITE),
         box(0.05, 0.12, 0.08, at=(0.21, 0, 0.01), color=DARK),
         joint=Free(),
         joint_name="root",
-    )  # fmt: skip
+    )
     for end, x in (("front", 0.18), ("rear", -0.18)):
         for side, y in (("left", 1), ("right", -1)):
             _dog_leg(robot, f"{end}_{side}", x, y)
@@ -55,30 +57,33 @@ def quadruped() -> Model:
 
 def _dog_leg(robot, leg, x, y):
     add_body(
-        robot, f"{leg}_hip",
+        robot,
+        f"{leg}_hip",
         cylinder(0.04, 0.06, mass=0.6, at=(0, 0.02 * y, 0), axis="y", color=DARK),
         on="trunk",
         joint=Revolute("x"),
         at=(x, 0.05 * y, 0),
         limits=Limits(-0.8, 0.8, 21, 33.5),
-    )  # fmt: skip
+    )
     add_body(
-        robot, f"{leg}_thigh",
+        robot,
+        f"{leg}_thigh",
         box(0.04, 0.03, 0.22, mass=0.75, at=(0, 0, -0.09), color=ORANGE),
         cylinder(0.04, 0.04, axis="y", color=ORANGE),
         on=f"{leg}_hip",
         joint=Revolute("y"),
         at=(0, 0.08 * y, 0),
         limits=Limits(-1.0, 4.2, 21, 33.5),
-    )  # fmt: skip
+    )
     add_body(
-        robot, f"{leg}_shank",
+        robot,
+        f"{leg}_shank",
         capsule(0.012, 0.2, mass=0.15, at=(0, 0, -0.1)),
         on=f"{leg}_thigh",
         joint=Revolute("y"),
         at=(0, 0, -0.2),
         limits=Limits(-2.7, -0.9, 21, 33.5),
-    )  # fmt: skip
+    )
     robot.geometry(geometry.Sphere(0.02), on=f"{leg}_shank", at=(0, 0, -0.2), color=DARK)
     robot.frame(f"{leg}_foot", on=f"{leg}_shank", at=(0, 0, -0.2))
 
@@ -96,31 +101,36 @@ def hopping_leg() -> Model:
     """
     robot = ModelBuilder("hopping leg")
     add_body(
-        robot, "body",
+        robot,
+        "body",
         box(2.14, 0.12, 0.1, mass=2.0, at=(0, 0, 0.4), color=BLUE),
         sphere(0.12, mass=4.0, at=(1.07, 0, 0.4), color=GOLD),
         sphere(0.12, mass=4.0, at=(-1.07, 0, 0.4), color=GOLD),
         box(0.1, 0.06, 0.4, at=(0, 0, 0.2), color=BLUE),
         joint=Planar("y"),
         joint_name="root",
-    )  # fmt: skip
+    )
     add_body(
-        robot, "sleeve", cylinder(0.04, 0.5, mass=0.4, at=(0, 0, -0.25), color=ORANGE),
+        robot,
+        "sleeve",
+        cylinder(0.04, 0.5, mass=0.4, at=(0, 0, -0.25), color=ORANGE),
         sphere(0.07, color=DARK),
         on="body",
         joint=Revolute("y"),
         joint_name="hip",
         limits=Limits(-0.8, 0.8, 20, 200),
-    )  # fmt: skip
+    )
     add_body(
-        robot, "rod", cylinder(0.02, 0.6, mass=0.5, at=(0, 0, -0.67)),
+        robot,
+        "rod",
+        cylinder(0.02, 0.6, mass=0.5, at=(0, 0, -0.67)),
         sphere(0.03, mass=0.1, at=(0, 0, -0.97), color=DARK),
         on="sleeve",
         joint=Prismatic("-z"),
         joint_name="leg",
         limits=Limits(-0.45, 0.1, 10, 1000),
         dynamics=JointDynamics(stiffness=1000.0, damping=5.0),
-    )  # fmt: skip
+    )
     robot.frame("foot", on="rod", at=(0, 0, -1.0))
     robot.posture("home", q={"root": (0, 1.0, 0)})
     return with_motors(robot.build())
@@ -148,32 +158,53 @@ def humanoid() -> Model:
     """
     robot = ModelBuilder("humanoid")
     add_body(
-        robot, "pelvis",
+        robot,
+        "pelvis",
         box(0.16, 0.26, 0.15, mass=0.1117 * _MASS, color=DARK),
         joint=Free(),
         joint_name="root",
-    )  # fmt: skip
+    )
     waist, torso = 2.0, (0.1596 + 0.1633) * _MASS - 2.0
     _link(
-        robot, "waist", cylinder(0.08, 0.09, mass=waist, at=(0, 0, 0.02), color=STEEL),
-        on="pelvis", turn="yaw", at=(0, 0, 0.1), limits=(-1.2, 1.2, 8, 150),
-    )  # fmt: skip
+        robot,
+        "waist",
+        cylinder(0.08, 0.09, mass=waist, at=(0, 0, 0.02), color=STEEL),
+        on="pelvis",
+        turn="yaw",
+        at=(0, 0, 0.1),
+        limits=(-1.2, 1.2, 8, 150),
+    )
     _link(
-        robot, "torso",
+        robot,
+        "torso",
         box(0.19, 0.32, 0.3, mass=torso, at=(0, 0, 0.18), color=WHITE),
         cylinder(0.07, 0.2, axis="y", color=STEEL),
-        on="waist", turn="pitch", joint="waist", at=(0, 0, 0.06), limits=(-0.4, 1.0, 8, 200),
-    )  # fmt: skip
+        on="waist",
+        turn="pitch",
+        joint="waist",
+        at=(0, 0, 0.06),
+        limits=(-0.4, 1.0, 8, 200),
+    )
     _link(
-        robot, "neck", cylinder(0.045, 0.05, mass=0.8, at=(0, 0, 0.025), color=STEEL),
-        on="torso", turn="yaw", at=(0, 0, 0.33), limits=(-1.4, 1.4, 6, 20),
-    )  # fmt: skip
+        robot,
+        "neck",
+        cylinder(0.045, 0.05, mass=0.8, at=(0, 0, 0.025), color=STEEL),
+        on="torso",
+        turn="yaw",
+        at=(0, 0, 0.33),
+        limits=(-1.4, 1.4, 6, 20),
+    )
     _link(
-        robot, "head",
+        robot,
+        "head",
         ellipsoid(0.095, 0.075, 0.105, mass=0.0694 * _MASS - 0.8, at=(0.01, 0, 0.09), color=WHITE),
         box(0.02, 0.1, 0.035, at=(0.09, 0, 0.11), color=DARK),
-        on="neck", turn="pitch", joint="neck", at=(0, 0, 0.05), limits=(-0.7, 0.9, 6, 20),
-    )  # fmt: skip
+        on="neck",
+        turn="pitch",
+        joint="neck",
+        at=(0, 0, 0.05),
+        limits=(-0.7, 0.9, 6, 20),
+    )
     robot.frame("eyes", on="head", at=(0.1, 0, 0.11))
     for side, y in (("left", 1), ("right", -1)):
         _arm(robot, side, y)
@@ -191,77 +222,133 @@ def _arm(robot, side, y):
     shoulder = (0, 0.19 * y, _TRUNK - _HIP - 0.16)  # the waist is 0.16 m above the pelvis
     upper, fore, hand = 0.0271 * _MASS, 0.0162 * _MASS, 0.0061 * _MASS
     _link(
-        robot, f"{side}_shoulder", sphere(0.05, mass=0.25 * upper, at=(0, 0.01 * y, 0), color=DARK),
-        on="torso", turn="pitch", at=shoulder, limits=(-3.0, 1.5, 8, 80),
-    )  # fmt: skip
+        robot,
+        f"{side}_shoulder",
+        sphere(0.05, mass=0.25 * upper, at=(0, 0.01 * y, 0), color=DARK),
+        on="torso",
+        turn="pitch",
+        at=shoulder,
+        limits=(-3.0, 1.5, 8, 80),
+    )
     _link(
-        robot, f"{side}_upper_arm",
+        robot,
+        f"{side}_upper_arm",
         cylinder(0.04, 0.1, mass=0.25 * upper, at=(0, 0, -0.06), color=STEEL),
-        on=f"{side}_shoulder", turn="roll", joint=f"{side}_shoulder", at=(0, 0.045 * y, 0),
+        on=f"{side}_shoulder",
+        turn="roll",
+        joint=f"{side}_shoulder",
+        at=(0, 0.045 * y, 0),
         limits=_mirrored(-0.3, 2.6, y, 8, 80),
-    )  # fmt: skip
+    )
     _link(
-        robot, f"{side}_lower_arm",
+        robot,
+        f"{side}_lower_arm",
         capsule(0.038, 0.12, mass=0.5 * upper, at=(0, 0, -0.08), color=ORANGE),
-        on=f"{side}_upper_arm", turn="yaw", joint=f"{side}_shoulder", at=(0, 0, -0.12),
+        on=f"{side}_upper_arm",
+        turn="yaw",
+        joint=f"{side}_shoulder",
+        at=(0, 0, -0.12),
         limits=(-1.6, 1.6, 8, 50),
-    )  # fmt: skip
+    )
     _link(
-        robot, f"{side}_elbow",
+        robot,
+        f"{side}_elbow",
         capsule(0.036, 0.08, mass=0.6 * fore, at=(0, 0, -0.06), color=WHITE),
-        on=f"{side}_lower_arm", turn="pitch", at=(0, 0, 0.12 - _UPPER_ARM), limits=(-2.4, 0, 8, 50),
-    )  # fmt: skip
+        on=f"{side}_lower_arm",
+        turn="pitch",
+        at=(0, 0, 0.12 - _UPPER_ARM),
+        limits=(-2.4, 0, 8, 50),
+    )
     _link(
-        robot, f"{side}_forearm",
+        robot,
+        f"{side}_forearm",
         capsule(0.03, 0.1, mass=0.4 * fore, at=(0, 0, -0.06), color=ORANGE),
-        on=f"{side}_elbow", turn="yaw", at=(0, 0, -0.13), limits=(-1.6, 1.6, 8, 20),
-    )  # fmt: skip
+        on=f"{side}_elbow",
+        turn="yaw",
+        at=(0, 0, -0.13),
+        limits=(-1.6, 1.6, 8, 20),
+    )
     _link(
-        robot, f"{side}_wrist", sphere(0.028, mass=0.3 * hand, color=DARK),
-        on=f"{side}_forearm", turn="roll", at=(0, 0, 0.13 - _FOREARM), limits=(-0.7, 0.7, 8, 10),
-    )  # fmt: skip
+        robot,
+        f"{side}_wrist",
+        sphere(0.028, mass=0.3 * hand, color=DARK),
+        on=f"{side}_forearm",
+        turn="roll",
+        at=(0, 0, 0.13 - _FOREARM),
+        limits=(-0.7, 0.7, 8, 10),
+    )
     _link(
-        robot, f"{side}_hand",
+        robot,
+        f"{side}_hand",
         box(0.08, 0.03, 0.14, mass=0.7 * hand, at=(0, 0, -0.09), color=WHITE),
-        on=f"{side}_wrist", turn="pitch", joint=f"{side}_wrist", limits=(-0.7, 0.7, 8, 10),
-    )  # fmt: skip
+        on=f"{side}_wrist",
+        turn="pitch",
+        joint=f"{side}_wrist",
+        limits=(-0.7, 0.7, 8, 10),
+    )
     robot.frame(f"{side}_hand_center", on=f"{side}_hand", at=(0, 0, -0.0862))
 
 
 def _leg(robot, side, y):
     thigh, shank, foot = 0.1416 * _MASS, 0.0433 * _MASS, 0.0137 * _MASS
     _link(
-        robot, f"{side}_hip", cylinder(0.055, 0.06, mass=0.15 * thigh, at=(0, 0, 0), color=STEEL),
-        on="pelvis", turn="yaw", at=(0, 0.09 * y, -_HIP), limits=_mirrored(-0.6, 0.9, y, 10, 100),
+        robot,
+        f"{side}_hip",
+        cylinder(0.055, 0.06, mass=0.15 * thigh, at=(0, 0, 0), color=STEEL),
+        on="pelvis",
+        turn="yaw",
+        at=(0, 0.09 * y, -_HIP),
+        limits=_mirrored(-0.6, 0.9, y, 10, 100),
         touches=False,  # the hip is inside pelvis and thigh
-    )  # fmt: skip
+    )
     _link(
-        robot, f"{side}_hip_yoke",
+        robot,
+        f"{side}_hip_yoke",
         cylinder(0.05, 0.12, mass=0.15 * thigh, axis="x", color=DARK),
-        on=f"{side}_hip", turn="roll", joint=f"{side}_hip", limits=_mirrored(-0.4, 0.8, y, 10, 150),
+        on=f"{side}_hip",
+        turn="roll",
+        joint=f"{side}_hip",
+        limits=_mirrored(-0.4, 0.8, y, 10, 150),
         touches=False,
-    )  # fmt: skip
+    )
     _link(
-        robot, f"{side}_thigh",
+        robot,
+        f"{side}_thigh",
         capsule(0.065, 0.26, mass=0.7 * thigh, at=(0, 0, -0.21), color=WHITE),
-        on=f"{side}_hip_yoke", turn="pitch", joint=f"{side}_hip", limits=(-2.0, 0.7, 12, 250),
-    )  # fmt: skip
+        on=f"{side}_hip_yoke",
+        turn="pitch",
+        joint=f"{side}_hip",
+        limits=(-2.0, 0.7, 12, 250),
+    )
     _link(
-        robot, f"{side}_shank",
+        robot,
+        f"{side}_shank",
         capsule(0.05, 0.29, mass=shank, at=(0, 0, -0.2), color=ORANGE),
         cylinder(0.055, 0.11, axis="y", color=DARK),
-        on=f"{side}_thigh", turn="pitch", joint=f"{side}_knee", at=(0, 0, -_THIGH),
+        on=f"{side}_thigh",
+        turn="pitch",
+        joint=f"{side}_knee",
+        at=(0, 0, -_THIGH),
         limits=(0, 2.3, 12, 250),
-    )  # fmt: skip
+    )
     _link(
-        robot, f"{side}_ankle", sphere(0.038, mass=0.25 * foot, color=DARK),
-        on=f"{side}_shank", turn="pitch", at=(0, 0, -_SHANK), limits=(-0.9, 0.6, 12, 120),
-    )  # fmt: skip
+        robot,
+        f"{side}_ankle",
+        sphere(0.038, mass=0.25 * foot, color=DARK),
+        on=f"{side}_shank",
+        turn="pitch",
+        at=(0, 0, -_SHANK),
+        limits=(-0.9, 0.6, 12, 120),
+    )
     _link(
-        robot, f"{side}_foot",
+        robot,
+        f"{side}_foot",
         box(_FOOT, 0.09, 0.04, mass=0.75 * foot, at=(0.06, 0, 0.02 - _ANKLE), color=BLUE),
-        on=f"{side}_ankle", turn="roll", joint=f"{side}_ankle", limits=(-0.4, 0.4, 12, 60),
-    )  # fmt: skip
+        on=f"{side}_ankle",
+        turn="roll",
+        joint=f"{side}_ankle",
+        limits=(-0.4, 0.4, 12, 60),
+    )
     robot.frame(f"{side}_sole", on=f"{side}_foot", at=(0.06, 0, -_ANKLE))
 
 
@@ -269,14 +356,16 @@ def _link(robot, name, *solids, on, turn, limits, at=None, joint=None, touches=T
     """A body on one revolute joint, called after the part of the body and the turn it makes."""
     axis = {"roll": "x", "pitch": "y", "yaw": "z"}[turn]
     add_body(
-        robot, name, *solids,
+        robot,
+        name,
+        *solids,
         on=on,
         joint=Revolute(axis),
         at=at,
         joint_name=f"{joint or name}_{turn}",
         limits=Limits(*limits),
         touches=touches,
-    )  # fmt: skip
+    )
 
 
 def _mirrored(lower, upper, y, *others):

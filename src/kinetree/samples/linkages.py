@@ -49,22 +49,30 @@ def four_bar() -> Model:
     add_scenery(linkage, box(ground + 0.1, 0.02, 0.03, at=(ground / 2, 0, -0.03), color=DARK))
     add_body(linkage, "crank", *_bar(crank, ORANGE), joint=Revolute("y"), limits=_ROUND)
     add_body(
-        linkage, "coupler", *_bar(coupler, STEEL),
+        linkage,
+        "coupler",
+        *_bar(coupler, STEEL),
         on="crank",
         joint=Revolute("y"),
         at=roty(atan2(pin[0], pin[1] - crank)) @ xlt(0, 0, crank),
         limits=_ROUND,
-    )  # fmt: skip
+    )
     add_body(
-        linkage, "rocker", *_bar(rocker, BLUE),
+        linkage,
+        "rocker",
+        *_bar(rocker, BLUE),
         joint=Revolute("y"),
         at=roty(lean) @ xlt(ground, 0, 0),
         limits=_ROUND,
-    )  # fmt: skip
+    )
     linkage.loop(
-        "pin", predecessor="coupler", successor="rocker", joint=Revolute("y"), at=(0, 0, coupler),
+        "pin",
+        predecessor="coupler",
+        successor="rocker",
+        joint=Revolute("y"),
+        at=(0, 0, coupler),
         successor_at=(0, 0, rocker),
-    )  # fmt: skip
+    )
     return with_motors(linkage.posture("home").build(), ["crank_joint"])
 
 
@@ -143,7 +151,8 @@ def five_bar() -> Model:
         name, turn = f"link{i}", directions[i - 1] - before
         reach = None if i == 1 else xlt(sizes[i - 2][0], 0, 0)
         add_body(
-            linkage, name,
+            linkage,
+            name,
             box(length, 0.04, 0.06, at=(length / 2, 0, 0), color=BLUE if i in (1, 4) else ORANGE),
             cylinder(0.045, 0.08, axis="y", color=STEEL),
             inertia=Inertia.from_mass_center(
@@ -153,13 +162,17 @@ def five_bar() -> Model:
             joint=Revolute("-y"),
             at=roty(-turn) if reach is None else roty(-turn) @ reach,
             limits=Limits(-inf, inf, 50, 100),
-        )  # fmt: skip
+        )
         singular[f"{name}_joint"] = flat[i - 1] - (0.0 if i == 1 else flat[i - 2]) - turn
         before = directions[i - 1]
     linkage.loop(
-        "right_support", predecessor="base", successor="link4", joint=SphereInCylinder("y"),
-        at=(1, 0, 0), successor_at=(1, 0, 0),
-    )  # fmt: skip
+        "right_support",
+        predecessor="base",
+        successor="link4",
+        joint=SphereInCylinder("y"),
+        at=(1, 0, 0),
+        successor_at=(1, 0, 0),
+    )
     return linkage.posture("home").posture("singular", q=singular).build()
 
 
@@ -182,25 +195,31 @@ def ladder(rungs: int = 4) -> Model:
     for i in range(1, rungs + 1):
         for side, x in (("left", 0.0), ("right", width)):
             add_body(
-                model, f"{side}{i}",
+                model,
+                f"{side}{i}",
                 box(0.03, 0.02, height, mass=0.5, at=(0, 0, -height / 2), color=BLUE),
                 on=above,
                 joint=Revolute("y"),
                 at=(x, 0, 0),
                 limits=_ROUND,
-            )  # fmt: skip
+            )
         add_body(
-            model, f"rung{i}",
+            model,
+            f"rung{i}",
             box(width, 0.03, 0.03, mass=0.6, at=(width / 2, 0, 0), color=GREEN),
             on=f"left{i}",
             joint=Revolute("y"),
             at=(0, 0, -height),
             limits=_ROUND,
-        )  # fmt: skip
+        )
         model.loop(
-            f"pin{i}", predecessor=f"rung{i}", successor=f"right{i}", joint=SphereInCylinder("y"),
-            at=(width, 0, 0), successor_at=(0, 0, -height),
-        )  # fmt: skip
+            f"pin{i}",
+            predecessor=f"rung{i}",
+            successor=f"right{i}",
+            joint=SphereInCylinder("y"),
+            at=(width, 0, 0),
+            successor_at=(0, 0, -height),
+        )
         above = f"rung{i}"
     return model.posture("home").build()
 
@@ -241,21 +260,39 @@ def bennett() -> Model:
         touches=False,  # the hinges join it to the first link and the last
     )
     add_body(
-        linkage, "link1", *_link(_A, ORANGE),
-        joint=Revolute("z"), at=rotz(first), limits=limits,
-    )  # fmt: skip
+        linkage,
+        "link1",
+        *_link(_A, ORANGE),
+        joint=Revolute("z"),
+        at=rotz(first),
+        limits=limits,
+    )
     add_body(
-        linkage, "link2", *_link(_B, BLUE),
-        on="link1", joint=Revolute("z"), at=rotz(second) @ a_side, limits=limits,
-    )  # fmt: skip
+        linkage,
+        "link2",
+        *_link(_B, BLUE),
+        on="link1",
+        joint=Revolute("z"),
+        at=rotz(second) @ a_side,
+        limits=limits,
+    )
     add_body(
-        linkage, "link3", *_link(_A, GREEN),
-        on="link2", joint=Revolute("z"), at=rotz(-first) @ b_side, limits=limits,
-    )  # fmt: skip
+        linkage,
+        "link3",
+        *_link(_A, GREEN),
+        on="link2",
+        joint=Revolute("z"),
+        at=rotz(-first) @ b_side,
+        limits=limits,
+    )
     linkage.loop(
-        "hinge4", predecessor="link3", successor="base", joint=Revolute("z"),
-        at=rotz(-second) @ a_side, successor_at=fourth,
-    )  # fmt: skip
+        "hinge4",
+        predecessor="link3",
+        successor="base",
+        joint=Revolute("z"),
+        at=rotz(-second) @ a_side,
+        successor_at=fourth,
+    )
     return with_motors(linkage.posture("home").build(), ["link1_joint"])
 
 
@@ -270,8 +307,14 @@ def _link(length, color, at=None):
     """A bar along x with its first hinge at the origin."""
     start = xlt(0, 0, 0) if at is None else at
     return [
-        cylinder(0.014, length, mass=1.5 * length, at=xlt(length / 2, 0, 0) @ start, axis="x",
-                 color=color),
+        cylinder(
+            0.014,
+            length,
+            mass=1.5 * length,
+            at=xlt(length / 2, 0, 0) @ start,
+            axis="x",
+            color=color,
+        ),
         cylinder(0.015, 0.08, at=start, color=STEEL),
         sphere(0.018, at=xlt(length, 0, 0) @ start, color=color),
-    ]  # fmt: skip
+    ]

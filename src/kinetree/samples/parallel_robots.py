@@ -45,29 +45,32 @@ def delta() -> Model:
     robot = ModelBuilder("delta")
     add_scenery(robot, cylinder(_HIP + 0.06, 0.06, at=(0, 0, 0.08), color=WHITE))
     add_body(
-        robot, "plate",
+        robot,
+        "plate",
         cylinder(hypot(_PLATE, _WIDTH / 2) + 0.01, 0.02, mass=0.5, color=BLUE),
         cylinder(0.015, 0.06, at=(0, 0, -0.04), color=DARK),
         joint=Free(),
         at=(0, 0, -drop),
         joint_name="plate_pose",
-    )  # fmt: skip
+    )
     for i in (1, 2, 3):
         angle = (i - 1) * 2 * pi / 3
         turn = rotz(angle)
         add_scenery(robot, box(0.1, 0.1, 0.1, at=xlt(_HIP, 0, 0) @ turn, color=DARK))
         add_body(
-            robot, f"arm{i}",
+            robot,
+            f"arm{i}",
             cylinder(0.03, _UPPER, mass=1.2, at=(_UPPER / 2, 0, 0), axis="x", color=ORANGE),
             cylinder(0.015, _WIDTH, mass=0.2, at=(_UPPER, 0, 0), axis="y", color=STEEL),
             joint=Revolute("y"),
             at=xlt(_HIP, 0, 0) @ turn,
             limits=Limits(-0.7, 1.5, 20, 250),
-        )  # fmt: skip
+        )
         for side, y in (("a", _WIDTH / 2), ("b", -_WIDTH / 2)):
             name = f"rod{i}{side}"
             add_body(
-                robot, name,
+                robot,
+                name,
                 cylinder(0.008, _LOWER, mass=0.2, at=(0, 0, _LOWER / 2), color=DARK),
                 sphere(0.016, color=STEEL),
                 sphere(0.016, at=(0, 0, _LOWER), color=STEEL),
@@ -76,13 +79,17 @@ def delta() -> Model:
                 at=Plucker(tilt, np.array([_UPPER, y, 0])),
                 limits=Limits([-2, -1], [2, 1], [20, 20], [10, 10]),
                 touches=False,  # at the plate, the rods of two arms meet
-            )  # fmt: skip
+            )
             free = geometry.Cylinder(0.008, _LOWER - 0.1)
             robot.geometry(free, on=name, at=(0, 0, _LOWER / 2), visual=False)
             robot.loop(
-                f"ball{i}{side}", predecessor=name, successor="plate", joint=Spherical(),
-                at=(0, 0, _LOWER), successor_at=_turned(angle, _PLATE, y),
-            )  # fmt: skip
+                f"ball{i}{side}",
+                predecessor=name,
+                successor="plate",
+                joint=Spherical(),
+                at=(0, 0, _LOWER),
+                successor_at=_turned(angle, _PLATE, y),
+            )
     robot.frame("tool", on="plate", at=(0, 0, -0.07))
     return with_motors(robot.posture("home").build())
 
@@ -120,34 +127,44 @@ def stewart() -> Model:
     robot = ModelBuilder("stewart")
     add_scenery(robot, cylinder(_BASE + 0.1, 0.04, at=(0, 0, -0.06), color=DARK))
     add_body(
-        robot, "platform",
+        robot,
+        "platform",
         cylinder(_TOP + 0.06, 0.05, mass=_PLATFORM, at=(0, 0, 0.05), color=BLUE),
         box(0.12, 0.04, 0.02, at=(_TOP - 0.05, 0, 0.085), color=ORANGE),
         joint=Free(),
         at=(0, 0, _HEIGHT),
         joint_name="platform_pose",
-    )  # fmt: skip
+    )
     for i, (foot, ball) in enumerate(pairs, start=1):
         add_body(
-            robot, f"leg{i}_barrel", barrel, sphere(0.045, color=ORANGE),
+            robot,
+            f"leg{i}_barrel",
+            barrel,
+            sphere(0.045, color=ORANGE),
             joint=Universal("xy"),
             at=_upright(foot, ball),
             joint_name=f"leg{i}_universal",
             limits=Limits([-1, -1], [1, 1], [5, 5], [100, 100]),
-        )  # fmt: skip
+        )
         add_body(
-            robot, f"leg{i}_rod", rod, sphere(0.035, color=ORANGE),
+            robot,
+            f"leg{i}_rod",
+            rod,
+            sphere(0.035, color=ORANGE),
             on=f"leg{i}_barrel",
             joint=Prismatic("z"),
             at=(0, 0, length),
             joint_name=f"leg{i}_stroke",
             limits=Limits(-0.2, 0.2, 1, 2000),
             dynamics=spring,
-        )  # fmt: skip
+        )
         robot.loop(
-            f"leg{i}_ball", predecessor=f"leg{i}_rod", successor="platform", joint=Spherical(),
+            f"leg{i}_ball",
+            predecessor=f"leg{i}_rod",
+            successor="platform",
+            joint=Spherical(),
             successor_at=ball - np.array([0, 0, _HEIGHT]),
-        )  # fmt: skip
+        )
     return with_motors(robot.posture("home").build())
 
 

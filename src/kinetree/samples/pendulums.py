@@ -38,12 +38,15 @@ def pendulum() -> Model:
     robot = ModelBuilder("pendulum")
     add_scenery(robot, box(0.1, 0.1, 0.04, at=(0, 0, 0.03), color=DARK))
     add_body(
-        robot, "bob", rod, bob,
+        robot,
+        "bob",
+        rod,
+        bob,
         inertia=shapes.rod(1.0, mass=0.2, at=(0, 0, -0.5)) + bob.inertia,
         joint=Revolute("y"),
         joint_name="pivot",
         limits=Limits(-inf, inf, 20, 25),
-    )  # fmt: skip
+    )
     robot.frame("tip", on="bob", at=(0, 0, -1))
     return with_motors(_upright(robot, "pivot"))
 
@@ -56,19 +59,23 @@ def double_pendulum() -> Model:
     robot = ModelBuilder("double pendulum")
     add_scenery(robot, box(0.1, 0.1, 0.04, at=(0, 0, 0.04), color=DARK))
     add_body(
-        robot, "upper", cylinder(0.02, 1.0, mass=1.0, at=(0, 0, -0.5), color=BLUE),
+        robot,
+        "upper",
+        cylinder(0.02, 1.0, mass=1.0, at=(0, 0, -0.5), color=BLUE),
         joint=Revolute("y"),
         joint_name="shoulder",
         limits=Limits(-inf, inf, 20, 40),
-    )  # fmt: skip
+    )
     add_body(
-        robot, "lower", cylinder(0.02, 0.8, mass=0.8, at=(0, 0, -0.4), color=ORANGE),
+        robot,
+        "lower",
+        cylinder(0.02, 0.8, mass=0.8, at=(0, 0, -0.4), color=ORANGE),
         on="upper",
         joint=Revolute("y"),
         at=(0, 0, -1.0),
         joint_name="elbow",
         limits=Limits(-inf, inf, 20, 20),
-    )  # fmt: skip
+    )
     robot.frame("tip", on="lower", at=(0, 0, -0.8))
     return with_motors(_upright(robot, "shoulder"))
 
@@ -82,19 +89,23 @@ def cart_pole() -> Model:
     robot = ModelBuilder("cart-pole")
     add_scenery(robot, box(2.4, 0.03, 0.03, at=(0, 0, -0.065), color=DARK))
     add_body(
-        robot, "cart", box(0.3, 0.2, 0.1, mass=1.0, color=BLUE),
+        robot,
+        "cart",
+        box(0.3, 0.2, 0.1, mass=1.0, color=BLUE),
         joint=Prismatic("x"),
         joint_name="rail",
         limits=Limits(-1, 1, 5, 20),
-    )  # fmt: skip
+    )
     add_body(
-        robot, "pole", cylinder(0.01, 0.6, mass=0.1, at=(0, 0, -0.3), color=ORANGE),
+        robot,
+        "pole",
+        cylinder(0.01, 0.6, mass=0.1, at=(0, 0, -0.3), color=ORANGE),
         sphere(0.02, color=STEEL),
         on="cart",
         joint=Revolute("y"),
         joint_name="pivot",
         limits=Limits(-inf, inf, 30, 1),
-    )  # fmt: skip
+    )
     robot.frame("tip", on="pole", at=(0, 0, -0.6))
     return with_motors(_upright(robot, "pivot"), ["rail"])
 
@@ -120,24 +131,30 @@ def gyroscope() -> Model:
         cylinder(0.012, 0.12, at=(0, 0, -0.22), color=DARK),
     )
     add_body(
-        model, "outer_gimbal", *_ring(0.16, "y", STEEL),
+        model,
+        "outer_gimbal",
+        *_ring(0.16, "y", STEEL),
         inertia=shapes.cylinder_shell(0.16, 0.012, mass=0.4, axis="y"),
         joint=Revolute("z"),
         joint_name="outer",
         limits=Limits(-inf, inf, 50, 5),
-    )  # fmt: skip
+    )
     weight = sphere(0.02, mass=0.1, at=(0, 0.13, 0), color=ORANGE)
     add_body(
-        model, "inner_gimbal", *_ring(0.13, "z", GOLD), weight,
+        model,
+        "inner_gimbal",
+        *_ring(0.13, "z", GOLD),
+        weight,
         cylinder(0.006, 0.32, axis="x", color=DARK),
         inertia=shapes.cylinder_shell(0.13, 0.012, mass=0.3) + weight.inertia,
         on="outer_gimbal",
         joint=Revolute("x"),
         joint_name="inner",
         limits=Limits(-inf, inf, 50, 5),
-    )  # fmt: skip
+    )
     add_body(
-        model, "rotor",
+        model,
+        "rotor",
         cylinder(0.1, 0.02, mass=2.0, axis="y", color=BLUE),
         box(0.06, 0.022, 0.06, at=(0.05, 0, 0), color=WHITE),
         cylinder(0.006, 0.26, axis="y", color=DARK),
@@ -145,7 +162,7 @@ def gyroscope() -> Model:
         joint=Revolute("y"),
         joint_name="spin",
         limits=Limits(-inf, inf, 1000, 2),
-    )  # fmt: skip
+    )
     model.frame("weight", on="inner_gimbal", at=(0, 0.13, 0))
     model.posture("home").posture("spinning", qd={"spin": 200.0})
     return with_motors(model.build(), ["spin"])
@@ -184,8 +201,12 @@ def satellite() -> Model:
     add_scenery(graph, *bus, on="bus")
     add_scenery(graph, *dish, on="dish")
     graph.joint(
-        "hinge", Revolute("x"), predecessor="bus", successor="dish", at=(0, 0, 0.8),
+        "hinge",
+        Revolute("x"),
+        predecessor="bus",
+        successor="dish",
+        at=(0, 0, 0.8),
         limits=Limits(-1.3, 1.3, 0.2, 5),
-    )  # fmt: skip
+    )
     model = graph.float_unconnected("bus").to_model()
     return with_posture(with_motors(model), "home", {"hinge": 0.4})

@@ -35,9 +35,13 @@ Rng: TypeAlias = "int | np.random.Generator | None"
 
 
 def random_tree(
-    bodies: int = 8, rng: Rng = None, *, joints: Sequence[AbstractJoint] | None = None,
-    branching: float = 0.5, floating_base: bool = False,
-) -> Model:  # fmt: skip
+    bodies: int = 8,
+    rng: Rng = None,
+    *,
+    joints: Sequence[AbstractJoint] | None = None,
+    branching: float = 0.5,
+    floating_base: bool = False,
+) -> Model:
     """A random kinematic tree with random geometry and inertias.
 
     Args:
@@ -147,9 +151,13 @@ class ClosedMechanism(NamedTuple):
 
 
 def random_closed_mechanism(
-    rng: Rng = None, *, kind: str | None = None, bodies: int | None = None,
-    loops: int | None = None, loop_joints: Sequence[AbstractJoint] | None = None,
-) -> ClosedMechanism:  # fmt: skip
+    rng: Rng = None,
+    *,
+    kind: str | None = None,
+    bodies: int | None = None,
+    loops: int | None = None,
+    loop_joints: Sequence[AbstractJoint] | None = None,
+) -> ClosedMechanism:
     """A random mechanism with loops, and a consistent state of it.
 
     Args:
@@ -194,9 +202,12 @@ def _spanning_tree(rng, kind, bodies):
         on = names[rng.integers(len(names))] if rng.random() < 0.3 else names[-1]
         names.append(f"body{i}")
         builder.body(
-            names[-1], on=on, joint=_tree_joint(rng, kind), at=_placement(rng, kind),
+            names[-1],
+            on=on,
+            joint=_tree_joint(rng, kind),
+            at=_placement(rng, kind),
             inertia=random_inertia(rng),
-        )  # fmt: skip
+        )
     return builder.build()
 
 
