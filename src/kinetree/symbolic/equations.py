@@ -68,8 +68,17 @@ def equations_of_motion(
     matrix = None if matrix is None else matrix.applyfunc(readable)
     loops = _loops(model, closed, q, qd, readable) if model.is_constrained else ()
     return EquationsOfMotion(
-        model, H, C, matrix, g, tuple(q), tuple(qd), tuple(qdd), values, *loops,
-    )  # fmt: skip
+        model,
+        H,
+        C,
+        matrix,
+        g,
+        tuple(q),
+        tuple(qd),
+        tuple(qdd),
+        values,
+        *loops,
+    )
 
 
 def _loops(model, closed, q, qd, readable):
@@ -180,11 +189,13 @@ class EquationsOfMotion:
         sp, n = sympy(), len(self.qdd)
         rows = [
             sp.Add(
-                *(self.H[i, j] * self.qdd[j] for j in range(n)), self.C[i], self.g[i],
+                *(self.H[i, j] * self.qdd[j] for j in range(n)),
+                self.C[i],
+                self.g[i],
                 *(-self.K[row, i] * force for row, force in enumerate(self.lam)),
             )
             for i in range(n)
-        ]  # fmt: skip
+        ]
         return sp.Matrix(n, 1, rows)
 
     @property
