@@ -132,11 +132,18 @@ def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = 
 
 
 def scene_of(
-    what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
-    forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
-    contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
-    trace: str | None = None, collision: bool = False, rate: float = FRAMES_PER_SECOND,
-) -> Scene:  # fmt: skip
+    what: Viewable,
+    q: ArrayLike | None = None,
+    *,
+    t: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
+    reactions: Part | ArrayLike | None = None,
+    contacts: Contacts | None = None,
+    ghost: Viewable | ArrayLike | None = None,
+    trace: str | None = None,
+    collision: bool = False,
+    rate: float = FRAMES_PER_SECOND,
+) -> Scene:
     """The scene that is drawn: plain data, for tests and renderers of your own.
 
     Args:
@@ -157,9 +164,15 @@ def scene_of(
 
 
 def staged(
-    stage, motion, forces=None, reactions=None, contacts=None, ghost=None, trace=None,
+    stage,
+    motion,
+    forces=None,
+    reactions=None,
+    contacts=None,
+    ghost=None,
+    trace=None,
     rate: float = FRAMES_PER_SECOND,
-):  # fmt: skip
+):
     """The scene of a motion on a stage; what comes with it is thinned with it."""
     which, notices = motion.thinned(rate)
     shown = motion.at(which)
@@ -173,9 +186,16 @@ def staged(
         touching = shown.touching if shown.source is None else forces_seen(shown.source)
     second = None if ghost is None else _alongside(ghost, shown)
     scene = stage.scene(
-        shown.t, shown.q, shown.qd, shown.tau, forces=forces, reactions=reactions,
-        touching=touching, ghost=second, trace=trace,
-    )  # fmt: skip
+        shown.t,
+        shown.q,
+        shown.qd,
+        shown.tau,
+        forces=forces,
+        reactions=reactions,
+        touching=touching,
+        ghost=second,
+        trace=trace,
+    )
     return replace(scene, notices=(*scene.notices, *notices))
 
 

@@ -344,9 +344,18 @@ def write_picture(path, image) -> Path:
 
 
 def film(
-    scene, path, *, size=(960, 720), rate: float = 30, speed=1.0, show=SHOWN, camera=None,
-    direction=None, zoom=1.0, progress=None,
-) -> Path:  # fmt: skip
+    scene,
+    path,
+    *,
+    size=(960, 720),
+    rate: float = 30,
+    speed=1.0,
+    show=SHOWN,
+    camera=None,
+    direction=None,
+    zoom=1.0,
+    progress=None,
+) -> Path:
     """A film of a scene, drawn without a browser: ``.mp4`` or ``.gif``; its path.
 
     Args:

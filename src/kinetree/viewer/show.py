@@ -27,13 +27,23 @@ if TYPE_CHECKING:
 
 @explains
 def view(
-    what: Viewable, q: ArrayLike | None = None, *, t: ArrayLike | None = None,
-    forces: ArrayLike | None = None, reactions: Part | ArrayLike | None = None,
-    contacts: Contacts | None = None, ghost: Viewable | ArrayLike | None = None,
-    trace: str | None = None, show: str | Sequence[str] = SHOWN, collision: bool = False,
-    shadows: bool = True, port: int | None = None, host: str | None = None,
-    origins: str | Sequence[str] = (), open: bool = True,
-) -> "Viewer":  # fmt: skip
+    what: Viewable,
+    q: ArrayLike | None = None,
+    *,
+    t: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
+    reactions: Part | ArrayLike | None = None,
+    contacts: Contacts | None = None,
+    ghost: Viewable | ArrayLike | None = None,
+    trace: str | None = None,
+    show: str | Sequence[str] = SHOWN,
+    collision: bool = False,
+    shadows: bool = True,
+    port: int | None = None,
+    host: str | None = None,
+    origins: str | Sequence[str] = (),
+    open: bool = True,
+) -> "Viewer":
     """Show a mechanism or a motion in the browser, with a slider for every joint.
 
     Args:
@@ -70,9 +80,19 @@ def view(
     from kinetree.viewer.browser.app import Viewer
 
     viewer = Viewer(
-        motion, show=show, forces=forces, reactions=reactions, contacts=contacts, ghost=ghost,
-        trace=trace, collision=collision, shadows=shadows, port=port, host=host, origins=origins,
-    )  # fmt: skip
+        motion,
+        show=show,
+        forces=forces,
+        reactions=reactions,
+        contacts=contacts,
+        ghost=ghost,
+        trace=trace,
+        collision=collision,
+        shadows=shadows,
+        port=port,
+        host=host,
+        origins=origins,
+    )
     for notice in viewer.notices:
         warn(notice, ModelWarning)
     if open:
@@ -105,10 +125,15 @@ class Page:
 
 @explains
 def save_html(
-    what: Viewable | Scene, path: str | os.PathLike, q: ArrayLike | None = None, *,
-    show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
+    what: Viewable | Scene,
+    path: str | os.PathLike,
+    q: ArrayLike | None = None,
+    *,
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
     **options: Any,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a page in one file that opens from disk, plays, and needs no server and no network.
 
     Args:
@@ -129,9 +154,15 @@ def save_html(
 
 
 def embedded(
-    what: Viewable | Scene, q: ArrayLike | None = None, *, show: str | Sequence[str] = SHOWN,
-    direction: ArrayLike | None = None, zoom: float = 1.0, height: int = 480, **options: Any,
-) -> Page:  # fmt: skip
+    what: Viewable | Scene,
+    q: ArrayLike | None = None,
+    *,
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    height: int = 480,
+    **options: Any,
+) -> Page:
     """The page of ``save_html`` for a notebook, which contains it when it is shared.
 
     Args:
@@ -149,10 +180,17 @@ def embedded(
 
 
 def picture(
-    what: Viewable | Scene, path: str | os.PathLike | None = None, q: ArrayLike | None = None, *,
-    at: float | None = None, size: tuple[int, int] = (960, 720), show: str | Sequence[str] = SHOWN,
-    direction: ArrayLike | None = None, zoom: float = 1.0, **options: Any,
-) -> np.ndarray:  # fmt: skip
+    what: Viewable | Scene,
+    path: str | os.PathLike | None = None,
+    q: ArrayLike | None = None,
+    *,
+    at: float | None = None,
+    size: tuple[int, int] = (960, 720),
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    **options: Any,
+) -> np.ndarray:
     """A picture, (rows, columns, 3) of bytes, drawn with NumPy alone; also written to a file.
 
     Args:
@@ -173,11 +211,19 @@ def picture(
 
 
 def record(
-    what: Viewable | Scene, path: str | os.PathLike, q: ArrayLike | None = None, *,
-    size: tuple[int, int] = (960, 720), rate: float = 30, speed: float = 1.0,
-    show: str | Sequence[str] = SHOWN, direction: ArrayLike | None = None, zoom: float = 1.0,
-    progress: Callable[[float], None] | bool | None = None, **options: Any,
-) -> Path:  # fmt: skip
+    what: Viewable | Scene,
+    path: str | os.PathLike,
+    q: ArrayLike | None = None,
+    *,
+    size: tuple[int, int] = (960, 720),
+    rate: float = 30,
+    speed: float = 1.0,
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    progress: Callable[[float], None] | bool | None = None,
+    **options: Any,
+) -> Path:
     """Write a film, drawn with NumPy alone, without browser or graphics card; returns its path.
 
     Args:

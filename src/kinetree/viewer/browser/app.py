@@ -27,9 +27,21 @@ class Viewer:
     """
 
     def __init__(
-        self, motion, *, show, forces=None, reactions=None, contacts=None, ghost=None, trace=None,
-        collision=False, shadows=True, port=None, host=None, origins=(),
-    ):  # fmt: skip
+        self,
+        motion,
+        *,
+        show,
+        forces=None,
+        reactions=None,
+        contacts=None,
+        ghost=None,
+        trace=None,
+        collision=False,
+        shadows=True,
+        port=None,
+        host=None,
+        origins=(),
+    ):
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
         self.scene = staged(self.stage, motion, forces, reactions, contacts, ghost, trace)

@@ -403,6 +403,11 @@ def _seen(client, size, kind):
     right = rotations(camera.wxyz)[:, 0]
     away = np.linalg.norm(camera.position - camera.look_at)
     return client.get_render(
-        size[1], size[0], wxyz=camera.wxyz, position=camera.position - ASIDE * away * right,
-        fov=camera.fov, transport_format=kind, timeout=_PATIENCE,
-    )  # fmt: skip
+        size[1],
+        size[0],
+        wxyz=camera.wxyz,
+        position=camera.position - ASIDE * away * right,
+        fov=camera.fov,
+        transport_format=kind,
+        timeout=_PATIENCE,
+    )

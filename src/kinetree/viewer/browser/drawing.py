@@ -215,21 +215,37 @@ class Drawing:
     def _added(self, k, part):
         is_solid = part.layer == "bodies" and part.opacity >= 1
         return self.server.scene.add_mesh_simple(
-            f"/world/{part.node}/{k}", part.surface.vertices, part.surface.faces,
-            color=part.color, opacity=None if part.opacity >= 1 else part.opacity, side="double",
-            cast_shadow=self.shadows and is_solid, receive_shadow=False,
-        )  # fmt: skip
+            f"/world/{part.node}/{k}",
+            part.surface.vertices,
+            part.surface.faces,
+            color=part.color,
+            opacity=None if part.opacity >= 1 else part.opacity,
+            side="double",
+            cast_shadow=self.shadows and is_solid,
+            receive_shadow=False,
+        )
 
     def _ground(self):
         scene, up = self.scene, np.asarray(self.scene.up)
         step, reach = scene.grid_step, 40 * scene.size
         cells, sections = _GROUND[False]
         self.ground = self.server.scene.add_grid(
-            "/ground", reach, reach, plane="xy", cell_size=step, section_size=10 * step,
-            cell_color=cells, section_color=sections, cell_thickness=0.8,
-            section_thickness=1.0, fade_distance=12 * scene.size, fade_from="origin",
-            shadow_opacity=0.25, wxyz=_onto(up), position=tuple(self._floor * up),
-        )  # fmt: skip
+            "/ground",
+            reach,
+            reach,
+            plane="xy",
+            cell_size=step,
+            section_size=10 * step,
+            cell_color=cells,
+            section_color=sections,
+            cell_thickness=0.8,
+            section_thickness=1.0,
+            fade_distance=12 * scene.size,
+            fade_from="origin",
+            shadow_opacity=0.25,
+            wxyz=_onto(up),
+            position=tuple(self._floor * up),
+        )
 
     @property
     def _floor(self):
@@ -311,9 +327,13 @@ class Drawing:
             self.arrows[a.name].points = ends.astype(np.float32)
             return
         self.arrows[a.name] = self.server.scene.add_arrows(
-            f"/world/arrows/{a.name}", ends, tuple(int(255 * c) for c in a.color),
-            shaft_radius=thick, head_radius=2.4 * thick, head_length=5 * thick,
-        )  # fmt: skip
+            f"/world/arrows/{a.name}",
+            ends,
+            tuple(int(255 * c) for c in a.color),
+            shaft_radius=thick,
+            head_radius=2.4 * thick,
+            head_length=5 * thick,
+        )
 
     # --- layers -------------------------------------------------------------------------------
 

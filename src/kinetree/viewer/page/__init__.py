@@ -84,19 +84,26 @@ def _described(scene, buffer, show, camera):
 
     parts = [
         {
-            "name": part.name, "layer": part.layer, "node": part.node,
-            "surface": number(part.surface), "color": [*part.color, part.opacity],
+            "name": part.name,
+            "layer": part.layer,
+            "node": part.node,
+            "surface": number(part.surface),
+            "color": [*part.color, part.opacity],
         }
         for part in scene.parts
-    ]  # fmt: skip
+    ]
     arrows = [
         {
-            "name": a.name, "layer": a.layer, "color": list(a.color), "legend": a.legend,
-            "count": a.origins.shape[1], "origins": buffer.add(a.origins, "<f4"),
+            "name": a.name,
+            "layer": a.layer,
+            "color": list(a.color),
+            "legend": a.legend,
+            "count": a.origins.shape[1],
+            "origins": buffer.add(a.origins, "<f4"),
             "vectors": buffer.add(a.vectors, "<f4"),
         }
         for a in scene.arrows
-    ]  # fmt: skip
+    ]
     shaft, head = map(number, shaft_and_head())
     layers = [(layer, LAYERS[layer], layer in show) for layer in scene.layers]
     return {
@@ -113,12 +120,15 @@ def _described(scene, buffer, show, camera):
         "quaternions": buffer.add(scene.quaternions, "<f4"),
         "layers": [*layers, ("grid", "ground", True)],
         "camera": {
-            "position": camera.position.tolist(), "target": camera.target.tolist(),
-            "up": camera.up.tolist(), "angle": camera.angle, "aspect": camera.aspect,
+            "position": camera.position.tolist(),
+            "target": camera.target.tolist(),
+            "up": camera.up.tolist(),
+            "angle": camera.angle,
+            "aspect": camera.aspect,
         },
         "size": scene.size,
         "follow": scene.goes_away,
         "floor": scene.floor,
         "step": scene.grid_step,
         "notices": [printable(notice) for notice in scene.notices],
-    }  # fmt: skip
+    }

@@ -177,10 +177,12 @@ def forces_seen(trajectory: Trajectory) -> Contacts | None:
             at = next(k for k in range(count + 1) if k not in taken)
             column[name], count = at, max(count, at + 1)
             taken.add(at)
-        rows.append({
-            column[name]: (found.point[k], found.normal[k], force[k] @ A)
-            for name, k, A in zip(names, pushing, axes, strict=True)
-        })  # fmt: skip
+        rows.append(
+            {
+                column[name]: (found.point[k], found.normal[k], force[k] @ A)
+                for name, k, A in zip(names, pushing, axes, strict=True)
+            }
+        )
     if not count:
         return None
     arrays = np.full((3, len(rows), count, 3), np.nan)

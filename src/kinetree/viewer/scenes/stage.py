@@ -384,9 +384,18 @@ class Stage:
         return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
     def scene(
-        self, t, q, qd=None, tau=None, *, forces=None, reactions=None, touching=None, ghost=None,
+        self,
+        t,
+        q,
+        qd=None,
+        tau=None,
+        *,
+        forces=None,
+        reactions=None,
+        touching=None,
+        ghost=None,
         trace=None,
-    ) -> Scene:  # fmt: skip
+    ) -> Scene:
         """The scene of a motion.
 
         Args:
@@ -445,11 +454,19 @@ class Stage:
         away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
         parts += terrain_parts(self.terrain, self.up, whole, size)
         return Scene(
-            model.name, tuple(nodes), tuple(parts), tuple(a for a in pointing if a is not None),
-            np.asarray(t, dtype=float), np.concatenate(positions, axis=1),
-            quaternions(np.concatenate(turns, axis=1)), self.up, first if away else whole, away,
-            ground_height(self.terrain, self.up, size), self.notices,
-        )  # fmt: skip
+            model.name,
+            tuple(nodes),
+            tuple(parts),
+            tuple(a for a in pointing if a is not None),
+            np.asarray(t, dtype=float),
+            np.concatenate(positions, axis=1),
+            quaternions(np.concatenate(turns, axis=1)),
+            self.up,
+            first if away else whole,
+            away,
+            ground_height(self.terrain, self.up, size),
+            self.notices,
+        )
 
     def _center(self, placed):
         """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, between its bodies."""
