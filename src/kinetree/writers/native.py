@@ -67,9 +67,11 @@ def _about_center(inertia):
     center = np.array([_such_that(lambda c: m * c, x, x / m) for x in h])
     shift = -(Inertia.from_mass_center(m, center, np.zeros((3, 3))).rotational)
     at_center = np.array(
-        [[_such_that(lambda x, s=s: x - s, y, y + s) for y, s in zip(*rows, strict=True)]
-         for rows in zip(I, shift, strict=True)]
-    )  # fmt: skip
+        [
+            [_such_that(lambda x, s=s: x - s, y, y + s) for y, s in zip(*rows, strict=True)]
+            for rows in zip(I, shift, strict=True)
+        ]
+    )
     again = Inertia.from_mass_center(m, center, symmetric(*at_center[np.tril_indices(3)]))
     if not (np.array_equal(again.first_moment, h) and np.array_equal(again.rotational, I)):
         return None

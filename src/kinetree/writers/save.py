@@ -128,9 +128,12 @@ _SUFFIXES = {
 
 @explains
 def save(
-    model: Model, path: str | os.PathLike, *, format: str | None = None,
+    model: Model,
+    path: str | os.PathLike,
+    *,
+    format: str | None = None,
     meshes: Literal["refer", "copy"] = "refer",
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a model to a file, and return its path; a file is never left half-written.
 
     Args:

@@ -383,9 +383,15 @@ def add_inertial(link, inertia, what):
     add(inertial, "origin", xyz=(0, 0, 0) if massless else inertia.center_of_mass, rpy=(0, 0, 0))
     add(inertial, "mass", value=inertia.mass)
     add(
-        inertial, "inertia",
-        ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2],
-    )  # fmt: skip
+        inertial,
+        "inertia",
+        ixx=I[0, 0],
+        ixy=I[0, 1],
+        ixz=I[0, 2],
+        iyy=I[1, 1],
+        iyz=I[1, 2],
+        izz=I[2, 2],
+    )
 
 
 def add_look(link, geometry) -> bool:

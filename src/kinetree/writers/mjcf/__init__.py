@@ -46,9 +46,13 @@ def to_mjcf(model) -> str:
         )
     left_out, root = [], element(etree.Element("file"), "mujoco", model=model.name)
     element(
-        root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false",
+        root,
+        "compiler",
+        angle="radian",
+        autolimits="false",
+        inertiafromgeom="false",
         fusestatic="false",
-    )  # fmt: skip
+    )
     element(root, "option", gravity=model.gravity)
     start, postures = _start(model)
     worldbody = etree.Element("worldbody")

@@ -88,11 +88,15 @@ def write_tendons(model, root):
         rest = np.array(t.rest) - t.offset
         rest = np.nextafter(rest, 0) if tuple(rest) == (-1, -1) else rest  # which MuJoCo fills in
         _fixed(
-            root, t.name, zip(names, t.coefficients, strict=True),
-            stiffness=t.stiffness or None, damping=t.damping or None,
-            frictionloss=t.friction or None, springlength=rest if t.stiffness else None,
+            root,
+            t.name,
+            zip(names, t.coefficients, strict=True),
+            stiffness=t.stiffness or None,
+            damping=t.damping or None,
+            frictionloss=t.friction or None,
+            springlength=rest if t.stiffness else None,
             **range_attributes("range", (t.lower - t.offset, t.upper - t.offset), "limited"),
-        )  # fmt: skip
+        )
 
 
 def _fixed(root, name, terms, **attributes):
@@ -164,11 +168,15 @@ def write_actuators(model, elements, root):
     for a in model.actuators:
         tag, law = _law(_shifted(model, a))
         element(
-            section, tag, name=a.name, **_end(model, a, written, sites), **law,
+            section,
+            tag,
+            name=a.name,
+            **_end(model, a, written, sites),
+            **law,
             **range_attributes("ctrlrange", a.control, "ctrllimited"),
             **range_attributes("forcerange", a.effort, "forcelimited"),
             **range_attributes("actrange", a.activation_range, "actlimited"),
-        )  # fmt: skip
+        )
 
 
 def _shifted(model, a):
@@ -248,9 +256,13 @@ def write_postures(model, root, postures):
         qpos, qvel = ([x for name in order for x in part[name]] for part in (q, v))
         commands = {"ctrl": p.controls, "act": p.activation}
         element(
-            section, "key", name=p.name, qpos=qpos, qvel=qvel if any(qvel) else None,
+            section,
+            "key",
+            name=p.name,
+            qpos=qpos,
+            qvel=qvel if any(qvel) else None,
             **{k: x if x.size else None for k, x in commands.items()},
-        )  # fmt: skip
+        )
 
 
 _AT_SITES = (

@@ -67,13 +67,15 @@ def write_geometry(model, elements, root, left_out):
         else:
             attributes = shape_attributes(shape)
         element(
-            parent, "geom",
+            parent,
+            "geom",
             name=names.get(k),
-            **attributes, **pose_attributes(X),
+            **attributes,
+            **pose_attributes(X),
             rgba=None if g.color is None else g.color,
             **_touching(g, masked),
             group=None if g.visual else "3",
-        )  # fmt: skip
+        )
     if not len(asset):
         root.remove(asset)
     surfaces = [part.surface for part in (*model.geometry, *model.contact_pairs) if part.surface]
@@ -142,10 +144,14 @@ def _height_field(asset, shape, name):
     heights = np.array(shape.heights, dtype=float).T
     low, top = heights.min(), float(np.ptp(heights)) or 1.0
     element(
-        asset, "hfield", name=name, nrow=[heights.shape[0]], ncol=[heights.shape[1]],
+        asset,
+        "hfield",
+        name=name,
+        nrow=[heights.shape[0]],
+        ncol=[heights.shape[1]],
         size=[shape.size[0] / 2, shape.size[1] / 2, top, 1.0],
         elevation=(heights[::-1] - low) / top,
-    )  # fmt: skip
+    )
     return xlt(np.array([0.0, 0.0, low])) if low else Plucker.identity()
 
 
@@ -195,9 +201,13 @@ def write_contact_pairs(model, root, left_out):
                 continue
             surface = pair.surface or joined_surface(a.surface, b.surface)
             element(
-                section, "pair", name=name if len(ends) == 1 else None, geom1=names[i],
-                geom2=names[j], **(_of_pair(surface) if surface else {}),
-            )  # fmt: skip
+                section,
+                "pair",
+                name=name if len(ends) == 1 else None,
+                geom1=names[i],
+                geom2=names[j],
+                **(_of_pair(surface) if surface else {}),
+            )
     if not len(section):
         root.remove(section)
 
@@ -205,9 +215,11 @@ def write_contact_pairs(model, root, left_out):
 def _of_pair(surface):
     sliding, torsion, rolling = _friction(surface)
     return {
-        "condim": [surface.condim], "friction": [sliding, sliding, torsion, rolling, rolling],
-        "margin": [surface.margin], "gap": [surface.gap],
-    }  # fmt: skip
+        "condim": [surface.condim],
+        "friction": [sliding, sliding, torsion, rolling, rolling],
+        "margin": [surface.margin],
+        "gap": [surface.gap],
+    }
 
 
 def _exclude(model, section, known, pair, name, left_out):
@@ -371,9 +383,11 @@ def _dynamics_attributes(body, part):
         return {}
     found = {}
     for ours, theirs in (
-        ("armature", "armature"), ("damping", "damping"), ("friction", "frictionloss"),
+        ("armature", "armature"),
+        ("damping", "damping"),
+        ("friction", "frictionloss"),
         ("stiffness", "stiffness"),
-    ):  # fmt: skip
+    ):
         given = getattr(body.dynamics, ours)
         values = given[part.v]
         if any(values):
