@@ -253,9 +253,16 @@ class PainleveError(ContactError):
     """
 
     def __init__(
-        self, message, contact="", kind="", resistance=0.0, acceleration=0.0, friction=0.0,
-        critical_friction=0.0, solutions=None,
-    ):  # fmt: skip
+        self,
+        message,
+        contact="",
+        kind="",
+        resistance=0.0,
+        acceleration=0.0,
+        friction=0.0,
+        critical_friction=0.0,
+        solutions=None,
+    ):
         super().__init__(message)
         self.contact, self.kind, self.resistance = contact, kind, resistance
         self.acceleration, self.friction = acceleration, friction

@@ -83,9 +83,14 @@ def of(model: Model) -> FloatingBase:
 
 @names_itself
 def forward_dynamics(
-    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike, tau: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None,
-) -> tuple[Array, Array]:  # fmt: skip
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
 
     Args:
@@ -109,9 +114,14 @@ def forward_dynamics(
 
 @names_itself
 def inverse_dynamics(
-    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None,
-) -> tuple[Array, Array]:  # fmt: skip
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
     Only ``f_ext`` acts on the base, which moves freely. Arguments and results
@@ -127,10 +137,15 @@ def inverse_dynamics(
 
 @names_itself
 def equation_of_motion(
-    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None, *,
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+    *,
     independent: Names = None,
-) -> EquationOfMotion:  # fmt: skip
+) -> EquationOfMotion:
     """Coefficients of the equation of motion of base and joints — RBDA Table 9.5.
 
     With loops, ``ydd`` of the independent coordinates takes the place of ``qdd``, and ``Gᵀ tau``
@@ -143,10 +158,15 @@ def equation_of_motion(
 
 @names_itself
 def reduced_equation(
-    base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike,
-    gravity: ArrayLike = (0.0, 0.0, 0.0), f_ext: ArrayLike | None = None, *,
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+    *,
     independent: Names = None,
-) -> tuple[Array, Array]:  # fmt: skip
+) -> tuple[Array, Array]:
     """``H, C`` of ``H qdd + C = tau``, base eliminated — RBDA (9.14)–(9.16).
 
     With loops, of ``H ydd + C = Gᵀ tau`` for the coordinates of ``equation_of_motion``.

@@ -25,9 +25,11 @@ _LARGE = 8_000_000  # letters of a page: more makes a notebook slow
 
 
 def text_table(
-    rows: Sequence[Sequence[str]], right: Sequence[int] = (), long: Sequence[int] = (0,),
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int] = (),
+    long: Sequence[int] = (0,),
     width: int = WIDTH,
-) -> str:  # fmt: skip
+) -> str:
     """Rows of cells as lines; the longest text is cut where they would not fit.
 
     Args:
