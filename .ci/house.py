@@ -200,7 +200,9 @@ def shrink(now, before) -> None:
 def show_worst(now) -> None:
     """The largest of each kind."""
     for what, sizes in now.items():
-        print(f"\n{what}: {len(sizes)} beyond {MOST[what]}, {sum(sizes.values()):,d} in all; worst:")
+        print(
+            f"\n{what}: {len(sizes)} beyond {MOST[what]}, {sum(sizes.values()):,d} in all; worst:"
+        )
         for place, size in sorted(sizes.items(), key=lambda x: -x[1])[:WORST]:
             print(f"  {size:5d}  {place}")
 
