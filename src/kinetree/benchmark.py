@@ -177,109 +177,144 @@ def _finished(*before, rows):
 
 def peer_cases(model, pin_model, n, seed=0):
     """Cases to time for ``n`` samples, by the name of the function."""
-    pin = pinocchio()
+    both = _Both(model, pin_model, n, seed)
+    return both.motions() | both.frames() | both.manifold() | both.matrices()
 
-    P = kt.interop.pinocchio
-    (q, qd, x), (pq, pv, pa, pt), rng = _states(model, P, pin_model, n, seed)
-    data, order = pin_model.createData(), _velocity_order(P, model, pin_model)
-    last, joint = model.body_names[-1], pin_model.getJointId(model.joint_names[-1])
-    numbers = np.arange(10.0 * (pin_model.njoints - 1))
-    parameters = P.from_parameters(model, pin_model, numbers).astype(int)
-    d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
-    d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
 
-    out, pool = np.zeros((pin_model.nv, n), order="F"), pin.ModelPool(pin_model, 1)
-    columns = [np.asfortranarray(a.T) for a in (pq, pv, pa, pt)]
-    from_tau = lambda k, tau: P.from_tau(model, pin_model, pq[k], tau)  # noqa: E731
-    from_a = lambda k, a: P.from_a(model, pin_model, pq[k], pv[k], a)  # noqa: E731
+class _Both:
+    """The same states for kinetree, ``q, qd, x``, and finished arguments for Pinocchio."""
 
-    def square(k, M):
-        return np.reshape(M, (model.nv, model.nv))[np.ix_(order, order)]
+    def __init__(self, model, pin_model, n, seed):
+        P = kt.interop.pinocchio
+        self.model, self.theirs, self.n, self.P, self.pin = model, pin_model, n, P, pinocchio()
+        ours, peers, self.rng = _states(model, P, pin_model, n, seed)
+        self.q, self.qd, self.x = ours
+        self.pq, self.pv, self.pa, self.pt = peers
+        self.data, self.order = pin_model.createData(), _velocity_order(P, model, pin_model)
+        self.last, self.joint = model.body_names[-1], pin_model.getJointId(model.joint_names[-1])
+        given = partial(_finished, pin_model, self.data)
+        self.at_q, self.at_v = given(rows=(self.pq,)), given(rows=(self.pq, self.pv))
+        self.at_a = given(rows=(self.pq, self.pv, self.pa))
+        self.at_tau = given(rows=(self.pq, self.pv, self.pt))
 
-    wrench = rng.standard_normal((n, 6))
-    forces = _joint_forces(pin_model, data, pq, joint, wrench)
-    f_ext = {last: wrench if n > 1 else wrench[0]}
-    ends = model.integrate(q, x)
-    p_ends = np.atleast_2d(P.to_q(model, pin_model, ends))
-    px = P.to_v(model, pin_model, np.atleast_2d(q), np.atleast_2d(x))
-    given = partial(_finished, pin_model, data)
-    at_q, at_v = given(rows=(pq,)), given(rows=(pq, pv))
-    at_a, at_tau = given(rows=(pq, pv, pa)), given(rows=(pq, pv, pt))
+    def square(self, k, M):
+        """A matrix of Pinocchio's in our order."""
+        n = self.model.nv
+        return np.reshape(M, (n, n))[np.ix_(self.order, self.order)]
 
-    def pose(pin_model, data, q):
-        pin.forwardKinematics(pin_model, data, q)
-        return data.oMi[joint]
+    def symmetric(self, k, M):
+        """One of which Pinocchio fills the upper half alone."""
+        return self.square(k, np.triu(M) + np.triu(M, 1).T)
 
-    def velocity(pin_model, data, q, v):
-        pin.forwardKinematics(pin_model, data, q, v)
-        return pin.getVelocity(pin_model, data, joint)
+    def from_tau(self, k, tau):
+        return self.P.from_tau(self.model, self.theirs, self.pq[k], tau)
 
-    batch = n > 1
-    by_batch = partial(pin.rneaInParallel, 1, pool, columns[0], columns[1], columns[2], out)
-    aba_batch = partial(pin.abaInParallel, 1, pool, columns[0], columns[1], columns[3], out)
-    loaded = [(*a, f) for a, f in zip(at_tau, forces, strict=True)]
+    def from_a(self, k, a):
+        return self.P.from_a(self.model, self.theirs, self.pq[k], self.pv[k], a)
 
-    return {
-        "RNEA": _case(
-            partial(kt.inverse_dynamics, model, q, qd, x), pin.rnea, at_a, from_tau,
-            by_batch if batch else None,
-        ),
-        "ABA": _case(
-            partial(kt.forward_dynamics, model, q, qd, x), pin.aba, at_tau, from_a,
-            aba_batch if batch else None,
-        ),
-        "ABA, f_ext": _case(
-            partial(kt.forward_dynamics, model, q, qd, x, f_ext), pin.aba, loaded, from_a
-        ),
-        "pose": _case(
-            partial(kt.pose, model, q, last), pose, at_q, lambda k, T: T.homogeneous
-        ),
-        "velocity": _case(
-            partial(kt.velocity, model, q, qd, last, frame="body"), velocity, at_v,
-            lambda k, v: v.vector[_ANGULAR_FIRST],
-        ),
-        "integrate": _case(
-            partial(model.integrate, q, x), pin.integrate, _finished(pin_model, rows=(pq, px)),
-            lambda k, end: P.from_q(model, pin_model, end),
-        ),
-        "difference": _case(
-            partial(model.difference, q, ends), pin.difference,
-            _finished(pin_model, rows=(pq, p_ends)),
-            lambda k, dv: P.from_v(model, pin_model, pq[k], dv),
-        ),
-        "CRBA": _case(
-            partial(kt.mass_matrix, model, q), pin.crba, at_q,
-            lambda k, H: square(k, np.triu(H) + np.triu(H, 1).T),
-        ),
-        "inverse of H": _case(
-            partial(kt.inverse_mass_matrix, model, q), pin.computeMinverse, at_q,
-            lambda k, M: square(k, np.triu(M) + np.triu(M, 1).T),
-        ),
-        "dRNEA": _case(
-            partial(d_rnea, model, q, qd, x), pin.computeRNEADerivatives, at_a,
-            lambda k, d: [square(k, M) for M in d[:2]],
-        ),
-        "dABA": _case(
-            partial(d_aba, model, q, qd, x), pin.computeABADerivatives, at_tau,
-            lambda k, d: [square(k, M) for M in d[:3]],
-        ),
-        "Jacobian": _case(
-            partial(kt.jacobian, model, q, last, frame="body"), pin.computeJointJacobian,
-            [(*a, joint) for a in at_q],
-            lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, order],
-        ),
-        "Coriolis": _case(
-            partial(kt.coriolis_matrix, model, q, qd), pin.computeCoriolisMatrix, at_v, square
-        ),
-        "centroidal": _case(
-            partial(kt.centroidal_momentum_matrix, model, q), pin.ccrba, at_v,
-            lambda k, _: np.reshape(data.Ag, (6, -1))[_ANGULAR_FIRST][:, order],
-        ),
-        "regressor": _case(
-            partial(kt.regressor, model, q, qd, x), pin.computeJointTorqueRegressor, at_a,
-            lambda k, Y: np.reshape(Y, (model.nv, -1))[order][:, parameters],
-        ),
-    }  # fmt: skip
+    def motions(self):
+        """Inverse and forward dynamics, in batches by Pinocchio's own batch functions."""
+        pin, m, state = self.pin, self.model, (self.q, self.qd, self.x)
+        q, v, a, tau = (np.asfortranarray(x.T) for x in (self.pq, self.pv, self.pa, self.pt))
+        out, pool = np.zeros((self.theirs.nv, self.n), order="F"), pin.ModelPool(self.theirs, 1)
+        rnea = partial(pin.rneaInParallel, 1, pool, q, v, a, out)
+        aba = partial(pin.abaInParallel, 1, pool, q, v, tau, out)
+        wrench = self.rng.standard_normal((self.n, 6))
+        forces = _joint_forces(self.theirs, self.data, self.pq, self.joint, wrench)
+        loaded = [(*given, f) for given, f in zip(self.at_tau, forces, strict=True)]
+        f_ext = {self.last: wrench if self.n > 1 else wrench[0]}
+        forward = kt.forward_dynamics
+        return {
+            "RNEA": _case(
+                partial(kt.inverse_dynamics, m, *state), pin.rnea, self.at_a, self.from_tau,
+                rnea if self.n > 1 else None,
+            ),
+            "ABA": _case(
+                partial(forward, m, *state), pin.aba, self.at_tau, self.from_a,
+                aba if self.n > 1 else None,
+            ),
+            "ABA, f_ext": _case(partial(forward, m, *state, f_ext), pin.aba, loaded, self.from_a),
+        }  # fmt: skip
+
+    def frames(self):
+        """Pose, velocity and Jacobian of the last body."""
+        pin, m, q, last, joint = self.pin, self.model, self.q, self.last, self.joint
+
+        def pose(pin_model, data, q):
+            pin.forwardKinematics(pin_model, data, q)
+            return data.oMi[joint]
+
+        def velocity(pin_model, data, q, v):
+            pin.forwardKinematics(pin_model, data, q, v)
+            return pin.getVelocity(pin_model, data, joint)
+
+        return {
+            "pose": _case(
+                partial(kt.pose, m, q, last), pose, self.at_q, lambda k, T: T.homogeneous
+            ),
+            "velocity": _case(
+                partial(kt.velocity, m, q, self.qd, last, frame="body"), velocity, self.at_v,
+                lambda k, v: v.vector[_ANGULAR_FIRST],
+            ),
+            "Jacobian": _case(
+                partial(kt.jacobian, m, q, last, frame="body"), pin.computeJointJacobian,
+                [(*given, joint) for given in self.at_q],
+                lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, self.order],
+            ),
+        }  # fmt: skip
+
+    def manifold(self):
+        """Steps on the configuration manifold, and differences."""
+        m, theirs, P, q = self.model, self.theirs, self.P, self.q
+        ends = m.integrate(q, self.x)
+        p_ends = np.atleast_2d(P.to_q(m, theirs, ends))
+        px = P.to_v(m, theirs, np.atleast_2d(q), np.atleast_2d(self.x))
+        return {
+            "integrate": _case(
+                partial(m.integrate, q, self.x), self.pin.integrate,
+                _finished(theirs, rows=(self.pq, px)), lambda k, end: P.from_q(m, theirs, end),
+            ),
+            "difference": _case(
+                partial(m.difference, q, ends), self.pin.difference,
+                _finished(theirs, rows=(self.pq, p_ends)),
+                lambda k, dv: P.from_v(m, theirs, self.pq[k], dv),
+            ),
+        }  # fmt: skip
+
+    def matrices(self):
+        """Inertia and other matrices, derivatives, the regressor."""
+        pin, m, state = self.pin, self.model, (self.q, self.qd, self.x)
+        d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
+        d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
+        numbers = np.arange(10.0 * (self.theirs.njoints - 1))
+        parameters = self.P.from_parameters(m, self.theirs, numbers).astype(int)
+        return {
+            "CRBA": _case(partial(kt.mass_matrix, m, self.q), pin.crba, self.at_q, self.symmetric),
+            "inverse of H": _case(
+                partial(kt.inverse_mass_matrix, m, self.q), pin.computeMinverse, self.at_q,
+                self.symmetric,
+            ),
+            "dRNEA": _case(
+                partial(d_rnea, m, *state), pin.computeRNEADerivatives, self.at_a,
+                lambda k, d: [self.square(k, M) for M in d[:2]],
+            ),
+            "dABA": _case(
+                partial(d_aba, m, *state), pin.computeABADerivatives, self.at_tau,
+                lambda k, d: [self.square(k, M) for M in d[:3]],
+            ),
+            "Coriolis": _case(
+                partial(kt.coriolis_matrix, m, *state[:2]), pin.computeCoriolisMatrix, self.at_v,
+                self.square,
+            ),
+            "centroidal": _case(
+                partial(kt.centroidal_momentum_matrix, m, self.q), pin.ccrba, self.at_v,
+                lambda k, _: np.reshape(self.data.Ag, (6, -1))[_ANGULAR_FIRST][:, self.order],
+            ),
+            "regressor": _case(
+                partial(kt.regressor, m, *state), pin.computeJointTorqueRegressor, self.at_a,
+                lambda k, Y: np.reshape(Y, (m.nv, -1))[self.order][:, parameters],
+            ),
+        }  # fmt: skip
 
 
 def _joint_forces(pin_model, data, pq, joint, wrenches):
