@@ -10,7 +10,7 @@ events, hooks, and steps that adapt, also to singular configurations.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from kinetree.errors import ModelError, SimulationWarning, TraceError, warn
 from kinetree.integration.integrator import Integrator
 from kinetree.model.arrays import as_model, as_seconds, whole_number
 from kinetree.model.parts import Posture
-from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import of_posture
 from kinetree.simulation.forces.actuators import servos_of
 from kinetree.simulation.forces.friction import Friction
@@ -36,7 +35,7 @@ from kinetree.simulation.rollouts.inputs import (
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.run import Rollout, Run, new_arrays
 from kinetree.simulation.rollouts.transition import Transition
-from kinetree.simulation.setup import composed, suited
+from kinetree.simulation.setup import checked_setup, suited
 from kinetree.spelling import explains
 
 
@@ -105,42 +104,59 @@ def rollout(
         A ``Rollout`` with arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with their arrays, which can be differentiated.
     """
-    controller, give, activation = _renamed(controller, policy), None, ()
-    of_world = getattr(model, "simulated", None)
-    if of_world is not None:
-        own: Any = of_world()
-        if q0 is None or not is_foreign(q0):
-            own.check(q0)
-        parameters = {**(own.parameters or {}), **(parameters or {})}
-        at = own.state
-        if q0 is None:
-            activation, t0 = at.activation, at.time if t0 is None else t0
-        model, q0, qd0 = own.model, at.q if q0 is None else q0, at.qd if qd0 is None else qd0
-        dt, contact, give = own.timestep if dt is None else dt, contact or own.contact, own.give
-        friction, limits = own.laws(friction, limits)
+    start, options = (q0, qd0), {
+        "steps": steps, "dt": dt, "integrator": integrator, "forces": forces, "limits": limits,
+        "controller": _renamed(controller, policy), "inputs": inputs, "friction": friction,
+        "arguments": arguments, "parameters": parameters, "t0": t0, "prescribed": prescribed,
+        "contact": contact, "controls": controls,
+    }  # fmt: skip
+    own: dict[str, Any] = {"give": None, "activation": ()}
+    if hasattr(model, "simulated"):
+        model, start = _of_world(model, start, options, own)
     elif q0 is None:
         raise TypeError("rollout needs the positions at the start, q0, such as model.neutral()")
-    dt = 1e-3 if dt is None else dt
-    foreign = foreign_arrays(q0, qd0, tau, controls, (inputs, arguments, parameters))
-    if foreign and getattr(contact, "state_size", 0):
+    options["dt"] = 1e-3 if options["dt"] is None else options["dt"]
+    options["t0"] = options["t0"] or 0.0
+    foreign = foreign_arrays(
+        *start, tau, controls, tuple(options[x] for x in ("inputs", "arguments", "parameters"))
+    )
+    taken = partial(_rollout, **own)
+    if not foreign:
+        return taken(model, *start, tau, store_every=store_every, out=out, **options)
+    if getattr(options["contact"], "state_size", 0):
         raise TraceError(
             f"rollout takes soft contact with a memory with NumPy arrays only, unlike "
             f"{', '.join(foreign)}: use law='hunt_crossley' or 'linear' with Regularized friction, "
             f"which need no memory"
         )
-    options = {
-        "steps": steps, "dt": dt, "integrator": integrator, "forces": forces, "limits": limits,
-        "controller": controller, "inputs": inputs, "friction": friction, "arguments": arguments,
-        "parameters": parameters, "t0": t0 or 0.0, "prescribed": prescribed, "contact": contact,
-        "controls": controls,
-    }  # fmt: skip
-    taken = partial(_rollout, give=give, activation=activation)
-    if foreign:
-        return rollout_of(
-            taken, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
-            own_numbers=give is not None, **options,
-        )  # fmt: skip
-    return taken(model, q0, qd0, tau, store_every=store_every, out=out, **options)
+    return rollout_of(
+        taken, run_of, model, *start, tau, foreign=foreign, store_every=store_every,
+        own_numbers=own["give"] is not None, **options,
+    )  # fmt: skip
+
+
+def _of_world(world, start, options, own):
+    """Model and start of a world or a batch of them, which gives what is left open.
+
+    Args:
+        world: the world.
+        start: positions and velocities, as given.
+        options: of ``run_of``, completed here.
+        own: what only worlds have: ``give`` and ``activation``, completed here.
+    """
+    found, (q0, qd0) = world.simulated(), start
+    if q0 is None or not is_foreign(q0):
+        found.check(q0)
+    at = found.state
+    if q0 is None:
+        own["activation"] = at.activation
+        options["t0"] = at.time if options["t0"] is None else options["t0"]
+    options["parameters"] = {**(found.parameters or {}), **(options["parameters"] or {})}
+    options["dt"] = found.timestep if options["dt"] is None else options["dt"]
+    options["contact"], own["give"] = options["contact"] or found.contact, found.give
+    laws = found.laws(options["friction"], options["limits"])
+    options["friction"], options["limits"] = laws
+    return found.model, (at.q if q0 is None else q0, at.qd if qd0 is None else qd0)
 
 
 def _rollout(model, q0, qd0, tau, *, store_every, out=None, **options) -> Rollout:
@@ -176,35 +192,24 @@ def run_of(
     controller = require_kernel(_renamed(controller, policy), "controller")
     servos, held = None, ()
     if controls is not None:
-        if tau is not None or controller is not None:
-            raise ModelError(
-                "give joint forces (tau=, controller=) or the controls of actuators (controls=), "
-                "not both"
-            )
-        controls, held = of_posture(as_model(model), controls)
-        servos = servos_of(model, always=True)
-        if callable(controls):
-            controller, controls = require_kernel(controls, "controls"), None
-    setup = composed(
+        controller, controls, servos, held = _as_controls(model, controls, controller, tau)
+    setup = checked_setup(
         function, as_model(model), integrator=integrator, contact=contact, forces=forces,
         friction=friction, limits=limits, prescribed=prescribed, t0=t0, servos=servos,
         parameters=tuple(parameters or ()),
     )  # fmt: skip
-    refuse_conflicts(setup)
     kernels = [k for k in (controller, *costs) if k is not None]
     kernels += contact_arguments(contact, arguments)
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels, controls)
     if servos is not None and servos.states:
-        if controls is None:
-            raise TraceError(
-                f"actuators of model {model.name!r} have activations, which follow from controls "
-                f"that are known beforehand: give controls= as arrays, or use kinetree.simulate, "
-                f"which takes any function"
-            )
+        _require_known(model, controls)
         start = held if len(held) else activation if len(activation) else np.zeros(servos.states)
         arrays = with_activation(arrays, model, servos, start, t0, dt)
-    own = [g.argument for g in arrays.given if g.kind != "parameters"]
-    names = tuple(g.name for g in arrays.given if g.kind == "parameters")
+    given = _Called(
+        tuple(g.argument for g in arrays.given if g.kind != "parameters"),
+        tuple(g.name for g in arrays.given if g.kind == "parameters"),
+        controller, steps, dt, t0,
+    )  # fmt: skip
     if setup.prescription is not None:
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
@@ -217,18 +222,59 @@ def run_of(
             "leave out `relaxation`, or give these numbers by parameters= of a rollout of one model"
         )
     if setup.attached.rollout_step is not None and dtype is None and not unrolled:
-        run = run_by_engine(setup, arrays, controller, tuple(own), names, steps, dt, t0, give)
+        run = run_by_engine(setup, arrays, controller, *given[:2], steps, dt, t0, give)
         if run is not None:
             return run
-    if setup.attached.rollout_step is not None:
-        given = setup.effects, setup.prescription, dtype or arrays.dtype
-        step = setup.attached.rollout_step(*given, on_device=on_device)
-        method, field = setup.steps, setup.field
-    else:
-        setup, step = suited(setup, integrator, arrays.q0, dt), None
-        method, field = setup.rollout_step(arrays.q0, arrays.qd0)
-    transition = Transition(model, method, field, controller, tuple(own), names, step)
-    return Run(transition, arrays, steps, dt, t0)
+    return given.unrolled_run(setup, arrays, integrator, dtype or arrays.dtype, on_device)
+
+
+class _Called(NamedTuple):
+    """What a run is called with: arguments and parameters by name, a controller, and times."""
+
+    arguments: tuple
+    parameters: tuple
+    controller: Any
+    steps: int
+    dt: float
+    t0: float
+
+    def unrolled_run(self, setup, arrays, integrator, dtype, on_device) -> Run:
+        """The run whose step is compiled for the mechanism: of contact, or of an integrator."""
+        model, step = setup.model, None
+        if setup.attached.rollout_step is not None:
+            given = setup.effects, setup.prescription, dtype
+            step = setup.attached.rollout_step(*given, on_device=on_device)
+            method, field = setup.steps, setup.field
+        else:
+            setup = suited(setup, integrator, arrays.q0, self.dt)
+            method, field = setup.rollout_step(arrays.q0, arrays.qd0)
+        transition = Transition(
+            model, method, field, self.controller, self.arguments, self.parameters, step
+        )
+        return Run(transition, arrays, self.steps, self.dt, self.t0)
+
+
+def _as_controls(model, controls, controller, tau):
+    """Controller and controls, of which one is None, actuators, and activations of a posture."""
+    if tau is not None or controller is not None:
+        raise ModelError(
+            "give joint forces (tau=, controller=) or the controls of actuators (controls=), "
+            "not both"
+        )
+    controls, held = of_posture(as_model(model), controls)
+    servos = servos_of(model, always=True)
+    if callable(controls):
+        return require_kernel(controls, "controls"), None, servos, held
+    return None, controls, servos, held
+
+
+def _require_known(model, controls):
+    if controls is None:
+        raise TraceError(
+            f"actuators of model {model.name!r} have activations, which follow from controls "
+            f"that are known beforehand: give controls= as arrays, or use kinetree.simulate, "
+            f"which takes any function"
+        )
 
 
 def _renamed(controller, policy):
