@@ -226,15 +226,21 @@ class _Both:
         forward = kt.forward_dynamics
         return {
             "RNEA": _case(
-                partial(kt.inverse_dynamics, m, *state), pin.rnea, self.at_a, self.from_tau,
+                partial(kt.inverse_dynamics, m, *state),
+                pin.rnea,
+                self.at_a,
+                self.from_tau,
                 rnea if self.n > 1 else None,
             ),
             "ABA": _case(
-                partial(forward, m, *state), pin.aba, self.at_tau, self.from_a,
+                partial(forward, m, *state),
+                pin.aba,
+                self.at_tau,
+                self.from_a,
                 aba if self.n > 1 else None,
             ),
             "ABA, f_ext": _case(partial(forward, m, *state, f_ext), pin.aba, loaded, self.from_a),
-        }  # fmt: skip
+        }
 
     def frames(self):
         """Pose, velocity and Jacobian of the last body."""
@@ -253,15 +259,18 @@ class _Both:
                 partial(kt.pose, m, q, last), pose, self.at_q, lambda k, T: T.homogeneous
             ),
             "velocity": _case(
-                partial(kt.velocity, m, q, self.qd, last, frame="body"), velocity, self.at_v,
+                partial(kt.velocity, m, q, self.qd, last, frame="body"),
+                velocity,
+                self.at_v,
                 lambda k, v: v.vector[_ANGULAR_FIRST],
             ),
             "Jacobian": _case(
-                partial(kt.jacobian, m, q, last, frame="body"), pin.computeJointJacobian,
+                partial(kt.jacobian, m, q, last, frame="body"),
+                pin.computeJointJacobian,
                 [(*given, joint) for given in self.at_q],
                 lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, self.order],
             ),
-        }  # fmt: skip
+        }
 
     def manifold(self):
         """Steps on the configuration manifold, and differences."""
@@ -271,15 +280,18 @@ class _Both:
         px = P.to_v(m, theirs, np.atleast_2d(q), np.atleast_2d(self.x))
         return {
             "integrate": _case(
-                partial(m.integrate, q, self.x), self.pin.integrate,
-                _finished(theirs, rows=(self.pq, px)), lambda k, end: P.from_q(m, theirs, end),
+                partial(m.integrate, q, self.x),
+                self.pin.integrate,
+                _finished(theirs, rows=(self.pq, px)),
+                lambda k, end: P.from_q(m, theirs, end),
             ),
             "difference": _case(
-                partial(m.difference, q, ends), self.pin.difference,
+                partial(m.difference, q, ends),
+                self.pin.difference,
                 _finished(theirs, rows=(self.pq, p_ends)),
                 lambda k, dv: P.from_v(m, theirs, self.pq[k], dv),
             ),
-        }  # fmt: skip
+        }
 
     def matrices(self):
         """Inertia and other matrices, derivatives, the regressor."""
@@ -291,30 +303,42 @@ class _Both:
         return {
             "CRBA": _case(partial(kt.mass_matrix, m, self.q), pin.crba, self.at_q, self.symmetric),
             "inverse of H": _case(
-                partial(kt.inverse_mass_matrix, m, self.q), pin.computeMinverse, self.at_q,
+                partial(kt.inverse_mass_matrix, m, self.q),
+                pin.computeMinverse,
+                self.at_q,
                 self.symmetric,
             ),
             "dRNEA": _case(
-                partial(d_rnea, m, *state), pin.computeRNEADerivatives, self.at_a,
+                partial(d_rnea, m, *state),
+                pin.computeRNEADerivatives,
+                self.at_a,
                 lambda k, d: [self.square(k, M) for M in d[:2]],
             ),
             "dABA": _case(
-                partial(d_aba, m, *state), pin.computeABADerivatives, self.at_tau,
+                partial(d_aba, m, *state),
+                pin.computeABADerivatives,
+                self.at_tau,
                 lambda k, d: [self.square(k, M) for M in d[:3]],
             ),
             "Coriolis": _case(
-                partial(kt.coriolis_matrix, m, *state[:2]), pin.computeCoriolisMatrix, self.at_v,
+                partial(kt.coriolis_matrix, m, *state[:2]),
+                pin.computeCoriolisMatrix,
+                self.at_v,
                 self.square,
             ),
             "centroidal": _case(
-                partial(kt.centroidal_momentum_matrix, m, self.q), pin.ccrba, self.at_v,
+                partial(kt.centroidal_momentum_matrix, m, self.q),
+                pin.ccrba,
+                self.at_v,
                 lambda k, _: np.reshape(self.data.Ag, (6, -1))[_ANGULAR_FIRST][:, self.order],
             ),
             "regressor": _case(
-                partial(kt.regressor, m, *state), pin.computeJointTorqueRegressor, self.at_a,
+                partial(kt.regressor, m, *state),
+                pin.computeJointTorqueRegressor,
+                self.at_a,
                 lambda k, Y: np.reshape(Y, (m.nv, -1))[self.order][:, parameters],
             ),
-        }  # fmt: skip
+        }
 
 
 def _joint_forces(pin_model, data, pq, joint, wrenches):
