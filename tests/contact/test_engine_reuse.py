@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -79,3 +80,14 @@ def test_engines_go_with_their_scene():
     del scene
     gc.collect()
     assert engine() is None
+
+
+def test_threads_have_their_own_engines():
+    world = pile(4)
+    expected = kt.simulate(world, duration=0.1)
+    starts = [(world.q, 0.1), (expected.q[20], 0.06)] * 4
+    with ThreadPoolExecutor(4) as threads:
+        ends = list(threads.map(lambda x: kt.simulate(world, x[0], duration=x[1]).q[-1], starts))
+    alone = kt.simulate(world, expected.q[20], duration=0.06).q[-1]
+    for k, end in enumerate(ends):
+        assert np.array_equal(end, alone if k % 2 else expected.q[-1])

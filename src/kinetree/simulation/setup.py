@@ -229,13 +229,14 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
     if model.is_constrained and isinstance(setup.constraint, GeneralizedAlpha):
         return setup
     key = q.tobytes(), dt, auto
-    if setup.known.get("start") == key:
-        return setup.known["suited"]
+    start, known = setup.known.get("suited", (None, setup))
+    if start == key:
+        return known
     free = None if setup.prescription is None else setup.prescription.others(model)
     servos = setup.servos is not None
     found = fastest_motion(model, method, q, free=free, servos=servos, step=dt / SAFE)
     if found is None or dt <= (SAFE if auto else 1.0) * found.step:
-        setup.known.update(start=key, suited=setup)
+        setup.known["suited"] = key, setup
         return setup
     why = f"{found}, and {method.name!r} is stable in steps up to {seconds(found.step)}"
     advice = f"take integrator={STIFF.name!r}, or a dt below {seconds(SAFE * found.step)}"
@@ -245,7 +246,7 @@ def suited(setup: Setup, integrator: Any, q: Any, dt: float) -> Setup:
             other = setup.taking(method, reason)
             refused = [message for _, message in conflicts(other)]
             if not refused:
-                setup.known.update(start=key, suited=other)
+                setup.known["suited"] = key, other
                 return other
         advice = f"take a dt below {seconds(SAFE * found.step)}. {refused[0]}"
     if dt > found.step and not setup.adaptive:
