@@ -78,7 +78,7 @@ static: $(STAMP)
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
 unit: $(STAMP) chromium
-	env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal $(COVERS:%=--covers-file=%)
+	env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=30 $(COVERS:%=--covers-file=%)
 
 # The viewer is tested in a browser. Where there is none, root gets Debian's.
 chromium:

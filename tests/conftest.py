@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from support import entered, pytorch_here
+from support import entered, memory, pytorch_here
 
 gc.disable()  # until everything is imported and collected
 
@@ -112,6 +112,40 @@ def pytest_runtest_logstart():
         gc.collect(1)
         gc.freeze()
         SEARCHED[0] = searched
+
+
+KEPT = [0.0]
+"""Memory [bytes] after it was last let go."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    # Between files, whose fixtures are gone then.
+    if nextitem is None or nextitem.path != item.path:
+        KEPT[0] = min(KEPT[0] or memory.used(), memory.used())
+        if memory.used() > KEPT[0] + memory.MUCH:
+            memory.let_go()
+            KEPT[0] = memory.used()
+
+
+def pytest_sessionfinish(session):
+    if WORKER is not None:
+        session.config.workeroutput["memory"] = memory.used("VmHWM")
+
+
+MEMORY = []
+"""The most that each worker had [bytes]."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    MEMORY.append(getattr(node, "workeroutput", {}).get("memory", 0.0))
+
+
+def pytest_terminal_summary(terminalreporter):
+    if any(MEMORY):
+        most = ", ".join(f"{x / 1e9:.2f}" for x in MEMORY)
+        terminalreporter.write_line(f"memory of the workers, at most: {most} GB")
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
             leaps[rest] += 1
 
 
-def errors(squares, tolerance):
+def errors(squares, tolerance) -> np.ndarray:
     """Norms of the errors of the tasks; beyond the tolerance where a loop is open, (n,)."""
     task, *gap = squares
     return np.sqrt(np.maximum(task, gap[0] * (tolerance / CLOSED) ** 2) if gap else task)
@@ -134,7 +134,7 @@ def _discard(problem, found, rows, limits):
     found.cost[rows[beyond]] = found.error[rows[beyond]] = np.inf
 
 
-def _leap(problem, limits, q, gradient, leaps, wide):
+def _leap(problem, limits, q, gradient, leaps, wide) -> np.ndarray:
     """Configurations away from a local minimum, after a number of earlier leaps."""
     held = limits.active(problem, q, gradient)
     across = limits.middle - _ACROSS * (q - limits.middle)
@@ -142,7 +142,7 @@ def _leap(problem, limits, q, gradient, leaps, wide):
     return limits.clip(np.where(held, across, np.where(held.any(1, keepdims=True), q, bent)))
 
 
-def moved(problem, q, step, wide):
+def moved(problem, q, step, wide) -> np.ndarray:
     """``q`` after the scaled step of what moves, (n, nq)."""
     k = problem.q_of_v[problem.v_moving]
     if np.any(k < 0):
@@ -240,7 +240,7 @@ def reasons(problem, found, rows, target, limits, *, iterations, tolerance, wide
     return words
 
 
-def _close(problem, found, rows, target, limits):
+def _close(problem, found, rows, target, limits) -> np.ndarray:
     """Close the loops of what was found, and measure it by its tasks alone; which are closed."""
     closed, rng = np.ones(len(rows), dtype=bool), np.random.default_rng(0)
     if not problem.closing_rows:
@@ -261,7 +261,7 @@ def _close(problem, found, rows, target, limits):
     return closed
 
 
-def _closed(problem, q, limits):
+def _closed(problem, q, limits) -> tuple[np.ndarray, np.ndarray]:
     """Configurations near ``q`` that close the loops, and which of them do."""
     bounds = descent.Limits(limits.lower, limits.upper, problem.q_of_v)
     free = np.isin(np.arange(problem.model.nv), problem.v_moving)
@@ -323,7 +323,7 @@ class _State(NamedTuple):
     """``Jᵀ e``: down the error; with multipliers, along closed loops."""
 
 
-def _is_resting(problem, state, free, gain=None):
+def _is_resting(problem, state, free, gain=None) -> np.ndarray:
     """Whether the error does not change, to first order, whatever may move.
 
     With ``gain``, whether a step of 1 rad or length reduces the error by less than this part.
@@ -334,7 +334,7 @@ def _is_resting(problem, state, free, gain=None):
     return np.linalg.norm(state.gradient * free, axis=1) <= least * error
 
 
-def _newton_step(axes, gradient, radius, floor, least=0.0):
+def _newton_step(axes, gradient, radius, floor, least=0.0) -> np.ndarray:
     """Down the gradient, by the size of the curvature, no more than a radius along each axis.
 
     ``floor`` is the least curvature that is assumed, relative to the largest; axes
@@ -349,7 +349,7 @@ def _newton_step(axes, gradient, radius, floor, least=0.0):
     return np.einsum("nij,nj->ni", vectors, along)
 
 
-def _rank_lost(problem, J):
+def _rank_lost(problem, J) -> np.ndarray:
     """Whether the tasks are not independent, to first order and along closed loops."""
     m, lost = problem.task_rows, []
     for one in J:
@@ -359,14 +359,14 @@ def _rank_lost(problem, J):
     return np.array(lost)
 
 
-def _along_loops(K):
+def _along_loops(K) -> tuple[np.ndarray, int]:
     """The projector onto motions that keep loops closed, and how many directions it takes."""
     _, s, V = np.linalg.svd(K, full_matrices=False)
     V = V[s > _LOST * np.max(s, initial=1.0)]
     return np.eye(K.shape[1]) - V.T @ V, len(V)
 
 
-def _state(problem, limits, q, target, wide):
+def _state(problem, limits, q, target, wide) -> tuple[_State, np.ndarray, np.ndarray]:
     """The state, position variables that a limit holds back, and velocities that are free.
 
     Multipliers of the loops are those that leave the least of the gradient; what a limit holds
@@ -385,7 +385,7 @@ def _state(problem, limits, q, target, wide):
     return _State(e, J, np.einsum("nij,ni->nj", J, e)), held, free
 
 
-def _curvature(problem, q, target, state, free, wide):
+def _curvature(problem, q, target, state, free, wide) -> np.ndarray:
     """Second derivatives of half the squared error along closed loops, over joints that are free.
 
     Those of the Lagrangian: of the loops, multiplied by what they hold.
@@ -407,7 +407,7 @@ def _curvature(problem, q, target, state, free, wide):
     return P @ H @ P
 
 
-def _held(problem, limits, q, gradient):
+def _held(problem, limits, q, gradient) -> tuple[np.ndarray, np.ndarray]:
     """Position variables that a limit holds back, (n, nq), and free velocities, (n, count).
 
     What is almost at its limit counts as there, lest steps become as short as what is left.
