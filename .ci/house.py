@@ -4,9 +4,9 @@
     python .ci/house.py --by-package    files and lines of each package, too
     python .ci/house.py --shrink        lower the sizes in house_known.txt to those of today
 
-A function has 8 parameters and a body of 60 lines at most, and ``# fmt: skip`` is for tables of data: literals
-that are assigned to a name. Functions and files that broke this when the bounds came are in
-``house_known.txt`` with their sizes: these may shrink, and no others may come.
+A function has 8 parameters and a body of 60 lines at most, and ``# fmt: skip`` is for tables of
+data: literals that are assigned to a name. Functions and files that broke this when the bounds came
+are in ``house_known.txt`` with their sizes: these may shrink, and no others may come.
 
 Imports are counted wherever they stand, in functions as well; those for type checkers alone are
 not. A *string import* is a call such as ``import_module("kinetree.viewer")``, which no linter sees;

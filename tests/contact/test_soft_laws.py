@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.contact.scene import Scene, with_ground
-from kinetree.contact.soft.force import SoftContact
+from kinetree.contact.soft.force import LAWS, NORMAL_LAWS, TANGENTIAL_LAWS, SoftContact
 from kinetree.contact.soft.laws import Dahl, HuntCrossley, Linear, Regularized, Stiction
 from kinetree.contact.soft.patch import (
     NonlinearPatch,
@@ -329,3 +329,65 @@ def test_forces_are_those_of_the_state_itself_unless_time_has_passed():
     left[..., 0] = -0.01
     assert_close(soft.forces(m, q, still, left), [[0.0, 0, 0]])
     assert_close(soft.forces(m, q, still, left, 1.0), [[0.005 * K, 0, 0]], ulps=1e3)
+
+
+# --- every law, found by the registry ------------------------------------------------------------
+
+_OF_SIZES = {
+    NonlinearPatch: lambda: NonlinearPatch(lambda z: K * z, lambda z: D),
+    SeriesSpring: lambda: SeriesSpring(K, D, 3 * K),
+    TwoSurfaces: lambda: TwoSurfaces(Patch(K, D), Patch(2 * K, 3 * D)),
+}
+"""Laws that are not made of a stiffness and a damping."""
+
+
+def an_example(law):
+    """A law with ordinary numbers."""
+    return _OF_SIZES[law]() if law in _OF_SIZES else law(K, D)
+
+
+@pytest.mark.parametrize("law", NORMAL_LAWS, ids=lambda law: law.__name__)
+def test_every_normal_law_pushes_while_bodies_overlap_and_never_pulls(law):
+    law = an_example(law)
+    p = np.array([-3e-3, -1e-3, 2e-3])
+    f, zd = law(law.start(p), p, np.zeros(3), 0.0)
+    assert np.all(f[:2] > 0)
+    assert f[0] > f[1]
+    assert f[2] == 0
+    assert np.shape(zd) == (3, law.size)
+    for speed in (-1.0, 1.0):
+        assert np.all(law(law.start(p), p, np.full(3, speed), 0.0)[0] >= 0)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_named_law_holds_a_ball(law):
+    """At rest the force is the weight, and the message of missing numbers suggests some."""
+    m = with_ground(
+        kt.ModelBuilder("m")
+        .body("b", joint=kt.Prismatic("z"), at=(0, 0, 0.2), inertia=kt.shapes.sphere(0.1, mass=1.0))
+        .geometry(Sphere(0.1), on="b")
+        .build()
+    )
+    scene = Scene(m)
+    soft = SoftContact(
+        scene, law=law, stiffness=2e4, damping=200.0 if law != "hunt_crossley" else 3
+    )
+    t = kt.simulate(m, np.zeros(1), np.zeros(1), duration=1.5, dt=1e-3, contact=soft)
+    assert abs(t.qd[-1, 0]) < 2e-2
+    depth = -(t.q[-1, 0] + 0.1)
+    f, _ = soft.normal(soft.normal.start(np.array([-depth])), np.array([-depth]), np.zeros(1), 0.0)
+    assert f[0] == pytest.approx(9.81, rel=0.05)
+    with pytest.raises(kt.ModelError, match=f"law '{law}' needs stiffness and damping, say 1e"):
+        SoftContact(scene, law=law)
+
+
+@pytest.mark.parametrize("law", TANGENTIAL_LAWS, ids=lambda law: law.__name__)
+def test_every_law_of_friction_stays_in_the_cone_and_opposes_sliding(law, rng):
+    law = law() if law is Regularized else law(K, D)
+    v, f_n = rng.normal(size=(20, 2)), rng.uniform(0.1, 5, 20)
+    x = np.zeros((20, law.size))
+    for _ in range(2000 if law.size else 1):
+        f, xd = law(x, v, f_n, 0.7)
+        x = x + 1e-4 * xd
+    assert np.all(np.linalg.norm(f, axis=1) <= 0.7 * f_n * (1 + 1e-12))
+    assert np.all(np.sum(f * v, axis=1) < 0)

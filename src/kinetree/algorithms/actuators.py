@@ -187,6 +187,20 @@ def stateful(model) -> tuple:
     return tuple(k for k, a in enumerate(model.actuators) if a.activation)
 
 
+def integrated(u, act, time_constant, time):
+    """``act' = u``."""
+    return act + u * time
+
+
+def filtered(u, act, time_constant, time):
+    """``act' = (u - act) / time_constant``."""
+    return u + (act - u) * exp(-time / time_constant) if time_constant else u
+
+
+AFTER = {"integrator": integrated, "filter": filtered}
+"""Activations after a time with a held control ``u``, by name; on numbers of any kind."""
+
+
 def activation_after(model, controls, activation, time):
     """Activations after a time with held controls, (m,); monotone, so that bounds only cut them.
 
@@ -200,9 +214,6 @@ def activation_after(model, controls, activation, time):
     for k, act in zip(stateful(model), activation, strict=True):
         a = model.actuators[k]
         u = _clipped(controls[k], *a.control)
-        if a.activation == "integrator":
-            act = act + u * time
-        else:
-            act = u + (act - u) * exp(-time / a.time_constant) if a.time_constant else u
+        act = AFTER[a.activation](u, act, a.time_constant, time)
         found.append(_clipped(act, *a.activation_range))
     return np.array(found)

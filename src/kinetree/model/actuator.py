@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,28 @@ from kinetree.errors import ModelError
 from kinetree.model.coupling import as_floats
 from kinetree.spelling import explains_itself
 
-ACTIVATIONS = ("", "integrator", "filter")
 UNBOUNDED = (-math.inf, math.inf)
+
+
+class Activation(NamedTuple):
+    """A way in which a state of an actuator follows its control."""
+
+    dyntype: tuple[str, ...]
+    """What MuJoCo calls it; the first is written."""
+    has_time_constant: bool = False
+    """Whether it needs ``time_constant``."""
+    servo: str = "position"
+    """Type in MuJoCo of a position servo with it."""
+    motor: str = "general"
+    """Type in MuJoCo of an actuator without bias that has it."""
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "": Activation(("none",), motor="motor"),
+    "integrator": Activation(("integrator",), servo="intvelocity"),
+    "filter": Activation(("filterexact", "filter"), has_time_constant=True, motor="cylinder"),
+}
+"""By name. How they move is in ``algorithms.actuators`` and ``contact.engine.drives``."""
 
 
 @explains_itself
@@ -45,7 +65,7 @@ class Actuator:
             axes of the reference, and its reaction acts there.
         gain: of ``u``, three numbers, see above; one number for a constant.
         bias: three numbers, in the same way.
-        activation: ``""``, ``"integrator"`` or ``"filter"``.
+        activation: one of ``ACTIVATIONS``: ``""``, ``"integrator"`` or ``"filter"``.
         time_constant: of the filter [s].
         activation_range: smallest and largest activation.
     """
@@ -83,9 +103,9 @@ class Actuator:
             damper = g2 < 0 and not self.activation and not any(self.bias)
             return "damper" if damper else "general"
         if b1 and b1 == -g0 and b2 <= 0:
-            return "intvelocity" if self.activation == "integrator" else "position"
+            return ACTIVATIONS[self.activation].servo
         if self.activation:
-            return "cylinder" if self.activation == "filter" else "general"
+            return ACTIVATIONS[self.activation].motor
         if b2 and b2 == -g0 and not b0 and not b1:
             return "velocity"
         return "general" if any(self.bias) else "motor"

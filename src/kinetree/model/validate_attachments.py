@@ -156,17 +156,22 @@ def _check_activation(actuator, what):
     kind, time_constant = actuator.activation, actuator.time_constant
     if kind not in ACTIVATIONS:
         raise ModelError(
-            f"activation of {what} must be 'integrator', 'filter' or '' for none, got {kind!r}"
+            f"activation of {what} must be {', '.join(map(repr, filter(None, ACTIVATIONS)))} or '' "
+            f"for none, got {kind!r}"
         )
     if not (isinstance(time_constant, (int, float)) and 0 <= time_constant < math.inf):
         raise ModelError(
             f"time_constant of {what} must be a number of seconds that is not negative, got "
             f"{time_constant!r}"
         )
-    if kind == "filter" and not time_constant:
-        raise ModelError(f"{what} is a filter and needs a time_constant above zero [s]")
-    if kind != "filter" and time_constant:
-        raise ModelError(f"time_constant of {what} is for activation='filter', which it has not")
+    needed = ACTIVATIONS[kind].has_time_constant
+    if needed and not time_constant:
+        raise ModelError(f"{what} is a {kind} and needs a time_constant above zero [s]")
+    if time_constant and not needed:
+        those = [repr(name) for name, a in ACTIVATIONS.items() if a.has_time_constant]
+        raise ModelError(
+            f"time_constant of {what} is for activation={' or '.join(those)}, which it has not"
+        )
     if not kind and tuple(actuator.activation_range) != UNBOUNDED:
         raise ModelError(f"{what} has an activation_range and no activation; use control")
 

@@ -17,13 +17,11 @@ from math import exp
 
 import numpy as np
 
-from kinetree.codegen.procedures import procedure, record
+from kinetree.codegen.procedures import Choice, procedure, record
 from kinetree.contact.engine.mechanism import Mechanism, resistance
 from kinetree.contact.newton.problem import Problem
+from kinetree.model.actuator import ACTIVATIONS
 from kinetree.model.limits import position_index
-
-HELD, INTEGRATOR, FILTER = 0, 1, 2
-"""Activations: none, and as of ``model.actuator``."""
 
 INSIDE = 1e-9
 """Part of a bound by which a force may be beyond it."""
@@ -155,14 +153,14 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         values = [getattr(a, name) for a in full.actuators]
         return np.array(values, dtype=float).reshape(n, width)
 
-    effort, kinds = table("effort", 2), {"": HELD, "integrator": INTEGRATOR, "filter": FILTER}
+    effort = table("effort", 2)
     bounded = np.any(np.isfinite(effort)) or np.any(np.isfinite(most))
     return Actuators(
         count=n, nv=full.nv, acts=int(reads), reads=int(reads), limited=int(bounded),
         gain=table("gain", 3), bias=table("bias", 3),
         control=table("control", 2), effort=effort,
         state=np.where(states, np.cumsum(states) - 1, -1).astype(np.int64),
-        kind=np.array([kinds[a.activation] for a in full.actuators], dtype=np.int64),
+        kind=np.array([_NUMBERS[a.activation] for a in full.actuators], dtype=np.int64),
         time=np.array([a.time_constant or 0.0 for a in full.actuators], dtype=float),
         range=table("activation_range", 2), rest=np.zeros((n, 2)),
         offset=np.array(offset, dtype=float), arm_first=first, arm_v=arm_v,
@@ -484,15 +482,28 @@ def other_bounds(a: Actuators, v: "float[:]", after: "float[:]") -> bool:
 
 
 @procedure
+def integrated(u: float, x: float, time_constant: float, h: float) -> float:
+    """``x' = u``."""
+    return x + u * h
+
+
+@procedure
+def filtered(u: float, x: float, time_constant: float, h: float) -> float:
+    """``x' = (u - x) / time_constant``."""
+    return u + (x - u) * exp(-h / time_constant) if time_constant > 0.0 else u
+
+
+_NUMBERS = {name: k for k, name in enumerate(ACTIVATIONS)}
+MOVING = {"integrator": integrated, "filter": filtered}
+FOLLOWING = Choice({_NUMBERS[name]: p for name, p in MOVING.items()}, filtered)
+"""Activations after ``h`` seconds with a held control, by number: see ``algorithms.actuators``."""
+
+
+@procedure
 def followed(a: Actuators, k: int, x: float, h: float) -> float:
     """Activation ``x`` after ``h`` seconds with a held control: see ``algorithms.actuators``."""
     u = min(max(a.u[k], a.control[k, 0]), a.control[k, 1])
-    if a.kind[k] == INTEGRATOR:
-        x += u * h
-    elif a.time[k] > 0.0:
-        x = u + (x - u) * exp(-h / a.time[k])
-    else:
-        x = u
+    x = FOLLOWING[a.kind[k]](u, x, a.time[k], h)
     return min(max(x, a.range[k, 0]), a.range[k, 1])
 
 

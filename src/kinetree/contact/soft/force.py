@@ -10,6 +10,7 @@ undeformed shapes, and follow the contact as it moves.
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +19,28 @@ from kinetree.contact.contacts import body_motions
 from kinetree.contact.finding.candidates import point_velocities
 from kinetree.contact.scene import Scene, as_scene, require_plain_friction
 from kinetree.contact.soft import laws
-from kinetree.contact.soft.patch import Patch
+from kinetree.contact.soft.patch import NonlinearPatch, Patch, SeriesSpring, TwoSurfaces
 from kinetree.errors import ModelError, TraceError, UnknownNameError, calling, warn
 from kinetree.functional.kernel import kernel
 from kinetree.model.model import Model
 from kinetree.spelling import did_you_mean, explains_itself
 
-LAWS = ("hunt_crossley", "linear", "patch")
-"""Names of normal laws."""
+NORMAL_LAWS: tuple[type[laws.NormalLaw], ...] = (
+    laws.HuntCrossley,
+    laws.Linear,
+    Patch,
+    NonlinearPatch,
+    SeriesSpring,
+    TwoSurfaces,
+)
+TANGENTIAL_LAWS: tuple[type[laws.TangentialLaw], ...] = (
+    laws.Regularized,
+    laws.Stiction,
+    laws.Dahl,
+)
+"""All laws, of normal forces and of friction."""
+LAWS: dict[str, Any] = {law.spelling: law for law in NORMAL_LAWS if law.spelling}
+"""Normal laws by name."""
 
 
 @explains_itself
@@ -131,7 +146,7 @@ class SoftContact:
 
     def energy(self, model: Model, q: ArrayLike) -> Array:
         """Energy stored in the springs of a normal law without memory [J], (...)."""
-        if not isinstance(self.normal, (laws.HuntCrossley, laws.Linear)):
+        if self.normal.size:
             raise UnknownNameError(f"{type(self.normal).__name__} has no energy of positions alone")
         return self.normal.energy(self.scene.candidate_positions(model, q)[0]).sum(-1)
 
@@ -240,27 +255,18 @@ def _times(matrices, vectors):
     return (matrices * vectors[..., None, :]).sum(-1)
 
 
-_SUGGESTED = {
-    "hunt_crossley": ", say 1e6 N/m^1.5 and 0.5 s/m: 100 N give a penetration of 2 mm",
-    "linear": ", say 1e5 N/m and 1e3 N·s/m: 100 N give a penetration of 1 mm",
-    "patch": ", say 1e5 N/m and 1e3 N·s/m: 100 N give a penetration of 1 mm",
-}
-
-
 def _laws(law, stiffness, damping, tangential):
     if isinstance(law, laws.NormalLaw):
         if stiffness is not None or damping is not None:
             raise ModelError(f"{type(law).__name__} has its own stiffness and damping")
         return law, laws.Regularized() if tangential is None else tangential
     if law not in LAWS:
-        hint = did_you_mean(law, LAWS, f"use one of {LAWS}, or a NormalLaw")
+        hint = did_you_mean(law, LAWS, f"use one of {tuple(LAWS)}, or a NormalLaw")
         raise UnknownNameError(f"soft contact has no law {law!r}; {hint}")
     if stiffness is None or damping is None:
-        raise ModelError(f"law {law!r} needs stiffness and damping{_SUGGESTED[law]}")
-    kinds = {"hunt_crossley": laws.HuntCrossley, "linear": laws.Linear, "patch": Patch}
-    if tangential is None:
-        tangential = laws.Stiction(stiffness, damping) if law == "patch" else laws.Regularized()
-    return kinds[law](stiffness, damping), tangential
+        raise ModelError(f"law {law!r} needs stiffness and damping, say {LAWS[law].suggestion}")
+    normal = LAWS[law](stiffness, damping)
+    return normal, normal.usual_friction if tangential is None else tangential
 
 
 # --- Rolling resistance — RBDA §11.8 -------------------------------------------------------------

@@ -9,13 +9,13 @@ contacts at a time.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.rows import less
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.kernel import select
 from kinetree.spatial import ops
 
@@ -32,10 +32,24 @@ class NormalLaw(ABC):
     Attributes:
         size: number of states of a contact, ``k``.
         rate: fastest decay of a state [1/s] that an integrator has to follow.
+        spelling: name by which ``SoftContact(law=...)`` makes one of a stiffness and a damping;
+            empty: it is given as an object only.
+        suggestion: a stiffness and a damping to begin with, for messages.
     """
 
     size: int = 0
     rate: float = 0.0
+    spelling: ClassVar[str] = ""
+    suggestion: ClassVar[str] = ""
+
+    @property
+    def usual_friction(self) -> "TangentialLaw":
+        """Law of friction where none is given."""
+        return Regularized()
+
+    def energy(self, p: ArrayLike) -> Array:
+        """Energy stored at a gap [J], of laws without memory."""
+        raise UnknownNameError(f"{type(self).__name__} has no energy of positions alone")
 
     @abstractmethod
     def __call__(self, z, p, pd, elapsed) -> tuple[Any, Any]:
@@ -69,6 +83,8 @@ class Linear(NormalLaw):
         damping: ``D`` [N·s/m].
     """
 
+    spelling: ClassVar = "linear"
+    suggestion: ClassVar = "1e5 N/m and 1e3 N·s/m: 100 N give a penetration of 1 mm"
     stiffness: float
     damping: float
 
@@ -99,6 +115,8 @@ class HuntCrossley(NormalLaw):
         exponent: ``n``, a multiple of 1/2, at least 1; 3/2 for spheres (Hertz).
     """
 
+    spelling: ClassVar = "hunt_crossley"
+    suggestion: ClassVar = "1e6 N/m^1.5 and 0.5 s/m: 100 N give a penetration of 2 mm"
     stiffness: float
     dissipation: float = 0.0
     exponent: float = 1.5

@@ -6,13 +6,20 @@ on its own when the body leaves, which may be while the body is still below the 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.rows import less
-from kinetree.contact.soft.laws import TOUCHING, NormalLaw, positive, require_positive
+from kinetree.contact.soft.laws import (
+    TOUCHING,
+    NormalLaw,
+    Stiction,
+    TangentialLaw,
+    positive,
+    require_positive,
+)
 from kinetree.errors import ModelError
 from kinetree.functional.kernel import select
 
@@ -29,10 +36,17 @@ class Patch(NormalLaw):
         integrated: whether ``z`` is integrated anyway, which must give the same result.
     """
 
+    spelling: ClassVar = "patch"
+    suggestion: ClassVar = "1e5 N/m and 1e3 N·s/m: 100 N give a penetration of 1 mm"
     stiffness: float
     damping: float
     integrated: bool = False
     size = 1
+
+    @property
+    def usual_friction(self) -> TangentialLaw:
+        """A patch of friction with the same stiffness and damping."""
+        return Stiction(self.stiffness, self.damping)
 
     def __post_init__(self):
         require_positive(self, stiffness=self.stiffness, damping=self.damping)

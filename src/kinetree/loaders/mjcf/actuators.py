@@ -13,7 +13,7 @@ from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
 from kinetree.loaders.mjcf.tendons import tendon_names, terms
 from kinetree.loaders.mjcf.values import AllBut, names_of, unused
 from kinetree.model import Actuator, Frame
-from kinetree.model.actuator import UNBOUNDED
+from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 
 ATTRIBUTES = {
     **dict.fromkeys(
@@ -27,7 +27,8 @@ ATTRIBUTES = {
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
 
 JOINT, JOINT_IN_PARENT, SLIDER_CRANK, TENDON, SITE, BODY, ORIENTATION = range(7)  # mjtTrn
-_DYNAMICS = ("", "integrator", "filter", "filter")  # mjtDyn: none, integrator, filter, filterexact
+_DYN = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")  # mjtDyn
+_DYNAMICS = {_DYN.index(dyntype): name for name, a in ACTIVATIONS.items() for dyntype in a.dyntype}
 _FIXED, _AFFINE = range(2)  # mjtGain; mjtBias: none, affine
 
 
@@ -93,7 +94,7 @@ def _law(mj_model, a):
         raise _LeftOutError("a plugin computes its force")
     if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
         raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
-    if kinds[0] >= len(_DYNAMICS) or max(kinds[1:]) > _AFFINE:
+    if kinds[0] not in _DYNAMICS or max(kinds[1:]) > _AFFINE:
         raise _LeftOutError(_kind(kinds))
     gain, bias = (
         [float(x) for x in getattr(mj_model, f"actuator_{what}prm")[a, :3]]
@@ -104,10 +105,10 @@ def _law(mj_model, a):
         "bias": bias if kinds[2] == _AFFINE else [0.0, 0.0, 0.0],
     }
     activation, time_constant = _dynamics(mj_model, a), float(mj_model.actuator_dynprm[a, 0])
-    if activation == "filter" and time_constant <= 0:
+    if ACTIVATIONS[activation].has_time_constant and time_constant <= 0:
         activation = ""
     law["activation"] = activation
-    if activation == "filter":
+    if ACTIVATIONS[activation].has_time_constant:
         law["time_constant"] = time_constant
     if activation:
         law["activation_range"] = _range(mj_model, "act", a)
@@ -115,7 +116,7 @@ def _law(mj_model, a):
 
 
 def _dynamics(mj_model, a):
-    return _DYNAMICS[mj_model.actuator_dyntype[a]]
+    return _DYNAMICS[int(mj_model.actuator_dyntype[a])]
 
 
 _OTHERS = (

@@ -8,6 +8,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
 from kinetree.loaders.mjcf.joints import map_of
+from kinetree.model.actuator import ACTIVATIONS
 from kinetree.model.limits import has_dynamics
 from kinetree.model.parts import is_identity
 from kinetree.model.sensors import KINDS, Sensor
@@ -200,8 +201,9 @@ def _law(a):
     law["gaintype"] = "affine" if any(gain[1:]) else None
     law["biastype"] = "affine" if any(bias) else None
     if a.activation:
-        law["dyntype"] = "filterexact" if a.activation == "filter" else a.activation
-        law["dynprm"] = [a.time_constant] if a.activation == "filter" else None
+        activation = ACTIVATIONS[a.activation]
+        law["dyntype"] = activation.dyntype[0]
+        law["dynprm"] = [a.time_constant] if activation.has_time_constant else None
     return "general", law
 
 

@@ -1,0 +1,64 @@
+"""Every activation of an actuator, found by ``ACTIVATIONS``: formula, compiled steps, files."""
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.algorithms.actuators import AFTER
+from kinetree.contact.engine import drives
+from kinetree.model.actuator import ACTIVATIONS
+from kinetree.quantities.actuators import activation_after
+
+NAMES = [name for name in ACTIVATIONS if name]
+
+
+def with_actuator(name):
+    """A hinge with a motor that has the activation."""
+    b = kt.ModelBuilder("m").body("b", joint=kt.Revolute("z"), inertia=kt.shapes.sphere(1, mass=2))
+    constant = 0.3 if ACTIVATIONS[name].has_time_constant else 0.0
+    b.actuator("a", joint="b_joint", activation=name, time_constant=constant, control=(-2, 2))
+    return b.build()
+
+
+def test_all_have_formulas_and_numbers_in_compiled_steps():
+    assert set(AFTER) == set(NAMES)
+    assert set(drives.MOVING) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_a_time_twice_is_the_time_and_the_start_is_the_start(name, rng):
+    """A flow: what a held control does in two steps is what it does in one."""
+    after = AFTER[name]
+    for u, x, h in rng.normal(size=(20, 3)):
+        h = abs(h)
+        half = after(u, after(u, x, 0.3, h / 2), 0.3, h / 2)
+        assert after(u, x, 0.3, h) == pytest.approx(half, rel=1e-13, abs=1e-13)
+        assert after(u, x, 0.3, 0.0) == pytest.approx(x, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_steps_follow_the_formula(name):
+    m = with_actuator(name)
+    world = kt.World()
+    world.add(m, name="m")
+    world.step(50, control=[1.5])
+    expected = activation_after(m, [1.5], [0.0], world.time)
+    np.testing.assert_allclose(world.activation, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_return_it_and_mujoco_reads_it(name, tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    m = with_actuator(name)
+    for ending in ("json", "toml", "xml"):
+        path = str(tmp_path / f"m.{ending}")
+        kt.save(m, path)
+        (a,) = kt.load(path).actuators
+        assert (a.activation, a.time_constant) == (name, m.actuators[0].time_constant)
+    theirs = mujoco.MjModel.from_xml_path(path)
+    data = mujoco.MjData(theirs)
+    data.ctrl[:] = 1.5
+    for _ in range(50):
+        mujoco.mj_step(theirs, data)
+    expected = activation_after(m, [1.5], [0.0], 50 * theirs.opt.timestep)
+    np.testing.assert_allclose(data.act, expected, rtol=1e-10)
