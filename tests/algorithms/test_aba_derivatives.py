@@ -8,12 +8,16 @@ from support.states import conditioning, floating_tree, random_external_forces, 
 
 from kinetree import samples
 from kinetree.algorithms import aba, minv
-from kinetree.algorithms.aba_derivatives import forward_dynamics_derivatives
+from kinetree.algorithms.aba_derivatives import (
+    forward_dynamics_by_inertias,
+    forward_dynamics_derivatives,
+)
 from kinetree.algorithms.rnea_derivatives import inverse_dynamics_derivatives
 from kinetree.errors import SingularError
 from kinetree.interop import pinocchio as P
 from kinetree.joints import Cylindrical, Fixed, Planar, Prismatic, Revolute, Spherical
 from kinetree.model import ModelBuilder
+from kinetree.spatial import Inertia
 
 KINDS = (Revolute("x"), Revolute((1.0, 2.0, -3.0)), Prismatic("z"), Cylindrical("z"), Planar("z"),
          Spherical(), Fixed())  # fmt: skip
@@ -38,6 +42,29 @@ def test_derivatives_equal_the_complex_step(size, rng):
             found = forward_dynamics_derivatives(model, q, qd, tau, f_ext)
             for d, exact in zip(found, complex_step(model, q, qd, tau, f_ext), strict=True):
                 assert_close(d, exact, ulps=300, condition=conditioning(model, q))
+
+
+def test_derivatives_by_inertias_equal_differences(rng):
+    model = floating_tree(rng, 4, KINDS)
+    q, qd, tau = random_state(model, rng)
+    f_ext = random_external_forces(model, rng)
+    found = forward_dynamics_by_inertias(model, q, qd, tau, f_ext)
+    assert found.shape == (model.nv, 10 * model.body_count)
+
+    def accelerations(body, parameters):
+        changed = model.replace(inertia={body: Inertia.from_parameters(parameters)})
+        return aba.forward_dynamics(changed, q, qd, tau, f_ext)
+
+    for i, body in enumerate(model.body_names[1:], start=1):
+        p, h = model.inertia[i].parameters(), 1e-6
+        steps = [
+            (accelerations(body, p + h * e) - accelerations(body, p - h * e)) for e in np.eye(10)
+        ]
+        expected, columns = np.array(steps).T / (2 * h), model.parameter_slice(i)
+        assert np.max(np.abs(found[:, columns] - expected)) < 1e-5 * np.max(np.abs(expected))
+        alone = forward_dynamics_by_inertias(model, q, qd, tau, f_ext, bodies=[i])
+        np.testing.assert_array_equal(alone[:, columns], found[:, columns])
+        assert not np.any(np.delete(alone, np.r_[columns], axis=1))
 
 
 def test_the_derivative_with_respect_to_tau_is_the_inverse_inertia_matrix(rng):

@@ -835,7 +835,8 @@ RULES |= {
 }
 
 PARTS = {
-    "aba.accelerations_at_rest", "rnea_tensor.inertia_forces",
+    "aba.accelerations_at_rest", "aba_derivatives.forward_dynamics_by_inertias",
+    "rnea_tensor.inertia_forces",
     "actuators.actuator_forces", "actuators.driving_force",
     "actuators.resistance", "actuators.transmission", "actuators.transmission_of",
     "joint_space.with_own_rows", "passive.compensation_force",

@@ -259,6 +259,33 @@ def test_derivatives_with_axes_that_move_are_general_and_compile_nothing_for_ano
             np.testing.assert_allclose(one, other, 0, 1e-11 * np.max(np.abs(other)))
 
 
+def test_derivatives_by_inertias_are_general_and_compile_nothing_for_another_robot(compilations):
+    kinds = [(joints.Revolute("x"), 0.0), (joints.Universal("xy"), 0.1), (joints.Spherical(), 0.0)]
+    first, second = mechanism(*kinds * 3), mechanism(kinds[0], *kinds * 3)
+    for function in (kt.inverse_dynamics, kt.bias_force, kt.gravity_force, kt.forward_dynamics):
+        count = len(function.definition.required)
+        for wrt in ("parameters", "inertia", "inertia:b4"):
+            derivative = kt.differentiate(function, wrt=wrt)
+            derivative(first, *state(first)[:count])
+            before = compilations()
+            found = derivative(second, *state(second)[:count])
+            assert compilations() == before
+            assert kt.tier_of(second, derivative) == "general"
+            with kt.tier("specialised"):
+                expected = derivative(second, *state(second)[:count])
+            np.testing.assert_allclose(found, expected, 0, 1e-12 * np.max(np.abs(expected)))
+
+
+def test_derivatives_by_an_inertia_and_more_are_specialised():
+    model = mechanism((joints.Revolute("x"), 0.0), (joints.Revolute("y"), 0.0))
+    derivative = kt.differentiate(kt.forward_dynamics, wrt=("q", "inertia:b1"))
+    by_q, by_inertia = derivative(model, *state(model))
+    alone = kt.differentiate(kt.forward_dynamics, wrt="inertia:b1")(model, *state(model))
+    np.testing.assert_allclose(by_inertia, alone, 0, 1e-12 * np.max(np.abs(alone)))
+    assert by_q.shape == (2, 2)
+    assert kt.tier_of(model, derivative) == "specialised"
+
+
 class Stubborn(Parabola):
     """Takes no numbers but floats and traced ones."""
 

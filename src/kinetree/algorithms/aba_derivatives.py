@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import aba, armature, ltl, minv, rnea_derivatives
+from kinetree.algorithms import aba, armature, ltl, minv, regressors, rnea_derivatives
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.propagation import moves_no_inertia
 from kinetree.algorithms.rnea_derivatives import (
@@ -83,6 +83,18 @@ def forward_dynamics_derivatives_by_articulated_bodies(
     solved = [found[name] for name in ("q", "qd") if name in wrt]
     minv.solve_columns(model, bodies.joints, *solved, inverse=found["tau"])
     return ForwardDynamicsDerivatives(found["q"], found["qd"], found["tau"])
+
+
+@refuses("loops", "couplings", use="kinetree.differentiate")
+def forward_dynamics_by_inertias(model, q, qd, tau, f_ext=None, *, bodies=None):
+    """``∂qdd/∂p = -H⁻¹ Y``, (nv, 10 body_count), with the regressor ``Y`` at the true ``qdd``.
+
+    ``bodies`` are those whose columns are wanted, all by default.
+    """
+    found = aba.articulated_bodies(model, q, qd, tau, f_ext)
+    Y = regressors.regressor_in_base_coordinates(model, q, qd, found.qdd, bodies=bodies)
+    minv.solve_columns(model, found.joints, Y, columns=model.parameter_columns())
+    return Y
 
 
 def _free_root_columns(model, bodies, forces):

@@ -84,7 +84,7 @@ def articulated_joints(model, q):
     return ArticulatedJoints(X, S, U, D_inv)
 
 
-def solve_columns(model, joints, *matrices, inverse=None):
+def solve_columns(model, joints, *matrices, inverse=None, columns=None):
     """Replace each column ``b`` of matrices by ``-H⁻¹ b``, and fill in ``H⁻¹`` itself.
 
     A column is the acceleration that joint forces ``-b``, or a unit force, cause in the mechanism
@@ -95,25 +95,28 @@ def solve_columns(model, joints, *matrices, inverse=None):
         joints: as ``articulated_joints`` returns them.
         *matrices: (nv, nv) each.
         inverse: zeros, (nv, nv), that become ``H⁻¹``, symmetric to the last digit; or None.
+        columns: of the matrices, one after the other, where they are not those of variables.
     """
     lam, at, (X, S, U, D_inv) = model.parent, model.v_slice, joints
-    columns = [
+    sides = [
         (B, model.table(), model.table(model.zero_motion), model.table())
         for B in (*matrices, *(() if inverse is None else (inverse,)))
     ]
-    for *_, pA in columns:
+    for *_, pA in sides:
         for i in model.outward():
             pA[i] = Force.zero()
-    for k in model.variables():
-        e = model.unit(k)
+    for k in model.variables() if columns is None else columns:
+        e = None if inverse is None else model.unit(k)
         for i in model.inward():
-            for B, u, _, pA in columns:
-                u[i] = (e[at[i]] if B is inverse else -B[at[i], k]) - S[i].T @ pA[i]
+            for B, u, _, pA in sides:
+                u[i] = (-B[at[i], k] if e is None or B is not inverse else e[at[i]]) - S[i].T @ pA[
+                    i
+                ]
                 if lam[i] != 0:
                     pA[lam[i]] = pA[lam[i]] + X[i].T @ (pA[i] + U[i] @ (D_inv[i] @ u[i]))
                 pA[i] = Force.zero()
         for i in model.outward():
-            for B, u, a, _ in columns:
+            for B, u, a, _ in sides:
                 a_ = X[i] @ a[lam[i]]
                 qdd = D_inv[i] @ (u[i] - U[i].T @ a_)
                 a[i] = a_ + S[i] @ qdd

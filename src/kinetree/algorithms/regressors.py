@@ -24,8 +24,11 @@ from kinetree.spatial.vector3 import ZERO3
 
 
 @for_all_joints(force)
-def regressor_in_base_coordinates(model, q, qd, qdd):
-    """``Y`` with ``tau = Y p``, (nv, 10 body_count), from axes and forces in base coordinates."""
+def regressor_in_base_coordinates(model, q, qd, qdd, *, bodies=None):
+    """``Y`` with ``tau = Y p``, (nv, 10 body_count), from axes and forces in base coordinates.
+
+    ``bodies`` are those whose columns are wanted, all by default.
+    """
     at, J, A = model.v_slice, model.table(), model.table()
     _, S = joint_transforms(model, q)
     X, v, a = body_accelerations(model, q, qd, qdd, a_0=-model.a_g)
@@ -34,8 +37,9 @@ def regressor_in_base_coordinates(model, q, qd, qdd):
         J[i] = X_0[i].inv_apply(S[i])
         A[i] = X_0[i].T @ force_columns(v[i], a[i])
     for i in model.outward():
-        Y[at[i], model.parameter_slice(i)] = J[i].T @ A[i]
-        for j in model.above(i):
+        if bodies is None or i in bodies:
+            Y[at[i], model.parameter_slice(i)] = J[i].T @ A[i]
+        for j in model.above(i, bodies):
             Y[at[j], model.parameter_slice(i)] = J[j].T @ A[i]
     return Y
 

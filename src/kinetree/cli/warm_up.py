@@ -83,7 +83,8 @@ def _differentiate(function, model):
     import kinetree as kt
 
     v = np.zeros(model.nv)
-    kt.differentiate(function, wrt=("q", "qd"))(model, model.neutral(), v, v)
+    for wrt in (("q", "qd"), "parameters", f"inertia:{model.body_names[-1]}"):
+        kt.differentiate(function, wrt=wrt)(model, model.neutral(), v, v)
 
 
 def _move(model):

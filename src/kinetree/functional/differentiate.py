@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms import aba_derivatives, coupled, ltl, rnea_derivatives
+from kinetree.algorithms import aba_derivatives, coupled, ltl, regressors, rnea_derivatives
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.codegen.inline import trace_of
@@ -35,8 +35,8 @@ from kinetree.functional.transformed import (
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import ARRAYS, FUNCTIONS, is_public
-from kinetree.model.general.kernels import loop_kernel
-from kinetree.model.general.tables import data_of
+from kinetree.model.general.kernels import loop_kernel, with_parameters_of
+from kinetree.model.general.tables import Marked, data_of
 from kinetree.spatial import Force
 from kinetree.spelling import explains
 
@@ -128,6 +128,8 @@ class Derivative(Transformed):
         entries, names = self.entries(), tuple(i.name for i in inputs)
         if call.model is not None and call.model.couplings:
             return self._by_calls(call, inputs, outputs, reference, validate)
+        if (bodies := self._inertial_bodies(call)) is not None:
+            return self._by_inertias(call, bodies, inputs, outputs, reference, validate)
         data = (
             data_of(call.model) if call.model is not None and self.recursion_count(call) else None
         )
@@ -145,6 +147,33 @@ class Derivative(Transformed):
             text, self.__name__, inputs, outputs, data, configurations=("q",),
             shapes={n: ARRAYS[n].shape for n in names}, key=(self.__name__, entries, names),
             reference=reference, validate=validate,
+        )  # fmt: skip
+
+    def _inertial_bodies(self, call):
+        """Numbers of the bodies whose inertias are all that is varied, or None."""
+        model, names = call.model, tuple(self.names())
+        if len(names) != 1 or not is_public(self.function) or model is None:
+            return None
+        kind, _, body = names[0].partition(":")
+        if kind != "inertia" or model.is_constrained or model.couplings:
+            return None
+        return [model.body_index(body)] if body else list(range(1, model.body_count + 1))
+
+    def _by_inertias(self, call, bodies, inputs, outputs, reference, validate):
+        """The same by regressors, whose columns are those of some bodies."""
+        of = _GENERAL_BY_INERTIAS.get(self.function.__name__)
+        data, names = data_of(call.model), tuple(i.name for i in inputs)
+        if of is None or data is None:
+            return None
+
+        def text(model, *arrays):
+            return of(model, **dict(zip(names, arrays, strict=True)), bodies=Marked())
+
+        return loop_kernel(
+            text, self.__name__, inputs, outputs, with_parameters_of(data, bodies),
+            configurations=("q",), shapes={n: ARRAYS[n].shape for n in names},
+            key=(self.__name__, "inertia", names), reference=reference, validate=validate,
+            marks=True,
         )  # fmt: skip
 
     def _by_calls(self, call, inputs, outputs, reference, validate):
@@ -290,6 +319,27 @@ def _general_forward_dynamics(model, wrt, q, qd, tau, f_ext=None):
     by_columns = aba_derivatives.forward_dynamics_derivatives_by_articulated_bodies
     d = by_columns(model, q, qd, tau, f_ext, wrt=wrt)
     return {"q": d.dq, "qd": d.dqd, "tau": d.dtau}
+
+
+def _inverse_dynamics_by_inertias(model, q, qd, qdd, f_ext=None, *, bodies):
+    """The regressor: external forces do not depend on inertias."""
+    return regressors.regressor_in_base_coordinates(model, q, qd, qdd, bodies=bodies)
+
+
+def _bias_force_by_inertias(model, q, qd, f_ext=None, *, bodies):
+    return _inverse_dynamics_by_inertias(model, q, qd, model.zero_velocity, bodies=bodies)
+
+
+def _gravity_force_by_inertias(model, q, *, bodies):
+    return _bias_force_by_inertias(model, q, model.zero_velocity, bodies=bodies)
+
+
+_GENERAL_BY_INERTIAS = {
+    "inverse_dynamics": _inverse_dynamics_by_inertias,
+    "bias_force": _bias_force_by_inertias,
+    "gravity_force": _gravity_force_by_inertias,
+    "forward_dynamics": aba_derivatives.forward_dynamics_by_inertias,
+}
 
 
 def _coupled_inverse_dynamics(model, q, qd, qdd):

@@ -301,6 +301,7 @@ class Model:
     chain = tree.chain
     variables = tree.variables
     unit = tree.unit
+    parameter_columns = tree.parameter_columns
     parameter_slice = tree.parameter_slice
     laden = cached_property(tree.laden)
     first_laden = cached_property(tree.first_laden)

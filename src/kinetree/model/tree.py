@@ -170,9 +170,12 @@ def inward(model: Any) -> Any:
     return range(model.body_count, 0, -1)
 
 
-def above(model: Any, i: int) -> Any:
-    """The bodies between body ``i`` and the base, its parent first."""
-    found, p = [], model.parent[i]
+def above(model: Any, i: int, bodies: Any = None) -> Any:
+    """The bodies between body ``i`` and the base, its parent first.
+
+    None where ``i`` is not among ``bodies``, if such are given.
+    """
+    found, p = [], model.parent[i] if bodies is None or i in bodies else 0
     while p:  # model.support has n²/2 numbers for a chain
         found.append(p)
         p = model.parent[p]
@@ -187,6 +190,11 @@ def variables(model: Any) -> Any:
 def unit(model: Any, k: int) -> Array:
     """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
     return np.eye(model.nv, dtype=int)[k]
+
+
+def parameter_columns(model: Any) -> Any:
+    """The inertial parameters of all bodies, one after the other: columns of a matrix."""
+    return range(10 * model.body_count)
 
 
 def parameter_slice(model: Any, i: int) -> slice:

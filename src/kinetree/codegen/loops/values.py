@@ -36,9 +36,9 @@ class Row:
         domain = self.recorder.domains[self.domain].columns[name]
         return Row(self.recorder, domain, f"{self.path}.{name}", ANY, self.loop)
 
-    def span(self, column: str, size: int) -> "Span":
-        """The entries of an axis that belong to this row."""
-        return Span(self, column, size)
+    def span(self, column: str, size: int, single: bool = False) -> "Span":
+        """The entries of an axis that belong to this row; ``single`` as an index is."""
+        return Span(self, column, size, single)
 
     def __sub__(self, n: int) -> "Span":
         """``i - 1``: the entry of body ``i`` along an axis that counts bodies from 0."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from kinetree.codegen.build import loop_request
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.loops.language import BODIES, SINGLE, Data, Rows
+from kinetree.codegen.loops.language import BODIES, NO_ROW, SINGLE, Data, Rows
 from kinetree.codegen.runtime.loops import LoopKernel
-from kinetree.model.general.tables import Marked, data_of, placements
+from kinetree.model.general.tables import PARAMETERS, Marked, data_of, placements
 
 FRAMES = ("name", "relative_to")
 """Options that name a frame or body: which it is, is data."""
@@ -46,7 +46,7 @@ def general_kernel(
         return None
     marks = {}
     if MARKS in options:
-        data, marks = _with_marks(data, options[MARKS]), {MARKS: Marked()}
+        data, marks = with_marks(data, options[MARKS]), {MARKS: Marked()}
         options = {**options, MARKS: MARKS}
     frames = {n: model.frame(options[n]) for n in FRAMES if options.get(n) is not None}
     on_base = {name: frame.body == 0 for name, frame in frames.items()}
@@ -136,7 +136,22 @@ class Text:
         return self.source.program(kinds, pairs)
 
 
-def _with_marks(data: Data, joints) -> Data:
+def with_parameters_of(data: Data, bodies) -> Data:
+    """A robot some of whose bodies are marked, and whose parameters are theirs alone."""
+    data = with_marks(data, bodies)
+    rows, count = data.domains[BODIES], 10 * len(bodies)
+    parameters = Rows(count, {"p": np.arange(count, dtype=np.int64)})
+    above = np.full(rows.count, NO_ROW, dtype=np.int64)
+    marked = np.array(bodies, dtype=np.int64) - 1
+    above[marked] = rows.columns["parent"][marked]
+    first = np.zeros(rows.count, dtype=np.int64)
+    first[marked] = 10 * np.arange(len(bodies))
+    columns = {**rows.columns, "p": first, "above": above}
+    domains = {BODIES: replace(rows, columns=columns), PARAMETERS: parameters}
+    return replace(data, domains=data.domains | domains, lengths={**data.lengths, "p": count})
+
+
+def with_marks(data: Data, joints) -> Data:
     """A robot some of whose joints are marked."""
     rows, marked = data.domains[BODIES], np.zeros(data.domains[BODIES].count, dtype=np.int64)
     marked[np.array(joints, dtype=np.int64) - 1] = 1

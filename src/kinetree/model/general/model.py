@@ -24,7 +24,15 @@ from kinetree.codegen.loops.values import Array, Row
 from kinetree.errors import TraceError
 from kinetree.joints import Revolute
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.general.tables import COLUMNS, NUMBERS, VARIABLES, WORLD, Kind, instance
+from kinetree.model.general.tables import (
+    COLUMNS,
+    NUMBERS,
+    PARAMETERS,
+    VARIABLES,
+    WORLD,
+    Kind,
+    instance,
+)
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Force, Inertia, Motion, Plucker
 from kinetree.spatial.ops import less, select
@@ -226,10 +234,14 @@ class GeneralModel:
         """The bodies in the direction of the last walk, with which this one can be one."""
         return self.recorder.walk(BODIES, self.recorder.goes_backwards)
 
-    def above(self, i: Row) -> Iterable:
-        """The bodies between body ``i`` and the base, its parent first."""
-        chain = Chain(f"{i.path}.parent", "parent")
-        return self.recorder.walk(chain, kinds=() if _kind(i).at_base else None)
+    def above(self, i: Row, bodies: Any = None) -> Iterable:
+        """The bodies between body ``i`` and the base, its parent first.
+
+        None where ``i`` is not among ``bodies``, if such are given.
+        """
+        chain = Chain(f"{i.path}.{'parent' if bodies is None else 'above'}", "parent")
+        none = _kind(i).at_base or (bodies is not None and i not in bodies)
+        return self.recorder.walk(chain, kinds=() if none else None)
 
     def chain(self, i: Any) -> Iterable:
         """The bodies from the base to body ``i``, each after its parent; none for the base."""
@@ -242,6 +254,10 @@ class GeneralModel:
     def unit(self, k: Row) -> Any:
         """The vector of velocity variables that is 1 for variable ``k`` and 0 for all others."""
         return _Unit(self, k)
+
+    def parameter_columns(self) -> Iterable:
+        """The inertial parameters, one after the other: of all bodies, or of those marked."""
+        return (k.span("p", 1, single=True) for k in self.recorder.walk(PARAMETERS))
 
     def parameter_slice(self, i: Row) -> Any:
         """Where the ten inertial parameters of body ``i`` are among those of all."""
@@ -367,6 +383,7 @@ class Source:
         """A recorder on which the text has run, and the names of its results."""
         frames = {name: BODIES for name, on_base in self.frames.items() if not on_base}
         domains = [Domain(BODIES, COLUMNS), Domain(VARIABLES, {"v": "v"}), Domain("", frames)]
+        domains.append(Domain(PARAMETERS, {"p": "p"}))
         recorder = Recorder(domains, {BODIES: kinds}, outline, pairs)
         model = GeneralModel(recorder, self.frames)
         given = {name: recorder.argument(name, axes) for name, axes in self.arguments.items()}

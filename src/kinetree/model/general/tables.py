@@ -137,10 +137,10 @@ def instance(kind: Kind, leaves: Any) -> AbstractJoint:
 
 # --- Columns and tables --------------------------------------------------------------------------
 
-COLUMNS = {"parent": BODIES, "q": "q", "v": "v", "b": "b", "p": "p"}
-"""Columns of bodies, and what they refer to."""
+COLUMNS = {"parent": BODIES, "above": BODIES, "q": "q", "v": "v", "b": "b", "p": "p"}
+"""Columns of bodies, and what they refer to; ``above`` is the parent of those that are marked."""
 
-VARIABLES = "variables"
+VARIABLES, PARAMETERS = "variables", "parameters"
 
 NUMBERS = {"placement": 12, "inertia": 10, "armature": 6, "joint": 20, "first": 1, "dynamics": 25}
 """Numbers of a body: ``E`` and ``r`` of its placement, ten of its inertia, of its joint, the number
@@ -166,6 +166,7 @@ def _data_of(model):
     n = model.body_count
     columns = {
         "parent": np.array(model.parent[1:], dtype=np.int64) - 1,  # NO_ROW for the base
+        "above": np.array(model.parent[1:], dtype=np.int64) - 1,
         "q": np.array([s.start for s in model.q_slice[1:]], dtype=np.int64),
         "v": np.array([s.start for s in model.v_slice[1:]], dtype=np.int64),
         "b": np.arange(n, dtype=np.int64),
@@ -181,8 +182,9 @@ def _data_of(model):
     world = {"gravity": np.array([model.gravity], dtype=float)}
     lengths = {"q": model.nq, "v": model.nv, "b": n, "p": 10 * n}
     variables = Rows(model.nv, {"v": np.arange(model.nv, dtype=np.int64)})
+    parameters = Rows(10 * n, {"p": np.arange(10 * n, dtype=np.int64)})
     return Data(
-        {BODIES: bodies, VARIABLES: variables, SINGLE: Rows(1)},
+        {BODIES: bodies, VARIABLES: variables, PARAMETERS: parameters, SINGLE: Rows(1)},
         lengths,
         {BODIES: numbers, VARIABLES: {"number": np.arange(model.nv)[:, None] * 1.0}, SINGLE: world},
     )
