@@ -2,7 +2,7 @@
 
     python benchmarks/first_answers.py [words of the names of rows to measure]
 
-Each row is measured in a process of its own that has imported kinetree and built the model. The
+Each row is measured in its own process, which has imported kinetree and built the model. The
 cache has seen other robots, as ``kinetree warm-up`` leaves it, and not this one. CPU seconds of the
 whole process. Rows above ``GOAL`` are printed with what was compiled for this robot, which is the
 reason; ``-v`` prints all rows.
