@@ -130,9 +130,16 @@ def rollout(
             f"which need no memory"
         )
     return rollout_of(
-        taken, run_of, model, *start, tau, foreign=foreign, store_every=store_every,
-        own_numbers=own["give"] is not None, **options,
-    )  # fmt: skip
+        taken,
+        run_of,
+        model,
+        *start,
+        tau,
+        foreign=foreign,
+        store_every=store_every,
+        own_numbers=own["give"] is not None,
+        **options,
+    )
 
 
 def _of_world(world, start, options, own):
@@ -187,8 +194,10 @@ def run_of(
     ``activation``: at the start, unless controls are those of a posture.
     """
     steps, dt, t0 = (
-        whole_number(steps, "steps"), as_seconds(dt, "dt", least=0.0), as_seconds(t0, "t0"),
-    )  # fmt: skip
+        whole_number(steps, "steps"),
+        as_seconds(dt, "dt", least=0.0),
+        as_seconds(t0, "t0"),
+    )
     controller = require_kernel(_renamed(controller, policy), "controller")
     servos, held = None, ()
     if controls is not None:
@@ -208,8 +217,11 @@ def run_of(
     given = _Called(
         tuple(g.argument for g in arrays.given if g.kind != "parameters"),
         tuple(g.name for g in arrays.given if g.kind == "parameters"),
-        controller, steps, dt, t0,
-    )  # fmt: skip
+        controller,
+        steps,
+        dt,
+        t0,
+    )
     if setup.prescription is not None:
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
