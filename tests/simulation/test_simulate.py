@@ -227,7 +227,7 @@ def test_progress_gets_the_time():
         ({"integrator": "rk4", "rtol": 1e-6}, UnknownNameError, "does not estimate the error"),
         ({"dt": 0.0}, ShapeError, "dt must be a positive time in seconds, got 0.0"),
         ({"duration": np.inf}, ShapeError, "duration must be a positive time"),
-        ({"store_every": 0}, ShapeError, "store_every must be an integer"),
+        ({"store_every": 0}, ShapeError, "store_every must be at least 1"),
         ({"rtol": -1.0}, ShapeError, "rtol and atol must not be negative"),
         ({"q0": np.zeros(3)}, ShapeError, "q0 must have shape"),
         ({"qd0": np.zeros(3)}, ShapeError, "qd0 must have shape"),
