@@ -61,7 +61,9 @@ def __getattr__(name):
         where = _LISTED[name]
         if _is_module(name):
             return import_module(f"{where}.{name}")
-        globals()[name] = found = getattr(import_module(where), name)
+        from kinetree.arguments import guard
+
+        globals()[name] = found = guard(getattr(import_module(where), name))
         return found
     if name in _MOVED:
         place = f"kinetree.{_MOVED[name]}.{name}"

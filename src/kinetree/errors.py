@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from kinetree.spelling import did_you_mean, explain_call
 
 __all__ = [
-    "ArrayKindError", "AssemblyError", "BackendError", "CacheWarning", "ContactError",
+    "ArgumentError", "ArrayKindError", "AssemblyError", "BackendError", "CacheWarning",
+    "ContactError",
     "DeviceError", "DeviceMemoryError", "EquilibriumError", "ExcitationError", "ExcitationWarning",
     "IdentifiabilityError", "ImpactError", "IndeterminateWarning", "InfeasibleContactError",
     "InfeasibleControlError", "InteropError", "JointError", "KinetreeError", "LoadError",
@@ -135,6 +136,13 @@ class JointError(KinetreeError, ValueError):
 
 class ShapeError(KinetreeError, ValueError):
     """An array whose shape or content does not fit the model."""
+
+
+class ArgumentError(KinetreeError):
+    """An argument that a function cannot work with.
+
+    It is also the exception that Python users expect, such as ``TypeError`` or ``ValueError``.
+    """
 
 
 class ArrayKindError(KinetreeError, TypeError):

@@ -21,6 +21,7 @@ import numpy as np
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.closed.inverse_dynamics import actuated_freedoms
 from kinetree.algorithms.jacobians import frame_jacobian
+from kinetree.arguments import guard_module
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike, common, is_foreign, namespace
 from kinetree.codegen.program import Argument
@@ -392,3 +393,6 @@ def _gravity(m, q):
 def _forces_at_base(m, q, f_ext):
     X_0 = _to_base(m, q)
     return np.array([(X_0.star @ Force.from_array(f)).to_array() for f in f_ext])
+
+
+guard_module(__name__)

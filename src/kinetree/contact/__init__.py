@@ -9,6 +9,7 @@ soft contact by forces (``SoftContact``), and single questions: ``forward_dynami
 contact, ``impact`` of bodies that collide.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.contact import complementarity
 from kinetree.contact.collision.convex import Nearest, convex_distance
 from kinetree.contact.collision.distance import Distance, distance
@@ -62,3 +63,5 @@ __all__ = [
     "lumped", "positive_dependence", "ray_cast", "reduced", "spatial_normals", "velocity",
     "with_ground",
 ]  # fmt: skip
+
+guard_module(__name__)

@@ -17,6 +17,7 @@ motions of least cost within limits, by derivatives, thousands at once; ``MPC`` 
 
 from typing import TYPE_CHECKING
 
+from kinetree.arguments import guard_module
 from kinetree.control.costs import QuadraticCost
 from kinetree.control.equilibria import Equilibrium, equilibrium
 from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
@@ -55,3 +56,5 @@ __all__ = [
 
 if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__, __all__)
+
+guard_module(__name__)

@@ -20,6 +20,7 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
 from kinetree.algorithms.closed.rank import closed_configurations, rank_at
+from kinetree.arguments import guard_module
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError, ModelWarning, names_itself
 from kinetree.expr.counting import count_operations
@@ -249,3 +250,6 @@ def savings(model: Model) -> dict:
             totals.append(count_operations(program.graph, program.roots).total)
         found[name] = Savings(*totals)
     return found
+
+
+guard_module(__name__)

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.calls import callee_of
@@ -355,3 +356,6 @@ def fit_growth(sizes: ArrayLike, costs: ArrayLike) -> float:
             f"shape {sizes.shape} and costs of shape {costs.shape}"
         )
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+guard_module(__name__)

@@ -1,5 +1,6 @@
 """Identification: what measured motion and joint forces say about the inertias of a mechanism."""
 
+from kinetree.arguments import guard_module
 from kinetree.identification.base import (
     BaseParameters,
     base_parameters,
@@ -13,3 +14,5 @@ __all__ = [
     "BaseParameters", "Identification", "base_parameters", "exciting_trajectory",
     "fourier_trajectory", "identify", "inertial_parameters", "parameter_names",
 ]  # fmt: skip
+
+guard_module(__name__)

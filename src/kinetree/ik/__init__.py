@@ -5,6 +5,7 @@ found = kt.inverse_kinematics(model, [kt.ik.PoseTask("tool", pose), kt.ik.Postur
 found.require()  # joint positions, or an error that says why there are none
 """
 
+from kinetree.arguments import guard_module
 from kinetree.ik.solve import (
     REASONS,
     InverseKinematics,
@@ -18,3 +19,5 @@ __all__ = [
     "REASONS", "CenterOfMassTask", "InverseKinematics", "OrientationTask", "PoseDynamics",
     "PoseTask", "PositionTask", "PostureTask", "dynamics_at_pose", "inverse_kinematics",
 ]  # fmt: skip
+
+guard_module(__name__)

@@ -335,6 +335,6 @@ def as_number(value, what, remedy=""):
 
 def as_choice(value, what, choices):
     """``value`` if it is one of ``choices``, else an error that lists them."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise JointError(f"{what} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return value

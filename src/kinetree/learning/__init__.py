@@ -6,7 +6,10 @@
 ``gymnasium_env``, ``sb3_env`` and ``rsl_rl_env`` put other libraries' interfaces around it.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.learning.adapters import gymnasium_env, rsl_rl_env, sb3_env
 from kinetree.learning.environment import Environment
 
 __all__ = ["Environment", "gymnasium_env", "rsl_rl_env", "sb3_env"]
+
+guard_module(__name__)

@@ -11,6 +11,7 @@ directly; this package has everything else about them.
 from typing import Any
 
 from kinetree.algorithms.closed.rank import rank_policy, scaling
+from kinetree.arguments import guard_module
 from kinetree.errors import warn
 from kinetree.loops.dynamics import closed_forms
 from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
@@ -135,3 +136,6 @@ def __getattr__(name: str) -> Any:
     new = _DEPRECATED[name]
     warn(f"kt.loops.{name} is deprecated: use kt.loops.{new}", DeprecationWarning)
     return globals()[new]
+
+
+guard_module(__name__)

@@ -1,5 +1,6 @@
 """Models of mechanisms: bodies, joints, frames, limits, geometry — RBDA chapter 4."""
 
+from kinetree.arguments import guard_module
 from kinetree.model import geometry, shapes, views
 from kinetree.model.builder import ModelBuilder, from_arrays
 from kinetree.model.constraint_function import ConstraintFunction
@@ -30,3 +31,5 @@ __all__ = [
     "dh_from_axes", "dh_from_model", "extract", "floating", "from_arrays", "from_dh", "from_poe",
     "geometry", "lock", "lump_fixed", "reroot", "shapes", "to_poe", "views",
 ]  # fmt: skip
+
+guard_module(__name__)

@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kinetree import errors
+from kinetree.arguments import guarded
 from kinetree.arrays.batch import over_batch
 from kinetree.codegen.inline import evaluated, shortest, trace_of
 from kinetree.codegen.program import Argument, Traced, cheapest, note, noting, trace
@@ -369,11 +370,21 @@ def quantity(
             raise TypeError(f"there are two quantities {defined.name!r}")
         DEFINITIONS[defined.name] = defined
         rest = otherwise if serve is None else serve(defined)
-        door: Any = _door(defined, function, rest or defined)
+        door: Any = _door(defined, function, _named(function, rest or defined))
         door.definition = defined
         return _listed(door) if public else door
 
     return decorate
+
+
+def _named(function, otherwise):
+    """What takes other calls, with the name and the arguments of the function for errors."""
+
+    @functools.wraps(function)
+    def guarded_call(*args, **named):
+        return otherwise(*args, **named)
+
+    return guarded(guarded_call)
 
 
 def _door(defined, function, otherwise):
@@ -485,7 +496,7 @@ def composed(function: F) -> F:
 
     It consists of others, or decides about ranks on the CPU, and does what it did before.
     """
-    return _listed(explains(function))
+    return _listed(guarded(explains(function)))
 
 
 def _listed(function):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
@@ -461,3 +462,6 @@ def grounded(model: Model) -> Model:
         base_name=model.body_names[1],
         gravity=X.E @ model.gravity,
     )
+
+
+guard_module(__name__)

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.model import shapes
 from kinetree.model.parts import Part, as_placement
@@ -365,3 +366,6 @@ class Geometry(Part):
     color: tuple[float, float, float, float] | None = None
     surface: Surface | None = None
     link: str = ""
+
+
+guard_module(__name__)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.model.parts import as_placement
@@ -205,3 +206,6 @@ def _placed(mass, moments, at):
     return Inertia.from_mass_center(mass, np.zeros(3), np.diag(moments)).inverse_transformed(
         as_placement(at)
     )
+
+
+guard_module(__name__)

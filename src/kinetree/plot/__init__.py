@@ -11,6 +11,7 @@ the same look.
 
 from typing import TYPE_CHECKING
 
+from kinetree.arguments import guard_module
 from kinetree.plot.mechanisms import eigenvalues, postures, sparsity, tree
 from kinetree.plot.motions import (
     STYLE,
@@ -31,3 +32,5 @@ __all__ = [
 
 if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__, __all__)
+
+guard_module(__name__)

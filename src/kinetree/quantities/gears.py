@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, names_itself
@@ -260,3 +261,6 @@ def add_rotor(
     return model.replace(
         bodies=(*model.bodies, rotor), couplings=(*model.couplings, gear), postures=postures
     )
+
+
+guard_module(__name__)

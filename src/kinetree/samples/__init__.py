@@ -8,6 +8,7 @@ much for users' tests as for ours.
 
 from typing import TYPE_CHECKING
 
+from kinetree.arguments import guard_module
 from kinetree.errors import UnknownNameError
 from kinetree.model import Model
 from kinetree.samples.arms import arm, panda, scara, ur5
@@ -63,3 +64,6 @@ def load(name: str) -> Model:
             return model()
     hint = did_you_mean(name, names(), f"there are {', '.join(names())}")
     raise UnknownNameError(f"no sample model is called {name!r}; {hint}")
+
+
+guard_module(__name__)

@@ -3,6 +3,7 @@
 motion = kinetree.simulate(model, q0, qd0, duration=5.0)
 """
 
+from kinetree.arguments import guard_module
 from kinetree.integration.integrator import Integrator, Stepped
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.integration.step import Step
@@ -11,3 +12,5 @@ from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.simulate import simulate
 
 __all__ = ["INTEGRATORS", "Integrator", "Report", "Step", "Stepped", "Trajectory", "simulate"]
+
+guard_module(__name__)

@@ -5,6 +5,7 @@ modules: ``planar`` vectors, ``axial_screw`` transforms, ``dense`` matrices, ``l
 notation of Lynch & Park, ``dense.swap_vector_order`` for those who put the linear part first.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.errors import warn
 from kinetree.spatial import axial_screw, dense, lie, planar
 from kinetree.spatial.articulated_inertia import ArticulatedInertia, InverseInertia, dyadic
@@ -47,3 +48,6 @@ def __getattr__(name):
     message = f"kinetree.spatial.{name} is deprecated: use kinetree.spatial.{new}"
     warn(message, DeprecationWarning)
     return globals()[new]
+
+
+guard_module(__name__)

@@ -10,6 +10,7 @@ from A to B: ``Ad(G) = X⁻¹``, ``Ad(G)ᵀ = X*``, ``ad(V) = V×`` and ``ad(V)�
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial import dense
@@ -142,3 +143,6 @@ def body_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
 def space_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
     """``dG/dt G⁻¹``: velocity of the moving frame in the fixed coordinates — Spencer A.1.5."""
     return vee(Gd @ inverse_pose(G))
+
+
+guard_module(__name__)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.ops import atan2, cos, sin, stumpff
@@ -242,3 +243,6 @@ def simple_displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":
     """The book's ``XtoV``, version 1: cheaper, less accurate, not an invariant."""
     X_21, X_31 = X.to_matrix()[1:, 0]
     return PlanarMotion(X.s, np.array([X_31, -X_21]))
+
+
+guard_module(__name__)

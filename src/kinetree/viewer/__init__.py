@@ -8,6 +8,7 @@
 ``kt.viewer.scene(...)`` is what all of them draw, as plain arrays.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.viewer.motions import scene_of as scene
 from kinetree.viewer.scenes.contacts import Contacts, contacts_of
 from kinetree.viewer.scenes.description import LAYERS, Arrows, Part, Scene, Surface
@@ -17,3 +18,5 @@ __all__ = [
     "LAYERS", "Arrows", "Contacts", "Page", "Part", "Scene", "Surface", "contacts_of", "embedded",
     "picture", "record", "save_html", "scene", "view",
 ]  # fmt: skip
+
+guard_module(__name__)

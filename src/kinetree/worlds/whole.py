@@ -4,6 +4,7 @@ import inspect
 import json
 import warnings
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
-from kinetree.errors import LoadError, ModelWarning, ShapeError
+from kinetree.errors import LoadError, ModelWarning, ShapeError, joined
 from kinetree.files import write_with
 from kinetree.loaders.load import announced, read
 from kinetree.model import Model
 from kinetree.simulation.results.archives import Archive
 from kinetree.simulation.results.state import State
 from kinetree.spatial import Plucker
+from kinetree.spelling import printable
 from kinetree.worlds.carried import activation_of, reached, restored
 from kinetree.worlds.parts import Indices, tree_parts
 from kinetree.worlds.pieces import PLACED, composed, robot
@@ -234,7 +236,20 @@ def save(world, path) -> Path:
 
 
 def load(cls, path):
-    """The world that ``save`` wrote."""
+    """The world that ``save`` wrote; LoadError for whatever is wrong with the file."""
+    try:
+        return _loaded(cls, path)
+    except LoadError:
+        raise
+    except FileNotFoundError as error:
+        kind = joined(LoadError, FileNotFoundError)
+        raise kind(f"{path}: there is no such file") from error
+    except Exception as error:  # archives, and settings that no world has, raise anything
+        why = printable(str(error)[:300]) or type(error).__name__
+        raise LoadError(f"{path}: this is not a world of World.save ({why})") from error
+
+
+def _loaded(cls, path):
     with Archive(path) as file:
         if "about" not in file:
             raise LoadError(f"{path}: this is not a file of World.save")
@@ -249,8 +264,24 @@ def load(cls, path):
     fill(world, model, start, {name: tuple(x) for name, x in about["parts"].items()})
     memory = {k.removeprefix("memory."): x for k, x in arrays.items() if k.startswith("memory.")}
     state = {name: arrays[name] for name in ("q", "qd", "activation")}
-    world.set_state(world.state._replace(time=float(arrays["time"]), memory=memory, **state))
+    time = float(arrays["time"])
+    if not isfinite(time):
+        raise ValueError(f"its time is {time}")
+    world.set_state(world.state._replace(time=time, memory=memory, **state))
+    if memory and model.nv:
+        _check_memory(world._whole, memory)
     return world
+
+
+def _check_memory(whole, memory):
+    """Let the engine take a memory at once: a wrong one is the file's fault, not that of a step."""
+    engine, key = whole.steps.engine, memory.get("key", np.zeros((0, 3), int))
+    shapes = engine.tables.shapes.count
+    if key.dtype.kind not in "iu" or key.ndim != 2 or key.shape[1] != 3:
+        raise ValueError(f"contacts that are remembered as {key.dtype} of shape {key.shape}")
+    if key.size and not (key.min() >= 0 and key[:, :2].max() < shapes):
+        raise ValueError(f"it remembers contacts of shapes beyond its {shapes}")
+    engine._load(whole.steps.memory, whole.q, whole.qd)
 
 
 def from_file(cls, path, options):

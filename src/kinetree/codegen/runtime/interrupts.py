@@ -9,6 +9,7 @@ where the work looks for it.
 import signal
 import threading
 from time import perf_counter
+from typing import Any
 
 BREATH = 0.05
 """About how long compiled code may run on [s]."""
@@ -26,7 +27,8 @@ class Interrupt:
     """
 
     def __init__(self, active: bool = True):
-        self.active, self.came, self._before = active, False, None
+        self.active, self.came = active, False
+        self._before: Any = None
 
     def __enter__(self):
         if self.active and threading.current_thread() is threading.main_thread():
@@ -41,7 +43,7 @@ class Interrupt:
 
     def look(self) -> None:
         """Call the handler, if a signal has come; the state of the work must be whole."""
-        if self.came:
+        if self.came and self._before is not None:
             self.came = False
             self._before(signal.SIGINT, None)
 

@@ -32,6 +32,7 @@ Quaternions are ``(w, x, y, z)`` in both. Joints are matched by name. MuJoCo com
 ``pip install "kinetree[mjcf]"`` and is imported on first use.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.interop.mujoco.models import (
     frame_name,
     from_a,
@@ -58,3 +59,5 @@ __all__ = [
     "from_pose", "from_q", "from_tau", "from_v", "to_a", "to_f_ext", "to_jacobian", "to_model",
     "to_pose", "to_q", "to_tau", "to_v",
 ]  # fmt: skip
+
+guard_module(__name__)

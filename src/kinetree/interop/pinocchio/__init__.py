@@ -27,6 +27,7 @@ Everything else, such as joint frames and the signs of forces, is the same. Join
 name. Pinocchio comes with ``pip install "kinetree[pinocchio]"`` and is imported on first use.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.interop.pinocchio.leaves import MissingLibraryError
 from kinetree.interop.pinocchio.reader import from_model, to_model
 from kinetree.interop.pinocchio.states import (
@@ -46,3 +47,5 @@ __all__ = [
     "MissingLibraryError", "from_a", "from_model", "from_parameters", "from_q", "from_tau",
     "from_v", "to_a", "to_model", "to_parameters", "to_q", "to_tau", "to_v",
 ]  # fmt: skip
+
+guard_module(__name__)

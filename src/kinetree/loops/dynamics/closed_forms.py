@@ -13,6 +13,7 @@ Angles come out within half a turn.
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.errors import LoopError
 from kinetree.loops.dynamics.closure_functions import Rule, closure, loop_chains
 from kinetree.model import Model
@@ -231,3 +232,6 @@ class Plane:
 def direction_angle(a, b):
     """The angle from one direction to another in the plane, within half a turn."""
     return atan2(a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1])
+
+
+guard_module(__name__)

@@ -21,7 +21,7 @@ from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 from kinetree.loops.kinematics.space import metric, space_of
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, as_model
+from kinetree.model.arrays import as_configuration, as_model, whole_number
 from kinetree.quantities.kinematics import poses
 
 _SPREADS = (0.1, 0.4, 1.0, 2.0, 3.0)  # of starts around a guess [rad or lengths of the mechanism]
@@ -210,6 +210,7 @@ def assemblies(
     if q.ndim > 1:
         raise ShapeError(f"assemblies start from one configuration ({model.nq},), got {q.shape}")
     q, free = held(model, q, hold)
+    starts = whole_number(starts, "starts")
     bounds, rng = limits_of(model) if limits else None, np.random.default_rng(seed)
     bodies = np.array([model.body_index(name) - 1 for name in by or model.body_names[1:]], int)
     found, idle, tried = np.zeros((0, model.nq)), 0, 0

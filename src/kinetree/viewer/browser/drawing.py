@@ -25,7 +25,7 @@ FIRST_PORT, LOCAL = 8080, "127.0.0.1"
 _starting = threading.Lock()
 
 
-def start(title, port=None, host="127.0.0.1", origins=()):
+def start(title, port=None, host: str | None = None, origins=()):
     """A ``viser.ViserServer``.
 
     Args:

@@ -7,6 +7,7 @@ ydot = chart.rate(t, y)
 chart.health
 """
 
+from kinetree.arguments import guard_module
 from kinetree.loops.state_space.charts.atlas import Atlas, ChartMotion, integrate_on_charts
 from kinetree.loops.state_space.charts.chart import AbstractChart, ChartPoint, Verification, verify
 from kinetree.loops.state_space.charts.linear_chart import (
@@ -30,3 +31,5 @@ __all__ = [
     "NonlinearChart", "StateChart", "Verification", "declared", "integrate_on_charts", "linear",
     "linear_state", "nonlinear", "partition", "state", "tangent", "verify",
 ]  # fmt: skip
+
+guard_module(__name__)

@@ -1,0 +1,214 @@
+"""Wrong arguments of public functions: the errors that follow are errors of kinetree.
+
+A call that succeeds is not looked at. When an exception that is not one of kinetree's leaves a
+public function, its arguments are compared with the annotated signature, and an ``ArgumentError``
+is raised that names those that do not fit. It is also the exception that it replaces, so that
+``except TypeError`` works as it did. Exceptions of users' own functions, such as controllers, pass
+through untouched.
+"""
+
+import inspect
+import reprlib
+import sys
+import types
+import typing
+from collections.abc import Callable
+from functools import cache, wraps
+from math import isnan
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from kinetree.errors import ArgumentError, KinetreeError, joined
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KINDS = (
+    FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, OSError, KeyError,
+    IndexError, LookupError, OverflowError, ZeroDivisionError, FloatingPointError, ArithmeticError,
+    NotImplementedError, RecursionError, RuntimeError, AttributeError, TypeError, ValueError,
+    AssertionError,
+)  # fmt: skip
+"""Exceptions that an error of ours can be, too, the special before the general."""
+_PASS = (KinetreeError, Warning, StopIteration, StopAsyncIteration, ImportError, MemoryError)
+_LIBRARIES = {"kinetree", "numpy", "scipy", "lxml", "mujoco", "pinocchio", "sympy", "matplotlib",
+              "imageio", "trimesh", "xarray", "pandas", "pyarrow", "llvmlite", "viser", "PIL",
+              "mpmath"}  # fmt: skip
+_MARK, _DOOR = "_is_guarded", "_guarded_by"
+_NOT_METHODS = {"step"}  # a world takes a step in microseconds, and looks at its arguments itself
+_PLAIN = ("kinetree.spatial", "kinetree.joints", "kinetree.expr", "kinetree.errors")
+"""Where classes are left alone: algorithms make thousands of their objects."""
+
+
+def guarded(function: F) -> F:
+    """Let wrong arguments of a public function end in errors of kinetree."""
+    if hasattr(function, _MARK) or inspect.isgeneratorfunction(function):
+        return function
+    if (known := getattr(function, _DOOR, None)) is not None:  # under another name
+        return known
+
+    @wraps(function)
+    def door(*args, **named):
+        try:
+            return function(*args, **named)
+        except _PASS:
+            raise
+        except Exception as error:
+            if not _is_of_libraries(error):
+                raise
+            raise _ours(function, args, named, error) from error
+
+    setattr(door, _MARK, True)
+    setattr(function, _DOOR, door)
+    return door  # pyright: ignore[reportReturnType]
+
+
+def guard(found: Any) -> Any:
+    """Guard a public thing: a function, or the constructor and the public methods of a class."""
+    if inspect.isfunction(found):
+        return _replaced(found)
+    is_ours = inspect.isclass(found) and found.__module__.startswith("kinetree.")
+    if is_ours and not found.__module__.startswith(_PLAIN) and not issubclass(found, Exception):
+        _guard_class(found)
+    return found
+
+
+def guard_module(name: str) -> None:
+    """Guard what a public module lists in its ``__all__``; its last line calls this."""
+    module = sys.modules[name]
+    for name in vars(module).get("__all__", ()):
+        found = vars(module).get(name)
+        if str(getattr(found, "__module__", "")).startswith("kinetree."):
+            setattr(module, name, guard(found))
+
+
+def _replaced(function):
+    """A guarded function, which takes the place of the other one, also for pickle."""
+    if hasattr(function, _MARK) or hasattr(function, "definition"):
+        return function
+    door, home = guarded(function), sys.modules.get(function.__module__)
+    if home is not None and vars(home).get(function.__name__) is function:
+        setattr(home, function.__name__, door)
+    return door
+
+
+def _guard_class(kind):
+    if _MARK in vars(kind):
+        return
+    setattr(kind, _MARK, True)
+    for name, member in list(vars(kind).items()):
+        if (name.startswith("_") and name != "__init__") or name in _NOT_METHODS:
+            continue
+        if inspect.isfunction(member):
+            setattr(kind, name, guarded(member))
+        elif isinstance(member, (classmethod, staticmethod)):
+            setattr(kind, name, type(member)(guarded(member.__func__)))
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def _ours(function, args, named, error):
+    """The error in place of another."""
+    theirs = next((kind for kind in _KINDS if isinstance(error, kind)), ValueError)
+    name = _name(function)
+    text = str(error) or type(error).__name__
+    text = text if name.rpartition(".")[2] in text else f"{name}: {text}"
+    explained = "it is called as" in text or "has no argument" in text
+    more = "" if explained else f"; {_complaint(function, args, named)}"
+    return joined(ArgumentError, theirs)(text + more)
+
+
+def _name(function):
+    name = function.__qualname__.removesuffix(".__init__")
+    return name.rpartition("<locals>.")[2]
+
+
+def _is_of_libraries(error):
+    """Whether an exception comes from kinetree or what it uses, not from a user's function."""
+    trace = error.__traceback__ and error.__traceback__.tb_next
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        written = trace.tb_frame.f_code.co_filename.startswith("<")
+        if not written and module not in _LIBRARIES and module not in sys.stdlib_module_names:
+            return False
+        trace = trace.tb_next
+    return True
+
+
+def _complaint(function, args, named):
+    """Which arguments do not fit the annotations; or all that were given."""
+    try:
+        given = inspect.signature(function).bind(*args, **named).arguments
+    except TypeError:
+        return f"it is called as {_name(function)}{_written(function)}"
+    hints, wrong = _hints(inspect.unwrap(function)), []
+    given = {n: x for n, x in given.items() if n not in ("self", "cls")}
+    for name, value in given.items():
+        if name in hints and not fits(value, hints[name]):
+            wrong.append(f"{name} must be {_spelled(hints[name])}, got {_short(value)}")
+    if wrong:
+        return "; ".join(wrong)
+    return "it was given " + ", ".join(f"{n}={_short(x)}" for n, x in given.items())
+
+
+def _written(function):
+    text = str(inspect.signature(function))
+    return text if len(text) < 200 else "(...)"
+
+
+@cache
+def _hints(function):
+    """Annotations by parameter; those that name what only type checkers import are left out."""
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # a name that is not there at run time
+        return {n: x for n, x in function.__annotations__.items() if not isinstance(x, str)}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value may be what an annotation says; true where that cannot be told."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in inside)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inside)
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and not isnan(value)
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    kind = origin or hint
+    if kind is Callable:
+        return callable(value)
+    if inspect.isclass(kind) and kind is not object:
+        try:
+            return isinstance(value, kind)
+        except TypeError:  # a protocol
+            return True
+    return True
+
+
+def _spelled(hint):
+    """An annotation as users write it."""
+    if inspect.isclass(hint) and not get_args(hint):
+        return "None" if hint is type(None) else hint.__name__
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(map(_spelled, get_args(hint)))
+    return str(hint).replace("typing.", "").replace("collections.abc.", "")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = 40
+
+
+def _short(value):
+    """A value in few letters: arrays by their shapes."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"an array of shape {shape}"
+    try:
+        text = _SHORT.repr(value)
+    except Exception:  # objects of strangers may not even have that
+        text = ""
+    return text if 0 < len(text) < 60 and not text.startswith("<") else f"a {type(value).__name__}"
