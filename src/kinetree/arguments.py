@@ -28,7 +28,7 @@ _KINDS = (
     NotImplementedError, RecursionError, RuntimeError, AttributeError, TypeError, ValueError,
     AssertionError,
 )  # fmt: skip
-"""Exceptions that an error of ours can be, too, the special before the general."""
+"""Exceptions that an ``ArgumentError`` can be, too, the special before the general."""
 _PASS = (KinetreeError, Warning, StopIteration, StopAsyncIteration, ImportError, MemoryError)
 _LIBRARIES = {"kinetree", "numpy", "scipy", "lxml", "mujoco", "pinocchio", "sympy", "matplotlib",
               "imageio", "trimesh", "xarray", "pandas", "pyarrow", "llvmlite", "viser", "PIL",
