@@ -130,7 +130,7 @@ def balls():
 def on_a_spring(K, D, h, n, start):
     """States, (n + 1, 2), of a body of 2 kg that slides on a spring."""
     model = two_balls(kt.JointDynamics(stiffness=K, damping=D))
-    contact = TimeStepping(Scene(model, friction=0.0), compiled_rows=0)
+    contact = TimeStepping(Scene(model, friction=0.0), compiled_rows=0, tolerance=1e-12)
     q, qd = np.array([start[0], 0.1, 1.0, 0.1]), np.array([start[1], 0, 0, 0])
     motion = kt.simulate(model, q, qd, duration=n * h, dt=h, contact=contact)
     return np.stack([motion.q[:, 0], motion.qd[:, 0]], axis=1)
@@ -165,7 +165,8 @@ def test_springs_of_controllers_are_implicit(balls):
     """Trapezoidal ``2 Δv = h (τ - K Δx/2 - D Δv/2)`` but for (h² K / m)² of a body that slides."""
     scene, h, tau = Scene(balls, friction=0.0), 0.001, np.array([3.0, 0, -1.0, 0])
     K, D = [200.0, 0, 50.0, 0], [10.0, 0, 0.0, 0]
-    contact = TimeStepping(scene, stiffness=K, damping=D, compiled_rows=0, conserving=False)
+    options = {"compiled_rows": 0, "conserving": False, "tolerance": 1e-12}
+    contact = TimeStepping(scene, stiffness=K, damping=D, **options)
     q, qd = [0, 0.1, 1.0, 0.1], np.array([0.4, 0, -0.2, 0])
 
     def held(t, q, qd):
