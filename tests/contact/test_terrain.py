@@ -207,7 +207,7 @@ def test_a_plank_falls_on_two_ridges_and_stays_there(ground, shape, turn, height
     model = two_bodies(ground, shape, fixed=True)
     q = model.integrate(model.neutral(), np.array([0, turn, 0, 0, 0, 0]))
     q[2] = height
-    contact = TimeStepping(Scene(model, friction=0.5))
+    contact = TimeStepping(Scene(model, friction=0.5), tolerance=1e-12)
     motion = kt.simulate(model, q, duration=0.06, dt=0.004, contact=contact)
     worst = motion.contact.worst
     assert worst.penetration < 1e-9
