@@ -80,7 +80,7 @@ def trajectory(model, u, steps):
 
 def one_step(model, q, qd, u, tier):
     """States after one step from each of several."""
-    contact = kt.contact.TimeStepping(kt.contact.Scene(model), conserving=False)
+    contact = kt.contact.TimeStepping(kt.contact.Scene(model), conserving=False, tolerance=1e-12)
     with kt.tier(tier):
         run = kt.rollout(model, q, qd, steps=1, dt=STEP, controls=u, contact=contact)
     assert run.tier == tier

@@ -58,8 +58,10 @@ AIM = 0.02
 """Times the tolerance: where rounds end, so that errors of many steps do not add up to creep."""
 SMOOTH = 3.0
 """Times the velocity that its rate gives a contact in half a step: with more it hits."""
-LOOSE, FIRST = 1e10, 100.0
-"""Times the tolerance: what will do for the forces at first, by Newton's method and sweeps."""
+ROUGH = 2e-4
+"""Error [m/s] that will do for the forces at first, by Newton's method."""
+FIRST = 100.0
+"""Times the tolerance: what will do for the forces at first, by sweeps."""
 
 
 class Ended(NamedTuple):
@@ -278,7 +280,8 @@ class ContactStep:
                 return repeat(once, state, select(state[-1] > self.accuracy.settled, 1, 0))
 
             nothing = (v, *[np.zeros(count)] * 2, 0.0, 1.0)
-            state = repeat(if_needed, (v, start[:count], LOOSE, *nothing), PASSES)
+            loose = max(ROUGH / (AIM * self.settings.tolerance), 2.0)
+            state = repeat(if_needed, (v, start[:count], loose, *nothing), PASSES)
             passes = state[1]
         mean, _, _, after, w, targets, error, _ = state
         return after, mean, w, targets, passes, error

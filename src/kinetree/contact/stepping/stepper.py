@@ -54,6 +54,8 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
     short = fixed and is_short(constraints, settings.compiled_rows)
     # The engine has the mean forces of drives over a step, the unrolled step those at its end.
     closer = prescription is not None or model.nv == 0  # nothing moves
+    # The unrolled step flies by the integrator with gears, too; the engine by its own step.
+    closer = closer or (settings.flight and bool(model.couplings))
     only = "general" if not short else "specialised" if closer else None
     if only is None and not batch and tiers.setting() == "auto":
         only = "general"  # the steps of worlds; unrolled code pays off where samples run together

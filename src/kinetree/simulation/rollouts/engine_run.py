@@ -182,7 +182,7 @@ class EngineRun(Run):
             for engine in self.batch.engines:
                 self._idle.give(*self._made_of, engine)
         if (self.batch.many.failed == NO_INERTIA).any():
-            require_inertia(self.model)
+            require_inertia(self.model.spanning_tree)  # which the engine divides by
 
     def take(self, b, marks, q, qd, work):
         """Let a batch take the steps, from the states that it has if these are the start."""
