@@ -144,10 +144,17 @@ class Derivative(Transformed):
             return tuple(found[entry] for entry in entries)
 
         return loop_kernel(
-            text, self.__name__, inputs, outputs, data, configurations=("q",),
-            shapes={n: ARRAYS[n].shape for n in names}, key=(self.__name__, entries, names),
-            reference=reference, validate=validate,
-        )  # fmt: skip
+            text,
+            self.__name__,
+            inputs,
+            outputs,
+            data,
+            configurations=("q",),
+            shapes={n: ARRAYS[n].shape for n in names},
+            key=(self.__name__, entries, names),
+            reference=reference,
+            validate=validate,
+        )
 
     def _inertial_bodies(self, call):
         """Numbers of the bodies whose inertias are all that is varied, or None."""
@@ -170,11 +177,18 @@ class Derivative(Transformed):
             return of(model, **dict(zip(names, arrays, strict=True)), bodies=Marked())
 
         return loop_kernel(
-            text, self.__name__, inputs, outputs, with_parameters_of(data, bodies),
-            configurations=("q",), shapes={n: ARRAYS[n].shape for n in names},
-            key=(self.__name__, "inertia", names), reference=reference, validate=validate,
+            text,
+            self.__name__,
+            inputs,
+            outputs,
+            with_parameters_of(data, bodies),
+            configurations=("q",),
+            shapes={n: ARRAYS[n].shape for n in names},
+            key=(self.__name__, "inertia", names),
+            reference=reference,
+            validate=validate,
             marks=True,
-        )  # fmt: skip
+        )
 
     def _by_calls(self, call, inputs, outputs, reference, validate):
         """The same for gears of constant ratios, by calls of the code of all joints."""

@@ -59,9 +59,34 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
     n, pools = len(geometry), _Pools()
     uneven = any(isinstance(g.shape, HeightField) for g in geometry)
     measures = [_measured(g.shape, pools, uneven) for g in geometry]
-    surfaces = [g.surface or Surface() for g in geometry]
-    contype, conaffinity = masks(geometry)
     body = np.array([g.body for g in geometry], dtype=np.int64)
+    boxes = np.array([m.box for m in measures], dtype=float).reshape(n, 6)
+    endless = np.array([isinstance(g.shape, (Plane, HeightField)) for g in geometry], dtype=bool)
+    return Shapes(
+        count=n,
+        kind=np.array([m.kind for m in measures], dtype=np.int64),
+        body=body,
+        place=np.array([_placed(g.placement) for g in geometry], dtype=float).reshape(n, 12),
+        size=np.array([m.size for m in measures], dtype=float).reshape(n, 3),
+        data=np.array([m.data for m in measures], dtype=np.int64).reshape(n, 4),
+        radius=np.array([m.radius for m in measures], dtype=float),
+        box=boxes,
+        thin=np.where(endless, np.inf, boxes[:, 3:].min(axis=1) if n else 0.0),
+        weld=np.array([weld[b] for b in body], dtype=np.int64),
+        weld_parent=np.array([parent[weld[b]] for b in body], dtype=np.int64),
+        facets=np.array([m.facets for m in measures], dtype=np.int64).reshape(n, 4),
+        pose=np.zeros((n, 12)),
+        low=np.zeros((n, 3)),
+        high=np.zeros((n, 3)),
+        **_materials(geometry, given),
+        **_rows_of(pools),
+    )
+
+
+def _materials(geometry, given):
+    """Columns of what surfaces say of contacts, where ``given`` does not say it for all."""
+    n, surfaces = len(geometry), [g.surface or Surface() for g in geometry]
+    contype, conaffinity = masks(geometry)
     coefficients = np.array(
         [[s.friction, s.torsion, s.rolling, s.restitution] for s in surfaces], dtype=float
     ).reshape(n, 4)
@@ -71,48 +96,36 @@ def shapes_of(geometry, weld, parent, given) -> Shapes:
             coefficients[:, column] = given[name]
             if name == "friction":  # the scene's, whatever the surfaces say
                 condim[condim == 1] = 3
-    boxes = np.array([m.box for m in measures], dtype=float).reshape(n, 6)
-    endless = np.array([isinstance(g.shape, (Plane, HeightField)) for g in geometry], dtype=bool)
-    radius = np.array([m.radius for m in measures], dtype=float)
-    return Shapes(
-        count=n,
-        kind=np.array([m.kind for m in measures], dtype=np.int64),
-        body=body,
-        place=np.array([_placed(g.placement) for g in geometry], dtype=float).reshape(n, 12),
-        size=np.array([m.size for m in measures], dtype=float).reshape(n, 3),
-        data=np.array([m.data for m in measures], dtype=np.int64).reshape(n, 4),
-        radius=radius,
-        box=boxes,
-        thin=np.where(endless, np.inf, boxes[:, 3:].min(axis=1) if n else 0.0),
-        margin=np.array([s.margin for s in surfaces], dtype=float),
-        contype=np.ascontiguousarray(contype),
-        conaffinity=np.ascontiguousarray(conaffinity),
-        priority=np.array([s.priority for s in surfaces], dtype=np.int64),
-        condim=condim,
-        friction=np.ascontiguousarray(coefficients[:, :3]),
-        restitution=np.ascontiguousarray(coefficients[:, 3]),
-        drift=np.array([s.velocity for s in surfaces], dtype=float).reshape(n, 3),
-        weld=np.array([weld[b] for b in body], dtype=np.int64),
-        weld_parent=np.array([parent[weld[b]] for b in body], dtype=np.int64),
-        vertex=pools.array("vertex", float, 3),
-        neighbour_first=_starts(pools, "neighbour_count"),
-        neighbour=pools.array("neighbour", np.int64),
-        face_first=_starts(pools, "face_count"),
-        face_vertex=pools.array("face_vertex", np.int64),
-        face_normal=pools.array("face_normal", float, 3),
-        facets=np.array([m.facets for m in measures], dtype=np.int64).reshape(n, 4),
-        facet=pools.array("facet", float, 6),
-        edge=pools.array("edge", float, 12),
-        height=pools.array("height", float),
-        node=pools.array("node", float, 6),
-        child=pools.array("child", np.int64, 2),
-        triangle=pools.array("triangle", np.int64, 3),
-        triangle_next=pools.array("triangle_next", np.int64, 3),
-        triangle_normal=pools.array("triangle_normal", float, 3),
-        pose=np.zeros((n, 12)),
-        low=np.zeros((n, 3)),
-        high=np.zeros((n, 3)),
-    )
+    return {
+        "margin": np.array([s.margin for s in surfaces], dtype=float),
+        "contype": np.ascontiguousarray(contype),
+        "conaffinity": np.ascontiguousarray(conaffinity),
+        "priority": np.array([s.priority for s in surfaces], dtype=np.int64),
+        "condim": condim,
+        "friction": np.ascontiguousarray(coefficients[:, :3]),
+        "restitution": np.ascontiguousarray(coefficients[:, 3]),
+        "drift": np.array([s.velocity for s in surfaces], dtype=float).reshape(n, 3),
+    }
+
+
+def _rows_of(pools):
+    """Rows of hulls, height fields and triangles that shapes refer to."""
+    return {
+        "vertex": pools.array("vertex", float, 3),
+        "neighbour_first": _starts(pools, "neighbour_count"),
+        "neighbour": pools.array("neighbour", np.int64),
+        "face_first": _starts(pools, "face_count"),
+        "face_vertex": pools.array("face_vertex", np.int64),
+        "face_normal": pools.array("face_normal", float, 3),
+        "facet": pools.array("facet", float, 6),
+        "edge": pools.array("edge", float, 12),
+        "height": pools.array("height", float),
+        "node": pools.array("node", float, 6),
+        "child": pools.array("child", np.int64, 2),
+        "triangle": pools.array("triangle", np.int64, 3),
+        "triangle_next": pools.array("triangle_next", np.int64, 3),
+        "triangle_normal": pools.array("triangle_normal", float, 3),
+    }
 
 
 def placed_table(*placed) -> Shapes:
