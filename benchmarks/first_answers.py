@@ -135,7 +135,7 @@ def motion_rows(model, q, v):
     import kinetree as kt
 
     @kt.kernel
-    def cost(q, qd):
+    def cost(m, q, qd):
         return q @ q + qd @ qd
 
     yield "simulate", lambda: kt.simulate(model, q, duration=0.1)

@@ -203,6 +203,7 @@ _warnings: dict[str, tuple] = {}  # that tracing gave, by request
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes
 _FEW_INPUTS = 32  # numbers: those of an arm, but not of a walking robot
 _FEW_NUMBERS = 64  # in and out: its torques, but not their derivatives
+_MANY_NUMBERS = 2000  # of calls whose arguments LLVM takes seconds to pack into vectors
 
 
 def build(kernel, dtype, wide, level=1) -> Any:
@@ -215,6 +216,8 @@ def build(kernel, dtype, wide, level=1) -> Any:
     general = kernel.calls_general_code  # which is compiled for this number of lanes
     levels = general, small or general  # level 0 spills so much that one register is faster
     lanes = [default_lanes(dtype, each) if wide else 1 for each in levels]
+    if general and kernel.numbers > _MANY_NUMBERS:
+        lanes[0] = 1
     return _variant(kernel, dtype, lanes, level)
 
 
