@@ -15,7 +15,7 @@ DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 SWEEPS = (2, 0, 0, 0)
 """How many come before Newton's step, round by round: in some only, since near the solution they
 lead away from it where contacts are redundant. Periods of 4 and 5 make for many combinations."""
-FAR = 1e8  # times the tolerance: error below which there are no sweeps
+FAR = 1e5  # times the tolerance: error below which there are no sweeps
 LEAST = 1e-12  # damping of equations that are singular to rounding error
 LEAST_SINGLE = 1e-6  # the same in float32
 REFINED = 2  # times: derivatives of forces that are not unique
