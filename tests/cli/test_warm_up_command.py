@@ -1,6 +1,8 @@
 """``kinetree warm-up``."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -18,19 +20,25 @@ def cache(monkeypatch, tmp_path):
     return open_store()
 
 
-def test_what_it_compiles_is_kept_and_found_again(cache, monkeypatch):
-    model = kt.samples.double_pendulum()
-    some = [lambda: warm_up._call("forward_dynamics", model), lambda: warm_up._move(model)]
-    monkeypatch.setattr(warm_up, "jobs", lambda: some)
-    first = CliRunner().invoke(app, ["warm-up", "--json"])
-    assert first.exit_code == 0, first.output
-    found = json.loads(first.output)
+def test_what_it_compiles_is_kept_and_found_again(cache):
+    some = (
+        "import kinetree as kt\nfrom kinetree.cli import app, warm_up\n"
+        "model = kt.samples.double_pendulum()\n"
+        "warm_up.jobs = lambda: [lambda: warm_up._call('forward_dynamics', model),"
+        " lambda: warm_up._move(model)]\n"
+        "app.app()"
+    )
+
+    def run(*options):  # in a process that has no code yet
+        command = [sys.executable, "-c", some, "warm-up", *options]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    found = json.loads(run("--json"))
     assert found["location"] == cache.folder
     assert found["new"] == len(cache.entries()) > 10
     names = {kept.name for kept in kept_code(cache) if kept.tier == "general"}
     assert "forward_dynamics" in names
-    again = CliRunner().invoke(app, ["warm-up"])
-    assert again.output.startswith(f"0 new entries in {cache.folder}")
+    assert run().startswith(f"0 new entries in {cache.folder}")
 
 
 def test_it_says_that_nothing_is_kept_without_a_cache(monkeypatch):

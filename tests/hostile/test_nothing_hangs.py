@@ -1,10 +1,12 @@
 """Nothing hangs: Ctrl-C ends every long call within a second and leaves what goes on."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import kinetree as kt
 from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.errors import ShapeError, ViewError
 
+TESTS = Path(__file__).parents[1]
 SOON = 1.0
 """Seconds in which Ctrl-C is heard."""
 
@@ -23,8 +26,10 @@ class Interrupted:
 
     def __init__(self, names):
         command = [sys.executable, "-u", "-m", "hostile.long_calls", *names]
+        paths = [TESTS, Path(kt.__file__).parents[1]]
+        given = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=given
         )
 
     def expect(self, word):

@@ -19,6 +19,8 @@ import os
 import sys
 import types
 
+from kinetree import arguments
+
 _CACHE = type(functools.cache(len))
 
 
@@ -87,11 +89,15 @@ _LAYERS = {
 }  # fmt: skip
 
 
+_SHARED = {c for c in arguments.guarded.__code__.co_consts if isinstance(c, types.CodeType)}
+"""Code around every public function, which tells of none of them that it was called."""
+
+
 def _wrapped(value):
     """A function and those that it wraps, out of methods, properties and caches."""
     found = []
     while type(value) in _LAYERS:
-        if isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType) and value.__code__ not in _SHARED:
             found.append(value)
         value = getattr(value, _LAYERS[type(value)], None)
     return found

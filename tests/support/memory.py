@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import sys
+import warnings
 from pathlib import Path
 
 STATUS = Path("/proc/self/status")
@@ -25,7 +26,9 @@ def let_go() -> None:
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     if "torch._dynamo" in sys.modules:
-        sys.modules["torch._dynamo"].reset()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what PyTorch still imports
+            sys.modules["torch._dynamo"].reset()
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -69,6 +69,8 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
         return warm, 0.0
     A, b, rows, units = problem.scaled()
     sweeps, rates = Sweeps(A, b, rows, LEAST), 1 / units
+    # Relaxed laws are smooth on the scale of their speed: Newton's method needs no sweeps there.
+    far = FAR * tolerance + problem.speed
 
     def looked_at(lam):
         w = A @ lam + b
@@ -83,7 +85,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
 
     def one(state):
         found, best, error, damping, sweeping = state
-        found = repeat(swept, found, select(error > FAR * tolerance, sweeping[0], 0))
+        found = repeat(swept, found, select(error > far, sweeping[0], 0))
         lam, w, missing = found
         best, error = better(found, best, error)
         off, size = largest(np.abs(missing)), largest(np.abs(lam))
