@@ -289,29 +289,29 @@ def check_shape(geometry, what):
             f"shape of {what} must be one of kinetree.geometry, such as Sphere(0.1), got "
             f"{type(shape).__name__}"
         )
-    for f in () if _SOUND.get(id(shape)) is shape else fields(shape):
-        value = getattr(shape, f.name)
-        if f.name == "path":
+    for name in () if _SOUND.get(id(shape)) is shape else shape.counts():
+        value = getattr(shape, name)
+        if name == "path":
             if not isinstance(value, str) or not value:
                 raise ModelError(f"path of {what} must be the name of a file, got {shape!r}")
             continue
-        if f.name == "convex":
+        if name == "convex":
             if not isinstance(value, bool):
                 raise ModelError(f"convex of {what} must be True or False, got {value!r}")
             continue
-        if f.name == "heights":
+        if name == "heights":
             _check_heights(value, f"heights of {what}")
             continue
         values = np.atleast_1d(value).tolist()
-        _check_numbers(values, f"{f.name} of {what}")
-        size = shape.counts()[f.name]
+        _check_numbers(values, f"{name} of {what}")
+        size = shape.counts()[name]
         if len(values) != size:
-            raise ModelError(f"{f.name} of {what} needs {size} numbers, got {len(values)}")
-        flat = isinstance(shape, (Mesh, Plane)) or f.name == "length"  # mirrored, infinite, a ball
+            raise ModelError(f"{name} of {what} needs {size} numbers, got {len(values)}")
+        flat = isinstance(shape, (Mesh, Plane)) or name == "length"  # mirrored, infinite, a ball
         if not flat and min(values) <= 0:
-            raise ModelError(f"{f.name} of {what} must be positive, got {min(values):.6g}")
-        if f.name == "length" and min(values) < 0:
-            raise ModelError(f"{f.name} of {what} must not be negative, got {min(values):.6g}")
+            raise ModelError(f"{name} of {what} must be positive, got {min(values):.6g}")
+        if name == "length" and min(values) < 0:
+            raise ModelError(f"{name} of {what} must not be negative, got {min(values):.6g}")
     _remember(shape)
     for key in ("name", "link"):
         if not isinstance(getattr(geometry, key), str):
