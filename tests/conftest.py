@@ -129,7 +129,7 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 def pytest_sessionfinish(session):
-    if WORKER is not None:
+    if hasattr(session.config, "workeroutput"):  # of a worker, not of tests that it runs
         session.config.workeroutput["memory"] = memory.used("VmHWM")
 
 

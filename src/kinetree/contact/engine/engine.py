@@ -267,7 +267,7 @@ class Engine:
         rows.entries_room, rows.numbers_room = len(p.entry_node), len(p.J)
         rows.fixed = np.zeros(len(p.J))
         rows.slots = 2 * capacity + 1
-        rows.slot = np.zeros(rows.slots, dtype=np.int64)
+        rows.slot, rows.pair_slot = np.zeros((2, rows.slots), dtype=np.int64)
         known_again(rows)
         self._list_found()
 

@@ -27,6 +27,30 @@ def slot_of(rows: Rows, first: int, second: int, feature: int) -> int:
 
 
 @procedure
+def pair_slot_of(rows: Rows, first: int, second: int) -> int:
+    """Where the first contact of two shapes is, or may be put, in ``pair_slot``."""
+    s = (first * 7919 + second * 104729) % rows.slots
+    while rows.pair_slot[s] > 0:
+        k = rows.key[rows.pair_slot[s] - 1]
+        if k[0] == first and k[1] == second:
+            break
+        s += 1
+        if s == rows.slots:
+            s = 0
+    return s
+
+
+@procedure
+def index_pairs(rows: Rows):
+    """Note the first known contact of every two shapes in ``pair_slot``."""
+    rows.pair_slot[: rows.slots] = 0
+    for n in range(rows.known):
+        s = pair_slot_of(rows, rows.key[n, 0], rows.key[n, 1])
+        if rows.pair_slot[s] == 0:
+            rows.pair_slot[s] = n + 1
+
+
+@procedure
 def place_contacts(m: Mechanism, rows: Rows, f: Found):
     """Places of the contacts found in coordinates of their second bodies, in ``local``."""
     for c in range(f.count):
@@ -88,16 +112,19 @@ def match_contacts(m: Mechanism, rows: Rows, f: Found, count: int):
         if n >= 0 and (is_at_rest(rows, c, n) or nearest_known(rows, f, c, n, False) == n):
             rows.match[c] = n + 1
             rows.claimed[n] = 1
+    indexed = 0  # only where something is new: a search through all that is known would take long
     for k in range(count):
         c = rows.order[k]
         if rows.match[c] > 0:
             continue
         n = rows.slot[slot_of(rows, f.first[c], f.second[c], f.feature[c])] - 1
         if n < 0:
-            n = 0
-            while n < rows.known and not is_of_pair(rows, f, c, n):
-                n += 1
-        n = nearest_known(rows, f, c, n, True)
+            if indexed == 0:
+                index_pairs(rows)
+                indexed = 1
+            n = rows.pair_slot[pair_slot_of(rows, f.first[c], f.second[c])] - 1
+        if n >= 0:
+            n = nearest_known(rows, f, c, n, True)
         if n >= 0:
             rows.match[c] = n + 1
             rows.claimed[n] = 1

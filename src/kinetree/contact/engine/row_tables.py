@@ -65,6 +65,7 @@ class Rows:
         prior: of groups that are contacts: ``ended`` of the last step;  bend: half of what the
             velocity has changed by since, see ``bending``; of loops what it has since the start.
         slept: of the contacts found: forces with which they sleep, as ``kept``.
+        pair_slot: the same for the first contact of two shapes; made when it is needed.
         slots: length of ``slot``, more than twice the groups.
     """
 
@@ -123,6 +124,7 @@ class Rows:
     known: int
     slots: int
     slot: "int[:]"
+    pair_slot: "int[:]"
     key: "int[:, 3]"
     kept: "float[:, 6]"
     slept: "float[:, 6]"
