@@ -34,9 +34,10 @@ _LIBRARIES = {"kinetree", "numpy", "scipy", "lxml", "mujoco", "pinocchio", "symp
               "imageio", "trimesh", "xarray", "pandas", "pyarrow", "llvmlite", "viser", "PIL",
               "mpmath"}  # fmt: skip
 _MARK, _DOOR = "_is_guarded", "_guarded_by"
-_NOT_METHODS = {"step"}  # a world takes a step in microseconds, and looks at its arguments itself
-_PLAIN = ("kinetree.spatial", "kinetree.joints", "kinetree.expr", "kinetree.errors")
-"""Where classes are left alone: algorithms make thousands of their objects."""
+_SPECIAL = ("__init__", "__call__", "__getitem__")
+"""Methods that are public without being called so; operators check their operands themselves."""
+_UNGUARDED = {"World.step", "Worlds.step"}
+"""Methods that take microseconds and look at their arguments themselves."""
 
 
 def guarded(function: F) -> F:
@@ -66,10 +67,32 @@ def guard(found: Any) -> Any:
     """Guard a public thing: a function, or the constructor and the public methods of a class."""
     if inspect.isfunction(found):
         return _replaced(found)
-    is_ours = inspect.isclass(found) and found.__module__.startswith("kinetree.")
-    if is_ours and not found.__module__.startswith(_PLAIN) and not issubclass(found, Exception):
-        _guard_class(found)
+    if inspect.isclass(found) and not issubclass(found, BaseException):
+        for kind in found.__mro__:
+            if kind.__module__.startswith("kinetree."):
+                _guard_class(kind)
     return found
+
+
+def unguarded(found: Any) -> list[str]:
+    """Names of a public function, or of a class's constructor and methods, that have no guard."""
+    if inspect.isfunction(found):
+        return [] if _has_guard(found) else [found.__qualname__]
+    if not inspect.isclass(found) or issubclass(found, BaseException):
+        return []
+    return [
+        f"{kind.__qualname__}.{name}"
+        for kind in found.__mro__
+        if kind.__module__.startswith("kinetree.")
+        for name, function in _methods(kind)
+        if not _has_guard(function)
+    ]
+
+
+def public_methods(kind: type) -> list[str]:
+    """Names of the constructor and the public methods of a class, with those of its bases."""
+    bases = [base for base in kind.__mro__ if base.__module__.startswith("kinetree.")]
+    return sorted({name for base in bases for name, _ in _methods(base)})
 
 
 def guard_module(name: str) -> None:
@@ -81,9 +104,14 @@ def guard_module(name: str) -> None:
             setattr(module, name, guard(found))
 
 
+def _has_guard(function):
+    """Whether a function is guarded, quantities by the calls that their kernels leave to Python."""
+    return hasattr(function, _MARK) or hasattr(function, "definition")
+
+
 def _replaced(function):
     """A guarded function, which takes the place of the other one, also for pickle."""
-    if hasattr(function, _MARK) or hasattr(function, "definition"):
+    if _has_guard(function):
         return function
     door, home = guarded(function), sys.modules.get(function.__module__)
     if home is not None and vars(home).get(function.__name__) is function:
@@ -95,13 +123,23 @@ def _guard_class(kind):
     if _MARK in vars(kind):
         return
     setattr(kind, _MARK, True)
+    for name, function in _methods(kind):
+        member, door = vars(kind)[name], guarded(function)
+        is_bound = isinstance(member, (classmethod, staticmethod))
+        setattr(kind, name, type(member)(door) if is_bound else door)
+
+
+def _methods(kind):
+    """Names and functions of a class's own constructor and public methods."""
     for name, member in list(vars(kind).items()):
-        if (name.startswith("_") and name != "__init__") or name in _NOT_METHODS:
+        if name.startswith("_") and name not in _SPECIAL:
             continue
-        if inspect.isfunction(member):
-            setattr(kind, name, guarded(member))
-        elif isinstance(member, (classmethod, staticmethod)):
-            setattr(kind, name, type(member)(guarded(member.__func__)))
+        if isinstance(member, (classmethod, staticmethod)):
+            member = member.__func__
+        if not inspect.isfunction(member) or inspect.isgeneratorfunction(member):
+            continue
+        if f"{kind.__name__}.{name}" not in _UNGUARDED:
+            yield name, member
 
 
 # --- errors --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ are some, of a seed that is drawn.
 """
 
 import contextlib
+import inspect
 import os
 import random
 import warnings
@@ -13,14 +14,14 @@ import numpy as np
 import pytest
 from hostile.broken_files import archive, array_file, hurt_archive, hurt_json, members
 from hypothesis import settings
-from support.wrong_arguments import is_foreign, public, walk
+from support.wrong_arguments import is_foreign, methods, public, walk, walk_methods
 
 import kinetree as kt
-from kinetree.arguments import fits
+from kinetree.arguments import fits, guard, unguarded
 from kinetree.errors import ArgumentError, KinetreeError, LoadError
 
 THOROUGH = settings.default.max_examples > 1000
-CALLS, FILES = (None, 5000) if THOROUGH else (400, 300)
+CALLS, METHODS, FILES = (None, None, 5000) if THOROUGH else (400, 40, 300)
 
 
 def test_wrong_arguments_of_public_functions(tmp_path, monkeypatch):
@@ -32,6 +33,49 @@ def test_wrong_arguments_of_public_functions(tmp_path, monkeypatch):
     refused = sum(result != "fine" for _, result in outcomes)
     assert refused > len(outcomes) / 2
     assert len(public()) > 500
+
+
+def test_wrong_arguments_of_public_methods(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seed = random.SystemRandom().randrange(2**32)
+    outcomes = list(walk_methods(sample=METHODS, rng=random.Random(seed)))
+    foreign = {label: repr(result) for label, result in outcomes if is_foreign(result)}
+    assert not foreign, (seed, foreign)
+    assert len(methods()) > 800
+
+
+def public_modules():
+    """Modules that ``kt`` has, and those inside them that list their names."""
+    found = [
+        module for module in (getattr(kt, name) for name in dir(kt)) if inspect.ismodule(module)
+    ]
+    for module in found:
+        inside = (getattr(module, name) for name in vars(module).get("__all__", ()))
+        found += [each for each in inside if inspect.ismodule(each) and each not in found]
+    return [module for module in found if module not in (kt.errors, kt.algorithms, kt.textbook)]
+
+
+def test_everything_public_is_guarded():
+    things = dict(public())
+    for module in public_modules():
+        things |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    without = {name: unguarded(thing) for name, thing in things.items() if unguarded(thing)}
+    assert not without, "add guard_module(__name__) as the last line of their modules"
+    assert len(things) > 700
+
+
+def test_a_function_without_a_guard_is_found():
+    class Thing:
+        """A class that nobody guarded."""
+
+        def method(self):
+            """A method."""
+
+    Thing.__module__ = "kinetree.things"
+    assert unguarded(Thing) == [f"{Thing.__qualname__}.method"]
+    assert unguarded(public_modules) == ["public_modules"]
+    guard(Thing)
+    assert unguarded(Thing) == []
 
 
 @pytest.fixture(scope="module")

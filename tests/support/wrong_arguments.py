@@ -1,7 +1,8 @@
-"""Every public function and constructor with wrong arguments, one at a time.
+"""Every public function, constructor and method with wrong arguments, one at a time.
 
 The public surface is what the reference documents. Of each function one call is right, as far as
 the names of its parameters tell; then each argument in turn is replaced by each of ``WRONG``.
+Methods are called on the objects of ``public_objects``.
 """
 
 import contextlib
@@ -11,13 +12,16 @@ import os
 import signal
 import sys
 import warnings
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 import kinetree as kt
+from kinetree.arguments import public_methods
 from kinetree.errors import KinetreeError
+from support.public_objects import ABSTRACT, example
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
 LONGEST = 20
@@ -27,6 +31,8 @@ WRONG = {
     "shape": np.zeros((3, 5)), "empty": (), "object": object(), "number": -7, "dict": {"x": 1},
     "huge": 1e300,
 }  # fmt: skip
+HARMFUL = {"Trajectory.view", "worlds.Worlds.view", "World.view", "World.film"}
+"""Methods that open a browser or take minutes."""
 SKIPPED = {
     "kinetree.view", "kinetree.viewer.view", "kinetree.set_threads", "kinetree.viewer.Viewer",
 }  # fmt: skip
@@ -67,14 +73,40 @@ def right():
     }  # fmt: skip
 
 
+@cache
+def methods():
+    """Functions that return a public method of a new object, by the method's name."""
+    found = {}
+    for name, kind in public().items():
+        if not inspect.isclass(kind) or issubclass(kind, BaseException) or name in ABSTRACT:
+            continue
+        for method in public_methods(kind):
+            if method != "__init__" and f"{name}.{method}" not in HARMFUL:
+                found[f"{name}.{method}"] = partial(_bound, name, kind, method)
+    return found
+
+
+def _bound(name, kind, method):
+    """A method of an example, or of what right arguments make."""
+    made = example(name, kind)
+    if made is None:
+        own = _parameters(kind)
+        made = kind(**{p.name: right().get(p.name, 1.0) for p in own if p.default is p.empty})
+    return getattr(made, method)
+
+
+def _parameters(function):
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p for p in parameters if p.kind in (*by_name, p.POSITIONAL_ONLY)]
+
+
 def calls(name, function):
     """Labels and arguments of all wrong calls of a function or class."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return
-    own = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY,
-                                               p.POSITIONAL_ONLY)]  # fmt: skip
+    own = _parameters(function)
     base = {p.name: right().get(p.name, 1.0) for p in own if p.default is p.empty}
     for p in own:
         for label, wrong in WRONG.items():
@@ -121,6 +153,15 @@ def walk(names=None, sample=None, rng=None):
         yield label, outcome(function, own, arguments)
 
 
+def walk_methods(names=None, sample=None, rng=None):
+    """Labels and outcomes of wrong calls of methods, each method on an object of its own."""
+    chosen = [name for name in methods() if names is None or name in names]
+    for name in chosen if sample is None else rng.sample(chosen, sample):
+        bound = methods()[name]()
+        for label, own, arguments in calls(name, bound):
+            yield label, outcome(bound, own, arguments)
+
+
 def is_foreign(result) -> bool:
     """Whether an outcome is an exception of somebody else, or none within time."""
     return result != "fine" and not isinstance(result, KinetreeError)
@@ -130,7 +171,8 @@ def main():
     """Print counts of all calls, and every foreign exception."""
     os.chdir(__import__("tempfile").mkdtemp())
     total, bad = 0, []
-    for label, result in walk(names=set(sys.argv[1:]) or None):
+    names = set(sys.argv[1:]) or None
+    for label, result in chain(walk(names), walk_methods(names)):
         total += 1
         if is_foreign(result):
             bad.append(label)

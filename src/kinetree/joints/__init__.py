@@ -3,6 +3,7 @@
 To add a kind, write its class and add it to ``KINDS`` here.
 """
 
+from kinetree.arguments import guard_module
 from kinetree.errors import JointError
 from kinetree.joints.axis import active_subspace_from_wrench
 from kinetree.joints.base import AbstractJoint
@@ -59,3 +60,6 @@ def register(kind: type[AbstractJoint]) -> type[AbstractJoint]:
 def known_joints() -> tuple[type[AbstractJoint], ...]:
     """All kinds that files may name: kinetree's, and those of ``register``."""
     return (*KINDS, *_registered)
+
+
+guard_module(__name__)

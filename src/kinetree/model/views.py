@@ -9,11 +9,14 @@ from copy import copy
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.errors import ModelError
 from kinetree.spatial import Inertia, Plucker, dense
 from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.planar_inertia import restrict
+
+__all__ = ["AxialView", "ModelView", "axial_view", "dense_view", "planar_view"]
 
 
 class ModelView:
@@ -236,3 +239,6 @@ class _WithInertia(ModelView):
         super().__init__(model, lambda x: x)
         self.inertia = tuple(inertia)
         self.tree_transform = (None, *map(snapped, model.tree_transform[1:]))
+
+
+guard_module(__name__)

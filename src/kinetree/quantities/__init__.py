@@ -1,6 +1,7 @@
 """The public functions of a model: one definition each, compiled on first use."""
 
 # ruff: noqa: F403
+from kinetree.arguments import guard_module
 from kinetree.model.define import FUNCTIONS as FUNCTIONS
 from kinetree.quantities import (
     actuators,
@@ -39,3 +40,5 @@ __all__ += maximal.__all__
 __all__ += reactions.__all__
 __all__ += regressors.__all__
 __all__ += task_space.__all__
+
+guard_module(__name__)

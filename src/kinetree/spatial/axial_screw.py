@@ -7,12 +7,15 @@ than the cost of a general ``Plucker``. They speak the same language (``X @ v``,
 from dataclasses import dataclass
 from typing import Any
 
+from kinetree.arguments import guard_module
 from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.articulated_inertia import ArticulatedInertia
 from kinetree.spatial.inertia import Inertia
 from kinetree.spatial.transform import CoordinateTransform, Plucker
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import symmetric
+
+__all__ = ["AxialScrew", "ScrewProduct", "dh_step", "scrx", "scry", "scrz"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -171,3 +174,6 @@ def scrz(angle, d):
 def dh_step(a, alpha, d, theta):
     """From one Denavit–Hartenberg frame to the next, as two screws — RBDA §4.3, Figure 4.8."""
     return scrz(theta, d) @ scrx(alpha, a)
+
+
+guard_module(__name__)

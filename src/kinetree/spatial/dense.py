@@ -6,9 +6,21 @@ Arrays of three coordinates are taken as planar vectors (RBDA §2.16) where that
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.spatial.vector3 import skew
+
+__all__ = [
+    "crf",
+    "crm",
+    "force_transform",
+    "mcI",
+    "rot",
+    "swap_matrix_order",
+    "swap_vector_order",
+    "xlt",
+]
 
 
 def rot(E):
@@ -71,3 +83,6 @@ def swap_matrix_order(A: ArrayLike) -> Array:
     if A.shape != (6, 6):
         raise ShapeError(f"swap_matrix_order needs a 6x6 matrix, got shape {A.shape}")
     return np.block([[A[3:, 3:], A[3:, :3]], [A[:3, 3:], A[:3, :3]]])
+
+
+guard_module(__name__)

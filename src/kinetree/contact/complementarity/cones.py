@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.residuals import (
     Certificate,
@@ -344,3 +345,6 @@ def alternating_directions(problem, lam, tolerance, iterations):
             return run.lam, k
         run.advance()
     return run.lam, iterations
+
+
+guard_module(__name__)

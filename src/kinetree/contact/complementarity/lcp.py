@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.quadratic import ForceSolution, in_forces
 from kinetree.contact.complementarity.residuals import certificate_of, residuals
 from kinetree.contact.complementarity.rows import Rows, matrix_and_vector
 from kinetree.errors import ShapeError
+
+__all__ = ["enumerated", "follow", "lemke", "pivoting"]
 
 LARGEST_ENUMERATED = 14
 """Rows of the largest problem that ``enumerated`` takes: it tries 2ⁿ bases."""
@@ -176,3 +179,6 @@ def _pivot(table, row, column):
     table -= np.outer(factors, table[row])
     table[:, column] = 0.0
     table[row, column] = 1.0
+
+
+guard_module(__name__)

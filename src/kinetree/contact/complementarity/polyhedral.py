@@ -14,11 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.complementarity.quadratic import ForceSolution
 from kinetree.contact.complementarity.rows import Rows, mixed
 from kinetree.errors import ShapeError
+
+__all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]
 
 
 class PolyhedralSolution(NamedTuple):
@@ -112,3 +115,6 @@ def _unit(n, entries):
     for i, x in entries.items():
         column[i] = x
     return column
+
+
+guard_module(__name__)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arguments import guard_module
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.residuals import (
     Certificate,
@@ -23,6 +24,8 @@ from kinetree.contact.complementarity.residuals import (
 from kinetree.contact.complementarity.rows import Rows, bounds, matrix_and_vector, numbers
 from kinetree.errors import ShapeError, SingularError
 from kinetree.model.arrays import as_numbers, check_finite
+
+__all__ = ["ForceSolution", "MotionSolution", "in_accelerations", "in_forces"]
 
 
 class ForceSolution(NamedTuple):
@@ -295,3 +298,6 @@ class Factored:
 
 def _positive(sizes):
     return np.where(sizes > 0, sizes, 1.0)
+
+
+guard_module(__name__)

@@ -28,8 +28,20 @@ from kinetree.loops.state_space.system import (
     derived_relation,
     given_relation,
 )
+from kinetree.model.arrays import as_numbers
 
 _END = "the chart ends here"
+
+
+def _state(system, q, v):
+    """A state as one vector, (2n,): functions of users expect nothing else."""
+    q, v = as_state(q, v)
+    if q.shape != (system.n,) or v.shape != (system.n,):
+        raise ShapeError(
+            f"q and v of a state of this system have shape {(system.n,)}, got {q.shape} and "
+            f"{v.shape}"
+        )
+    return np.concatenate([q, v])
 
 
 class StateChart(AbstractChart):
@@ -53,7 +65,7 @@ class StateChart(AbstractChart):
                 "positions, such as charts.tangent(system, q)"
             )
         self.system, self.relation, self.tolerance = system, relation, tolerance
-        self.last, self._y = np.concatenate(as_state(q, v)), np.asarray(y, dtype=float)
+        self.last, self._y = _state(system, q, v), as_numbers(y, "y")
         size = np.shape(relation.value(self.last, self._y))
         if size != (self.size,) or self._y.shape != (self.size,):
             raise ShapeError(
@@ -69,7 +81,9 @@ class StateChart(AbstractChart):
 
     def state(self, y: ArrayLike, guess: tuple | None = None) -> tuple[np.ndarray, np.ndarray]:
         """``q, v`` that have the coordinates ``y``: ψ."""
-        y = np.asarray(y, dtype=float)
+        y = as_numbers(y, "y")
+        if y.shape != (self.size,):
+            raise ShapeError(f"coordinates y have shape {y.shape}, expected {(self.size,)}")
         n, system = self.system.n, self.system
         of_g = np.ones(system.m) if system.weights is None else np.asarray(system.weights)
         weights = np.tile(coordinate_weights(system) * np.ones(n), 2)
@@ -81,7 +95,7 @@ class StateChart(AbstractChart):
             pure = np.concatenate([of_R, of_g, of_g]) * phi
             return -inverse @ phi, float(np.linalg.norm(pure))
 
-        start = self.last if guess is None else np.concatenate(guess)
+        start = self.last if guess is None else _state(system, *guess)
         self.solved = newton(
             step, start, tolerance=self.tolerance, weights=weights,
             residual_tolerance=self.residual_tolerance, what="the state of a chart",
@@ -93,7 +107,7 @@ class StateChart(AbstractChart):
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``y`` of a state near the one that was found last, (P,): ψ⁻¹."""
-        x = np.concatenate([q, v])
+        x = _state(self.system, q, v)
 
         def step(y):
             value = self.relation.value(x, y)
@@ -105,13 +119,13 @@ class StateChart(AbstractChart):
 
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) — Spencer (2.29)."""
-        x, y = np.concatenate([q, v]), self.coordinates(q, v)
+        x, y = _state(self.system, q, v), self.coordinates(q, v)
         inverse = inverted(self._matrix(x, y), _END)
         return -inverse[:, : self.size] @ self.relation.second(x, y)
 
     def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) — Spencer (2.31)."""
-        x, y = np.concatenate([q, v]), self.coordinates(q, v)
+        x, y = _state(self.system, q, v), self.coordinates(q, v)
         return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
 
     def rate(
@@ -128,7 +142,7 @@ class StateChart(AbstractChart):
 
     def condition(self, q: ArrayLike, v: ArrayLike) -> float:
         """The worse of ``[D1R; H]`` and ``D2R``: 1 at best — Spencer (2.21), (2.22)."""
-        x, y = np.concatenate([q, v]), self.coordinates(q, v)
+        x, y = _state(self.system, q, v), self.coordinates(q, v)
         matrices = (self._matrix(x, y), self.relation.second(x, y))
         return max(row_condition(A, inverted(A, "no chart here")) for A in matrices)
 
@@ -156,7 +170,7 @@ class LinearStateChart(StateChart):
         S: ArrayLike | None = None, offset: ArrayLike | None = None, tolerance: float = 1e-13,
     ):  # fmt: skip
         R = np.asarray(R, dtype=float)
-        x = np.concatenate([q, v])
+        x = _state(system, q, v)
         P = 2 * (system.n - system.m)
         if R.shape != (P, 2 * system.n):
             raise ShapeError(f"R has shape {R.shape}, expected {(P, 2 * system.n)}")
@@ -173,7 +187,7 @@ class LinearStateChart(StateChart):
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``R (x - x_bar)``, (P,)."""
-        return self.R @ (np.concatenate([q, v]) - self.offset)
+        return self.R @ (_state(self.system, q, v) - self.offset)
 
     def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) — Spencer (2.37)."""
