@@ -310,7 +310,7 @@ def test_many_threads_at_once(kernel):
 
 
 def test_unknown_object_layouts_use_the_general_path(monkeypatch):
-    monkeypatch.setattr(single, "_supported", lambda: False)
+    monkeypatch.setattr(single, "has_usual_objects", lambda: False)
     k = make_kernel(scaled)
     for _ in range(2):
         np.testing.assert_array_equal(k.call(np.ones(3), np.array(2.0)), [2, 2, 2])

@@ -18,6 +18,7 @@ from kinetree.contact.finding.pairs import (
     check_coefficient,
     chosen_pairs,
     coefficients,
+    is_coefficient,
     may_touch,
     names_of,
     pair_names,
@@ -137,13 +138,12 @@ class Scene:
         """Whether no coefficient of surfaces or of the scene can be out of bounds."""
         surfaces = {id(g.surface): g.surface for g in self.model.geometry if g.surface}
         surfaces |= {id(p.surface): p.surface for p in self.model.contact_pairs if p.surface}
-        most = {"friction": np.finfo(float).max, "restitution": 1.0}
         values = {
             k: [x, *(getattr(s, k) for s in surfaces.values())] for k, x in self.given.items()
         }
         if any(map(callable, self.given.values())):
             return False
-        return all(x is None or 0 <= x <= most[k] for k, of in values.items() for x in of)
+        return all(x is None or is_coefficient(k, x) for k, of in values.items() for x in of)
 
     @property
     def is_large(self) -> bool:

@@ -1,5 +1,6 @@
 """Settings of rigid contact: ``TimeStepping`` and ``EventDriven``."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -125,24 +126,59 @@ class TimeStepping:
                 "bodies move in a step. Leave it out",
                 DeprecationWarning,
             )
-        for name in ("tolerance", "rounds", "correction_speed"):
-            if not getattr(self, name) > 0:
-                raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
-        for name in ("rest_velocity", "compiled_rows", "relaxation"):
-            if not getattr(self, name) >= 0:
-                raise ModelError(f"{name} must not be negative, got {getattr(self, name)!r}")
-        if self.slots != int(self.slots) or not 1 <= self.slots <= MOST_SLOTS:
-            raise ModelError(f"slots must be an integer from 1 to {MOST_SLOTS}, got {self.slots!r}")
-        for name in ("stiffness", "damping"):
+        check_settings(vars(self), self.scene.model.nv)
+        for name in _OF_CONTROLLERS:
             values = np.asarray(getattr(self, name), dtype=float)
-            if values.shape not in ((), (self.scene.model.nv,)) or not np.all(values >= 0):
-                raise ModelError(
-                    f"{name} of a controller must be one number or nv = {self.scene.model.nv}, "
-                    f"none negative; got {getattr(self, name)!r}"
-                )
             object.__setattr__(
                 self, name, (*np.broadcast_to(values, self.scene.model.nv).tolist(),)
             )
+
+
+def check_settings(given: Mapping[str, Any], nv: int | None = None) -> None:
+    """Raise ModelError for a setting of ``TimeStepping`` that cannot be one.
+
+    Args:
+        given: settings by name.
+        nv: number of velocity variables, where it is known.
+    """
+    for name, value in given.items():
+        if name not in _RULES:
+            continue
+        fits, wanted = _RULES[name]
+        for_all = nv is None or name not in _OF_CONTROLLERS or np.shape(value) in ((), (nv,))
+        if not (_holds(fits, value) and for_all):
+            count = "nv numbers" if nv is None else f"nv = {nv}"
+            raise ModelError(f"{name} {wanted.format(count)} got {value!r}")
+
+
+_OF_CONTROLLERS = ("stiffness", "damping")
+_POSITIVE = (lambda x: x > 0), "must be positive,"
+_NOT_NEGATIVE = (lambda x: x >= 0), "must not be negative,"
+_CHOICE = (lambda x: isinstance(x, (bool, np.bool_))), "must be True or False,"
+_WEIGHTS = (
+    lambda x: np.all(np.asarray(x, dtype=float) >= 0),
+    "of a controller must be one number or {}, none negative;",
+)
+_FEW = (
+    lambda x: x == int(x) and 1 <= x <= MOST_SLOTS,
+    f"must be an integer from 1 to {MOST_SLOTS},",
+)
+_RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "tolerance": _POSITIVE, "rounds": _POSITIVE, "correction_speed": _POSITIVE,
+    "rest_velocity": _NOT_NEGATIVE, "compiled_rows": _NOT_NEGATIVE, "relaxation": _NOT_NEGATIVE,
+    "slots": _FEW,
+    "conserving": _CHOICE, "thorough": _CHOICE, "flight": _CHOICE, "stiffness": _WEIGHTS,
+    "damping": _WEIGHTS,
+}  # fmt: skip
+"""Whether a value can be that of a setting, and what messages say."""
+
+
+def _holds(rule, value):
+    """Whether a rule is true of a value, which may be of any kind."""
+    try:
+        return bool(rule(value))
+    except (TypeError, ValueError):
+        return False
 
 
 # --- Event-driven contact ------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class Steps:
 
     def __init__(self, model, contact, joints, solving, strict):
         self.model, self.scene, self.drives = model, contact.scene, Drives(model)
+        self.has_states = self.drives.states.size > 0
         friction, limits = laws_of(model, joints["friction"], joints["limits"], rigid=True)
         effects = effects_of(model, friction=friction, limits=limits, rows=True)
         self.start = Start(model, limits == "rigid")
@@ -73,6 +74,7 @@ class Steps:
         """Start without memory."""
         self.memory, self.end, self.checked = Memory(), None, False
         self.taken, self.plain, self.is_driven = 0, None, None
+        self.take: Any = None
         self.inputs: tuple = (np.zeros(self.model.nv), None, None)
 
     def saved(self) -> dict[str, np.ndarray]:
@@ -135,6 +137,7 @@ class Steps:
             self.taken += found.taken
         in_place = tau is None and not external and self.model.nv
         self.plain, self.is_driven = h if in_place else None, None
+        self.take = self.engine.take if in_place else None
 
     def go_on(self, whole, h, n, u) -> bool:
         """Take ``n`` more steps in place, if nothing acts but actuators.
@@ -147,32 +150,50 @@ class Steps:
         """
         if h != self.plain or not (whole.is_ahead or whole.q is self.end):
             return False
+        if (u is not None or self.is_driven is not False) and not self._give(u):
+            return False
+        if n > SLICE or self.has_states:
+            return self._go_far(whole, h, n)
+        code = self.take(n, False)
+        if code != 0 and self.engine.went_on(code, n) != n:
+            return False  # controls are not finite
+        self.taken, whole.is_ahead = n, True
+        if code != 0:
+            self._require_finite(whole, h)
+        return True
+
+    def _go_far(self, whole, h, n) -> bool:
+        """Take steps that Ctrl-C may come between, or that change activations."""
         engine, before = self.engine, whole.activation
-        if u is not None:
-            if type(u) is not np.ndarray or u.shape != self.drives.shape:
-                return False
-            engine.drives.u[:] = u
-        if self.is_driven is not (u is not None):
-            self._switch(u is not None)
-        has_states = len(before) > 0
-        if has_states:
-            engine.drives.activation[:] = before
+        engine.drives.activation[:] = before
         try:
             if engine.go_on(n) != n:
-                return False  # controls are not finite
+                return False
         except KinetreeError:
             raise
         except BaseException:  # Ctrl-C between two of many steps
             if n > SLICE:
                 self._arrive(whole)
             raise
-        self.taken += n
-        if has_states:
+        self.taken, whole.is_ahead = n, True
+        if self.has_states:
             whole.activation = engine.drives.activation.copy()
             self.inputs = *self.inputs[:2], before
-        whole.is_ahead = True
-        if not engine.is_finite:
+        self._require_finite(whole, h)
+        return True
+
+    def _require_finite(self, whole, h):
+        if not self.engine.is_finite:
             self._refuse(whole.qd, h)
+
+    def _give(self, u) -> bool:
+        """Give controls, or None, to the engine, if they have the form that it takes."""
+        if u is not None:
+            if type(u) is not np.ndarray or u.shape != self.drives.shape:
+                return False
+            self.engine.drives.u[:] = u
+        if self.is_driven is not (u is not None):
+            self._switch(u is not None)
         return True
 
     def _arrive(self, whole):

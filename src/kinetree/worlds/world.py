@@ -30,6 +30,7 @@ from kinetree.worlds import pieces
 from kinetree.worlds.carried import Carried, carried_from
 from kinetree.worlds.contacts import Contacts
 from kinetree.worlds.forces import Forces
+from kinetree.worlds.options import check_options
 from kinetree.worlds.overlaps import link_of, overlapping_links
 from kinetree.worlds.parts import Part
 from kinetree.worlds.pieces import SEPARATOR, Piece
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 _FREE = Free()
 _SURFACE = tuple(f.name for f in fields(Surface))
-_SETTINGS = tuple(
-    f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance", "flight")
-)
 
 
 @explains_methods
@@ -91,14 +89,12 @@ class World:
         sleeping: bool = False, strict: bool = False, **options: Any,
     ):  # fmt: skip
         self._base = Model((), name=name, gravity=np.array(gravity, dtype=float), base_name="world")
-        unknown = [key for key in options if key not in _SETTINGS]
-        if unknown:
-            known = [*_named_parameters(World.__init__), *_SETTINGS]
-            raise TypeError(no_argument("World", unknown[0], known))
-        if not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
-            raise ModelError(
-                f"tolerance of world {name!r} must be between 0 and 1, got {tolerance!r}"
-            )
+        named = {
+            "friction": friction, "restitution": restitution, "tolerance": tolerance,
+            "limits": limits, "joint_friction": joint_friction, "sleeping": sleeping,
+            "strict": strict,
+        }  # fmt: skip
+        check_options(World.__init__, self._base, named | options)
         self.timestep = timestep
         self.coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
         self.settings, self.tolerance, self.sleeping = options, tolerance, bool(sleeping)
@@ -558,24 +554,31 @@ class World:
                 origin [N], six a moment [N·m] and a force, along the axes of the world. Functions
                 are called before every step.
         """
-        whole = type(n) is int or (isinstance(n, (int, np.integer)) and not isinstance(n, bool))
-        if not whole or n < 0:
-            raise ShapeError(f"n must be an integer number of steps, got {n!r}")
+        if type(n) is not int or n < 0:
+            n = _number_of_steps(n)
         if self._is_stepping:
             self._require_rest("step it")
-        self._is_stepping, steps, h = True, None, self._timestep
+        self._is_stepping, steps = True, None
         try:
             whole = self._whole
             steps = whole.steps
             steps.taken = 0
-            if tau is None and forces is None and n and callable(control):
-                steps.follow(whole, self._time, h, int(n), control, self._actuators)
-            elif not (tau is None and forces is None and n and steps.go_on(whole, h, n, control)):
-                acting = by_part(tau, self), Forces(self.model, forces)
-                steps.advance(whole, self._time, h, int(n), control, acting, self._actuators)
+            plain = tau is None and forces is None and n > 0
+            if not plain or callable(control) or not steps.go_on(whole, self._timestep, n, control):
+                self._step(steps, n, control, tau, forces)
         finally:  # a controller may fail on the way
             self._is_stepping = False
-            self._time += 0.0 if steps is None else steps.taken * h
+            if steps is not None:
+                self._time += steps.taken * self._timestep
+
+    def _step(self, steps, n, control, tau, forces):
+        """Take steps that something beside controls acts in, or that a function decides about."""
+        whole, t, h = self._whole, self._time, self._timestep
+        if tau is None and forces is None and n and callable(control):
+            steps.follow(whole, t, h, n, control, self._actuators)
+        else:
+            acting = by_part(tau, self), Forces(self.model, forces)
+            steps.advance(whole, t, h, n, control, acting, self._actuators)
 
     def _require_rest(self, what):
         """Reject what a controller, or another thread, may not do to a world that is stepped."""
@@ -710,6 +713,13 @@ class World:
         import kinetree  # the viewer is a higher layer, reached through the public interface
 
         return kinetree.view(self, **options)
+
+
+def _number_of_steps(n) -> int:
+    """``n`` as an integer that is not negative."""
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
+        raise ShapeError(f"n must be an integer number of steps, got {n!r}")
+    return int(n)
 
 
 def _surface(surface, coefficients, method) -> Surface | None:

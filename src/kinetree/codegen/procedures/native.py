@@ -310,8 +310,15 @@ class Procedure:
         """Run other machine code of the same bits from the next call on."""
         self._before.append(self.code)  # which another thread may be in
         self.__dict__["code"] = code
+        if "place" in self.__dict__:
+            self.place[0] = code.address(self.entry)
         if "_call" in self.__dict__:
             self._scope |= {"native": self._native(code), "code": code}
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """The address of its machine code now, (1,), read by functions that ``bound`` returns."""
+        return np.array([self.code.address(self.entry)], dtype=np.int64)
 
     @cached_property
     def request(self) -> str:

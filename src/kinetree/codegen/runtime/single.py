@@ -19,7 +19,8 @@ from kinetree.codegen.render.llvm_single import (
 )
 
 _ARRAY_TYPE, _RETURN, _NEW_ARRAY = 2, 76, 93  # places in NumPy's API table, fixed since NumPy 1.0
-_METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+METH_FASTCALL = 0x0080
+_METH_FASTCALL_KEYWORDS = METH_FASTCALL | 0x0002
 _HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
 _VECTORCALL_OFFSET = 56  # of the field tp_vectorcall_offset in a type object
 
@@ -32,7 +33,7 @@ class _MethodDef(ctypes.Structure):
 
 
 @cache
-def _supported():
+def has_usual_objects() -> bool:
     """Whether objects are laid out as the machine code expects.
 
     Not on other Pythons than CPython, nor on builds without the interpreter lock, whose object
@@ -103,8 +104,26 @@ class _Module(str):
     """
 
     method: Any
-    descriptor: Any
-    code: Any
+    keeps: Any
+
+
+def built_in(name: str, address: int, flags: int, own: Any, keeps: tuple) -> Any:
+    """A built-in function of Python.
+
+    Args:
+        name: of the function.
+        address: of its machine code.
+        flags: how that takes its arguments.
+        own: its ``self``.
+        keeps: what must stay as long as the function does.
+    """
+    method = _MethodDef(name.encode(), address, flags, None)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    module = _Module(__name__)
+    module.method, module.keeps = method, keeps
+    return new(ctypes.addressof(method), own, module)
 
 
 ANY_NUMBER = 2**62
@@ -121,7 +140,7 @@ def single_call(name, dtype, full, alone=None, wide=None, most=0):
         wide: machine code for batches, if there is some yet.
         most: samples in a batch that still goes the lean path.
     """
-    if not _supported():
+    if not has_usual_objects():
         return full
     code: Any = alone or wide
     python, descriptor = ctypes.pythonapi, np.dtype(dtype)
@@ -138,13 +157,8 @@ def single_call(name, dtype, full, alone=None, wide=None, most=0):
         if key != "loop" or wide is not None:  # others may share the code, and its loop
             host[k] = values[key]
     code.keeps(wide)
-    method = _MethodDef(name.encode(), code.address("single"), _METH_FASTCALL_KEYWORDS, None)
-    new = python.PyCFunction_NewEx
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    module = _Module(__name__)
-    module.method, module.descriptor, module.code = method, descriptor, (alone, wide)
-    return new(ctypes.addressof(method), full, module)
+    keeps = descriptor, alone, wide
+    return built_in(name, code.address("single"), _METH_FASTCALL_KEYWORDS, full, keeps)
 
 
 def left_of(alone, wide):

@@ -1,5 +1,6 @@
 """The engine: whole steps of rigid contact of one mechanism and scene, in compiled code."""
 
+from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.codegen.loops.language import BODIES, SINGLE
+from kinetree.codegen.procedures.binding import bound
 from kinetree.codegen.runtime.interrupts import Interrupt, Pace
 from kinetree.codegen.tied import run, tied_code
 from kinetree.contact.collision.detect import detect, found_tables, touch_table
@@ -428,25 +430,29 @@ class Engine:
         else:
             self.s.held[self.of_v] = values
 
+    @cached_property
+    def take(self) -> Any:
+        """``take_steps`` of these parts, as a function of its further arguments."""
+        return bound(take_steps, self.parts)
+
     def go_on(self, count: int) -> int:
         """Take more steps from where the last one ended, as it was taken; how many were."""
+        if count <= SLICE and self._moves:
+            code = self.take(count, False)
+            return count if code == 0 else self.went_on(code, count)
         if not self._moves:
             return count
-        if count <= SLICE:
-            return self._taken(count, False)
         with Interrupt() as interrupt:
             pace, end = Pace(SLICE), SLICE
-            done = self._taken(end, False)
+            done = self.went_on(self.take(end, False), end)
             while done == end < count:
                 interrupt.look()
                 end = min(done + pace.next(), count)
-                done = self._taken(end, True)
+                done = self.went_on(self.take(end - done, True), end)
         return done
 
-    def _taken(self, count, again):
-        """Take steps until there are ``count`` in this call; how many there are."""
-        taken = self.parts.taken if again else 0
-        code = take_steps(self.parts, count - taken, again)
+    def went_on(self, code: int, count: int) -> int:
+        """Help steps that ended with a code, until there are ``count`` in this call; how many."""
         while code < 0:
             if code in (of_step.IN_FLIGHT, of_step.NO_CONTROL):
                 return self.parts.taken
@@ -455,7 +461,7 @@ class Engine:
                 self.reported()
                 raise SimulationError(f"{why}. Take shorter steps, or strict=False")
             self._help(code)
-            code = take_steps(self.parts, count - self.parts.taken, True)
+            code = self.take(count - self.parts.taken, True)
         if code > 0:
             self.warn_of_turning()
             self.warn_of_errors()

@@ -420,8 +420,8 @@ def judge(a: Parts) -> int:
 def take_steps(a: Parts, count: int, again: bool) -> int:
     """Up to ``count`` steps under the same controls; the code of why there are fewer, or 0.
 
-    1 if something turns too far, or a first step cannot be trusted. ``again``: they are the rest
-    of a call.
+    1 if something turns too far, a first step cannot be trusted, or work is not finite. ``again``:
+    they are the rest of a call.
     """
     if not again:
         a.taken = 0
@@ -437,4 +437,5 @@ def take_steps(a: Parts, count: int, again: bool) -> int:
         if code < 0:
             return code
     unknown = a.counts[1] > 0 and a.warned == 0
-    return 1 if a.step.turn > a.most_turn or unknown else 0
+    noticed = a.step.turn > a.most_turn or unknown or not isfinite(a.total[10])
+    return 1 if noticed else 0

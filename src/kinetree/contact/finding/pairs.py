@@ -277,10 +277,17 @@ def coefficients(pairs, field, value, names):
     return np.array(values)
 
 
+def is_coefficient(field, value) -> bool:
+    """Whether a value can be one of friction or restitution."""
+    try:
+        return bool(0 <= value <= (1 if field == "restitution" else np.finfo(float).max))
+    except (TypeError, ValueError):  # no number
+        return False
+
+
 def check_coefficient(field, value, where):
     """Raise ModelError for a coefficient of friction or restitution that cannot be one."""
-    most = 1 if field == "restitution" else np.finfo(float).max
-    if value is not None and not 0 <= value <= most:
+    if value is not None and not is_coefficient(field, value):
         limits = "from 0 to 1" if field == "restitution" else "zero or positive, and finite"
         raise ModelError(f"{field} of {where} must be {limits}, got {value!r}")
 

@@ -163,18 +163,21 @@ def friction_can_be_exact(model) -> bool:
     )
 
 
-def friction_of(model, given) -> Friction | None:
-    """Friction by name (``"smooth"``, ``"exact"``, None) or as given, with its parameters."""
+def friction_of(model, given, argument="friction") -> Friction | None:
+    """Friction by name (``"smooth"``, ``"exact"``, None) or as given, with its parameters.
+
+    ``argument``: what messages call it.
+    """
     if given is None:
         return None
     if isinstance(given, str):
         if given not in ("smooth", "exact"):
             raise UnknownNameError(
-                f"friction must be 'smooth', 'exact', None or a Friction, got {given!r}"
+                f"{argument} must be 'smooth', 'exact', None or a Friction, got {given!r}"
             )
         given = Friction(exact=given == "exact")
     if not isinstance(given, Friction):
         raise TypeError(
-            f"friction must be 'smooth', 'exact', None or a Friction, got {type(given).__name__}"
+            f"{argument} must be 'smooth', 'exact', None or a Friction, got {type(given).__name__}"
         )
     return given.of(model)

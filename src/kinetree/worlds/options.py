@@ -1,0 +1,58 @@
+"""Options of a world, checked when it is made: its first step may come much later."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.finding.pairs import check_coefficient
+from kinetree.contact.settings import TimeStepping, check_settings
+from kinetree.errors import ModelError
+from kinetree.model import Model
+from kinetree.simulation.forces.friction import friction_of
+from kinetree.simulation.forces.limits import limits_of
+from kinetree.spelling import no_argument
+
+SETTINGS = tuple(
+    f.name for f in fields(TimeStepping) if f.name not in ("scene", "tolerance", "flight")
+)
+"""Settings of ``TimeStepping`` that are options of a world."""
+
+
+def check_options(constructor: Callable, base: Model, options: Mapping[str, Any]) -> None:
+    """Raise an error that names an option of a world which cannot be one.
+
+    Args:
+        constructor: of the world, for the names of its parameters.
+        base: the world without parts.
+        options: all of them by name.
+    """
+    own = [x.name for x in signature(constructor).parameters.values() if x.kind is x.KEYWORD_ONLY]
+    unknown = [key for key in options if key not in (*own, *SETTINGS)]
+    if unknown:
+        raise TypeError(no_argument("World", unknown[0], [*own, *SETTINGS]))
+    if not isinstance(base.name, str):
+        raise ModelError(f"name of a world must be a string, got {base.name!r}")
+    for key in ("friction", "restitution"):
+        if not callable(options[key]):
+            check_coefficient(key, options[key], f"world {base.name!r}")
+    tolerance = options["tolerance"]
+    if not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
+        raise ModelError(
+            f"tolerance of world {base.name!r} must be between 0 and 1, got {tolerance!r}"
+        )
+    for key in ("sleeping", "strict"):
+        if not isinstance(options[key], (bool, np.bool_)):
+            raise ModelError(
+                f"{key} of world {base.name!r} must be True or False, got {options[key]!r}"
+            )
+    friction_of(base, _chosen(options["joint_friction"], "exact"), "joint_friction")
+    limits_of(base, _chosen(options["limits"], "rigid"))
+    check_settings({key: options[key] for key in SETTINGS if key in options})
+
+
+def _chosen(law, usual):
+    """A law of joints, the usual one in place of ``"auto"``."""
+    return usual if isinstance(law, str) and law == "auto" else law
