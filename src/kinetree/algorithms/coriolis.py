@@ -120,7 +120,7 @@ def christoffel(model, q):
 @refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 @instead(christoffel)
 def christoffel_by_planes(model, q):
-    """The same as ``christoffel``: the Coriolis matrix of one unit velocity after the other."""
+    """``christoffel`` by planes: the Coriolis matrix of one unit velocity after the other."""
     lam, at = model.parent, model.v_slice
     X, S, IC = _at_rest(model, q)
     symbols, v = model.zeros(("nv", "nv", "nv"), q), model.table(model.zero_motion)
@@ -163,11 +163,11 @@ class BodyCoriolis:
         return Force(self.P @ m.angular, -cross(self.p, m.angular))
 
     def arrays(self):
-        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
         return [self.P, self.p]
 
     def like(self, arrays):
-        """The same kind of value from other ``arrays``."""
+        """A value of this kind made of other ``arrays``."""
         return BodyCoriolis(*arrays)
 
     @property

@@ -25,7 +25,7 @@ from kinetree.model.views import axial_view, condensed, uncondensed
 
 
 def as_built(algorithm):
-    """The same formulation, with every inertia left where it is."""
+    """A formulation with every inertia left where it is, not moved towards the base."""
 
     def of_model(model, *arrays, **options):
         return algorithm(uncondensed(model), *arrays, **options)

@@ -270,7 +270,7 @@ def _at_free(model, qdd_free, at):
 
 @instead(hybrid_dynamics)
 def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *, free):
-    """The same as ``hybrid_dynamics``, by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
+    """``hybrid_dynamics`` by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
     lam, at, X_T, I = model.parent, model.v_slice, model.tree_transform, model.inertia
     X, S, v, c, pA, U, D_inv, u, a = (model.table() for _ in range(9))
     IA = model.copied(I)
@@ -325,7 +325,7 @@ def _response_by_solves(model, q, *, free):
 
 @instead(_response_by_solves)
 def response_by_articulated_bodies(model, q, *, free):
-    """The same as ``response``: each column by two passes over bodies at rest, without gravity."""
+    """``response`` by columns: two passes over bodies at rest for each, without gravity."""
     lam, at = model.parent, model.v_slice
     X, S = joint_transforms(model, q)
     R, IA = model.matrix(q), model.copied(model.inertia)

@@ -106,7 +106,7 @@ class RelativeFrame:
         return X_i.apply(x) if goes_up else X_i.inv_apply(x)
 
     def column(self, i, s):
-        """What joint ``i`` with axes ``s`` gives the frame: ``carry``, or against the observer."""
+        """Columns of joint ``i`` with axes ``s``: what it gives the frame, or takes from the observer."""
         return self.signed(i, self.carry(i, s))
 
     def signed(self, i, x):
@@ -398,7 +398,7 @@ def _solved(J, b, message):
 
 
 def singular_jacobian(model, frame):
-    """What to say where the Jacobian of a frame has no inverse."""
+    """Message for a frame whose Jacobian has no inverse."""
     return (
         f"the Jacobian of {frame.name!r} is singular in this configuration of model "
         f"{model.name!r}: no joint velocities give the frame every velocity. Ask for fewer "

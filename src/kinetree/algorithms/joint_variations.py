@@ -27,7 +27,7 @@ class JointVariation(NamedTuple):
     """``∂c_J/∂qd_k``."""
 
     def mapped(self, function) -> "JointVariation":
-        """The same in other coordinates."""
+        """The variation in other coordinates."""
         return JointVariation(tuple(map(function, self.S_q)), *map(function, self[1:]))
 
     def acceleration(self, qdd) -> Any:

@@ -141,11 +141,11 @@ class Inverse:
         return (self @ np.transpose(B)).T
 
     def arrays(self):
-        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
         return [self.L]
 
     def like(self, arrays):
-        """The same kind of value from other ``arrays``."""
+        """A value of this kind made of other ``arrays``."""
         made = object.__new__(Inverse)
         made.lam, made.L = self.lam, arrays[0]
         return made

@@ -57,7 +57,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class CompositeBodies(NamedTuple):
-    """What does not depend on accelerations, per body, in the coordinates chosen for it."""
+    """Terms without accelerations, per body, in the coordinates chosen for it."""
 
     X_0: list
     """Transforms from base coordinates."""
@@ -140,7 +140,7 @@ def inverse_dynamics_derivatives(
 
 
 class CompositeForces(NamedTuple):
-    """What depends on accelerations, per body, in the coordinates chosen for it."""
+    """Terms with accelerations, per body, in the coordinates chosen for it."""
 
     Jdd: list
     """``a_λ × J + v_λ × Jd``."""

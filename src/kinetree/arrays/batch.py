@@ -40,7 +40,7 @@ def _one(function, arguments, index):
 
 
 def of_sample(error, index):
-    """The same error, naming the sample of a batch; itself where there is no batch."""
+    """The error with the sample of a batch named; itself where there is no batch."""
     kind = SingularError if isinstance(error, SingularError) else ShapeError
     sample = tuple(map(int, index))
     return kind(f"sample {sample}: {error}") if sample else error

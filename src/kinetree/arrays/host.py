@@ -27,7 +27,7 @@ def on_host(function: F) -> F:
     name = function.__name__
 
     def answered(args, options):
-        """What the function returns; errors name it, and formulas where it needs numbers."""
+        """Value of the function; errors name it, and formulas where it needs numbers."""
         try:
             return function(*args, **options)
         except KinetreeError as error:
@@ -90,7 +90,7 @@ class _Name:
 
 
 def _parts(x):
-    """What a list, a dict or a dataclass holds; nothing of anything else."""
+    """Members of a list, a dict or a dataclass; nothing of anything else."""
     if isinstance(x, (list, tuple)):
         return x
     if isinstance(x, dict):

@@ -306,7 +306,7 @@ def _prepared(kernel, arrays):
 
 
 def constant(x):
-    """The same numbers, which derivatives do not go through."""
+    """The numbers detached: derivatives do not go through them."""
     return jax.lax.stop_gradient(x)
 
 

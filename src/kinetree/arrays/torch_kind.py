@@ -243,7 +243,7 @@ def _backward(kernel, tensors, weights, wanted):
 
 
 def constant(x):
-    """The same numbers, which derivatives do not go through."""
+    """The numbers detached: derivatives do not go through them."""
     return x.detach()
 
 

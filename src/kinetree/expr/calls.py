@@ -81,7 +81,7 @@ def place_of(graph, result):
 
 
 def callees(graph, roots) -> list:
-    """What ``roots`` call, each once, in the order of the nodes."""
+    """Kernels that ``roots`` call, each once, in the order of the nodes."""
     return [graph.nodes[i][1] for i in graph.reachable(roots) if graph.nodes[i][0] == "callee"]
 
 

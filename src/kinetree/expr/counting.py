@@ -43,7 +43,7 @@ WEIGHTS = {
 
 
 class _Counts:
-    """What numbers of operations have in common: their sum, and how they are written."""
+    """Base of numbers of operations: their sum, and how they are written."""
 
     multiplications: int
     additions: int
@@ -275,7 +275,7 @@ def _value(x):
 
 
 def _name(x):
-    """What identifies a number up to sign, in a form that sorts, and its sign."""
+    """Key of a number up to its sign, in a form that sorts, and the sign."""
     if isinstance(x, Counted):
         return (0, x.serial), x.sign
     return (1, abs(x)), 1 if x >= 0 else -1

@@ -78,7 +78,7 @@ def as_condition(g, i):
 
 
 class Elementary:
-    """What a traced number can do beside arithmetic and comparisons."""
+    """Functions of a traced number beside arithmetic and comparisons."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class Elementary:
         return self._unary("floor")
 
     def held(self: Any):
-        """The same number as a constant: derivatives do not go through it."""
+        """The number as a constant: derivatives do not go through it."""
         return self._unary("held")
 
     def __pow__(self: Any, n):

@@ -67,7 +67,7 @@ def fresh_carries(source, order, target):
 
 
 def _needed(graph, roots, values):
-    """What ``roots`` depend on other than through ``values``, in evaluation order."""
+    """Nodes that ``roots`` depend on other than through ``values``, in evaluation order."""
     nodes, seen, stack = graph.nodes, set(), [r for r in roots if r not in values]
     while stack:
         i = stack.pop()

@@ -81,7 +81,7 @@ class Graph:
         return i
 
     def handle(self, i):
-        """What stands for node ``i`` in traced code.
+        """Value that stands for node ``i`` in traced code.
 
         Made on first use: most nodes come from derivatives and from rearranging, which work
         with the numbers of nodes.

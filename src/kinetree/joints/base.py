@@ -211,7 +211,7 @@ class AbstractJoint(ABC):
         return q
 
     def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
-        """The same state ``q, qd`` in variables that are good to go on with.
+        """State ``q, qd`` in variables that are good to go on with.
 
         Rounding errors of many steps take quaternions away from unit length; here they are brought
         back from close to it. Joints whose variables become singular (``turns_over``) leave for
@@ -232,7 +232,7 @@ class AbstractJoint(ABC):
         return type(self).singularity is not AbstractJoint.singularity
 
     def defect(self, q: Array) -> str | None:
-        """What is wrong with the numbers ``q`` as a position, or None."""
+        """Fault of the numbers ``q`` as a position, or None."""
         for part in self.unit_parts:
             length = float(np.linalg.norm(q[part]))
             if not abs(length - 1) <= UNIT_TOLERANCE:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _WithoutFreedom(AbstractJoint):
-    """What both share: no variables, six constraint forces."""
+    """Base of both: no variables, six constraint forces."""
 
     nq = nv = 0
 

@@ -26,13 +26,13 @@ _VARIABLES = (
 
 
 def _of_joint(name) -> Any:
-    """What depends on the variables alone, which are those of the joint itself."""
+    """Properties of the variables alone, which are those of the joint itself."""
     return property(lambda self: getattr(self.joint, name))
 
 
 @dataclass(frozen=True)
 class Reversed(AbstractJoint):
-    """The same joint from its other side, with the same variables.
+    """A joint seen from its other side, with the same variables.
 
     Needed where an asymmetrical joint, such as a rack and pinion, sits in a tree the wrong way
     round. The table prints a motion transform for ``T``; forces need ``X*``.

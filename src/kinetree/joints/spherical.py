@@ -129,7 +129,7 @@ class Exponential(BallJoint):
         return 2 * stumpff(q @ q)[2]
 
     def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
-        """The same orientation and velocity with an angle of at most half a turn.
+        """Orientation and velocity with an angle of at most half a turn.
 
         Beyond 180° ``q`` becomes ``(1 - 2πk/θ) q``, with ``k`` full turns left out, and ``qd`` the
         rate of that; otherwise both are returned as they are. With ``near``, of this and its turn

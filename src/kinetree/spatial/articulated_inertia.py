@@ -107,12 +107,12 @@ class ArticulatedInertia:
         return ArticulatedInertia(rotate_symmetric(Et, self.I) - _shift(r, H, Y), Y, M)
 
     def arrays(self) -> list[Array]:
-        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
         lower = np.tril_indices(3)
         return [self.I[lower], self.H, self.M[lower]]
 
     def like(self, arrays: list[Array]) -> "ArticulatedInertia":
-        """The same kind of value from other ``arrays``."""
+        """A value of this kind made of other ``arrays``."""
         I, H, M = arrays
         return ArticulatedInertia(symmetric(*I), H, symmetric(*M))
 
@@ -167,7 +167,7 @@ class InverseInertia:
 
     @classmethod
     def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "InverseInertia":
-        """Of a free body, from mass, mass centre and inertia about it — RBDA (2.73), (2.74)."""
+        """Inverse inertia of a body with mass, mass centre and inertia about it — RBDA (2.73), (2.74)."""
         J, C = _inverse(np.asarray(I_C)), skew(as_vector3(c, "the mass centre"))
         m = check_pivot(m, 0, lambda: f"a body of mass {m} has no inverse inertia")
         JC = J @ C.T
@@ -175,7 +175,7 @@ class InverseInertia:
 
     @classmethod
     def from_inertia(cls, I: "Inertia") -> "InverseInertia":
-        """Of a free body with rigid-body inertia ``I``, without inverting a 6×6 matrix."""
+        """Inverse inertia of a free body with inertia ``I``, without inverting a 6×6 matrix."""
         return cls.from_mass_center(I.mass, I.center_of_mass, I.rotational_at_center)
 
     @classmethod

@@ -35,7 +35,7 @@ class AxialScrew(CoordinateTransform):
         return AxialScrew(self.rotation.inverse(), -self.d)
 
     def to_plucker(self):
-        """The same transform as ``Plucker(E, r)``."""
+        """The transform as ``Plucker(E, r)``."""
         return Plucker(self.rotation.to_matrix(), self.rotation.rows([0, 0, self.d]))
 
     def to_matrix(self):

@@ -85,13 +85,13 @@ class Dyadic:
     __rmul__ = __mul__
 
     def transformed(self, X: "Plucker") -> "Dyadic":
-        """The same map in the new coordinates — RBDA Table 2.5."""
+        """The map in the new coordinates — RBDA Table 2.5."""
         left = _matrix(X, self.codomain)
         right = _matrix(X, _DUAL[self.domain]).T  # inverse of the domain's own transform
         return Dyadic(left @ self.matrix @ right, self.domain, self.codomain)
 
     def inverse_transformed(self, X: "Plucker") -> "Dyadic":
-        """The same map back in the old coordinates."""
+        """The map back in the old coordinates."""
         return self.transformed(X.inverse())
 
     def _require(self, kind):

@@ -44,7 +44,7 @@ class Inertia:
 
     @classmethod
     def from_particles(cls, masses: ArrayLike, positions: ArrayLike) -> "Inertia":
-        """Of point masses at ``positions`` (n, 3) — Lynch & Park §9.2.1."""
+        """Inertia of point masses at ``positions`` (n, 3) — Lynch & Park §9.2.1."""
         m, p = np.asarray(masses), np.asarray(positions)
         if m.ndim != 1 or p.shape != (len(m), 3):
             raise ShapeError(
@@ -55,7 +55,7 @@ class Inertia:
 
     @classmethod
     def from_density(cls, density: Callable, bounds: ArrayLike, n: int = 16) -> "Inertia":
-        """Of a body with ``density(x, y, z)`` [kg/m³] in a box — Lynch & Park §9.2.1.
+        """Inertia of a body with ``density(x, y, z)`` [kg/m³] in a box — Lynch & Park §9.2.1.
 
         Integrates by Gauss–Legendre quadrature with ``n`` points along each axis, which is exact
         for polynomials of degree up to ``2n - 3``; a density that jumps converges slowly.
@@ -165,11 +165,11 @@ class Inertia:
         return Inertia(m, y, I - _skew_product(r, h) - _skew_product(y, r))
 
     def arrays(self) -> list[Array]:
-        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
         return [self.parameters()]
 
     def like(self, arrays: list[Array]) -> "Inertia":
-        """The same kind of value from other ``arrays``."""
+        """A value of this kind made of other ``arrays``."""
         return Inertia.from_parameters(arrays[0])
 
     def __repr__(self):

@@ -34,7 +34,7 @@ def turned(w: Any, r: ArrayLike) -> Array:
 
 
 class PlanarVector(SpatialVector):
-    """What planar motions and forces share; parts of shape (1,), (2,) or (1, n), (2, n)."""
+    """Base of planar motions and forces; parts of shape (1,), (2,) or (1, n), (2, n)."""
 
     __slots__ = ()
     _sizes = (1, 2)
@@ -108,7 +108,7 @@ class _PlanarTransposed(Transposed):
 
 
 class PlanarOperator(ABC):
-    """What maps planar motions to planar forces, and knows how it is transformed."""
+    """Map from planar motions to planar forces that knows how it is transformed."""
 
     __slots__ = ()
     __array_ufunc__ = None

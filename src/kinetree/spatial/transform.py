@@ -224,11 +224,11 @@ class Plucker(CoordinateTransform):
         )
 
     def arrays(self) -> list[Array]:
-        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
         return [self.E, self.r]
 
     def like(self, arrays: list[Array]) -> "Plucker":
-        """The same kind of value from other ``arrays``."""
+        """A value of this kind made of other ``arrays``."""
         return Plucker(*arrays)
 
     def __repr__(self):

@@ -18,7 +18,7 @@ from kinetree.spatial.vector3 import ZERO3, cross
 
 
 class SpatialVector:
-    """What motions and forces have in common: a vector space of pairs of 3-vectors."""
+    """Base of motions and forces: a vector space of pairs of 3-vectors."""
 
     __slots__ = ("angular", "linear")
     _sizes = (3, 3)
@@ -125,11 +125,11 @@ class SpatialVector:
         return type(self)(self.angular[:, columns], self.linear[:, columns])
 
     def arrays(self) -> list[np.ndarray]:
-        """What it consists of, for tables of recorded loops; ``like`` is the inverse."""
+        """Arrays it consists of, for tables of recorded loops; ``like`` is the inverse."""
         return [self.angular, self.linear]
 
     def like(self, arrays: list[np.ndarray]) -> Any:
-        """The same kind of value from other ``arrays``."""
+        """A value of this kind made of other ``arrays``."""
         return type(self)(*arrays)
 
     def __repr__(self):

@@ -240,7 +240,7 @@ def _kind(joint):
 
 @lru_cache(maxsize=256)
 def _kind_of(joint):
-    """What a few random positions show; what is traced counts as variable."""
+    """Kind of a joint as a few random positions show it; traced values count as variable."""
     rng = np.random.default_rng(1)
     at_rest = np.zeros(joint.nv, dtype=int)
     T, sigma = [], []

@@ -160,7 +160,7 @@ class NullSpaceBasis(NamedTuple):
     free: list
     """Numbers of the independent variables, in ascending order."""
     pivots: list
-    """What was divided by."""
+    """Pivots that the elimination divided by."""
 
 
 def null_space_basis(K, k, pivots) -> NullSpaceBasis:

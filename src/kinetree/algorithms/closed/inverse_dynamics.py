@@ -116,7 +116,7 @@ _IDLE = 1e-9
 
 
 class Terms(NamedTuple):
-    """What inverse dynamics of a closed chain is made of; leading axes for batches."""
+    """Parts of the inverse dynamics of a closed chain; leading axes for batches."""
 
     K: Any
     """Constraint matrix, (..., nc, nv)."""

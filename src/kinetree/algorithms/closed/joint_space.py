@@ -58,7 +58,7 @@ class Solution(NamedTuple):
     lam: np.ndarray
     """Constraint forces of the loop joints along ``T``; the smallest, where they are not unique."""
     tau_c: np.ndarray
-    """The same in joint space, ``Kᵀ lam``, (nv,); unique."""
+    """Constraint forces in joint space, ``Kᵀ lam``, (nv,); unique."""
     rank: int
     """Number of independent constraints."""
     redundancy: int
@@ -183,7 +183,7 @@ def check_constraints_hold(model, c: JointSpaceConstraint, tolerance, sample="")
 
 
 def check_loops_closed(model, loops, tolerance, sample=""):
-    """The same for loops alone, given by their ``JointConstraint``."""
+    """Raise ShapeError for loops that are open, each given by its ``JointConstraint``."""
     rows, at = scaling(model).rows, 0
     for loop, J in zip(model.loops, loops, strict=True):
         length, of_loop = loop_length(model, loop), rows[at : at + len(J.rate)]
@@ -209,7 +209,7 @@ def check_loops_closed(model, loops, tolerance, sample=""):
 
 
 def _check_functions(model, c, tolerance, sample):
-    """The same for user-defined constraints."""
+    """Raise ShapeError for user-defined constraints that are broken."""
     units, start = scaling(model), c.own.start
     speed = np.max(np.abs(c.qd / units.columns), initial=1.0)
     for own in model.constraints:

@@ -26,7 +26,7 @@ from kinetree.spatial import Force, Motion, crf, crm
 
 
 class LinkVariation(NamedTuple):
-    """What a direction changes; six rows for each loop."""
+    """Changes along a direction; six rows for each loop."""
 
     gap: np.ndarray
     """Displacement of virtual links from the bodies that they meet: ``Ĝ dq̂``."""

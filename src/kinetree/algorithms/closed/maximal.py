@@ -60,7 +60,7 @@ class Equations(NamedTuple):
     tau: np.ndarray
     """Joint forces, (nv,)."""
     joints: list
-    """What each joint contributes, tree joints first: ``JointConstraint``."""
+    """Constraints of the joints, tree joints first: ``JointConstraint``."""
     armature: np.ndarray
     """Inertia of the joints, (nv,)."""
     couplings: CouplingRows

@@ -82,7 +82,7 @@ class _Space:
         return self.units.apply(K.astype(float)), error.astype(float) * self.units.rows
 
     def defined(self, q):
-        """The same after ``q``, without those in which a function of one's own has no value."""
+        """Samples after ``q``, without those in which a user-defined function has no value."""
         if not len(q):
             nc = len(self.units.rows)
             return q, np.zeros((0, nc, self.model.nv)), np.zeros((0, nc))

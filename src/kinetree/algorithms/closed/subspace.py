@@ -119,7 +119,7 @@ class Subspace:
         return Subspace.span(_matrix(A) @ self.basis, kind)
 
     def transformed(self, X):
-        """The same subspace of M⁶ or F⁶ in the coordinates that ``X`` leads to."""
+        """The subspace of M⁶ or F⁶ in the coordinates that ``X`` leads to."""
         return Subspace.span(X.apply(self.columns()))
 
     def _array(self, v):

@@ -67,7 +67,7 @@ class Implicit:
         return Implicit(*(getattr(self, n)[rows] for n in ("K", "k", "rate", "error")))
 
     def to_explicit(self, *, tolerance=RANK_TOLERANCE, scale=0.0, rank=None):
-        """The same constraint with independent velocity variables, ``G`` orthonormal.
+        """The constraint with independent velocity variables, ``G`` orthonormal.
 
         ``G`` spans the null space of ``K``; ``g`` and ``rate`` are the smallest vectors that meet
         the equations. Raises SingularError where the equations contradict each other.
@@ -120,7 +120,7 @@ class Explicit:
         return self.motion_subspace.complement()
 
     def to_implicit(self):
-        """The same constraint as equations, with orthonormal rows."""
+        """The constraint as equations, with orthonormal rows."""
         K = self.force_subspace.basis.T
         return Implicit(K, K @ self.g, K @ self.rate)
 
@@ -196,7 +196,7 @@ class EquationOfMotion(NamedTuple):
 
 
 class ImplicitSolution(NamedTuple):
-    """What a system does under an implicit constraint."""
+    """Motion of a system under an implicit constraint."""
 
     qdd: np.ndarray
     """Acceleration, (n,); unique."""
@@ -211,7 +211,7 @@ class ImplicitSolution(NamedTuple):
 
 
 class ExplicitSolution(NamedTuple):
-    """What a system does under an explicit constraint."""
+    """Motion of a system under an explicit constraint."""
 
     ydd: np.ndarray
     """Acceleration of the independent variables, (m,)."""
