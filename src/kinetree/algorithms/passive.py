@@ -46,6 +46,12 @@ def spring_and_damper_force(model, q, qd):
     return _with_loops(model, q, qd, tau, _spring_and_damper, ("stiffness", "damping"))
 
 
+@for_all_joints(force)
+def joint_spring_force(model, q, qd):
+    """``-k Δ - d qd`` of the joints of the tree, (nv,): without tendons, loops, carried weight."""
+    return _of_joints(model, q, qd, _spring_and_damper)
+
+
 def _with_loops(model, q, qd, tau, force, names):
     """``tau`` and what loop joints with some dynamics of these names exert."""
     for loop in model.loops:

@@ -63,6 +63,13 @@ class Field:
         return self if self.passive is None else replace(self, passive=self.passive.of(model))
 
     @property
+    def for_steps(self) -> "Field":
+        """The same for steps with rigid contact: see ``PassiveForces.for_steps``."""
+        if self.passive is None:
+            return self
+        return replace(self, passive=self.passive.for_steps)
+
+    @property
     def resists(self) -> bool:
         """Whether servos or stiff limits act, whose forces are worth integrating implicitly."""
         return self.actuators is not None or getattr(self.passive, "limits", None) is not None

@@ -49,7 +49,7 @@ class Actuators:
         moving: 1 for actuators whose arms and lengths change;  traced: how many these are;
             traced_of: their numbers;  length, dense: their lengths and arms, rows of nv numbers.
         pair_first: pairs of arms of an actuator;  pair: the two arms;  pair_at: the two places of
-            their product in ``M``, -1 for none.
+            their product in ``M``, -1 for none;  crosses: 1 where one has none.
         most: of the velocity variables: largest joint force.
         u, activation: controls and activations of the step.
         request: forces before bounds where the step begins;  stiff, damp: against lengths and
@@ -87,6 +87,7 @@ class Actuators:
     pair_first: "int[:]"
     pair: "int[:, 2]"
     pair_at: "int[:, 2]"
+    crosses: int
     most: "float[:]"
     u: "float[:]"
     activation: "float[:]"
@@ -139,7 +140,7 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
     moving, at = moving_arms(model), position_index(full)
     arms = _constant_arms(full)
     if kernel is not None:
-        arms[:, moving] = _seen(full, kernel).T
+        arms[:, moving] = arms_that_occur(full, kernel).T
     used = [np.flatnonzero(arms[:, k]) for k in range(n)]
     first = np.cumsum([0, *map(len, used)]).astype(np.int64)
     arm_v = np.concatenate([np.zeros(0, dtype=np.int64), *used]).astype(np.int64)
@@ -147,7 +148,6 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
               for a in full.actuators]  # fmt: skip
     states = np.array([bool(a.activation) for a in full.actuators], dtype=bool)
     most = np.where(full.effort_limits > 0, full.effort_limits, np.inf).astype(float)
-    pair_first, pair, pair_at = _pairs(problem, first, arm_v)
 
     def table(name, width):
         values = [getattr(a, name) for a in full.actuators]
@@ -166,43 +166,13 @@ def actuators_of(model, problem, kernel=None, *, reads=False) -> Actuators:
         offset=np.array(offset, dtype=float), arm_first=first, arm_v=arm_v,
         arm=np.array([arms[i, k] for k in range(n) for i in used[k]], dtype=float),
         arm_q=at[arm_v].astype(np.int64),
-        own=np.array([_place(problem, i, i)[0] for i in arm_v], dtype=np.int64),
         moving=np.isin(np.arange(n), moving).astype(np.int64), traced=len(moving),
         traced_of=np.array(moving, dtype=np.int64), length=np.zeros(len(moving)),
-        dense=np.zeros(len(moving) * full.nv), pair_first=pair_first, pair=pair, pair_at=pair_at,
-        most=most, u=np.zeros(n), activation=np.zeros(int(states.sum())),
+        dense=np.zeros(len(moving) * full.nv), most=most, **pairs_of(problem, first, arm_v),
+        u=np.zeros(n), activation=np.zeros(int(states.sum())),
         bound=np.zeros(n, dtype=np.int64), joint_bound=np.zeros(full.nv, dtype=np.int64),
         joint_force=np.zeros(full.nv),
         **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag")},
-    )  # fmt: skip
-
-
-def tendon_springs_of(model, problem) -> Actuators:
-    """Springs and dampers of the tendons of a model, as actuators that need no control."""
-    full = model.uncoupled
-    springs = [t for t in full.tendons if t.has("stiffness", "damping")]
-    n = len(springs)
-    if not n:
-        return no_actuators(full.nv)
-    arms = [sorted(zip((full.v_slice[i].start for i in t.joints), t.coefficients, strict=True))
-            for t in springs]  # fmt: skip
-    first = np.cumsum([0, *map(len, arms)]).astype(np.int64)
-    arm_v = np.array([i for own in arms for i, _ in own], dtype=np.int64)
-    pair_first, pair, pair_at = _pairs(problem, first, arm_v)
-    wide = np.tile([-np.inf, np.inf], (n, 1))
-    return Actuators(
-        count=n, nv=full.nv, acts=1, gain=np.zeros((n, 3)),
-        bias=np.array([(0.0, -t.stiffness, -t.damping) for t in springs], dtype=float),
-        control=wide, effort=wide, state=np.full(n, -1, dtype=np.int64),
-        offset=np.array([t.offset for t in springs], dtype=float),
-        rest=np.array([t.rest for t in springs], dtype=float).reshape(n, 2), arm_first=first,
-        arm_v=arm_v, arm=np.array([c for own in arms for _, c in own], dtype=float),
-        arm_q=position_index(full)[arm_v].astype(np.int64),
-        own=np.array([_place(problem, i, i)[0] for i in arm_v], dtype=np.int64),
-        pair_first=pair_first, pair=pair, pair_at=pair_at, most=np.full(full.nv, np.inf),
-        joint_bound=np.zeros(full.nv, dtype=np.int64), joint_force=np.zeros(full.nv),
-        **{name: np.zeros(n, dtype=np.int64) for name in ("bound", "moving", "kind")},
-        **{name: np.zeros(n) for name in ("request", "stiff", "damp", "lead", "lag", "u", "time")},
     )  # fmt: skip
 
 
@@ -219,8 +189,8 @@ def _constant_arms(full):
     return arms
 
 
-def _seen(full, kernel):
-    """Arms that may be other than zero, by configurations all over the place."""
+def arms_that_occur(full, kernel):
+    """Sizes of arms, zero for those that always are, by configurations all over the place."""
     rng = np.random.default_rng(0)
     places = [
         np.concatenate([np.zeros(0), *(joint.random(rng) for joint in full.joint[1:])])
@@ -229,8 +199,8 @@ def _seen(full, kernel):
     return np.sum([np.abs(kernel.reference((q,))[1]) for q in places], axis=0)
 
 
-def _pairs(problem, first, arm_v):
-    """Pairs of the arms of every actuator: where they begin, which, and their places in ``M``."""
+def pairs_of(problem, first, arm_v) -> dict:
+    """Places of arms in ``M``, and pairs of the arms of every actuator with theirs, by name."""
     begin, pairs, places = [0], [], []
     for low, high in itertools.pairwise(first):
         for i in range(low, high):
@@ -239,7 +209,11 @@ def _pairs(problem, first, arm_v):
                 places.append(_place(problem, arm_v[i], arm_v[j]))
         begin.append(len(pairs))
     numbers = [np.array(x, dtype=np.int64) for x in (begin, pairs, places)]
-    return numbers[0], numbers[1].reshape(-1, 2), numbers[2].reshape(-1, 2)
+    own = np.array([_place(problem, i, i)[0] for i in arm_v], dtype=np.int64)
+    pair, place = (x.reshape(-1, 2) for x in numbers[1:])
+    crosses = int(np.any(place[:, 0] < 0))
+    return {"own": own, "pair_first": numbers[0], "pair": pair, "pair_at": place,
+            "crosses": crosses}  # fmt: skip
 
 
 def _place(problem, k, l):
@@ -328,17 +302,6 @@ def exert(a: Actuators, held: "float[:]", tau: "float[:]"):
 
 
 @procedure
-def add_springs(a: Actuators, q: "float[:]", v: "float[:]", h: float, force: "float[:]"):
-    """Add the joint forces of the springs of tendons where a step begins."""
-    if a.count == 0:
-        return
-    request_forces(a, q, v, v, h)
-    for k in range(a.count):
-        for j in range(a.arm_first[k], a.arm_first[k + 1]):
-            force[a.arm_v[j]] += a.arm[j] * a.request[k]
-
-
-@procedure
 def acts_on(a: Actuators, n: int) -> bool:
     """Whether neither variable of a pair of arms is at its bound."""
     i = a.arm_v[a.pair[n, 0]]
@@ -351,8 +314,7 @@ def add_resistance(a: Actuators, m: Mechanism, p: Problem, h: float, alpha: floa
     """``lead`` and ``lag`` of all actuators, and ``h lag r rᵀ`` of those between bounds in ``M``.
 
     Where ``M`` has no place for a product of two arms, since neither joint carries the other, its
-    absolute value is added to the diagonal: no less, and the same where couplings let both arms
-    move alike.
+    absolute value is added to the diagonal, which is no less; ``add_force_across`` has the rest.
     """
     if a.acts == 0:
         return
@@ -387,9 +349,10 @@ def resisting_force(
     a: Actuators, springs: Actuators, m: Mechanism, v: "float[:]", after: "float[:]",
     force: "float[:]",
 ):  # fmt: skip
-    """``lead v + lag (after - v)`` of joints, actuators and springs of tendons.
+    """``lead v + lag (after - v)`` of joints, actuators and springs of tendons and loops.
 
-    That is what the forces that they exert where a step begins are less by.
+    That is what the forces that they exert where a step begins are less by, but for what
+    ``add_force_across`` adds.
     """
     for i in range(m.nv):
         force[i] = m.lead[i] * v[i] + m.lag[i] * (after[i] - v[i])
@@ -399,27 +362,54 @@ def resisting_force(
 
 @procedure
 def add_resisting_force(a: Actuators, v: "float[:]", after: "float[:]", force: "float[:]"):
-    """Add ``lead v + lag (after - v)`` of actuators."""
+    """Add ``lead r rᵀ v + lag r rᵀ (after - v)`` of actuators, the latter as ``M`` has it."""
     if a.acts == 0:
         return
     for k in range(a.count):
         if a.lag[k] == 0.0 or a.bound[k] != 0:
             continue
+        rate = 0.0
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            if a.joint_bound[a.arm_v[j]] == 0:
+                rate += a.arm[j] * v[a.arm_v[j]]
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            if a.joint_bound[a.arm_v[j]] == 0:
+                force[a.arm_v[j]] += a.arm[j] * a.lead[k] * rate
         for n in range(a.pair_first[k], a.pair_first[k + 1]):
             if not acts_on(a, n):
                 continue
             i = a.arm_v[a.pair[n, 0]]
             j = a.arm_v[a.pair[n, 1]]
-            x = a.arm[a.pair[n, 0]] * a.arm[a.pair[n, 1]]
-            f = a.lead[k] * v[i] + a.lag[k] * (after[i] - v[i])
-            g = a.lead[k] * v[j] + a.lag[k] * (after[j] - v[j])
+            x = a.lag[k] * a.arm[a.pair[n, 0]] * a.arm[a.pair[n, 1]]
             if a.pair_at[n, 0] < 0:
-                force[i] += abs(x) * f
-                force[j] += abs(x) * g
+                force[i] += abs(x) * (after[i] - v[i])
+                force[j] += abs(x) * (after[j] - v[j])
             else:
-                force[i] += x * g
+                force[i] += x * (after[j] - v[j])
                 if i != j:
-                    force[j] += x * f
+                    force[j] += x * (after[i] - v[i])
+
+
+@procedure
+def add_force_across(a: Actuators, v: "float[:]", mean: "float[:]", force: "float[:]"):
+    """Add what ``lag r rᵀ Δv`` has more than ``M``: pairs of arms without a place there.
+
+    ``mean`` is the mean velocity as it is foreseen, or that of the last pass. Where it is the one
+    of the step, this has all of ``r rᵀ``; otherwise nothing grows, since what ``M`` has is no less.
+    """
+    if a.acts == 0 or a.crosses == 0:
+        return
+    for k in range(a.count):
+        if a.lag[k] == 0.0 or a.bound[k] != 0:
+            continue
+        for n in range(a.pair_first[k], a.pair_first[k + 1]):
+            if a.pair_at[n, 0] >= 0 or not acts_on(a, n):
+                continue
+            i = a.arm_v[a.pair[n, 0]]
+            j = a.arm_v[a.pair[n, 1]]
+            x = 2.0 * a.lag[k] * a.arm[a.pair[n, 0]] * a.arm[a.pair[n, 1]]
+            force[i] += x * (mean[j] - v[j]) - abs(x) * (mean[i] - v[i])
+            force[j] += x * (mean[i] - v[i]) - abs(x) * (mean[j] - v[j])
 
 
 # --- Bounds --------------------------------------------------------------------------------------

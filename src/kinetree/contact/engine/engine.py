@@ -24,7 +24,6 @@ from kinetree.contact.engine.drives import (
     actuators_of,
     moving_arms,
     no_actuators,
-    tendon_springs_of,
 )
 from kinetree.contact.engine.energy import balance_of, flight_of
 from kinetree.contact.engine.joint_laws import joint_laws_of
@@ -37,13 +36,13 @@ from kinetree.contact.engine.renewal import parts_as_made
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.shift import close_in_middle, loops_open
 from kinetree.contact.engine.sleep import sleep_of
+from kinetree.contact.engine.springs import springs_of
 from kinetree.contact.engine.step import take_steps
 from kinetree.contact.engine.terms import (
     arm_kernel,
     carrying_kernel,
     constraint_kernel,
-    have_springs,
-    spring_kernel,
+    loop_spring_kernel,
     term_kernel,
 )
 from kinetree.contact.engine.undoing import OF_CONTACTS, before_of, have_room
@@ -54,6 +53,7 @@ from kinetree.contact.settings import CLOSED, DEEP, SETTLED
 from kinetree.errors import SimulationError, SimulationWarning, SingularError, warn
 from kinetree.model.gearing import Gearing
 from kinetree.model.general.tables import data_of
+from kinetree.model.limits import has_dynamics
 from kinetree.model.model import Model
 
 _TURN = 1.0  # of a body in a step, beyond which its contacts are not those that were found [rad]
@@ -131,7 +131,8 @@ class Engine:
         conserving: whether a step may gain no energy.
         stiffness: of a controller, added to that of the joints, (nv,) or one number.
         damping: likewise.
-        springs: whether springs and dampers of the joints act; otherwise they are in ``tau``.
+        springs: whether springs and dampers of joints in the tree act; otherwise they are in
+            ``tau``. Those of tendons and of loop joints act, and so does gravity compensation.
         flying: whether steps in which nothing is near are left to the caller.
         sleeping: whether islands that rest are left alone until something touches them.
         free: 0 for variables that move prescribed, 1 for others, (nv,).
@@ -187,8 +188,8 @@ class Engine:
             "arrives": max(_ARRIVES * self.size, CLOSED),
             "flying": int(flying), "forced": int(forces is not None),
             "resists": int(resistance is not None),
-            "springs": int(springs and have_springs(model)),
-            "carries": int(springs and bool(model.gravity_compensation)),
+            "springs": int(springs and _have_springs(tree)),
+            "carries": int(bool(model.gravity_compensation)),
         }.items():  # fmt: skip
             setattr(self.s, name, value)
         self.s.overlap = np.inf  # not known
@@ -196,12 +197,8 @@ class Engine:
         self.s.inputs_count = len(self.s.inputs)
         self.s.own_K, self.s.own_D = self.mechanism.stiffness.copy(), self.mechanism.damping.copy()
         self._applied = forces, resistance
-        self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
-        self.drives, self.pushes = no_actuators(tree.nv), no_pushes(tree.body_count + 1)
-        if actuated:
-            self.drives = actuators_of(model, self.problem, self._arms, reads=reads)
-        tendons = tendon_springs_of(model, self.problem) if springs else no_actuators(tree.nv)
-        self._total, self.warns = np.zeros(11), False
+        self._acts(actuated, reads)
+        self._total, self.warns, self.pushes = np.zeros(11), False, no_pushes(tree.body_count + 1)
         self.parts = Parts(
             step=self.s, mechanism=self.mechanism, problem=self.problem, work=self.work,
             rows=self.rows, shapes=shapes, special=self.tables.special, pairs=self.pairs,
@@ -212,7 +209,7 @@ class Engine:
             counts=np.zeros(6, dtype=np.int64), strict=0, warned=0,
             before=before_of(self.rows, self.balance, self.sleep, tree.nv),
             total=self._total, sleep=self.sleep, drives=self.drives, pushes=self.pushes,
-            tendons=tendons, joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
+            springs=self.springs, joint_laws=joint_laws_of(smooth[0], smooth[1], joints, self.of_v),
             most_turn=(_TURN_BY_MESH if TRIANGLES in shapes.kind else _TURN) ** 2,
         )  # fmt: skip
         self._current: Memory | None = None
@@ -220,6 +217,16 @@ class Engine:
         self._names: dict[tuple[int, int], str] = {}
         self._as_made: Any = None
         self.recorder: Any = None
+
+    def _acts(self, actuated, reads):
+        """Tables of actuators and springs, and the kernels of their arms."""
+        model, problem = self.model, self.problem
+        self._arms = arm_kernel(model, moving_arms(model)) if actuated else None
+        self._springs = loop_spring_kernel(model)
+        self.springs = springs_of(model, problem, self._springs)
+        self.drives = no_actuators(self.tree.nv)
+        if actuated:
+            self.drives = actuators_of(model, problem, self._arms, reads=reads)
 
     def keep_as_made(self) -> "Engine":
         """Remember all numbers of a new engine, for ``renew``."""
@@ -364,6 +371,7 @@ class Engine:
             "bias": (s.q_m, s.mean, s.given, m.alone, s.bias), "springs": (s.q, s.v, s.spring),
             "carried": (s.q_m, s.carried), "forces": (*now, s.held),
             "arms": (s.q_m, self.drives.length, self.drives.dense),
+            "loop_springs": (s.q_m, self.springs.length, self.springs.dense),
             "resistance": (*now, s.more_K, s.more_D),
             "energy_before": (s.q, s.v, b.of_motion, b.of_place),
             "energy_after": (s.q_e, s.v_e, b.of_motion, b.of_place),
@@ -374,9 +382,9 @@ class Engine:
             name: term_kernel(self.tree, of) for name, of in _TERMS.items() if self.tree.nv
         }
         kernels["forces"], kernels["resistance"] = self._applied
-        kernels["springs"] = spring_kernel(self.model, self.tree) if s.springs else None
+        kernels["springs"] = term_kernel(self.tree, "springs") if s.springs else None
         kernels["loops"] = kernels["loops_end"] = self._constraints
-        kernels["arms"] = self._arms
+        kernels["arms"], kernels["loop_springs"] = self._arms, self._springs
         kernels["carried"] = carrying_kernel(self.model) if s.carries else None
         rows.closed.pose, rows.closed.S = m.pose, m.S
         rows.closed.pose_e, rows.closed.S_e = w.pose, w.S
@@ -752,6 +760,12 @@ _TERMS = {
     "terms_before": "terms", "terms_after": "terms", "poses_after": "poses", "bias": "bias",
     "energy_before": "energies", "energy_after": "energies",
 }  # fmt: skip
+
+
+def _have_springs(tree):
+    """Whether joints have springs or dampers."""
+    names = ("stiffness", "damping")
+    return any(has_dynamics(body, name) for body in tree.bodies for name in names)
 
 
 def _random(model, rng):

@@ -67,7 +67,8 @@ def impulses_at_joints(m: Mechanism, p: Problem, fixed: "float[:]", x: "float[:]
 def account(a: Parts):
     """Work of the joint forces and of the rows at the mean velocity, in ``residuals``."""
     s, m, p, rows, b, k = a.step, a.mechanism, a.problem, a.rows, a.balance, a.kernels
-    resisting_force(a.drives, a.tendons, m, s.v_m, s.after, s.resist)
+    resisting_force(a.drives, a.springs, m, s.v_m, s.after, s.resist)
+    s.resist[: m.nv] += s.across[: m.nv]
     impulses_at_joints(m, p, rows.fixed, s.x)
     if m.prescribed == 1:
         for i in range(m.nv):

@@ -14,11 +14,16 @@ def native_forces(model, field, *, own=False) -> dict:
 
     Args:
         model: the mechanism.
-        field: a ``Field`` whose forces can all be compiled.
+        field: a ``Field`` whose forces can all be compiled; the engine has springs of tendons and
+            loop joints, and gravity compensation.
         own: whether inertias of the bodies, (bodies, 10), are inputs as well: laws of friction and
             limits follow from them.
     """
-    full, inputs, reduced = model.uncoupled, field.inputs(model), _Reduced(model, field, own)
+    full, inputs, reduced = (
+        model.uncoupled,
+        field.inputs(model),
+        _Reduced(model, field.for_steps, own),
+    )
     if own:
         inputs = np.concatenate([inputs, parameter(model, "inertia").value(model).ravel()])
     start = 0.0, full.neutral(), np.zeros(full.nv), inputs

@@ -34,7 +34,7 @@ class Kernels:
         terms: ``pose, S, F`` at ``q_m``.
         bias: at ``q_m, mean``, and the accelerations ``given``.
         springs: at ``q, v``;  arms: of actuators, where they change, at ``q_m``;
-            carried: of gravity compensation there.
+            loop_springs: lengths and arms of loop joints, carried: gravity compensation, there.
         forces: ``held`` at ``time, q, v, inputs``;  resistance: ``more_K, more_D`` at the same.
         terms_before, terms_after: the same at ``q`` and at ``q_e``, for ``Flight``.
         poses_after: poses alone, at ``q_e``.
@@ -49,6 +49,7 @@ class Kernels:
     bias: Code
     springs: Code
     arms: Code
+    loop_springs: Code
     carried: Code
     forces: Code
     resistance: Code
@@ -86,6 +87,7 @@ class Step:
             at the end;  given_x: those with which they come to their places from the middle on.
         bias, spring, carried, x, y: joint forces, and auxiliary vectors;  resist: what springs,
             dampers and servos exert less in the step, since they move.
+        across: part of that which ``M`` has no place for, at velocities that are foreseen.
         drive: impulses that the drives of prescribed variables exert.
         factors: of ``M``;  numbers: how many.
         before, unheld: velocities of the bodies before the step and without constraints.
@@ -138,6 +140,7 @@ class Step:
     spring: "float[:]"
     carried: "float[:]"
     resist: "float[:]"
+    across: "float[:]"
     ahead: "float[:]"
     later: "float[:]"
     began: "float[:]"
@@ -178,7 +181,7 @@ def step_of(tree, numbers) -> Step:
     n, nv = tree.body_count + 1, tree.nv
     vectors = ("v", "tau", "v_m", "v_e", "free", "after", "mean", "bias", "spring", "x", "y")
     vectors += ("ahead", "later", "began", "change", "last", "given", "given_v", "given_x", "drive")
-    vectors += ("more_K", "more_D", "held", "resist", "carried")
+    vectors += ("more_K", "more_D", "held", "resist", "across", "carried")
     return Step(
         **{k: np.zeros(tree.nq) for k in ("q", "q_m", "q_e")}, **{k: np.zeros(nv) for k in vectors},
         part=np.zeros(1), time=np.zeros(1), factors=np.zeros(max(numbers, 1)), numbers=numbers,
@@ -192,7 +195,7 @@ class Parts:
     """All that steps read and write, as one argument: a call is quicker with few.
 
     Attributes:
-        drives: actuators;  tendons: their springs and dampers;  pushes: external forces.
+        drives: actuators;  springs: of tendons and loop joints;  pushes: external forces.
         joint_laws: smooth friction and stiff limits of joints.
         before: what the step began with.
         total: residuals of the steps of a call: the worst, and sums of energies; and the work.
@@ -225,7 +228,7 @@ class Parts:
     sleep: Sleep
     before: Before
     drives: Actuators
-    tendons: Actuators
+    springs: Actuators
     pushes: Pushes
     joint_laws: JointLaws
     total: "float[:]"

@@ -35,6 +35,7 @@ from kinetree.contact.engine.parts import (
 )
 from kinetree.contact.engine.row_tables import Rows
 from kinetree.contact.engine.sleep import Sleep, is_mixed, wake
+from kinetree.contact.engine.springs import cross, force_across
 from kinetree.contact.engine.targets import targets
 from kinetree.contact.newton.newton import solve
 from kinetree.contact.newton.problem import Problem, Work
@@ -162,13 +163,39 @@ def drop_bending(a: Parts, slack: float) -> int:
 
 
 @procedure
+def follow_mean(a: Parts) -> bool:
+    """Take forces that follow the mean velocity of the step as it is now: do they change much?"""
+    s, m, p = a.step, a.mechanism, a.problem
+    s.y[: m.nv] = s.bias[: m.nv] + s.across[: m.nv]
+    if a.rows.timed == 1:
+        products_in_parts(s, m, p, a.rows, a.kernels)
+    else:
+        run(a.kernels.bias)
+    force_across(a)
+    most = 0.0
+    for i in range(m.nv):
+        s.y[i] = s.h * (s.y[i] - s.bias[i] - s.across[i]) * m.free[i]
+        most = max(most, abs(s.y[i]))
+    if most == 0.0:
+        return False
+    divide(p, s.factors, s.y)
+    most = 0.0
+    for i in range(m.nv):
+        most = max(most, abs(s.y[i]))
+    if most <= s.settled:
+        return False
+    s.free[: m.nv] += s.y[: m.nv]
+    return True
+
+
+@procedure
 def solve_rows(a: Parts, slack: float) -> int:
     """Solve a step, with rows that turn out to act and velocity products that change; 0, or a code.
 
     ``slack`` is the gap up to which contacts have rows.
     """
     s, m, p, work, rows, f = a.step, a.mechanism, a.problem, a.work, a.rows, a.found
-    k, z = a.kernels, a.sleep
+    z = a.sleep
     left = True
     while True:
         may_drop = rows.follows == 1 and rows.loops == 0
@@ -187,27 +214,10 @@ def solve_rows(a: Parts, slack: float) -> int:
         s.passes += 1
         left = p.groups > 0 and p.left > 0
         again = left or (s.unsolved > 0 and p.error <= NO_SOLUTION and s.passes < ATTEMPTS)
-        products = m.all_alone == 0 or rows.timed == 1
-        if products and s.passes < (PASSES if rows.timed == 0 else PASSES_OF_BOUNCES):
-            s.y[: m.nv] = s.bias[: m.nv]
-            if rows.timed == 1:
-                products_in_parts(s, m, p, rows, k)
-            else:
-                run(k.bias)
-            most = 0.0
-            changed = False
-            for i in range(m.nv):
-                s.y[i] = s.h * (s.y[i] - s.bias[i]) * m.free[i]
-                most = max(most, abs(s.y[i]))
-            if most > 0.0:
-                divide(p, s.factors, s.y)
-                most = 0.0
-                for i in range(m.nv):
-                    most = max(most, abs(s.y[i]))
-                changed = most > s.settled
-            if changed:
-                again = True
-                s.free[: m.nv] += s.y[: m.nv]
+        products = m.all_alone == 0 or rows.timed == 1 or cross(a)
+        passes = PASSES if rows.timed == 0 else PASSES_OF_BOUNCES
+        if products and s.passes < passes and follow_mean(a):
+            again = True
         if s.tried < TRIES and (f.count > rows.contacts or rows.stops > 0):
             body_velocities(m, s.after, m.twist)
             late = missed(m, f, rows, s.h, s.closed, m.twist, z) > 0

@@ -32,7 +32,6 @@ from kinetree.contact.engine.contact_frames import point_velocity
 from kinetree.contact.engine.drives import (
     Actuators,
     add_resistance,
-    add_springs,
     exert,
     follow_controls,
     other_bounds,
@@ -73,6 +72,7 @@ from kinetree.contact.engine.shift import (
 )
 from kinetree.contact.engine.sleep import driven, fall_asleep
 from kinetree.contact.engine.solving import rouse, rows_of_step, solve_until_geometry_agrees
+from kinetree.contact.engine.springs import add_springs, force_across
 from kinetree.contact.engine.undoing import keep_before, undo
 from kinetree.contact.newton.problem import Problem
 
@@ -120,11 +120,11 @@ def motion_ahead(m: Mechanism, twist: "float[:, 6]", pairs: Pairs, h: float):
 
 
 @procedure
-def unconstrained(s: Step, m: Mechanism, p: Problem, drives: Actuators, tendons: Actuators):
+def unconstrained(s: Step, m: Mechanism, p: Problem, drives: Actuators, springs: Actuators):
     """``free = v_m + M⁻¹ h (tau + springs - lead v_m - C)``, but for prescribed variables."""
-    resisting_force(drives, tendons, m, s.v_m, s.v_m, s.x)
+    resisting_force(drives, springs, m, s.v_m, s.v_m, s.x)
     for k in range(m.nv):
-        f = s.tau[k] + s.spring[k] - s.x[k] - s.bias[k]
+        f = s.tau[k] + s.spring[k] - s.x[k] - s.across[k] - s.bias[k]
         s.x[k] = s.h * f * m.free[k]
     divide(p, s.factors, s.x)
     for k in range(m.nv):
@@ -145,7 +145,7 @@ def change_of_speed(m: Mechanism, a: "float[:, 6]", b: "float[:, 6]") -> float:
 def resist_joints(a: Parts):
     """Have smooth friction and stiff limits of the joints among the forces of springs."""
     s, m = a.step, a.mechanism
-    if s.springs == 0 and a.tendons.count == 0:
+    if s.springs == 0 and a.springs.count == 0:
         s.spring[: m.nv] = 0.0
     m.stiffness[: m.nv] = s.own_K[: m.nv] + s.more_K[: m.nv]
     m.damping[: m.nv] = s.own_D[: m.nv] + s.more_D[: m.nv]
@@ -178,9 +178,9 @@ def drive(a: Parts) -> bool:
         b.known = 1
     if s.springs == 1:
         run(k.springs)
-    elif a.tendons.count > 0 or s.carries == 1:
+    elif a.springs.count > 0 or s.carries == 1:
         s.spring[: m.nv] = 0.0
-    add_springs(a.tendons, s.q, s.v, s.h, s.spring)
+    add_springs(a.springs, s.spring)
     if s.forced == 1:
         run(k.forces)
     exert(a.drives, s.held, s.tau)
@@ -232,14 +232,15 @@ def free_velocities(a: Parts) -> int:
     """Velocities after the step without contact, and the gap that matters; 0, or a code."""
     s, m, p = a.step, a.mechanism, a.problem
     inertia_blocks(m, p, s.h, s.alpha)
+    add_resistance(a.springs, m, p, s.h, s.alpha)
     add_resistance(a.drives, m, p, s.h, s.alpha)
-    add_resistance(a.tendons, m, p, s.h, s.alpha)
     s.culprit = factor(p, s.factors, s.numbers)
     if s.culprit >= 0:
         return NO_INERTIA
     s.mean[: m.nv] = s.v_m[: m.nv] + s.change[: m.nv] / 2.0
     run(a.kernels.bias)
-    unconstrained(s, m, p, a.drives, a.tendons)
+    force_across(a)
+    unconstrained(s, m, p, a.drives, a.springs)
     body_velocities(m, s.free, s.unheld)
     s.near = 1e-9 + s.h * change_of_speed(m, s.before, s.unheld)
     return 0
@@ -346,6 +347,24 @@ def take_step(a: Parts) -> int:
 
 
 @procedure
+def request(a: Parts):
+    """Forces of actuators and springs before bounds, with arms in the middle of the step."""
+    s, nv = a.step, a.mechanism.nv
+    if (a.drives.acts == 1 and a.drives.traced > 0) or a.springs.traced > 0:
+        s.ahead[:nv] = s.v[:nv]
+        s.part[0] = s.h / 2.0
+        run(a.kernels.to_middle)
+        if a.drives.acts == 1 and a.drives.traced > 0:
+            run(a.kernels.arms)
+        if a.springs.traced > 0:
+            run(a.kernels.loop_springs)
+    if a.drives.acts == 1:
+        request_forces(a.drives, s.q, s.v, s.v_m, s.h)
+    if a.springs.count > 0:
+        request_forces(a.springs, s.q, s.v, s.v_m, s.h)
+
+
+@procedure
 def one_more(a: Parts) -> int:
     """One step, and what it did in ``total``; 0, or the code of why there is none."""
     s = a.step
@@ -353,15 +372,9 @@ def one_more(a: Parts) -> int:
     s.overlap_before = s.overlap
     keep_before(a.before, a.rows, a.balance, a.sleep, s.change, s.overlap)
     a.rows.timed = s.at_start = 0
-    if a.drives.acts == 1:
-        if a.drives.reads == 1:
-            read_controls(a.drives, s.inputs, s.time[0])
-        if a.drives.traced > 0:
-            s.ahead[: a.mechanism.nv] = s.v[: a.mechanism.nv]
-            s.part[0] = s.h / 2.0
-            run(a.kernels.to_middle)
-            run(a.kernels.arms)
-        request_forces(a.drives, s.q, s.v, s.v_m, s.h)
+    if a.drives.acts == 1 and a.drives.reads == 1:
+        read_controls(a.drives, s.inputs, s.time[0])
+    request(a)
     code = WOKEN
     while code == WOKEN:
         code = take_step(a)

@@ -379,7 +379,7 @@ class EngineStepper(Stepper):
 
     def _applied(self, t, h, q, qd, tau):
         """Joint forces at the start of a step; resistance and prescribed motion are passed on."""
-        model, field, engine = self.model, self.field, self.engine
+        model, field, engine = self.model, self.field.for_steps, self.engine
         if self.prescription is not None:
             engine.prescribe(*_prescribed(self.prescription, model, t, h, q, qd))
         if self.is_native:

@@ -7,22 +7,21 @@ origin nothing is lost. With them the mass matrix is ``H_kl = F_k · S_l`` for v
 recorded once for every robot; a model that general code does not serve has them traced.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.actuators import transmission_of
 from kinetree.algorithms.closed.constraints import function_rows, loop_rows, stacked
+from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
-from kinetree.algorithms.passive import compensation_force, spring_and_damper_force
+from kinetree.algorithms.passive import compensation_force, joint_spring_force, stretch
 from kinetree.algorithms.rnea import newton_euler
 from kinetree.codegen.program import Argument, trace
 from kinetree.contact.scheme.inertia import flying, moved, turning_part
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.general.kernels import loop_kernel
 from kinetree.model.general.tables import data_of
-from kinetree.model.limits import has_passive_forces
+from kinetree.model.limits import has_dynamics
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -105,7 +104,7 @@ TEXTS = {
     "bias": (straight_bias, ("q", "qd", "qdd", "alone"), (("nv",),)),
     "moved": (moved, ("q", "qd", "x", "h", "alone"), (("nq",), ("nv",))),
     "energies": (energies, ("q", "qd"), (("body_count", 1), ("body_count", 1))),
-    "springs": (spring_and_damper_force, ("q", "qd"), (("nv",),)),
+    "springs": (joint_spring_force, ("q", "qd"), (("nv",),)),
 }
 """Name of a kernel: its text, its arguments and the shapes of its results."""
 
@@ -191,37 +190,30 @@ def constraint_kernel(model, loops, others):
     return _traced(model, "constraints", text, [Argument("q", (full.nq,))])
 
 
-def spring_kernel(model, tree):
-    """Forces of springs and dampers in the variables of all joints, (nv,) of ``uncoupled``.
+def springs_of_loops(model) -> list:
+    """Joints that close loops and have springs or dampers."""
+    names = ("stiffness", "damping")
+    return [x for x in model.uncoupled.loops if any(has_dynamics(x, name) for name in names)]
 
-    Those of joints that close loops are among them; tendons are tables.
+
+def loop_spring_kernel(model):
+    """Stretches, (n,), and arms, (n, nv), of the springs of loop joints, or None without any.
+
+    One for each velocity variable of these joints, in the variables of all joints of the tree.
     """
-    full, (of_q, of_v) = model.uncoupled, _independent(model)
-    if not (model.couplings or model.loops or model.tendons or model.gravity_compensation):
-        return term_kernel(tree, "springs")
-    model = _joints_alone(model)
+    full, loops = model.uncoupled, springs_of_loops(model)
+    if not loops:
+        return None
 
-    def text(q, qd):
-        tau = spring_and_damper_force(model, q[of_q], qd[of_v])
-        all_of_it = np.zeros(full.nv, dtype=np.asarray(tau).dtype)
-        all_of_it[of_v] = tau
-        return all_of_it
+    def text(q):
+        lengths, arms = [], []
+        for loop in loops:
+            q_k, _, B = loop_joint_motion(full, q, full.zero_velocity, [loop])
+            lengths.append(stretch(loop, q_k))
+            arms.append(B.T)
+        return np.concatenate(lengths), np.concatenate(arms)
 
-    inputs = [Argument("q", (full.nq,)), Argument("qd", (full.nv,))]
-    return _traced(model, "springs of all", text, inputs)
-
-
-def have_springs(model) -> bool:
-    """Whether joints have springs or dampers."""
-    return has_passive_forces(_joints_alone(model), "stiffness", "damping")
-
-
-def _joints_alone(model):
-    """The model without springs of tendons and without gravity compensation."""
-    if not (model.tendons or model.gravity_compensation):
-        return model
-    slack = [replace(t, stiffness=0.0, damping=0.0) for t in model.tendons]
-    return model.replace(tendons=slack, gravity_compensation=())
+    return _traced(model, "springs of loops", text, [Argument("q", (full.nq,))])
 
 
 def carrying_kernel(model):

@@ -11,8 +11,16 @@ import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.algorithms.actuators import force_laws, transmission_of
+from kinetree.algorithms.closed.forces import loop_joint_motion
+from kinetree.algorithms.passive import (
+    compensation_force,
+    stretch,
+    tendon_stretch,
+    tendon_variables,
+)
 from kinetree.contact.engine.drives import ATTEMPTS, INSIDE, moving_arms
 from kinetree.contact.engine.mechanism import resistance
+from kinetree.contact.engine.terms import springs_of_loops
 from kinetree.contact.scheme.inertia import is_zero
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
@@ -59,6 +67,51 @@ class Push(NamedTuple):
     lead: Any
     lag: Any
 
+    def resisting(self, K, D, own, h, alpha) -> "Push":
+        """The same with stiffness and damping, on joints that have inertias ``own``."""
+        if not self.arms or (is_zero(K) and is_zero(D)):
+            return self
+        mobility = sum(x * x / own[i] for i, x in self.arms)
+        lead, lag = resistance.python(K, D, 1 / mobility, h, alpha)
+        return self._replace(lead=lead, lag=lag)
+
+
+def _spring(arms, length, rate):
+    """A spring and damper as an actuator, with its stiffness and damping.
+
+    Args:
+        arms: variable and arm, of those that are not zero.
+        length: beyond rest where the step begins, and stiffness.
+        rate: of the length there, and damping.
+    """
+    (x, K), (v, D) = length, rate
+    return Push(tuple(arms), -K * x - D * v, (-np.inf, np.inf), 0.0, 0.0), K, D
+
+
+class Resisting(NamedTuple):
+    """What forces exert less in a step, (nv, nv) each: against velocities, and their change.
+
+    Attributes:
+        lead: times velocities where the step begins.
+        lag: times their change, with the zeros of the inertia matrix.
+        across: what ``lag`` has too little, by pairs of arms of which neither joint carries the
+            other: see ``engine.drives.add_force_across``.
+    """
+
+    lead: Any
+    lag: Any
+    across: Any
+
+    def against(self, change):
+        """What is exerted less where velocities change, (nv,)."""
+        return self.lag @ change + self.more(change)
+
+    def more(self, change):
+        """What is exerted less by ``across`` where velocities change, (nv,) or zero."""
+        if all(map(is_zero, self.across.flat)):
+            return 0
+        return self.across @ change
+
 
 def limited_drives(model) -> dict[int, tuple]:
     """Bounds of the drives of a model by number: of actuators, then of the variables of joints."""
@@ -85,18 +138,60 @@ class StepForces:
         gear = Gearing(model, at.middle, at.v) if model.couplings else None
         self.G = None if gear is None else gear.G
         self.v = at.v if gear is None else gear.qd
-        tabled = field.actuators is not None and field.drive is None
-        rest = replace(field, actuators=None) if tabled else field
-        held = np.zeros(model.nv) if tabled else at.inputs
-        self.held = rest.joint_force(model, at.t, at.q, at.qd, held)
+        self._start = at.q, at.qd
+        self._middle = (at.middle, at.v) if gear is None else (gear.q, gear.qd)
         if gear is not None:
+            before = Gearing(model, at.q, at.qd)
+            self._start = before.q, before.qd
             H = dynamics.mass_matrix(self.full.spanning_tree, gear.q)
+        tabled = field.actuators is not None and field.drive is None
+        rest = (replace(field, actuators=None) if tabled else field).for_steps
+        held = np.zeros(model.nv) if tabled else at.inputs
+        self.held = rest.joint_force(model, at.t, at.q, at.qd, held) + self._carried()
         own, alpha = np.diagonal(H), at.half / at.h
         K, D = self._resistance(settings, rest, held)
         self.lead, self.lag = _resistances(K, D, own, at.h, alpha)
-        self.pushes = self._pushes(field, own + at.h * self.lag, alpha) if tabled else []
-        self.bounds = limited_drives(model) if tabled else {}
-        self.place = {k: n for n, k in enumerate(self.bounds)}
+        self.pushes, self.bounds, self.place = [], {}, {}
+        self.springs = self._springs(own + at.h * self.lag, alpha)
+        if tabled:
+            own = own + at.h * np.diagonal(self._matrices(np.zeros(0))[1])
+            self.pushes, self.bounds = self._pushes(field, own, alpha), limited_drives(model)
+            self.place = {k: n for n, k in enumerate(self.bounds)}
+
+    def _carried(self):
+        """Forces of gravity compensation in the middle of the step, (nv,) or zero."""
+        if not self.full.gravity_compensation:
+            return 0
+        tau = compensation_force(self.full, self._middle[0])
+        return tau if self.G is None else self.G.T @ tau
+
+    def _springs(self, own, alpha):
+        """Springs and dampers of tendons and loop joints, on joints that have inertias ``own``."""
+        found = [*self._springs_of_tendons(), *self._springs_of_loops()]
+        return [push.resisting(K, D, own, self.at.h, alpha) for push, K, D in found]
+
+    def _springs_of_tendons(self):
+        """Springs, each with stiffness and damping, from lengths where the step begins."""
+        full, (q, qd) = self.full, self._start
+        for t in full.tendons:
+            if not t.has("stiffness", "damping"):
+                continue
+            x = tendon_stretch(t, t.length(tendon_variables(full, t, q, full.q_slice)))
+            rate = t.rate(tendon_variables(full, t, qd, full.v_slice))
+            at = (full.v_slice[i].start for i in t.joints)
+            arms = sorted(zip(at, t.coefficients, strict=True))
+            K = t.stiffness if t.rest[0] == t.rest[1] else select(x * x > 0, t.stiffness, 0.0)
+            yield _spring(arms, (x, K), (rate, t.damping))
+
+    def _springs_of_loops(self):
+        """The same of loop joints, whose lengths in the middle are taken back to the start."""
+        for loop in springs_of_loops(self.model):
+            at, rate, B = loop_joint_motion(self.full, *self._middle, [loop])
+            x, given = stretch(loop, at) - self.at.h / 2 * rate, loop.dynamics
+            for k in range(loop.joint.nv):
+                arms = [(i, r) for i, r in enumerate(B[:, k]) if not is_zero(r)]
+                K, D = (values[k] if values else 0.0 for values in (given.stiffness, given.damping))
+                yield _spring(arms, (x[k], K), (rate[k], D))
 
     def _resistance(self, settings, rest, held):
         """Stiffness and damping of the variables of all joints: of joints, controller, limits."""
@@ -114,9 +209,7 @@ class StepForces:
     def _pushes(self, field, own, alpha):
         """The actuators, on joints that have inertias ``own``."""
         model, full, at = self.model, self.full, self.at
-        start, middle = (at.q, at.qd), (at.middle, at.v)
-        if model.couplings:
-            start, middle = ((g.q, g.qd) for g in (Gearing(model, *x) for x in (start, middle)))
+        start, middle = self._start, self._middle
         controls, activation = field.actuators.state(model, at.t + at.h / 2, at.inputs)
         moving, lengths, rates, arms = set(moving_arms(model)), [], [], []
         for k, a in enumerate(full.actuators):
@@ -129,53 +222,65 @@ class StepForces:
         laws = force_laws(full, lengths, rates, controls, activation)
         for a, r, (u, request) in zip(full.actuators, arms, laws, strict=True):
             K, D = (_positive(-(a.gain[n] * u + a.bias[n])) for n in (1, 2))
-            lead = lag = 0.0
-            if r and not (is_zero(K) and is_zero(D)):
-                mobility = sum(x * x / own[i] for i, x in r)
-                lead, lag = resistance.python(K, D, 1 / mobility, at.h, alpha)
-            found.append(Push(r, request, tuple(a.effort), lead, lag))
+            push = Push(r, request, tuple(a.effort), 0.0, 0.0)
+            found.append(push.resisting(K, D, own, at.h, alpha))
         return found
 
     # --- what bounds leave --------------------------------------------------------------------
 
-    def resisting(self, bound):
-        """Matrices ``lead`` and ``lag`` with which forces resist, (nv, nv), under some bounds."""
-        found = []
-        for name in ("lead", "lag"):
-            R = np.zeros((self.full.nv, self.full.nv), dtype=object)
-            for i, x in enumerate(getattr(self, name)):
-                R[i, i] = x
-            for k, push in enumerate(self.pushes):
-                if not is_zero(push.lag):
-                    self._add(R, push, getattr(push, name) * self._inside(bound, k), bound)
-            R = R if self.G is None else self.G.T @ R @ self.G
-            found.append(np.array(R.tolist()).reshape(R.shape))  # of numbers, where all are
-        return found
+    def resisting(self, bound) -> Resisting:
+        """How forces resist in the step, under some bounds."""
+        found = self._matrices(bound)
+        if self.G is not None:
+            found = [self.G.T @ R @ self.G for R in found]
+        return Resisting(*(np.array(R.tolist()).reshape(R.shape) for R in found))
 
-    def _add(self, R, push, x, bound):
-        """Add ``x r rᵀ`` of an actuator; where neither joint carries the other, to the diagonal."""
-        n, lam = len(self.pushes), self.full.expanded_parent
-        free = {i: self._inside(bound, n + i) for i, _ in push.arms}
-        for k, (i, a) in enumerate(push.arms):
-            for j, b in push.arms[: k + 1]:
-                y = x * (a * b) * (free[i] if i == j else free[i] * free[j])
-                if i == j:
-                    R[i, i] = R[i, i] + y
-                elif j in ltl.ancestors(lam, i) or i in ltl.ancestors(lam, j):
-                    R[i, j], R[j, i] = R[i, j] + y, R[j, i] + y
-                else:
-                    R[i, i], R[j, j] = R[i, i] + _size(y), R[j, j] + _size(y)
+    def _matrices(self, bound):
+        """``Resisting`` of the variables of all joints, (nv, nv) each."""
+        nv = self.full.nv
+        lead, lag, across = (np.zeros((nv, nv), dtype=object) for _ in range(3))
+        for i in range(nv):
+            lead[i, i], lag[i, i] = self.lead[i], self.lag[i]
+        for spring in self.springs:
+            self._add((lead, lag, across), spring, 1, spring.arms)
+        free = [self._inside(bound, len(self.pushes) + i) for i in range(nv)]
+        for k, push in enumerate(self.pushes):
+            arms = [(i, x * free[i]) for i, x in push.arms]
+            self._add((lead, lag, across), push, self._inside(bound, k), arms)
+        return lead, lag, across
+
+    def _add(self, matrices, push, inside, arms):
+        """Add ``r rᵀ`` of an actuator, to the diagonal where neither joint carries the other."""
+        (lead, lag, across), lam = matrices, self.full.expanded_parent
+        if is_zero(push.lag):
+            return
+        for k, (i, a) in enumerate(arms):
+            for j, b in arms[: k + 1]:
+                x, y = (part * inside * (a * b) for part in (push.lead, push.lag))
+                for u, v in {(i, j), (j, i)}:
+                    lead[u, v] = lead[u, v] + x
+                if i == j or j in ltl.ancestors(lam, i) or i in ltl.ancestors(lam, j):
+                    for u, v in {(i, j), (j, i)}:
+                        lag[u, v] = lag[u, v] + y
+                    continue
+                for u, v in ((i, j), (j, i)):
+                    lag[u, u] = lag[u, u] + _size(y)
+                    across[u, u], across[u, v] = across[u, u] - _size(y), across[u, v] + y
 
     def applied(self, bound):
         """Joint forces without what resists, (nv,), under some bounds."""
-        if not self.pushes:
+        if not (self.pushes or self.springs):
             return self.held
         n, tau = len(self.pushes), np.zeros(self.full.nv, dtype=object)
         for k, push in enumerate(self.pushes):
             f = self._cut(bound, k, push.request)
             for i, x in push.arms:
                 tau[i] = tau[i] + x * f
-        tau = np.array([self._cut(bound, n + i, x) for i, x in enumerate(tau)])
+        tau = [self._cut(bound, n + i, x) for i, x in enumerate(tau)]
+        for spring in self.springs:
+            for i, x in spring.arms:
+                tau[i] = tau[i] + x * spring.request
+        tau = np.array(tau)
         return self.held + (tau if self.G is None else self.G.T @ tau)
 
     def _inside(self, bound, k):

@@ -152,14 +152,14 @@ class SlotStep(ContactStep):
         bound, results = forces.settle(solve, nothing)
         after, mean, held, reported, *entered = results
         entered = dict(zip(list(shapes)[4:], entered, strict=True))
-        inertia, root, explicit, lag = divided(bound)
+        inertia, root, explicit, resists = divided(bound)
         found, numbers, tables = entered["found"], self._numbers(at), self._tables
         (missed,) = self._routine(
             slot_missed, {**there, "found": found, "after": after, "numbers": numbers},
             {"missed": (1,)}, 6 * tables["bodies"],
         )  # fmt: skip
         error = select(missed[0] > reported[0], missed[0], reported[0])
-        work = h * (explicit - lag @ (after - v)) @ mean
+        work = h * (explicit - resists.against(after - v)) @ mean
         end, after = straight_motion(model, middle, after, h - half)
         farthest = h * self.settings.correction_speed
         back = inertia, root, entered
@@ -191,11 +191,11 @@ class SlotStep(ContactStep):
                 "own": 6 * slots}  # fmt: skip
 
     def _divided(self, forces, at, H, bound):
-        """Inertia and the roots of its factors, explicit forces, ``lag``, with some bounds."""
-        lead, lag = forces.resisting(bound)
-        inertia = Inertia(self.tree, H, at.h * lag, np.ones(len(H)))
+        """Inertia and the roots of its factors, explicit forces, ``Resisting``, with bounds."""
+        resists = forces.resisting(bound)
+        inertia = Inertia(self.tree, H, at.h * resists.lag, np.ones(len(H)))
         root = np.array([1 / sqrt(d) for d in np.diagonal(inertia.L)])
-        return inertia, root, forces.applied(bound) - lead @ at.v, lag
+        return inertia, root, forces.applied(bound) - resists.lead @ at.v, resists
 
     def _solve_slots(self, divided, at, there, force, bound):
         """Velocities after the step, their mean, what slots hold and report, and the slots.
@@ -212,7 +212,7 @@ class SlotStep(ContactStep):
         alone = self._dtype == "float32" and not self.settings.thorough
         solver = {**SOLVER[self._dtype], **(SWEEPS_ALONE if alone else {})}
         (h, v, nv), numbers, deep = (at.h, at.v, len(at.v)), self._numbers(at), tables["deep"]
-        inertia, root, explicit, _ = divided(bound)
+        inertia, root, explicit, resists = divided(bound)
         found, taken, _, slot, start, Y, own = self._routine(
             slot_contacts,
             {**there, "inverse": self._inverse(inertia.L, root), "friction": mu, "force": force,
@@ -225,7 +225,8 @@ class SlotStep(ContactStep):
 
         def once(state):
             mean, held, loose = state[:3]
-            z = root * inertia.half(h * (explicit - self._bias(at.middle, mean)))
+            bias = self._bias(at.middle, mean) + resists.more(2 * (mean - v))
+            z = root * inertia.half(h * (explicit - bias))
             held, u, reported, _ = self._routine(
                 slot_impulses,
                 {**entered, "numbers": numbers, "loose": [loose], "z": z, "start": held},

@@ -204,9 +204,9 @@ class ContactStep:
             results = self._solve(begun, system, h * found, bound, implied=True)
         after, mean, w, targets, passes, error = results
         lam = passes[: len(rows.G)]
-        inertia, Y, A, explicit, lag = system(bound)
+        inertia, Y, A, explicit, resists = system(bound)
         held = lam @ rows.G
-        pushes = h * (explicit - lag @ (after - v))  # of the joints
+        pushes = h * (explicit - resists.against(after - v))  # of the joints
         if self.prescription is not None:
             taken = inertia.H @ (after - v) + h * self._bias(middle, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
@@ -247,12 +247,12 @@ class ContactStep:
         return *(np.zeros(n) for n in (nv, nv, rows, rows, passes)), 0.0
 
     def _system(self, forces, begun, bound):
-        """Inertia, rows divided by it, explicit forces and ``lag``, with drives at some bounds."""
+        """Inertia, rows divided by it, explicit forces, ``Resisting``, with drives at bounds."""
         at, given = begun.at, begun.given
-        lead, lag = forces.resisting(bound)
-        inertia = Inertia(self.tree, begun.H, at.h * lag, given.free)
-        Y = inertia.halves(begun.rows.G)
-        return inertia, Y, inertia.mobility(Y), forces.applied(bound) - lead @ at.v, lag
+        resists = forces.resisting(bound)
+        inertia = Inertia(self.tree, begun.H, at.h * resists.lag, given.free)
+        Y, explicit = inertia.halves(begun.rows.G), forces.applied(bound) - resists.lead @ at.v
+        return inertia, Y, inertia.mobility(Y), explicit, resists
 
     def _solve(self, begun, system, start, bound, *, implied=False):
         """Velocities after the step and their mean, those of rows, impulses of passes, the error.
@@ -289,10 +289,10 @@ class ContactStep:
     def _pass(self, begun, system, state, *, implied):
         """One pass: velocities and impulses with velocity products at a mean velocity."""
         mean, lam, loose = state[:3]
-        (at, rows, given, H, before, ahead), (inertia, Y, A, explicit, lag) = begun, system
+        (at, rows, given, H, before, ahead), (inertia, Y, A, explicit, resists) = begun, system
         h, v, smooth = at.h, at.v, self.is_relaxed or implied  # without decisions on positions
-        felt = (H + h * lag) @ given.change
-        bias = self._bias(at.middle, mean)
+        felt = (H + h * resists.lag) @ given.change
+        bias = self._bias(at.middle, mean) + resists.more(2 * (mean - v))
         unheld = (h * (explicit - bias) - felt) * given.free + given.change
         z, moves = inertia.half(unheld), before + rows.G @ given.change
         w = moves + inertia.along(Y, z)

@@ -1,11 +1,11 @@
 """Passive forces: springs, dampers, dry friction and limits of joints and tendons."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.passive import spring_and_damper_force
+from kinetree.algorithms.passive import joint_spring_force, spring_and_damper_force
 from kinetree.functional.kernel import kernel
 from kinetree.model.limits import has_passive_forces
 from kinetree.simulation.forces.friction import friction_of
@@ -16,6 +16,11 @@ from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_
 @kernel
 def _springs_and_dampers(model, q, qd):
     return spring_and_damper_force(model, q, qd)
+
+
+@kernel
+def _joint_springs(model, q, qd):
+    return joint_spring_force(model, q, qd)
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,22 @@ class PassiveForces:
     given: tuple = (None, None, None)
     """Friction and limits as options of a simulation, and ``TendonRows``, from which the laws
     follow for a model."""
+    of_tree: bool = False
+    """Whether springs are those of joints in the tree alone, as for steps with rigid contact, which
+    have those of tendons and loop joints, and gravity compensation, themselves."""
     traceable = True
+
+    @property
+    def for_steps(self) -> "PassiveForces":
+        """The same without what steps with rigid contact have themselves."""
+        return replace(self, of_tree=True)
 
     def of(self, model) -> "PassiveForces":
         """The same laws for a model with other parameters, which may be traced.
 
         Widths of friction and stiffnesses of limits follow from inertias of the model.
         """
-        return passive_of(model, *self.given)
+        return replace(passive_of(model, *self.given), of_tree=self.of_tree)
 
     def exact_levels(self, model) -> Any:
         """Levels of exact friction of a model with other parameters, (nv,); None without it."""
@@ -51,13 +64,17 @@ class PassiveForces:
         """Joint forces, (..., nv)."""
         tau = 0 * qd
         if has_passive_forces(model, "stiffness", "damping"):
-            traced = np.asarray(qd).dtype == object
-            exert = spring_and_damper_force if traced else _springs_and_dampers
-            tau = tau + exert(model, q, qd)
+            tau = tau + self._springs(np.asarray(qd).dtype == object)(model, q, qd)
         for law in (self.friction, self.limits, self.loops, self.tendons):
             if law is not None:
                 tau = tau + law(model, t, q, qd)
         return tau
+
+    def _springs(self, traced):
+        """Function of model, positions and velocities to the forces of springs and dampers."""
+        if self.of_tree:
+            return joint_spring_force if traced else _joint_springs
+        return spring_and_damper_force if traced else _springs_and_dampers
 
 
 def passive_of(model, friction, limits, rows=None) -> PassiveForces:

@@ -53,7 +53,7 @@ class _Packed:
         model, arrays = self.transition.changed(rest)
         q, qd = q[of_q], qd[of_v]
         given = model, t, q, qd, self.transition.held(model, arrays, t, q, qd)
-        return self.transition.acting(model), given, of_v
+        return self.transition.acting(model).for_steps, given, of_v
 
 
 @kernel

@@ -1,0 +1,108 @@
+"""Springs and dampers of tendons and of joints that close loops, as actuators without controls.
+
+Lengths and arms of tendons are constant combinations of joints. Those of loop joints come from a
+kernel, where the step is in its middle: each velocity variable is one spring.
+"""
+
+import numpy as np
+
+from kinetree.codegen.procedures import procedure
+from kinetree.contact.engine.drives import (
+    Actuators,
+    add_force_across,
+    arms_that_occur,
+    no_actuators,
+    pairs_of,
+)
+from kinetree.contact.engine.parts import Parts
+from kinetree.contact.engine.terms import springs_of_loops
+from kinetree.model.limits import position_index
+
+
+def springs_of(model, problem, kernel) -> Actuators:
+    """Springs and dampers of the tendons and loop joints of a model.
+
+    Args:
+        model: the mechanism.
+        problem: of its spanning tree with all joints.
+        kernel: ``terms.loop_spring_kernel`` of the model.
+    """
+    full = model.uncoupled
+    tendons = [t for t in full.tendons if t.has("stiffness", "damping")]
+    arms = [_arms_of_tendon(full, t) for t in tendons]
+    bias = [(0.0, -t.stiffness, -t.damping) for t in tendons]
+    if kernel is not None:
+        arms += [[(i, 0.0) for i in np.flatnonzero(row)] for row in arms_that_occur(full, kernel)]
+        bias += [law for loop in springs_of_loops(model) for law in _laws_of_loop(loop)]
+    n, moving = len(arms), len(arms) - len(tendons)
+    if not n:
+        return no_actuators(full.nv)
+    first = np.cumsum([0, *map(len, arms)]).astype(np.int64)
+    arm_v = np.array([i for own in arms for i, _ in own], dtype=np.int64)
+    wide, zero = np.tile([-np.inf, np.inf], (n, 1)), (0.0,) * moving
+    rest = [*(t.rest for t in tendons), *((0.0, 0.0) for _ in zero)]
+    integers = {name: np.zeros(n, dtype=np.int64) for name in ("bound", "kind")}
+    zeros = ("request", "stiff", "damp", "lead", "lag", "u", "time")
+    return Actuators(
+        count=n,
+        nv=full.nv,
+        acts=1,
+        gain=np.zeros((n, 3)),
+        bias=np.array(bias, dtype=float),
+        control=wide,
+        effort=wide,
+        state=np.full(n, -1, dtype=np.int64),
+        offset=np.array([*(t.offset for t in tendons), *zero], dtype=float),
+        rest=np.array(rest, dtype=float).reshape(n, 2),
+        arm_first=first,
+        arm_v=arm_v,
+        arm=np.array([c for own in arms for _, c in own], dtype=float),
+        arm_q=position_index(full)[arm_v].astype(np.int64),
+        moving=(np.arange(n) >= len(tendons)).astype(np.int64),
+        traced=moving,
+        traced_of=np.arange(len(tendons), n),
+        length=np.zeros(moving),
+        dense=np.zeros(moving * full.nv),
+        most=np.full(full.nv, np.inf),
+        joint_bound=np.zeros(full.nv, dtype=np.int64),
+        joint_force=np.zeros(full.nv),
+        **pairs_of(problem, first, arm_v),
+        **integers,
+        **{name: np.zeros(n) for name in zeros},
+    )
+
+
+def _arms_of_tendon(full, t):
+    """Velocity variables of a tendon, each with its coefficient."""
+    return sorted(zip((full.v_slice[i].start for i in t.joints), t.coefficients, strict=True))
+
+
+def _laws_of_loop(loop):
+    """Constant, stiffness and damping of forces along the variables of a loop joint."""
+    given = loop.dynamics
+    K, D = (getattr(given, name) or (0.0,) * loop.joint.nv for name in ("stiffness", "damping"))
+    return [(0.0, -k, -d) for k, d in zip(K, D, strict=True)]
+
+
+@procedure
+def add_springs(a: Actuators, force: "float[:]"):
+    """Add the joint forces of springs where a step begins, as ``request_forces`` left them."""
+    for k in range(a.count):
+        for j in range(a.arm_first[k], a.arm_first[k + 1]):
+            force[a.arm_v[j]] += a.arm[j] * a.request[k]
+
+
+@procedure
+def cross(a: Parts) -> bool:
+    """Whether actuators or springs have pairs of arms that ``M`` has no place for."""
+    return a.springs.crosses == 1 or (a.drives.acts == 1 and a.drives.crosses == 1)
+
+
+@procedure
+def force_across(a: Parts):
+    """``across``: what these resist more than ``M`` has, at the mean velocity at hand."""
+    s = a.step
+    s.across[: a.mechanism.nv] = 0.0
+    if cross(a):
+        add_force_across(a.drives, s.v_m, s.mean, s.across)
+        add_force_across(a.springs, s.v_m, s.mean, s.across)
