@@ -106,7 +106,7 @@ class RelativeFrame:
         return X_i.apply(x) if goes_up else X_i.inv_apply(x)
 
     def column(self, i, s):
-        """Columns of joint ``i`` with axes ``s``: what it gives the frame, or takes from the observer."""
+        """Columns of joint ``i`` with axes ``s``: its part in the motion of frame and observer."""
         return self.signed(i, self.carry(i, s))
 
     def signed(self, i, x):
