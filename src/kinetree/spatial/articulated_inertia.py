@@ -167,7 +167,13 @@ class InverseInertia:
 
     @classmethod
     def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "InverseInertia":
-        """Inverse inertia of a body, from its mass, mass centre, and inertia about it — RBDA (2.74)."""
+        """Inverse inertia of a free body — RBDA (2.73), (2.74).
+
+        Args:
+            m: mass.
+            c: mass centre, (3,).
+            I_C: rotational inertia about it, (3, 3).
+        """
         J, C = _inverse(np.asarray(I_C)), skew(as_vector3(c, "the mass centre"))
         m = check_pivot(m, 0, lambda: f"a body of mass {m} has no inverse inertia")
         JC = J @ C.T
