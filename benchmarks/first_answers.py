@@ -1,68 +1,119 @@
-"""How long first answers take: every public function, derivatives, motions, samples, real robots.
+"""How long first answers take: every public function, option, sample and some real robots.
 
-    python benchmarks/first_answers.py [words of the names of rows to measure]
+    python benchmarks/first_answers.py --out answers.jsonl            all, on all cores
+    python benchmarks/first_answers.py --parts 1/4 --out part.jsonl   a quarter of the rows
+    python benchmarks/first_answers.py delta simulate                 rows with these words
+    python benchmarks/first_answers.py --table answers.jsonl          what was measured before
 
-Each row is measured in its own process, which has imported kinetree and built the model. The
-cache has seen other robots, as ``kinetree warm-up`` leaves it, and not this one. CPU seconds of the
-whole process. Rows above ``GOAL`` are printed with what was compiled for this robot, which is the
-reason; ``-v`` prints all rows.
+Each row is measured in its own process, which has imported kinetree and built the model, with a
+separate copy of the cache: it has seen other robots, as ``kinetree warm-up`` leaves it, and not
+this one. CPU seconds of the whole process. Rows above ``GOAL`` are printed with what was compiled
+for this robot, which is the reason. ``--out`` goes on where it was stopped.
 """
 
+import argparse
 import json
 import os
+import pickle
 import resource
+import selectors
+import shutil
+import signal
 import sys
 import tempfile
 import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 warnings.simplefilter("ignore")
 
 GOAL = 1.0  # [s]
 GOALS = {"1,000": 2.0, "10,000": 10.0}  # for rows with these words
-SAMPLES = ("humanoid", "ur5", "scara", "satellite", "hopping_leg", "cart_pole", "gyroscope")
-LINKAGES = ("five_bar", "slider_crank", "delta", "excavator", "bennett")
-REAL = (
-    "tiago", "talos_full_v2", "icub", "hyq_no_sensors", "solo12", "ur10_robot", "kinova",
-    "romeo_small", "allegro_right_hand", "baxter", "iris_simple",
-)  # fmt: skip
-"""Names of URDF files of example-robot-data."""
-_COUNT = 2  # samples that the arguments of public functions are made of
+LONGEST = 120  # [s] that a row may take
 
 
-def forked(work):
-    """What ``work()`` returns in a child process, which then exits."""
+# --- processes -----------------------------------------------------------------------------------
+
+
+def start(work, limit=LONGEST):
+    """Begin ``work()`` in a child process; the end of a pipe that will have its pickled result."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
+        signal.alarm(limit)
         try:
             found = work()
         except Exception as error:
-            found = f"{type(error).__name__}: {error}"[:70]
-        os.write(writer, json.dumps(found).encode())
+            found = f"{type(error).__name__}: {error}"[:120]
+        with os.fdopen(writer, "wb") as pipe:
+            pickle.dump(found, pipe)
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
+    return os.fdopen(reader, "rb")
+
+
+def finished(pipe):
+    """The result of a child process, or what became of it."""
+    with pipe:
         data = pipe.read()
-    os.wait()
-    return json.loads(data)
+    return pickle.loads(data) if data else f"crashed, or took more than {LONGEST} s"
 
 
-def timed(work):
-    """CPU and wall seconds, the peak of memory [MB], and what was compiled."""
+def reap():
+    """Forget child processes that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def in_parallel(rows, processes):
+    """Names and results of rows, in the order in which they end."""
+    with selectors.DefaultSelector() as waiting:
+        for name, work in rows:
+            while len(waiting.get_map()) >= processes:
+                yield from _ended(waiting)
+            waiting.register(start(work), selectors.EVENT_READ, name)
+        while waiting.get_map():
+            yield from _ended(waiting)
+
+
+def _ended(waiting):
+    for key, _ in waiting.select():
+        waiting.unregister(key.fileobj)
+        yield key.data, finished(key.fileobj)
+    reap()
+
+
+# --- one row -------------------------------------------------------------------------------------
+
+
+def timed(work, cache):
+    """CPU and wall seconds, the peak of memory [MB], and what was compiled, with an own cache."""
 
     def measure():
-        compiled = watched()
-        cpu, wall = time.process_time(), time.perf_counter()
-        work()
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return cpu, wall, memory, compiled[:6]
+        with tempfile.TemporaryDirectory() as own:
+            folder = Path(own) / "cache"
+            shutil.copytree(cache, folder, copy_function=_link)
+            os.environ["KINETREE_CACHE"] = str(folder)
+            compiled = watched()
+            cpu, wall = time.process_time(), time.perf_counter()
+            work()
+            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            return cpu, wall, memory, compiled[:6]
 
-    return forked(measure)
+    return measure
+
+
+def _link(source, target):
+    """Files of a cache are replaced, never written: another name is enough. Locks are not shared."""
+    if "lock" not in Path(source).name:
+        os.link(source, target)
 
 
 def watched():
@@ -72,177 +123,46 @@ def watched():
     found, specialised, general = [], build._compiled, build.compiled_programs
 
     def one(kernel, *arguments):
-        start = time.process_time()
+        begun = time.process_time()
         code = specialised(kernel, *arguments)
-        found.append(f"{kernel.name} {time.process_time() - start:.2f} s")
+        found.append(f"{kernel.name} {time.process_time() - begun:.2f} s")
         return code
 
     def several(texts):
-        start = time.process_time()
+        begun = time.process_time()
         codes = general(texts)
-        found.append(f"{len(texts)} units {time.process_time() - start:.2f} s")
+        found.append(f"{len(texts)} units {time.process_time() - begun:.2f} s")
         return codes
 
     build._compiled, build.compiled_programs = one, several
     return found
 
 
-def sample_of(arguments):
-    """The first sample of a batch of arguments."""
-    import numpy as np
-
-    def of(x):
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
-            return type(x)(*map(of, x))
-        return x[0] if np.ndim(x) and len(x) == _COUNT else x
-
-    return {name: of(x) for name, x in arguments.items()}
+# --- all rows ------------------------------------------------------------------------------------
 
 
-def function_rows(model):
-    """Every public function of a model and arrays, by name: one sample, and a batch."""
-    import numpy as np
-    from support.public_calls import States
+def all_rows():
+    """Names and works of all rows, robot by robot."""
+    import first_answers_rows as those
 
-    from kinetree.quantities import FUNCTIONS
-
-    states = States(model, _COUNT, np.random.default_rng(0))
-    for name, function in FUNCTIONS.items():
-        batch = states.arguments(function)
-        one = sample_of(batch)
-        yield name, lambda f=function, a=one: f(model, **a)
-        yield f"{name}, batch", lambda f=function, a=batch: f(model, **a)
-
-
-def derivative_rows(model, q, v):
-    """Derivatives by states and parameters, along and against."""
-    import kinetree as kt
-
-    for function in (kt.inverse_dynamics, kt.forward_dynamics):
-        d = kt.differentiate(function, wrt=("q", "qd"))
-        yield f"derivatives of {function.__name__}", lambda d=d: d(model, q, v, v)
-        d = kt.differentiate(function, wrt=f"inertia:{model.body_names[-1]}")
-        yield f"{function.__name__} by an inertia", lambda d=d: d(model, q, v, v)
-    push = kt.jvp(kt.forward_dynamics, wrt="q")
-    yield "jvp of forward_dynamics", lambda: push(model, q, v, v, tangents=v)
-    yield "linearize", lambda: kt.linearize(model, q, v, v)
+    for robots in (those.samples, those.real_robots):
+        for name, model in robots():
+            prepared = finished(start(lambda m=model: those.prepare(m)))
+            if isinstance(prepared, str):
+                sys.exit(f"arguments for {name}: {prepared}")
+            for what, work in those.rows_of(model, prepared):
+                yield f"{name}: {what}", work
+    yield from those.contact_rows()
+    yield from those.long_chains()
 
 
-def motion_rows(model, q, v):
-    """Simulations, rollouts and their gradients, worlds."""
-    import numpy as np
-
-    import kinetree as kt
-
-    @kt.kernel
-    def cost(m, q, qd):
-        return q @ q + qd @ qd
-
-    yield "simulate", lambda: kt.simulate(model, q, duration=0.1)
-    yield (
-        "simulate, implicit",
-        lambda: kt.simulate(model, q, duration=0.02, integrator="implicit_midpoint"),
-    )
-    yield "rollout", lambda: kt.rollout(model, np.array([q, q]), steps=50)
-    yield "rollout_gradient", lambda: kt.rollout_gradient(model, q, steps=5, terminal=cost)
-    yield "World.step", lambda: world_of(model).step(1)
-    yield "check", lambda: kt.check(model)
-
-
-def world_of(model):
-    """A world with a robot."""
-    import kinetree as kt
-
-    world = kt.World()
-    world.add(model)
-    return world
-
-
-def loop_rows(model, q, v):
-    """Functions of closed chains."""
-    import kinetree as kt
-
-    yield "assemble", lambda: kt.loops.assemble(model)
-    yield "mobility", lambda: kt.loops.mobility(model, q)
-    yield "null_space", lambda: kt.loops.null_space(model, q, v)
-    yield "loops.inverse_dynamics", lambda: kt.loops.inverse_dynamics(model, q, v, v)
-
-
-def real_robots():
-    """Robots of example-robot-data that are here, by name."""
-    from support import example_robots
-
-    import kinetree as kt
-
-    for name in REAL:
-        path = next(iter(sorted(example_robots.ROOT.rglob(f"{name}.urdf"))), None)
-        if path is not None:
-            yield name, kt.load(path)
-
-
-def rows_of(name, model):
-    """All rows of a robot."""
-    import numpy as np
-
-    import kinetree as kt
-
-    q, v = model.neutral(), np.zeros(model.nv)
-    if model.loops:
-        q = kt.loops.assemble(model)
-        rows = (derivative_rows, motion_rows, loop_rows)
-    else:
-        rows = (derivative_rows, motion_rows)
-    for what, work in function_rows(model):
-        yield f"{name} {what}", work
-    for each in rows:
-        for what, work in each(model, q, v):
-            yield f"{name} {what}", work
-
-
-def contact_rows():
-    """Other numbers of a scene whose robot is known."""
-    import kinetree as kt
-
-    robot = kt.samples.quadruped()
-    first = robot.body_names[1]
-    heavier = robot.replace(inertia={first: robot.inertia[1] * 1.1})
-    yield "quadruped World.step", lambda: world_of(robot).step(1)
-    yield "quadruped of another mass World.step", lambda: world_of(heavier).step(1)
-    q = robot.neutral()
-    for what, model, friction in (
-        ("of a quadruped", robot, 0.8),
-        ("of other friction", robot, 0.3),
-        ("of another mass", heavier, 0.8),
-    ):
-        scene = kt.contact.Scene(kt.contact.with_ground(model), friction=friction)
-        contact = kt.contact.TimeStepping(scene)
-        yield (
-            f"contact {what} simulate",
-            lambda m=scene.model, c=contact: kt.simulate(m, q, duration=0.02, contact=c),
-        )
-
-
-def rows():
-    """Name and work."""
-    import numpy as np
-
-    import kinetree as kt
-
-    for name in (*SAMPLES, *LINKAGES):
-        yield from rows_of(name, getattr(kt.samples, name)())
-    for name, model in real_robots():
-        yield from rows_of(name, model)
-    yield from contact_rows()
-    long = kt.samples.chain(1_000)
-    yield "chain of 1,000 simulate", lambda: kt.simulate(long, np.zeros(1_000), duration=0.1)
-    for n in (1_000, 10_000):
-        z = np.zeros(n)
-        for name in ("inverse_dynamics", "forward_dynamics"):
-            function = getattr(kt, name)
-            yield (
-                f"chain of {n:,} {name}",
-                lambda f=function, n=n, z=z: f(kt.samples.chain(n), z, z, z),
-            )
+def wanted(options, measured):
+    """Rows that were chosen and not measured before."""
+    k, n = options.parts
+    for number, (name, work) in enumerate(all_rows()):
+        chosen = number % n == k - 1 and all(word in name for word in options.words)
+        if chosen and name not in measured:
+            yield name, timed(work, options.cache)
 
 
 def see_other_robots():
@@ -255,37 +175,86 @@ def see_other_robots():
     improve_now()
 
 
+def measure(options):
+    """Measure, print what is late, and keep all results."""
+    measured = read(options.out) if options.out else {}
+    os.environ |= {"KINETREE_CACHE": str(options.cache), "KINETREE_PROGRESS": "0"}
+    # as an installed package has it
+    sys.dont_write_bytecode, sys.pycache_prefix = False, f"{options.cache}_bytecode"
+    begun = time.monotonic()
+    failed = finished(start(see_other_robots, limit=0))
+    if failed:
+        sys.exit(f"other robots: {failed}")
+    print(f"cache filled in {time.monotonic() - begun:.0f} s", flush=True)
+    with open(options.out or os.devnull, "a", encoding="utf-8") as file:
+        for name, found in in_parallel(wanted(options, measured), options.processes):
+            measured[name] = found
+            file.write(json.dumps([name, found]) + "\n")
+            file.flush()
+            if options.verbose or is_late(name, found):
+                print(line(name, found), flush=True)
+    return measured
+
+
+# --- what is printed -----------------------------------------------------------------------------
+
+
+def read(path):
+    """Results by name, of a file that may not exist."""
+    if not Path(path).exists():
+        return {}
+    return dict(map(json.loads, Path(path).read_text(encoding="utf-8").splitlines()))
+
+
+def is_late(name, found):
+    """Whether an answer took longer than its goal."""
+    goal = next((g for word, g in GOALS.items() if word in name), GOAL)
+    return not isinstance(found, str) and found[0] > goal
+
+
+def line(name, found):
+    """A row in words."""
+    if isinstance(found, str):
+        return f"{name:60} {found}"
+    cpu, wall, memory, compiled = found
+    times = f"{cpu:6.2f} s CPU {wall:6.2f} s wall {memory:5.0f} MB"
+    return f"{name:60} {times}  {'; '.join(compiled)}"
+
+
+def summary(measured):
+    """Late answers, what no robot answers, and counts."""
+    answers = {name: found for name, found in measured.items() if not isinstance(found, str)}
+    late = sorted((n for n in answers if is_late(n, answers[n])), key=lambda n: -answers[n][0])
+    print("\nlater than their goal:", *(line(name, answers[name]) for name in late), sep="\n")
+    refused, defined = defaultdict(list), {n.partition(": ")[2] for n in answers}
+    for name, found in measured.items():
+        if isinstance(found, str) and (what := name.partition(": ")[2]) not in defined:
+            refused[what].append(found)
+    print("\nanswered for no robot:", *(f"{n}: {x[0]}" for n, x in refused.items()), sep="\n")
+    slow = [name for name in measured if str(measured[name]).startswith("crashed")]
+    print(*(f"{name}: {measured[name]}" for name in slow), sep="\n")
+    total = sum(found[0] for found in answers.values())
+    print(f"{len(answers)} first answers in {total:.0f} s of CPU, {len(late)} later than their goal, "
+          f"{len(measured) - len(answers)} not defined for that robot")  # fmt: skip
+
+
 def main():
-    """Measure and print."""
-    words = [word for word in sys.argv[1:] if word != "-v"]
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="of the names of rows to measure")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="rows at a time")
+    parser.add_argument("--parts", default="1/1", type=lambda s: tuple(map(int, s.split("/"))))
+    parser.add_argument("--out", help="file of all results, which is continued")
+    parser.add_argument("--table", help="print results of such a file, and measure nothing")
+    parser.add_argument("--cache", help="folder with a cache to begin with, which is filled")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print all rows")
+    options = parser.parse_args()
+    if options.table:
+        return summary(read(options.table))
     with tempfile.TemporaryDirectory() as own:
-        folder = os.environ.get("FIRST_ANSWERS_CACHE", own)
-        os.environ["KINETREE_CACHE"] = folder
-        # as an installed package has it
-        sys.dont_write_bytecode, sys.pycache_prefix = False, folder
-        os.environ["KINETREE_PROGRESS"] = "0"
-        failed = forked(see_other_robots)
-        if failed:
-            sys.exit(f"other robots: {failed}")
-        late, measured, refused = [], 0, 0
-        for name, work in rows():
-            if not all(word in name for word in words):
-                continue
-            found = timed(work)
-            if isinstance(found, str):
-                refused += 1  # not defined for this robot
-                if "-v" in sys.argv:
-                    print(f"{name:60} {found}", flush=True)
-                continue
-            cpu, wall, memory, compiled = found
-            measured += 1
-            goal = next((g for word, g in GOALS.items() if word in name), GOAL)
-            if cpu > goal:
-                late.append(name)
-            if cpu > goal or "-v" in sys.argv:
-                print(f"{name:60} {cpu:6.2f} s CPU {wall:6.2f} s wall {memory:5.0f} MB", end="")
-                print("  over " if cpu > goal else "  ", "; ".join(compiled), flush=True)
-        print(f"{measured} first answers, {len(late)} later than their goal, {refused} not defined")
+        options.cache = options.cache or own + "/cache"
+        Path(options.cache).mkdir(parents=True, exist_ok=True)
+        return summary(measure(options))
 
 
 if __name__ == "__main__":

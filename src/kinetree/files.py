@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from kinetree.errors import KinetreeError, WriteError, joined
+from kinetree.errors import KinetreeError, LoadError, WriteError, joined
 
 _PART = re.compile(r"\.kinetree-([0-9a-f]{8})-(\d+)-[0-9a-f]{16}\.part(\.[^.]*)?")
 _ABANDONED = 3600  # [s] a part of this age, of a process that cannot be looked for, is nobody's
@@ -106,6 +106,33 @@ def replacing(path, *, private: bool = False, durable: bool = True) -> Iterator[
         if part is not None:
             with suppress(OSError):
                 os.unlink(part)
+
+
+def read_bounded(path, most: int, what: str = "the file", *, called=None) -> bytes:
+    """Content of a regular file of at most ``most`` bytes; a pipe or a device would never end.
+
+    Args:
+        path: of the file.
+        most: bytes.
+        what: it is, in messages.
+        called: its name in messages, if not its path.
+
+    Raises:
+        LoadError: it is something else, too large, or cannot be read.
+    """
+    name = path if called is None else called
+    try:
+        status = os.stat(path)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= most:
+            with open(path, "rb") as file:
+                return file.read(most)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise LoadError(f"{name}: {what} cannot be read: {why}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise LoadError(f"{name}: {what} cannot be read: it is not a regular file")
+    size = f"{what} has {status.st_size} bytes; at most {most} are read"
+    raise LoadError(f"{name}: {size}; make it coarser, or divide it")
 
 
 def write_all(descriptor, data):

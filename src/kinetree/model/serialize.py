@@ -108,8 +108,21 @@ def _read_limits(data):
     )
 
 
+def _read_numbers(x, what):
+    """An array of numbers; in a model objects in their place would pass for formulas."""
+    numbers = np.array(x)
+    if numbers.dtype.kind not in "if":
+        raise ModelError(f"{what} must hold numbers, got {x!r}")
+    return numbers
+
+
 def _read_placement(data):
-    return Plucker(np.array(data["E"]), np.array(data["r"]))
+    return Plucker(_read_numbers(data["E"], "E"), _read_numbers(data["r"], "r"))
+
+
+def _read_inertia(data):
+    numbers = {name: _read_numbers(x, name) for name, x in data.items()}
+    return Inertia(**{name: x if x.ndim else x.item() for name, x in numbers.items()})
 
 
 def _read_shape(data):
@@ -128,7 +141,7 @@ def _tuples(x) -> Any:
 _READ = {
     "placement": _read_placement, "predecessor_placement": _read_placement,
     "successor_placement": _read_placement, "reference_placement": _read_placement,
-    "inertia": lambda data: Inertia(**data), "limits": _read_limits,
+    "inertia": _read_inertia, "limits": _read_limits,
     "dynamics": lambda data: JointDynamics(**data), "shape": _read_shape,
     "surface": lambda data: Surface(**{name: _tuples(x) for name, x in data.items()}),
     **dict.fromkeys(_RANGES, _read_bounds),
@@ -262,8 +275,12 @@ def _read(cls, data, known):
         )
         for key, kind in _PARTS.items()
     }
-    top = {key: data[key] for key in ("gravity", "name", "base_name")}
-    return cls(parts.pop("bodies"), **parts, **top)
+    top = {key: data[key] for key in ("name", "base_name")}
+    for key, x in top.items():
+        if not isinstance(x, str):
+            raise ModelError(f"the {key} of a model must be a text, got {x!r}")
+    gravity = _read_numbers(data["gravity"], "gravity")
+    return cls(parts.pop("bodies"), gravity=gravity, **parts, **top)
 
 
 def _read_part(kind, data, numbers, known):

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import stat
 import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -20,6 +19,7 @@ from xml.parsers import expat
 import numpy as np
 
 from kinetree.errors import LoadError
+from kinetree.files import read_bounded
 
 FORMATS = (".stl", ".obj", ".ply", ".off")
 """Files with one surface."""
@@ -133,21 +133,8 @@ def _parsed(load, name, kind, path, **options):
 
 
 def content_of(name, path):
-    """The bytes of a file, unless it is too large or not a file."""
-    try:
-        status = os.stat(name)
-        if not stat.S_ISREG(status.st_mode):
-            raise LoadError(f"{path}: the mesh cannot be read: it is not a regular file")
-        if status.st_size > LIMIT_BYTES:
-            raise LoadError(
-                f"{path}: the mesh has {status.st_size} bytes; at most {LIMIT_BYTES} are read; "
-                f"make it coarser"
-            )
-        with open(name, "rb") as file:
-            return file.read(LIMIT_BYTES)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise LoadError(f"{path}: the mesh cannot be read: {why}") from None
+    """The bytes of a mesh, which messages call by its ``path``."""
+    return read_bounded(name, LIMIT_BYTES, "the mesh", called=path)
 
 
 def _check_count(count, path):

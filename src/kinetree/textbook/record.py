@@ -24,7 +24,6 @@ comment. With ``k`` the number of a statement, and ``a``, ``b``, ``c`` those of 
 
 import re
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +34,9 @@ from kinetree.expr.elementary import Elementary
 from kinetree.expr.forward import substitute
 from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
-from kinetree.files import write_text
+from kinetree.files import read_bounded, write_text
+
+_MOST_BYTES = 64 * 2**20  # of a file
 
 
 class Recording:
@@ -90,8 +91,12 @@ class Recording:
         Raises:
             LoadError: names the line that is not a statement of the format.
         """
+        try:
+            written = read_bounded(path, _MOST_BYTES).decode()
+        except UnicodeDecodeError as error:
+            raise LoadError(f"{path}: this is not text in UTF-8: {error}") from None
         recording, results = cls(), None
-        for number, text in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), start=1):
+        for number, text in enumerate(written.split("\n"), start=1):
             line = text.partition("#")[0].strip()
             if not line:
                 continue

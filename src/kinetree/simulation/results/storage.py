@@ -89,6 +89,8 @@ def _shaped(arrays, shape, model):
         if array.size != math.prod(expected):
             raise ValueError(f"{name} has {array.size} numbers, expected shape {expected}")
         found[name] = array.reshape(expected)
+    if not np.all(np.isfinite(found["t"])):
+        raise ValueError(f"its time {int(np.argmin(np.isfinite(found['t'])))} is not a number")
     return found
 
 
