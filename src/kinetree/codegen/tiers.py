@@ -178,7 +178,8 @@ def decide(kernel, samples: int) -> None:
 
 
 def _tier(kernel, asked):
-    many = setting() == "auto" and asked > MANY and not kernel.is_large
+    repaid = asked > (kernel.many or MANY)
+    many = setting() == "auto" and repaid and not kernel.is_large
     if kernel.is_settled or many or setting() == "specialised" or not kernel.has_general_code:
         return "specialised"
     return "general"
@@ -186,6 +187,9 @@ def _tier(kernel, asked):
 
 class Choice:
     """A choice between two ways to do the same by the rule, where neither is a kernel.
+
+    Args:
+        many: samples that repay the specialised one; 0 for ``MANY``.
 
     Attributes:
         tier: that was chosen last.
@@ -195,7 +199,8 @@ class Choice:
     is_settled = is_large = False
     has_general_code, general_code = True, None
 
-    def __init__(self):
+    def __init__(self, many=0):
+        self.many = many
         self.tier, self.level, self.samples, self.task = "general", 0, 0, None
 
     def made(self, samples: int, *, only: str | None = None) -> str:

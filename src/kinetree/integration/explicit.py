@@ -40,6 +40,7 @@ class ExplicitRungeKutta(Integrator):
 
     tableau: Tableau
     """Its coefficients."""
+    on_arrays = True
     looped: bool = False
     """Whether stages are a loop in compiled code, which then has the equation of motion once and
     not once for every stage: for mechanisms whose equation is long, where it is not called."""
@@ -127,6 +128,7 @@ class SemiImplicitEuler(Integrator):
 
     name = "semi_implicit_euler"
     order = 1
+    on_arrays = True
 
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""

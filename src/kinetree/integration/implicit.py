@@ -12,6 +12,13 @@ from kinetree.integration.explicit import combined
 from kinetree.integration.field import times
 from kinetree.integration.integrator import Integrator, Stepped
 from kinetree.integration.manifold import bracket_matrix, dexp, dexp_inverse, local_rate, move
+from kinetree.integration.on_arrays import (
+    FieldOnArrays,
+    joint_forces,
+    motion_derivatives,
+    moved,
+    turning,
+)
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import check_pivot
 
@@ -31,11 +38,15 @@ class ImplicitMidpoint(Integrator):
     order = 2
     differentiates = True
     solves = True
+    on_arrays = True
 
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""
         given = (t, h, q, qd, tau)
-        v, defect = newton(_equation, model, qd, given, field, self.iterations)
+        if isinstance(field, FieldOnArrays):
+            v, defect = _mean_velocity(field, model, *given, self.iterations)
+        else:
+            v, defect = newton(_equation, model, qd, given, field, self.iterations)
         middle = move(model, q, h / 2 * v)
         power = (field.joint_force(model, t + h / 2, middle, v, tau) * v).sum(-1)
         return Stepped(move(model, q, h * v), 2 * v - qd, h * power, defect=defect)
@@ -49,6 +60,24 @@ def _equation(model, v, t, h, q, qd, inputs, *, field):
     return (force - field.joint_force(model, t + h / 2, middle, v, inputs)) * (h / 2)
 
 
+def _mean_velocity(field, model, t, h, q, qd, tau, iterations):
+    """Newton's method for ``_equation`` on arrays, by the derivatives of inverse dynamics."""
+    v, dv = qd, 0 * qd
+    for _ in range(iterations):
+        middle, qdd = move(model, q, h / 2 * v), (v - qd) * (2 / h)
+        F_q, F_v, H, _ = motion_derivatives(field, model, t + h / 2, middle, v, qdd, tau)
+        force = field.joint_force(model, t + h / 2, middle, v, tau)
+        F = dynamics.inverse_dynamics(model, middle, v, qdd) - force
+        A = h / 2 * (_product(F_q, h / 2 * moved(model, h / 2 * v)) + F_v) + H
+        dv = solving(A)(h / 2 * F)
+        v = v - dv
+    return v, np.sqrt((dv * dv).sum(-1) / (1 + (v * v).sum(-1)))
+
+
+def _product(A, B):
+    return A @ B if np.ndim(B) else A * B
+
+
 def newton(equation, model, v, given, field, iterations):
     """Solve ``equation`` for ``v``; also the size of the last correction, relative to ``v``."""
     derivative = differentiate(equation, wrt="v")
@@ -56,7 +85,7 @@ def newton(equation, model, v, given, field, iterations):
     def improved(state):
         v, _ = state
         A = derivative(model, v, *given, field=field)
-        dv = solve(factor(A), equation(model, v, *given, field=field))
+        dv = solving(A)(equation(model, v, *given, field=field))
         return v - dv, dv
 
     v, dv = repeat(improved, (v, 0 * v), iterations)
@@ -150,6 +179,7 @@ class Rosenbrock(Integrator):
 
     tableau: RosenbrockTableau
     differentiates = True
+    on_arrays = True
 
     def __post_init__(self):
         for name in ("name", "order"):
@@ -200,11 +230,17 @@ class _Linearized:
 
     def __init__(self, model, sigma, t, q, qd, tau, field):
         qdd, _ = field(model, t, q, qd, tau)
-        (F_q, F_v, self.F_t), self.power = _linearization(model, t, q, qd, qdd, tau, field=field)
-        self.sigma, self.H = sigma, dynamics.mass_matrix(model, q)
+        if isinstance(field, FieldOnArrays):
+            F_q, F_v, self.H, self.F_t = motion_derivatives(field, model, t, q, qd, qdd, tau)
+            self.power, P = field.power_derivatives(t, q, qd, tau), turning(model, qd)
+        else:
+            of_motion = _linearization(model, t, q, qd, qdd, tau, field=field)
+            (F_q, F_v, self.F_t), self.power = of_motion
+            self.H, P = dynamics.mass_matrix(model, q), _turning(model, qd)
+        self.sigma = sigma
         self.damped = sigma * self.H + F_v
-        self.back = sigma * np.eye(model.nv, dtype=int) - _turning(model, qd)
-        self.factors = factor(self.damped @ self.back + F_q)
+        self.back = sigma * np.eye(model.nv, dtype=int) - P
+        self.solved = solving(self.damped @ self.back + F_q)
 
     def quadratic(self, v, dv):
         """Part of the power or work that is known exactly: none."""
@@ -212,10 +248,11 @@ class _Linearized:
 
     def solve(self, r, s, w, dt):
         """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
-        k_u = solve(self.factors, self.H @ s - dt * self.F_t + self.damped @ r)
-        k_v = self.back @ k_u - r
+        k_u = self.solved(times(self.H, s) - dt * self.F_t + times(self.damped, r))
+        k_v = times(self.back, k_u) - r
         p_q, p_v, p_t = self.power
-        return k_u, k_v, (w + p_q @ k_u + p_v @ k_v + dt * p_t) / self.sigma
+        work = (p_q * k_u).sum(-1) + (p_v * k_v).sum(-1) + dt * p_t
+        return k_u, k_v, (w + work) / self.sigma
 
 
 def _turning(model, qd):
@@ -258,9 +295,12 @@ class _Resisted:
     """
 
     def __init__(self, model, sigma, t, q, qd, tau, field):
-        traced = np.asarray(q).dtype == object
-        matrices = _matrices if traced else _matrices_of_arrays
-        self.H, self.K, D = matrices(model, t, q, qd, tau, field=field.of_joints)
+        if isinstance(field, FieldOnArrays):
+            F_q, F_v, _ = field.of_joints.derivatives(t, q, qd, tau)
+            self.H, self.K, D = dynamics.mass_matrix(model, q), _opposing(F_q), _opposing(F_v)
+        else:
+            matrices = _matrices if np.asarray(q).dtype == object else _matrices_of_arrays
+            self.H, self.K, D = matrices(model, t, q, qd, tau, field=field.of_joints)
         self.sigma, self.bias = sigma, None
         self.total = field.joint_force(model, t, q, qd, tau)
         self.response = field.response(model, q, sigma * self.H + D + self.K / sigma)
@@ -299,17 +339,37 @@ def _resisting(F):
     return A
 
 
-@kernel
-def _of_joints(model, t, q, qd, inputs, *, field):
-    return field.joint_force(model, t, q, qd, inputs)
+def _opposing(F):
+    """``_resisting`` of arrays, (..., nv, nv)."""
+    A = -(F + np.swapaxes(F, -1, -2)) / 2
+    i = np.arange(A.shape[-1])
+    A[..., i, i] = np.maximum(A[..., i, i], 0)
+    return A
 
 
-_of_joints_derivatives = differentiate(_of_joints, wrt=("q", "qd"))
+_of_joints_derivatives = differentiate(joint_forces, wrt=("q", "qd"))
 
 
 # --- linear equations inside a step: LU factors without exchange of rows -------------------------
 # For matrices whose symmetric part is positive definite, as ``H`` plus terms of a small step are,
 # elimination in the given order is stable; a pivot that is not safely positive is an error.
+
+
+def solving(A):
+    """A function from ``b`` to ``x`` with ``A x = b``; on arrays of floats with any batch axes."""
+    if A.dtype.kind != "f" or not _is_positive(A):
+        LU = factor(A)
+        return lambda b: solve(LU, b)
+    return lambda b: np.linalg.solve(A, b[..., None])[..., 0]
+
+
+def _is_positive(A):
+    """Whether the symmetric part of arrays is positive definite, so that all pivots are."""
+    try:
+        np.linalg.cholesky(A + np.swapaxes(A, -1, -2))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def factor(A):

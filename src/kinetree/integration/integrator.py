@@ -64,6 +64,7 @@ class Integrator(ABC):
         closes: whether it ends steps on the constraints of the mechanism, and has ``checks``.
         by_action: whether steps follow from the energies of the mechanism, as functions of its
             state alone.
+        on_arrays: whether its text calls nothing on arrays that takes long to compile.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Integrator(ABC):
     solves: bool = False
     closes: bool = False
     by_action: bool = False
+    on_arrays: bool = False
 
     @abstractmethod
     def step(

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinetree.functional.kernel import kernel
 from kinetree.joints.jet import jets
+from kinetree.model.define import kept
 from kinetree.model.limits import has_dynamics
 from kinetree.spatial.ops import less, select, stumpff, stumpff_rate
 
@@ -48,6 +49,10 @@ def _movable(model):
 
     Springs and limits are about the variables: where there are some, these must not be changed.
     """
+    return kept(model, ("movable",), lambda: (_found_movable(model),))[0]
+
+
+def _found_movable(model):
     found = []
     for i, joint in enumerate(model.joint[1:], start=1):
         bound = has_dynamics(model.bodies[i - 1], "stiffness") or model.travel[i] is not None
@@ -68,7 +73,9 @@ def _settled(model, q, qd):
 
 def is_flat(model):
     """Whether all velocity variables are derivatives of position variables."""
-    return all(b.joint.rates_are_velocities for b in model.bodies)
+    return kept(
+        model, ("flat",), lambda: (all(b.joint.rates_are_velocities for b in model.bodies),)
+    )[0]
 
 
 @kernel
@@ -93,13 +100,16 @@ def joint_rate(joint, q, u, qd, order):
     if joint.bracket is None:
         return _rate_by_differentiation(joint, q, u, qd)
     rate, term, done = qd, qd, 0
-    for brackets, coefficient in _SERIES:
-        if brackets > order - 2 and brackets > 1:
-            break
+    for brackets, coefficient in series(order):
         while done < brackets:
             term, done = joint.bracket(u, term), done + 1
         rate = rate + coefficient * term
     return rate
+
+
+def series(order) -> list:
+    """Numbers of brackets and their coefficients, of the terms that a method of an order needs."""
+    return [term for term in _SERIES if term[0] <= max(order - 2, 1)]
 
 
 def _rate_by_differentiation(joint, q, u, qd):

@@ -247,7 +247,10 @@ class Stepper:
     def stepped(self, t, h, q, qd, tau, *, full=False) -> Stepped:
         """The end of a step of ``h`` seconds; ``full`` with error estimate and stages."""
         if not self.compiled:
-            return self.method.advance(self.field, self.model, t, h, q, qd, tau)
+            after = self.method.advance(self.field, self.model, t, h, q, qd, tau)
+            if self.method.solves:
+                self._check_defect(t, h, after.defect)
+            return after
         kernel = self._full if full else self._one
         return self._unpacked(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
 

@@ -204,8 +204,13 @@ def has_passive_forces(model, *names) -> bool:
     Carried weight counts with ``"stiffness"``: both are forces of the position.
     """
     names = names or ("stiffness", "damping", "friction")
-    carried = "stiffness" in names and model.gravity_compensation
-    return bool(joints_with(model, *names) or carried or any(t.has(*names) for t in model.tendons))
+    known = model.memo.get(("has_passive_forces", names))
+    if known is None:  # asked in every stage of a step
+        carried = "stiffness" in names and model.gravity_compensation
+        tendons = any(t.has(*names) for t in model.tendons)
+        known = bool(joints_with(model, *names) or carried or tendons)
+        model.memo["has_passive_forces", names] = known
+    return known
 
 
 def actuation(model):

@@ -23,6 +23,7 @@ from kinetree.functional.parameters import with_some
 from kinetree.integration.events import UserEvents
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.integrator import Integrator
+from kinetree.integration.on_arrays import FieldOnArrays, chosen
 from kinetree.integration.prescription import PrescribedSteps, Prescription, as_prescription
 from kinetree.integration.registry import MASSLESS, STIFF, integrator_named
 from kinetree.integration.step import Stepper
@@ -136,6 +137,9 @@ class Setup:
                 self.constraint, model, *given, q, qd, t0=self.t0,
                 dt=dt, compiled=self.compiled, adaptive=self.adaptive,
             )  # fmt: skip
+        elif self.compiled and not self.adaptive and chosen(model, *given):
+            field = FieldOnArrays(model, self.field)
+            stepper = Stepper(model, self.steps, field, compiled=False)
         else:
             stepper = Stepper(model, *given, compiled=self.compiled)
         return stepper, (Watcher(model, groups, self.batch),) if groups else ()

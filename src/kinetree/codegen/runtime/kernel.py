@@ -124,6 +124,7 @@ class Kernel:
 
     # --- calls from other programs: see kinetree.expr.calls --------------------------------------
 
+    many = 0  # samples that repay specialised code; ``tiers.MANY``
     calls_general_code = False  # or is general code
     is_shared = False  # called by programs that call general code, copied by specialised ones
 

@@ -56,13 +56,17 @@ def _elastic(model, q):
     return elastic_energy(model, q)
 
 
-@kernel
 def _observe(model, q, qd):
+    """The parts of ``Observables``, by public functions: their code serves every robot."""
+    lead = q.shape[:-1]
+    springs = has_passive_forces(model, "stiffness") or model.gravity_compensation
     return (
-        dynamics.kinetic_energy(model, q, qd), dynamics.potential_energy(model, q),
-        elastic_energy(model, q), centroidal.momentum(model, q, qd),
-        centroidal.center_of_mass(model, q) if model.total_mass else np.zeros(3),
-    )  # fmt: skip
+        np.asarray(dynamics.kinetic_energy(model, q, qd)),
+        np.asarray(dynamics.potential_energy(model, q)),
+        np.asarray(_elastic(model, q)) if springs else np.zeros(lead),
+        centroidal.momentum(model, q, qd),
+        centroidal.center_of_mass(model, q) if model.total_mass else np.zeros((*lead, 3)),
+    )
 
 
 def loop_errors(model, t, q, qd):

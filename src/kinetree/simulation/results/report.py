@@ -302,10 +302,32 @@ def _smallest_pivot(H):
     diagonal = np.diagonal(H, axis1=-2, axis2=-1)
     scale = np.sqrt(diagonal)
     try:
-        L = np.linalg.cholesky(H / (scale[..., :, None] * scale[..., None, :]))
+        return float(np.min(_pivots(H / (scale[..., :, None] * scale[..., None, :]))))
     except np.linalg.LinAlgError:
         return 0.0
-    return float(np.min(np.diagonal(L, axis1=-2, axis2=-1) ** 2))
+
+
+_BLOCK = 64  # rows of a block, whose products BLAS leaves to one thread: many wait for each other
+
+
+def _pivots(A):
+    """Pivots of matrices (..., n, n), from the first row on; LinAlgError if one is not positive."""
+    n = A.shape[-1]
+    k = -(-n // _BLOCK)
+    if k <= 2:
+        return np.diagonal(np.linalg.cholesky(A), axis1=-2, axis2=-1) ** 2
+    padded = np.zeros((*A.shape[:-2], k * _BLOCK, k * _BLOCK)) + np.eye(k * _BLOCK)
+    padded[..., :n, :n] = A
+    blocks = padded.reshape(*A.shape[:-2], k, _BLOCK, k, _BLOCK)
+    blocks, found = np.ascontiguousarray(np.swapaxes(blocks, -3, -2)), []
+    for j in range(k):
+        L = np.linalg.cholesky(blocks[..., j, j, :, :])
+        found.append(np.diagonal(L, axis1=-2, axis2=-1) ** 2)
+        inverse = np.swapaxes(np.linalg.inv(L), -1, -2)
+        column = blocks[..., j + 1 :, j, :, :] @ inverse[..., None, :, :]
+        row = np.swapaxes(column, -1, -2)[..., None, :, :, :]
+        blocks[..., j + 1 :, j + 1 :, :, :] -= column[..., :, None, :, :] @ row
+    return np.concatenate(found, axis=-1)[..., :n]
 
 
 def _warnings(model, report, arrays, loop_error, adaptive, inside, slip, too_deep):

@@ -24,6 +24,7 @@ from kinetree.integration.implicit import factor, solve
 from kinetree.model import Model
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.rollouts.inputs import names_of, require_kernel
+from kinetree.simulation.rollouts.on_arrays import pullback_of
 from kinetree.simulation.rollouts.rollout import run_of, warn_of_failures
 from kinetree.simulation.rollouts.run import contact_notes, over_chunks
 
@@ -46,7 +47,7 @@ class Adjoint:
         self.run, self.several = run, several
         if not run.model.nv:
             raise ShapeError(f"no joint of model {run.model.name!r} moves: there is no derivative")
-        self.kernel = run.transition.pullback(running)
+        self.kernel = pullback_of(run, running)
         self.variant = self.kernel.variant(run.arrays.dtype, wide=run.arrays.size > 1)
         self.before = self.variant.status.value
         size, dtype, model = run.arrays.size, run.arrays.dtype, run.model

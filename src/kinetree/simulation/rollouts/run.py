@@ -32,6 +32,7 @@ from kinetree.notebook import block, line, table
 from kinetree.quantities import dynamics
 from kinetree.quantities.actuators import activation_after
 from kinetree.simulation.results.trajectory import Trajectory
+from kinetree.simulation.rollouts.on_arrays import steps_of
 
 
 class Rollout:
@@ -294,7 +295,7 @@ class Run:
         if not self.arrays.size or len(marks) < 2:
             return
         self._remember(len(marks))
-        kernel = self.transition.steps()
+        kernel = steps_of(self)
         if kernel.is_empty:  # nothing moves
             q[1:], qd[1:], work[1:] = q[0], qd[0], 0
             return
@@ -361,7 +362,7 @@ class Run:
             self.whole._remember(len(ends))
             self.whole._carefully(ends, *_states(self.whole, ends))
         require_inertia(self.model)
-        kernel, model = self.transition.steps(), self.model
+        kernel, model = steps_of(self), self.model
 
         def shaped(array, argument):
             n = array.ndim - len(argument.shape)

@@ -1,0 +1,189 @@
+"""Steps on arrays backwards: from gradients at the end of a step to those at its start.
+
+All gradients are along tangents, (..., nv), with the batch axes of the state and any axes before
+them. What a step needs of a mechanism are derivatives of the equation of motion, which are general
+code; ``on_arrays`` says why that pays.
+
+A change ``δq`` of where a step begins and ``δu`` of the local coordinates change ``q ⊕ u`` by
+``e⁻ᵃ δq + E δu``, with ``a`` the bracket with ``u`` and ``E`` the ``dexp`` of ``manifold``, for
+which ``e⁻ᵃ = 1 - a E``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
+from kinetree.integration.field import times
+from kinetree.integration.implicit import ImplicitMidpoint
+from kinetree.integration.manifold import (
+    bracket_matrix,
+    dexp,
+    is_flat,
+    move,
+    series,
+    turns_over,
+)
+from kinetree.integration.on_arrays import motion_derivatives, moved, of_each, turning_joints
+
+
+class Gradients(NamedTuple):
+    """Gradients of a cost at the start of a step, (..., nv) each."""
+
+    q: Any
+    qd: Any
+    tau: Any
+
+
+def has_adjoint(model, method, field) -> bool:
+    """Whether ``pulled_back`` knows the steps of a method."""
+    known = type(method) in _ADJOINTS and field.drive is None and field.actuators is None
+    return known and not turns_over(model)
+
+
+def pulled_back(method, field, model, state, p_q, p_v) -> Gradients:
+    """Gradients at the start of a step.
+
+    Args:
+        method: the integrator, for which ``has_adjoint`` holds.
+        field: a ``FieldOnArrays``.
+        model: the mechanism.
+        state: ``t, h, q, qd, tau`` of the step, arrays with one batch axis.
+        p_q: gradient with respect to the positions at its end, along tangents.
+        p_v: gradient with respect to the velocities there.
+    """
+    return _ADJOINTS[type(method)](method, field, model, state, p_q, p_v)
+
+
+def _explicit(method, field, model, state, p_q, p_v):
+    """Runge–Kutta methods: stage by stage, from the last to the first."""
+    (t, h, q, qd, tau), table, order = state, method.tableau, method.order
+    k_u, k_v, _ = method._rates(field, model, t, h, q, qd, tau)
+    end = _Moved(model, h * _sum(table.b, k_u))
+    by_q, by_v, by_tau, by_u = end.back(p_q), p_v, 0 * p_v, end.along(p_q)
+    b_u = [h * b * by_u for b in table.b]
+    b_v = [h * b * p_v for b in table.b]
+    for i in reversed(range(len(table.b))):
+        a = table.a[i]
+        u, v = h * _sum(a, k_u[:i], 0 * qd), qd + h * _sum(a, k_v[:i], 0 * qd)
+        at = _Moved(model, u)
+        w, at_q, at_v = _through_dynamics(
+            field, model, (t + table.c[i] * h, move(model, q, u), v, tau), k_v[i], b_v[i]
+        )
+        rate_u, rate_v = at.through_rate(v, b_u[i], order)
+        at_v, at_u = at_v + rate_v, at.along(at_q) + rate_u
+        by_q, by_v, by_tau = by_q + at.back(at_q), by_v + at_v, by_tau + w
+        for j, weight in enumerate(a):
+            b_u[j], b_v[j] = b_u[j] + h * weight * at_u, b_v[j] + h * weight * at_v
+    return Gradients(by_q, by_v, by_tau)
+
+
+def _semi_implicit(method, field, model, state, p_q, p_v):
+    """Velocities first, then positions with the new velocities."""
+    t, h, q, qd, tau = state
+    qdd, _ = field(model, t, q, qd, tau)
+    end = _Moved(model, h * (qd + h * qdd))
+    by_v = p_v + h * end.along(p_q)
+    w, at_q, at_v = _through_dynamics(field, model, (t, q, qd, tau), qdd, h * by_v)
+    return Gradients(end.back(p_q) + at_q, by_v + at_v, w)
+
+
+def _midpoint(method, field, model, state, p_q, p_v):
+    """The equation in the middle of the step holds, whatever changes."""
+    t, h, q, qd, tau = state
+    after = method.step(field, model, *state)
+    v = (after.qd + qd) / 2
+    half, end, qdd = _Moved(model, h / 2 * v), _Moved(model, h * v), (v - qd) * (2 / h)
+    middle = move(model, q, h / 2 * v)
+    F_q, F_v, H, _ = motion_derivatives(field, model, t + h / 2, middle, v, qdd, tau)
+    E = moved(model, h / 2 * v)
+    A = h / 2 * ((F_q @ E if np.ndim(E) else F_q * E) * (h / 2) + F_v) + H
+    y = solved(np.swapaxes(A, -1, -2), h * end.along(p_q) + 2 * p_v)
+    by_q = end.back(p_q) - h / 2 * half.back(_transposed_times(F_q, y))
+    return Gradients(by_q, _transposed_times(H, y) - p_v, h / 2 * y)
+
+
+_ADJOINTS = {
+    ExplicitRungeKutta: _explicit,
+    SemiImplicitEuler: _semi_implicit,
+    ImplicitMidpoint: _midpoint,
+}
+
+
+def _through_dynamics(field, model, state, qdd, weight):
+    """Gradients by the joint forces, positions and velocities for those by accelerations."""
+    t, q, v, tau = state
+    F_q, F_v, H, _ = motion_derivatives(field, model, t, q, v, qdd, tau)
+    w = solved(H, weight)
+    return w, -_transposed_times(F_q, w), -_transposed_times(F_v, w)
+
+
+def solved(A, b) -> Any:
+    """``x`` with ``A x = b`` for (..., n, n) and vectors with more axes before those of ``A``."""
+    more = b.ndim - A.ndim + 1
+    columns = b.reshape(-1, *b.shape[more:])
+    return np.moveaxis(np.linalg.solve(A, np.moveaxis(columns, 0, -1)), -1, 0).reshape(b.shape)
+
+
+def _transposed_times(A, x):
+    return times(np.swapaxes(A, -1, -2), x)
+
+
+def _sum(weights, terms, none=0.0):
+    return sum((w * k for w, k in zip(weights, terms, strict=True)), none)
+
+
+class _Moved:
+    """``q ⊕ u`` and what its changes follow from, for joints whose variables turn.
+
+    Args:
+        model: the mechanism.
+        u: local coordinates, (..., nv).
+    """
+
+    def __init__(self, model, u):
+        self.u, self.joints = u, [] if is_flat(model) else turning_joints(model)
+        self.E = [of_each(dexp, joint, u[..., at]) for joint, at in self.joints]
+
+    def along(self, p):
+        """Gradients by ``u``."""
+        return self._through(p, self.E)
+
+    def back(self, p):
+        """Gradients by ``q``."""
+        a = [of_each(bracket_matrix, joint, self.u[..., at]) for joint, at in self.joints]
+        turned = [np.eye(x.shape[-1]) - x @ E for x, E in zip(a, self.E, strict=True)]
+        return self._through(p, turned)
+
+    def through_rate(self, v, p, order):
+        """Gradients by ``u`` and ``v`` for those by ``local_rate``."""
+        u = self.u
+        pairs = [
+            of_each(_rate_matrices, joint, u[..., at], v[..., at], order=order)
+            for joint, at in self.joints
+        ]
+        by_u = np.zeros_like(p)
+        for (_, at), both in zip(self.joints, pairs, strict=True):
+            by_u[..., at] = _transposed_times(both[..., 0, :, :], p[..., at])
+        return by_u, self._through(p, [both[..., 1, :, :] for both in pairs])
+
+    def _through(self, p, matrices):
+        p = p.copy()
+        for (_, at), matrix in zip(self.joints, matrices, strict=True):
+            p[..., at] = _transposed_times(matrix, p[..., at])
+        return p
+
+
+def _rate_matrices(joint, u, v, order):
+    """Derivatives of ``manifold.joint_rate`` by ``u`` and ``v``: ``Σ c aᵏ v`` term by term."""
+    a: Any = bracket_matrix(joint, u)
+    one = np.eye(joint.nv)
+    d_term: Any = 0 * one
+    by_u, by_v, term, power, done = 0 * one, one, v, one, 0
+    for brackets, coefficient in series(order):
+        while done < brackets:
+            bracket: Any = bracket_matrix(joint, term)
+            d_term = a @ d_term - bracket
+            term, power, done = a @ term, a @ power, done + 1
+        by_u, by_v = by_u + coefficient * d_term, by_v + coefficient * power
+    return np.array([by_u, by_v], dtype=float)

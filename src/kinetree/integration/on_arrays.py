@@ -1,0 +1,192 @@
+"""Steps on arrays: the text of a step in Python, on what code for every robot computes.
+
+A step that is one kernel is compiled for its robot, which takes a large one longer than a few
+thousand steps. On arrays the same text of the integrator runs in Python: dynamics and their
+derivatives are general code, which is there at once, the forces of the joints one short kernel, and
+the rest is NumPy's. Both agree to rounding errors; ``chosen`` goes by the amount of work, as tiers
+do.
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.codegen.tiers import Choice
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.integration.field import Field, too_stiff
+from kinetree.integration.manifold import bracket_matrix, dexp, is_flat
+from kinetree.model.define import kept
+from kinetree.model.limits import has_passive_forces
+from kinetree.quantities import dynamics
+
+LARGE = 24, 12
+"""Velocity variables from which compiling a step takes so long that steps on arrays pay: of
+explicit and of implicit methods."""
+LARGE_BACK = 12, 1
+"""The same for the gradients of a step."""
+REPAID = 100
+"""Steps × worlds that repay it, for each velocity variable."""
+REPAID_BACK = 400
+"""The same for the gradients of a step."""
+
+
+def chosen(model, method, field, samples: int = 0, *, back: bool = False) -> bool:
+    """Whether the steps of a task run on arrays.
+
+    Args:
+        model: the mechanism.
+        method: the integrator.
+        field: gives its accelerations.
+        samples: steps × worlds, where no task says how many there are.
+        back: whether it is about gradients of a step.
+    """
+    large = (LARGE_BACK if back else LARGE)[method.differentiates]
+    if not (type(field) is Field and method.on_arrays and model.nv >= large):
+        return False
+    if model.is_constrained or model.scalar_type().kind != "f" or not _is_group(model):
+        return False
+    many = (REPAID_BACK if back else REPAID) * model.nv
+    choice = kept(model, ("steps on arrays", method, back), lambda: Choice(many))
+    return choice.made(samples) == "general"
+
+
+def _is_group(model):
+    """Whether ``dexp`` is known for all joints."""
+    return all(joint.rates_are_velocities or joint.bracket for joint in model.joint[1:])
+
+
+class FieldOnArrays:
+    """A ``Field`` of one model on arrays with any batch axes, by compiled parts.
+
+    Args:
+        model: the mechanism.
+        field: the field, whose forces can be traced.
+    """
+
+    is_called = False
+
+    def __init__(self, model, field):
+        self._model, self._field = model, field
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "_field"), name)
+
+    def __call__(self, model, t, q, qd, tau):
+        """See ``Field``."""
+        total = self.joint_force(model, t, q, qd, tau)
+        return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+
+    def joint_force(self, model, t, q, qd, tau):
+        """See ``Field``."""
+        return tau if self.is_given else self._forces.call(_number(t), q, qd, tau)
+
+    def derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
+        """Those of the joint forces with respect to positions, velocities and time."""
+        if self.is_given:
+            zero = np.zeros(model_shape(self._model, q))
+            return zero, zero, zero[..., 0]
+        return self._derivatives.call(_number(t), q, qd, tau)
+
+    def power_derivatives(self, t, q, qd, tau) -> tuple[Any, Any, Any]:
+        """Those of the power of the joint forces, likewise."""
+        f_q, f_v, f_t = self.derivatives(t, q, qd, tau)
+        force = self.joint_force(self._model, t, q, qd, tau)
+        by_q, by_v = ((qd[..., None] * f).sum(-2) for f in (f_q, f_v))
+        return by_q, by_v + force, (f_t * qd).sum(-1)
+
+    def response(self, model, q, M):
+        """See ``Field``."""
+        try:
+            np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:  # of which sample and joint, its factors say
+            for matrix in M.reshape(-1, model.nv, model.nv):
+                ltl.ltdl(matrix, ltl.dense(model.nv), too_stiff)
+        return lambda f, given: np.linalg.solve(M, f[..., None])[..., 0]
+
+    @cached_property
+    def of_joints(self) -> "FieldOnArrays":
+        """See ``Field``."""
+        return FieldOnArrays(self._model, self._field.of_joints) if self._field.forces else self
+
+    @cached_property
+    def is_given(self) -> bool:
+        """Whether what steps hold is all there is."""
+        f = self._field
+        none = f.passive is None and f.drive is None and f.actuators is None and not f.forces
+        return none and not has_passive_forces(self._model)
+
+    @cached_property
+    def _forces(self):
+        return joint_forces.compiled(*self._zeros(), field=self._field)
+
+    @cached_property
+    def _derivatives(self):
+        call = _force_derivatives.bind(*self._zeros(), field=self._field)
+        return _force_derivatives.prepared(call)
+
+    def _zeros(self):
+        model = self._model
+        return model, 0.0, model.neutral(), np.zeros(model.nv), self._field.inputs(model)
+
+
+@kernel
+def joint_forces(model, t, q, qd, inputs, *, field):
+    """All joint forces of a field."""
+    return field.joint_force(model, t, q, qd, inputs)
+
+
+_force_derivatives = differentiate(joint_forces, wrt=("q", "qd", "t"))
+_inverse_dynamics_derivatives = differentiate(dynamics.inverse_dynamics, wrt=("q", "qd"))
+
+
+def motion_derivatives(field, model, t, q, qd, qdd, tau) -> tuple[Any, ...]:
+    """Derivatives of ``F = H qdd + C - tau``, of all joint forces: by q, qd, qdd and t."""
+    D_q, D_v = _inverse_dynamics_derivatives(model, q, qd, qdd)
+    f_q, f_v, f_t = field.derivatives(t, q, qd, tau)
+    return D_q - f_q, D_v - f_v, dynamics.mass_matrix(model, q), -f_t
+
+
+def moved(model, u) -> Any:
+    """The derivative of ``move(model, q, u)`` by ``u``, (..., nv, nv); 1 where it is one."""
+    return 1.0 if is_flat(model) else _by_joint(model, dexp, u, np.eye(model.nv))
+
+
+def turning(model, qd) -> Any:
+    """The derivative of ``dexp⁻¹(u) qd`` at zero by ``u``, (..., nv, nv); 0 where it is none."""
+    if is_flat(model):
+        return 0.0
+    return -_by_joint(model, bracket_matrix, qd, np.zeros((model.nv, model.nv))) / 2
+
+
+def _by_joint(model, function, u, rest):
+    found = np.empty(model_shape(model, u))
+    found[...] = rest
+    for joint, at in turning_joints(model):
+        found[..., at, at] = of_each(function, joint, u[..., at])
+    return found
+
+
+def turning_joints(model) -> list:
+    """Joints whose velocities are no derivatives of positions, and places of their variables."""
+    pairs = zip(model.joint[1:], model.v_slice[1:], strict=True)
+    return [(joint, at) for joint, at in pairs if not joint.rates_are_velocities]
+
+
+def of_each(function, joint, *arrays, **options) -> Any:
+    """A matrix function of one joint for every sample of some arrays."""
+    lead = arrays[0].shape[:-1]
+    samples = zip(*(a.reshape(-1, a.shape[-1]) for a in arrays), strict=True)
+    found = [np.asarray(function(joint, *x, **options), dtype=float) for x in samples]
+    return np.array(found).reshape(*lead, *found[0].shape)
+
+
+def model_shape(model, q) -> tuple:
+    """Shape of a matrix (nv, nv) for each of some configurations."""
+    return (*np.shape(q)[:-1], model.nv, model.nv)
+
+
+def _number(x):
+    return np.asarray(x, dtype=float)
