@@ -111,7 +111,7 @@ def timed(work, cache):
 
 
 def _link(source, target):
-    """Files of a cache are replaced, never written: another name is enough. Locks are not shared."""
+    """Another name of a file: those of a cache are replaced, never written. Locks are left out."""
     if "lock" not in Path(source).name:
         os.link(source, target)
 
@@ -234,8 +234,9 @@ def summary(measured):
     slow = [name for name in measured if str(measured[name]).startswith("crashed")]
     print(*(f"{name}: {measured[name]}" for name in slow), sep="\n")
     total = sum(found[0] for found in answers.values())
-    print(f"{len(answers)} first answers in {total:.0f} s of CPU, {len(late)} later than their goal, "
-          f"{len(measured) - len(answers)} not defined for that robot")  # fmt: skip
+    others = len(measured) - len(answers)
+    print(f"{len(answers)} first answers in {total:.0f} s of CPU, {len(late)} later than their")
+    print(f"goal; {others} calls not defined for that robot")
 
 
 def main():

@@ -21,7 +21,7 @@ MODULES = ("loops", "control", "identification", "floating", "gears", "equivalen
 """Modules whose functions of a model and its state are called by the names of their parameters."""
 COUNT = 2  # samples of a batch
 NOT_FIRST_ANSWERS = {"equations_of_motion", "exciting_trajectory", "export_c"}
-"""Their work, not what is compiled for it, takes the time: formulas, an optimization, a compiler."""
+"""Their work takes the time, not what is compiled: formulas, an optimization, a C compiler."""
 
 
 def samples():

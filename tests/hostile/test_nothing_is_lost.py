@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import re
+import shutil
 import stat
 import warnings
 from functools import cache
@@ -14,7 +15,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.killed_writers import killed, on_a_full_disk, part_of_a_dead_process, parts
+from support.killed_writers import (
+    killed,
+    on_a_full_disk,
+    outcome,
+    part_of_a_dead_process,
+    parts,
+)
+from support.small_disks import can_mount, fill, small_disk
 from typer.testing import CliRunner
 
 import kinetree as kt
@@ -183,6 +191,33 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, versions, name):
         assert said == "WriteError True"
     assert content(path) == versions[name, 0]
     assert parts(tmp_path) == []
+
+
+def sizes(name, versions):
+    """Bytes that a writer writes."""
+    return sum(map(len, versions[name, 1].values()))
+
+
+@pytest.mark.filterwarnings("ignore::kinetree.ModelWarning")
+def check_a_disk_that_is_really_full(tmp_path, versions):
+    """Nothing is lost when there is no room at all, or for a part of it; then there is again."""
+    with small_disk(tmp_path / "disk") as disk:
+        for name in WRITERS:
+            path, share = written(name, 0, disk), random.choice((0.0, 0.4, 0.8))
+            filler = fill(disk, int(share * sizes(name, versions)))
+            said = outcome(lambda n=name: written(n, 1, disk))
+            expected = "CacheWarning False" if name == "cache" else "WriteError True"
+            assert said == expected, (name, share)
+            assert is_whole(path, versions), (name, share)
+            assert parts(disk) == [], (name, share)
+            filler.unlink()
+            written(name, 1, disk)
+            assert content(path) == versions[name, 1], (name, share)
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+if can_mount():  # elsewhere the limit on the size of files, above, must do
+    test_a_disk_that_is_really_full = check_a_disk_that_is_really_full
 
 
 @pytest.mark.parametrize("failing", ["write", "fsync", "replace"])

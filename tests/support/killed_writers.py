@@ -72,13 +72,24 @@ def _session(number):
 def on_a_full_disk(act, size: int = SIZES) -> str:
     """What comes of an act in a process that can write no file of more than ``size`` bytes.
 
-    The system refuses the bytes beyond, as a full disk does. Name of the exception, and whether it
-    is the package's: ``"WriteError True"``.
+    The system refuses the bytes beyond, as a full disk does; result as of ``outcome``.
     """
-    reader, writer = os.pipe()
 
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        act()
+
+    return outcome(limited)
+
+
+def outcome(act) -> str:
+    """What comes of an act in another process, where libraries may complain as they end.
+
+    Name of the exception, and whether it is the package's: ``"WriteError True"``; empty for none.
+    """
+    reader, writer = os.pipe()
+
+    def told():
         try:
             act()
         except Exception as error:
@@ -88,7 +99,7 @@ def on_a_full_disk(act, size: int = SIZES) -> str:
             os.write(writer, f"{type(error).__name__} {ours}".encode())
             raise
 
-    number = forked(limited)
+    number = forked(told)
     os.close(writer)
     with os.fdopen(reader) as answer:
         text = answer.read()
