@@ -260,12 +260,13 @@ class LineRecorder:
     lines are those of the texts behind its kernels, too, and its time is that which a mutant takes.
     """
 
-    def __init__(self, say, part, parts, limit):
-        self.say, self.part, self.parts, self.limit = say, part, parts, limit
+    def __init__(self, say, share, limit):
+        self.say, self.share, self.limit = say, share, limit
 
     def pytest_runtestloop(self, session):
         """Instead of pytest's own loop."""
-        items = session.items[self.part :: self.parts]
+        part, parts, each = self.share
+        items = _few_of_each(session.items, each)[part::parts]
         tasks = [(item.nodeid, self.limit, self._one(item)) for item in items]
         for name, found, ending, seconds in run_all(tasks, 1):
             passed = ending == "done" and found and found[-1]["passed"]
@@ -285,12 +286,30 @@ class LineRecorder:
         return work
 
 
-def record_file(path, part, parts, limit):
-    """What the child of a test file does: record each of its tests, or every ``parts``-th one."""
+def _few_of_each(items, each):
+    """At most so many cases of every test function, spread over all it has."""
+    cases: dict = {}
+    for item in items:
+        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    if each is None:
+        return items
+    return [found[k * len(found) // min(each, len(found))] for found in cases.values()
+            for k in range(min(each, len(found)))]  # fmt: skip
+
+
+def record_file(path, share, limit):
+    """What the child of a test file does: record its tests.
+
+    Args:
+        path: of the file.
+        share: number of a part, how many parts there are, and how many cases of each test to
+            record, None for all.
+        limit: [s] for a test.
+    """
 
     def work(say):
         _isolate_compiled_code(writes=True)
-        pytest_in_child([path], LineRecorder(say, part, parts, limit))
+        pytest_in_child([path], LineRecorder(say, share, limit))
 
     return work
 

@@ -106,8 +106,10 @@ def test_mutants_from_end_to_end(tmp_path):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
     command = [sys.executable, "-m", "mutants", "--jobs=2", f"--out={tmp_path}", "--sample=2"]
     command += ["--tests=spatial/test_vector3.py", "--only=spatial/vector3.py"]
+    command += ["--each=2", "--seconds=20", "--seed=draw"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+    assert f"seed {(tmp_path / 'seed.txt').read_text()}: 2 mutants" in result.stdout
     results = [*map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())]
     assert [entry["status"] for entry in results] == ["killed"] * 2
     assert all(entry["failed"].startswith("tests/spatial/test_vector3.py") for entry in results)
