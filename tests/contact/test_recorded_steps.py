@@ -57,6 +57,46 @@ def test_a_simulation_of_a_world_has_the_bits_of_its_steps(every):
     assert motion.t[-1] == n * world.timestep
 
 
+def drag(model, t, q, qd):
+    """A force in plain Python."""
+    return -0.05 * qd
+
+
+def look(step):
+    """A hook that changes nothing."""
+
+
+@pytest.mark.filterwarnings("ignore::kinetree.SimulationWarning")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"store_every": 7},
+        {"controller": lambda t, q, qd: -0.1 * qd},
+        {"hooks": look},
+        {"forces": drag},
+    ],
+    ids=["held", "every 7", "controller", "hook", "python force"],
+)
+def test_motions_of_a_batch_have_the_bits_of_single_ones(options):
+    """States, work, energies, forces and residuals; names of contacts may be fewer of one."""
+    world, duration = tumbling(), 0.3
+    speeds = np.linspace(0.0, 0.5, 3)[:, None] + world.qd
+    starts = np.broadcast_to(world.q, (3, len(world.q)))
+    batch = kt.simulate(world, starts, speeds, duration=duration, **options)
+    for k in range(3):
+        alone = kt.simulate(world, starts[k], speeds[k], duration=duration, **options)
+        for name in ("q", "qd", "work", "tau"):
+            assert np.array_equal(getattr(batch, name)[:, k], getattr(alone, name)), name
+        assert np.allclose(batch.energy[:, k], alone.energy, rtol=1e-12)
+        ours, theirs = batch.contact, alone.contact
+        assert np.array_equal(ours.residuals[:, k], theirs.residuals)
+        assert np.array_equal(ours.joint_force[:, k], theirs.joint_force)
+        at = [ours.names.index(name) for name in theirs.names]
+        assert np.array_equal(ours.force[:, k][:, at], theirs.force)
+        assert ours.force[:, k].sum() == pytest.approx(theirs.force.sum())
+
+
 def test_forces_work_and_residuals_do_not_depend_on_what_is_stored():
     world = tumbling()
     all_of_it, some = (kt.simulate(world, duration=0.5, store_every=k) for k in (1, 50))

@@ -91,17 +91,17 @@ class RecordedHistory(ContactHistory):
     """Contact forces as compiled code has listed them; names and columns are made when read.
 
     Args:
-        first: contacts of a state are those from ``first[k]`` to ``first[k + 1]``, (T + 1,).
-        key: shapes and feature of every one, (n, 3).
+        count: contacts of every state, (T, ...).
+        key: shapes and feature of every one, (n, 3): all of the first motion, then of the next.
         listed: their forces, (n, 3).
         joint_force: as in ``ContactHistory``.
         residuals: likewise.
         columns: function from the keys of all contacts to their names, and their order.
     """
 
-    def __init__(self, first, key, listed, joint_force, residuals, columns):
+    def __init__(self, count, key, listed, joint_force, residuals, columns):
         self.__dict__.update(joint_force=joint_force, residuals=residuals)
-        self.__dict__["_listed"] = first, key, listed, columns
+        self.__dict__["_listed"] = count, key, listed, columns
 
     @cached_property
     def _named(self):
@@ -120,12 +120,14 @@ class RecordedHistory(ContactHistory):
 
     @cached_property
     def force(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Of each contact in the step that ended at each time, (T, contacts, 3) [N]."""
-        (names, column), (first, _, listed, _) = self._named, self.__dict__["_listed"]
-        times = len(first) - 1
-        found = np.zeros((times, len(names), 3))
-        found[np.repeat(np.arange(times), np.diff(first)), column] = listed
-        return found
+        """Of each contact in the step that ended at each time, (T, ..., contacts, 3) [N]."""
+        (names, column), (count, _, listed, _) = self._named, self.__dict__["_listed"]
+        times, batch = len(count), count.shape[1:]
+        each = count.reshape(times, -1).T
+        motion, time = np.divmod(np.repeat(np.arange(each.size), each.ravel()), times)
+        found = np.zeros((times, len(each), len(names), 3))
+        found[time, motion, column] = listed
+        return found.reshape(times, *batch, len(names), 3)
 
     def at(self, which):
         """The same for some of the times."""
@@ -144,19 +146,17 @@ class Notes:
     Args:
         step: a ``ContactStep``.
         batch: shape of the batch.
-        fixed: whether every step has the rows of all ``scene.candidates``.
 
     Attributes:
-        rows: number of forces of a step, where it is fixed.
+        rows: number of forces of a step.
         force: those of the last step, (..., rows).
         behind: how many of the last steps have not been stored yet, though they could have been.
         stored: forces and residuals of every stored time.
     """
 
-    def __init__(self, step, batch, *, fixed=True):
+    def __init__(self, step, batch):
         self.constraints, self.batch, self.behind = step.constraints, batch, 0
-        known = self.constraints.scene.candidates.size if fixed else 0
-        self.rows = self.constraints.count(known) if fixed else 0
+        self.rows = self.constraints.count(self.constraints.scene.candidates.size)
         self.force: Any = np.zeros((*batch, self.rows))
         self._steps: list = []
         self.stored: list = []
@@ -185,14 +185,10 @@ class Notes:
     def history(self) -> ContactHistory:
         """All that was stored."""
         residuals = np.array([r for _, r in self.stored])
-        names, forces = self._columns()
-        c = 3 * len(names)
+        names = self.constraints.scene.candidates.names
+        forces, c = np.array([f for f, _ in self.stored]), 3 * len(names)
         contacts = forces[..., :c].reshape(*forces.shape[:-1], len(names), 3)
         return ContactHistory(names, contacts, forces[..., c:], residuals)
-
-    def _columns(self):
-        """Names of contacts, and forces of all rows, (T, ..., rows)."""
-        return self.constraints.scene.candidates.names, np.array([f for f, _ in self.stored])
 
 
 # --- Event-driven contact ------------------------------------------------------------------------

@@ -283,21 +283,21 @@ class Stepper:
         """Whether it also calls a kernel ``(t, q, qd)`` for what steps hold."""
         return True
 
-    def begin(self, q, qd, every, rows, origin, control=None):
-        """Start to record: ``every`` n-th step, ``rows`` states in all.
+    def begin(self, q, qd, every, steps, origin, control=None):
+        """Start to record: the state after ``every`` n-th step, and after the last.
 
         Args:
             q: positions, (nq,).
             qd: velocities, (nv,).
             every: steps between stored states.
-            rows: how many there will be.
+            steps: how many there will be.
             origin: a time [s], and the number of the step that begins then, from the first one on.
             control: kernel ``(t, q, qd)`` of what steps hold, or None.
         """
         self._recorder = KernelRecorder(self._one, self.model, self.field.inputs(self.model))
         if control is not None:
             self._recorder.control(control)
-        self._recorder.begin(q, qd, every, rows, origin)
+        self._recorder.begin(q, qd, every, 1 + -(-steps // every), origin)
 
     def record(self, t, h, held, last):
         """The state after steps of ``h`` seconds until ``last`` were taken, the next at ``t``."""

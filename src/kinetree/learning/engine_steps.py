@@ -116,7 +116,7 @@ class EngineSteps:
             after["force"] = run.force[-1].reshape(n, -1)
         if step.physics.states:
             after["activation"] = activation
-        many = self._batch.many
+        many = self._batch.motions
         return Taken(
             after, (q[-2], qd[-2]), wanted[-1], many.total[:n, 0].copy(),
             self._batch.failed[:n].astype(float),
@@ -197,7 +197,7 @@ class EngineSteps:
             self._transition, arrays, step.decimation, dt, time, contact, self._joints, give
         )
         if self._batch is None:
-            self._batch = run.new_batch()
+            self._batch = run.new_machine()
         return run
 
     def _give_friction(self, batch, factor):
@@ -206,4 +206,4 @@ class EngineSteps:
             self._friction = batch.engine.tables.shapes.friction.copy()
         table = np.tile(self._friction, (self.worlds, 1, 1))
         table[:, :, 0] *= factor[:, None]
-        batch.give_shapes({"friction": table})
+        batch.samples.give_shapes({"friction": table})

@@ -264,7 +264,7 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     stored = np.append(np.arange(0, clock.count, store_every), clock.count)
     control, held = motion.compiled(stepper), motion.tau(clock.start)
     origin = clock.origin, -clock.first
-    stepper.begin(motion.q, motion.qd, store_every, len(stored), origin, control)
+    stepper.begin(motion.q, motion.qd, store_every, clock.count, origin, control)
     together = motion.is_constant or control is not None
     progress(clock.start)
     most = -(-clock.count // _LOOKS) if motion.watched else clock.count

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.contact.engine.batch import EngineBatch
+from kinetree.contact.engine.machine import Machine
 from kinetree.contact.history import Residuals
 from kinetree.errors import ModelError, ShapeError, SimulationError, SimulationWarning, warn
 from kinetree.model import Model
@@ -46,7 +46,7 @@ class Worlds:
         self._of_start: dict[int, Faults] = {}  # by world where their shapes differ
         self._drives = drives = self._steps.drives
         own = bool({"mass", "size"} & {*columns})
-        self._batch = EngineBatch(lambda: self._steps.new_engine(own), n)
+        self._batch = Machine(lambda: self._steps.new_engine(own), n)
         self.activation = np.zeros((n, drives.states.size))
         self._control: Any = None
         self._is_warned = False  # of steps that cannot be trusted
@@ -67,14 +67,14 @@ class Worlds:
         """Give the worlds of a batch their numbers."""
         columns, drives = self.columns, self._drives
         if {"friction", "restitution", "size"} & {*columns}:
-            batch.give_shapes(self._shapes)
+            batch.samples.give_shapes(self._shapes)
         if {"mass", "size"} & {*columns}:
-            batch.give_inertias(self._inertias)
+            batch.samples.give_inertias(self._inertias)
         if "gains" in columns:
             factors = np.ones((len(self), drives.count))
             for name, values in columns["gains"].items():
                 factors[:, self.world[name].actuators if name else slice(None)] *= values[:, None]
-            batch.give_gains(factors)
+            batch.samples.give_gains(factors)
 
     def simulated(self) -> "Simulated":
         """What ``kinetree.rollout(worlds, ...)`` starts from."""
@@ -199,7 +199,7 @@ class Worlds:
 
     def _judge(self, n):
         """Say which worlds took steps that cannot be trusted; once, or an error if strict."""
-        counts = self._batch.many.counts[:, 1] * bool(n) * ~self.failed
+        counts = self._batch.motions.counts[:, 1] * bool(n) * ~self.failed
         wrong = np.flatnonzero(counts)
         if not wrong.size or (self._is_warned and not self.world.strict):
             return
@@ -266,7 +266,8 @@ class Worlds:
             total = np.zeros((len(self), engine.tree.nv))
             total[:, engine.of_v] = tau
         control = None if u is None else u[None]
-        self._batch.run(h, n, control, total, driven=control is not None, activation=act)
+        self._batch.hold(control, total, driven=control is not None, activation=act)
+        self._batch.run(h, n)
         self._control = u
 
     def _inputs(self, tau):
@@ -312,7 +313,7 @@ class Worlds:
     def _touching(self, k):
         """Contacts of world ``k`` with forces, moments and velocities, as of the last step."""
         b = self._batch
-        if b.many.ends[k, 3]:
+        if b.motions.ends[k, 3]:
             return listed(b.forces(k))
         return without_forces(self.model, b.q[k], b.qd[k], b.contacts(k))
 
@@ -322,16 +323,16 @@ class Worlds:
 
     def _listed(self, k):
         b, labels = self._batch, self._steps.labels
-        if not b.many.ends[k, 3]:
+        if not b.motions.ends[k, 3]:
             return contacts_at(b.engine, b.contacts(k), b.q[k], b.qd[k], labels)
-        first = k * b.many.room
-        at = slice(first, first + int(b.many.listed[k]))
-        return of_stored(b.many.place[at], b.many.which[at], labels)
+        first = k * b.motions.room
+        at = slice(first, first + int(b.motions.listed[k]))
+        return of_stored(b.motions.place[at], b.motions.which[at], labels)
 
     def read_sensors(self) -> Readings:
         """Readings of all worlds, (n, ...) each, as of ``World.read_sensors``."""
         b, found, q, qd = self._batch, sensors(self.model), self.q, self.qd
-        kinds, still = {s.kind for s in found.values()}, b.many.ends[:, 3] == 0
+        kinds, still = {s.kind for s in found.values()}, b.motions.ends[:, 3] == 0
         qdd = (qd - b.before) / self.world.timestep
         if still.any():
             zero = np.zeros(self.model.nv)
@@ -357,7 +358,7 @@ class Worlds:
     @property
     def reports(self) -> tuple[Report, ...]:
         """Reports of the last call of ``step``, one for each world."""
-        b, h = self._batch.many, self.world.timestep
+        b, h = self._batch.motions, self.world.timestep
         found = []
         for k, (contacts, islands, asleep, steps) in enumerate(b.ends.tolist()):
             since, (count, first) = b.since[k].tolist(), b.counts[k, 1:3].tolist()

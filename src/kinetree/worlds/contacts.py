@@ -213,7 +213,7 @@ def of_step(engine, labels: Labels) -> Contacts:
 
 
 def of_stored(place: np.ndarray, ids: np.ndarray, labels: Labels) -> Contacts:
-    """The contacts of the last step of one world of a batch, as ``engine.many`` stores them."""
+    """The contacts of the last step of one world of a batch, as ``engine.motions`` stores them."""
     n = len(place)
     numbers, which = np.empty((n, WIDTH)), np.empty((n, 5), dtype=np.int64)
     if n:

@@ -45,7 +45,7 @@ class Simulated(NamedTuple):
     joints: tuple
     """How dry friction and limits of joints are taken."""
     give: Any = None
-    """Gives the numbers of each world to an ``EngineBatch``, of a batch that has some."""
+    """Gives the numbers of each world to an ``Machine``, of a batch that has some."""
     read: tuple = ()
     """Functions from joint forces and from controls by part to those of the whole world."""
     check: Any = None

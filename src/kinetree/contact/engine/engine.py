@@ -216,7 +216,6 @@ class Engine:
         self._moves = tree.nv > 0
         self._names: dict[tuple[int, int], str] = {}
         self._as_made: Any = None
-        self.recorder: Any = None
 
     def _acts(self, actuated, reads):
         """Tables of actuators and springs, and the kernels of their arms."""
@@ -517,9 +516,10 @@ class Engine:
 
     def warn_of_turning(self) -> None:
         """Warn, once, of a body that turns so far in a step that contacts may be missed."""
-        s, angle = self.s, float(np.sqrt(self.s.turn))
+        s = self.s
         if s.turn <= self.parts.most_turn:
             return
+        angle = float(np.sqrt(s.turn))
         sheets = TRIANGLES in self.tables.shapes.kind
         advised = s.h * (_TURN_BY_MESH if sheets else _TURN / 2) / 2 / angle
         self.parts.most_turn = np.inf
@@ -531,11 +531,6 @@ class Engine:
             f"{advised:.1g} s, or thick shapes in place of sheets",
             SimulationWarning,
         )
-
-    @property
-    def drive(self) -> Array:
-        """Forces of the drives of prescribed variables in the last step, (nv,) [N or N·m]."""
-        return self.s.drive[self.of_v] / self.s.h
 
     def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at a configuration, up to a gap of ``margin`` [m]."""
@@ -667,12 +662,6 @@ class Engine:
         """Forces and moments of the contacts of the last step, (n, 6)."""
         rows, n = self.rows, self.rows.contacts
         return np.where(np.arange(6) < rows.dim[:n, None], rows.scale[:n] * rows.force[:n], 0.0)
-
-    def keys_and_forces(self) -> tuple[Array, Array, Array]:
-        """Shapes and features (n, 3) of the last step's contacts, their forces, those of joints."""
-        f, which = self.found, self.rows.contact[: self.rows.contacts]
-        keys = np.stack([f.first[which], f.second[which], f.feature[which]], axis=1)
-        return keys, self._forces()[:, :3], self.joint_forces
 
     def name_of(self, first: int, second: int, feature: int) -> str:
         """Name of a contact of two shapes."""

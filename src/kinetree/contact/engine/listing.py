@@ -61,7 +61,7 @@ def list_stored(
     place: "float[:, 18]", ids: "int[:, 5]", n: int, near: float, numbers: "float[:, 16]",
     which: "int[:, 5]",
 ) -> int:  # fmt: skip
-    """The same of contacts that a batch has stored, see ``engine.many``."""
+    """The same of contacts that a batch has stored, see ``engine.motions``."""
     count = 0
     for k in range(n):
         x = place[k]

@@ -1,4 +1,4 @@
-"""Engines as they were made, and a store of idle ones: a second simulation need not make another.
+"""Machines as they were made, and a store of idle ones: a second simulation need not make another.
 
 Steps leave more behind than a state: impulses, orders of elimination, lists that have grown. So an
 engine that starts another motion gets all numbers back that it was made with, and the motion has
@@ -16,7 +16,9 @@ from kinetree.codegen.procedures.language import ArrayType, Record, is_record
 from kinetree.codegen.tied import Code
 
 MOST = 16
-"""Idle engines that a scene keeps."""
+"""Idle machines that a scene keeps."""
+LARGE = 2**20
+"""Numbers of the motions of a machine that is not kept."""
 
 _CONSTANT = ("shapes", "special", "kernels")  # which steps read, or write before they read
 
@@ -58,15 +60,15 @@ def parts_as_made(parts: Record) -> AsMade:
     return AsMade(parts, _CONSTANT)
 
 
-class IdleEngines:
-    """Engines of one scene that no simulation uses at the moment, the last ones used first."""
+class IdleMachines:
+    """Machines of one scene that no simulation uses at the moment, the last ones used first."""
 
     def __init__(self):
         self._idle: list[tuple[tuple, tuple, Any]] = []
         self._lock = Lock()
 
     def take(self, of: tuple, settings: tuple, make: Callable[[], Any]) -> Any:
-        """An engine as if ``make`` had made it: an idle one of the same parts, or a new one.
+        """A machine as if ``make`` had made it: an idle one of the same parts, or a new one.
 
         Args:
             of: what it is made of, the same objects.
@@ -76,15 +78,17 @@ class IdleEngines:
         with self._lock:
             for k, (own, theirs, _) in enumerate(self._idle):
                 if all(map(is_, own, of)) and theirs == settings:
-                    *_, engine = self._idle.pop(k)
+                    *_, machine = self._idle.pop(k)
                     break
             else:
                 return make().keep_as_made()
-        engine.renew()
-        return engine
+        machine.renew()
+        return machine
 
-    def give(self, of: tuple, settings: tuple, engine: Any) -> None:
-        """Keep an engine for the next simulation."""
+    def give(self, of: tuple, settings: tuple, machine: Any) -> None:
+        """Keep a machine for the next simulation, unless it has very many motions."""
+        if machine.size > LARGE:
+            return
         with self._lock:
-            self._idle.insert(0, (of, settings, engine))
+            self._idle.insert(0, (of, settings, machine))
             del self._idle[MOST:]

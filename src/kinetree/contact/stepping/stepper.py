@@ -10,7 +10,6 @@ import numpy as np
 
 from kinetree.codegen import tiers
 from kinetree.contact import mobility
-from kinetree.contact.engine.engine import Memory
 from kinetree.contact.engine.stepper import EngineStepper
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
@@ -390,8 +389,8 @@ class ContactStepper(Stepper):
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
             start = q[index], qd[index], tau[index]
-            end, held = self._engine.single(Memory(), t, h, *start, count)
-            state = *end[:3], self._forces_of(held, end[0]), end[3]
+            end = self._engine.retaken(t, h, *start, count)
+            state = *end[:3], self._forces_of(end[0]), end[3]
             for place, value in zip(after, state, strict=True):
                 place[index] = value
         return after
@@ -402,22 +401,24 @@ class ContactStepper(Stepper):
         given = self.model, self.method, self.field, step.settings, step.constraints.joints, ()
         return EngineStepper(*given, compiled=True)
 
-    def _forces_of(self, held, q):
+    def _forces_of(self, q):
         """Forces of all rows, from those of the engine: contacts by pair, the nearest point."""
         force, known = np.zeros(self.notes.rows), self.contact_step.constraints.scene.candidates
-        if held is None:
+        machine = self._engine.machine
+        if machine.motions.bare[0]:
             return force
-        engine = self._engine.engine
-        near = engine.forces().contacts
+        near, forces = machine.forces(0)[:2]
         points = positions(self.model, q, self.contact_step.constraints.scene.pairs)[1]
         pairs = np.array([name.rpartition(":")[0] for name in known.names])
-        for name, point, f in zip(near.names, near.point, held.force, strict=True):
+        for name, point, f in zip(near.names, near.point, forces, strict=True):
             same = pairs == name.rpartition(":")[0]
             far = np.linalg.norm(np.asarray(points) - point, axis=1)
             k = 3 * int(np.argmin(np.where(same, far, np.inf)))
             force[k : k + 3] += f
         others = force[3 * known.size :]
-        others[:] = held.joints[: len(others)]  # couplings, the last, have rows in the engine alone
+        others[:] = machine.joint_forces[
+            0, : len(others)
+        ]  # couplings, the last, have rows in the engine alone
         return force
 
     @cached_property

@@ -44,7 +44,7 @@ def observe(model, q, qd, recorded=None) -> Observables:
     """
     with calling("simulate"):
         if recorded is not None:
-            elastic = np.zeros(len(q))
+            elastic = np.zeros(q.shape[:-1])
             if has_passive_forces(model, "stiffness") or model.gravity_compensation:
                 (elastic,) = of_states(lambda q: (_elastic(model, q),), q)
             return Observables(recorded["kinetic"], recorded["gravity"], elastic, None, None)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.engine.batch import EngineBatch
+from kinetree.contact.engine.machine import Machine
 from kinetree.contact.engine.parts import NO_INERTIA
-from kinetree.contact.engine.renewal import IdleEngines
+from kinetree.contact.engine.renewal import IdleMachines
 from kinetree.contact.engine.stepper import engine_of, is_plain, smooth_laws
 from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
@@ -87,7 +87,7 @@ class EngineRun(Run):
         steps, dt, t0: times.
         settings: ``TimeStepping``.
         joints: ends of travel and dry friction.
-        give: gives an ``EngineBatch`` the numbers of its worlds, or None.
+        give: gives an ``Machine`` the numbers of its worlds, or None.
     """
 
     tier = "general"
@@ -111,25 +111,25 @@ class EngineRun(Run):
         self.changes_tables = give is not None or not own <= {"mass", "inertia"}
 
     @property
-    def _idle(self) -> IdleEngines:
-        """Engines that earlier simulations of the scene have left."""
-        return self.settings.scene.memo.setdefault("engines", IdleEngines())
+    def _idle(self) -> IdleMachines:
+        """Machines that earlier simulations of the scene have left."""
+        return self.settings.scene.memo.setdefault("machines", IdleMachines())
 
     @cached_property
     def _made_of(self):
-        """What tells engines of rollouts apart."""
+        """What tells machines of rollouts apart."""
         layout = tuple((g.name, g.shape, g.timed) for g in self.arrays.given)
-        return (), (self.transition, layout, self.joints, self.settings)
+        return (), (self.transition, layout, self.joints, self.settings, self.arrays.size)
 
-    def new_batch(self) -> EngineBatch:
-        """A batch for many runs like this one, whose worlds keep what the solver remembers."""
-        return EngineBatch(self._engine, self.arrays.size)
+    def new_machine(self) -> Machine:
+        """A machine for many runs like this one, whose motions keep what the solver remembers."""
+        return Machine(self._new_engine, max(self.arrays.size, 1))
 
-    def _engine(self):
-        """An engine for a thread: one that an earlier rollout like this has left, or a new one."""
+    def _machine(self):
+        """The machine of this run: one that an earlier rollout like it has left, or a new one."""
         if self.changes_tables:
-            return self._new_engine()
-        return self._idle.take(*self._made_of, self._new_engine)
+            return self.new_machine()
+        return self._idle.take(*self._made_of, self.new_machine)
 
     def _new_engine(self):
         t, native = self.transition, {}
@@ -174,14 +174,14 @@ class EngineRun(Run):
     def fill(self, marks, q, qd, work, *, threaded=True):
         """Write the states at ``marks``: (marks, samples, ...)."""
         q[0], qd[0], work[0] = self.arrays.q0, self.arrays.qd0, 0
-        self.batch = EngineBatch(self._engine, max(self.arrays.size, 1))
+        self.machine = self._machine()
         if not self.arrays.size or len(marks) < 2:
             return
-        self.take(self.batch, marks, q, qd, work)
+        self.take(self.machine, marks, q, qd, work)
+        self._ends = self.machine.motions.total.copy(), self.machine.motions.failed.copy()
         if not self.changes_tables:
-            for engine in self.batch.engines:
-                self._idle.give(*self._made_of, engine)
-        if (self.batch.many.failed == NO_INERTIA).any():
+            self._idle.give(*self._made_of, self.machine)
+        if (self._ends[1] == NO_INERTIA).any():
             require_inertia(self.model.spanning_tree)  # which the engine divides by
 
     def take(self, b, marks, q, qd, work):
@@ -203,20 +203,21 @@ class EngineRun(Run):
         elif self.driven and rest is not None:
             timed, rest = rest[None], None
         out: list[Any] = [np.empty((len(marks), n, *x)) for x in ((tree.nq,), (tree.nv,), ())]
-        scene = self.settings.scene
+        scene, names = self.settings.scene, ()
         if not (scene.is_large or scene.open_pairs):
-            b.expect(scene.candidates.names)
-            self.force = np.zeros((len(marks), n, b.many.columns, 3))
+            names = scene.candidates.names
+            self.force = np.zeros((len(marks), n, len(names), 3))
             out.append(self.force)
-        every = int(marks[1] - marks[0])
-        acts = {"driven": self.driven, "activation": self._activation if self.driven else None}
-        b.run(self.dt, self.steps, timed, rest, **acts, every=every, out=tuple(out))
+        activation = self._activation if self.driven else None
+        b.hold(timed, rest, driven=self.driven, activation=activation)
+        b.store(int(marks[1] - marks[0]), tuple(out), names)
+        b.run(self.dt, self.steps)
         q[1:], qd[1:], work[1:] = out[0][1:, :, b.engine.of_q], out[1][1:, :, of_v], out[2][1:]
 
     def notes(self, shaped):
         """As of any rollout; forces of contacts that come and go are not among them."""
-        b, n = self.batch, self.arrays.size
-        parts = shaped(b.many.total[None, :n, :10])[0].copy(), shaped(b.failed[None, :n])[0]
+        n, (total, failed) = self.arrays.size, self._ends
+        parts = shaped(total[None, :n, :10])[0].copy(), shaped(failed[None, :n] != 0)[0]
         return None if self.force is None else shaped(self.force), *parts
 
 
@@ -238,7 +239,7 @@ def give_parameters(b, model, given, levels=None) -> None:
     """Give worlds their parameters of the model, (n, ...) each by name.
 
     Args:
-        b: the ``EngineBatch``.
+        b: the ``Machine``.
         model: as it is without them.
         given: arrays by name.
         levels: function from a model to levels of its rows of dry friction, or None.
@@ -265,11 +266,11 @@ def give_parameters(b, model, given, levels=None) -> None:
             else:
                 row = table[:, model.body_index(body) - 1]
                 row *= (values / row[:, 0])[:, None]
-        b.give_inertias(table)
+        b.samples.give_inertias(table)
     else:
         models = [
             with_parameters(model, {name: x[k] for name, x in given.items()}) for k in range(n)
         ]
-        b.give_models(models)
+        b.samples.give_models(models)
         if levels is not None:
-            b.give_levels([levels(x) for x in models])
+            b.samples.give_levels([levels(x) for x in models])

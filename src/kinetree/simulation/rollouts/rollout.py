@@ -190,7 +190,7 @@ def run_of(
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too.
 
     ``dtype`` is the precision of the steps, by default that of the arrays; ``give`` gives an
-    ``EngineBatch`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU;
+    ``Machine`` the numbers of its worlds; ``on_device``: without derivatives, on a GPU;
     ``activation``: at the start, unless controls are those of a posture.
     """
     steps, dt, t0 = (

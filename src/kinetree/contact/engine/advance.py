@@ -1,0 +1,330 @@
+"""The one loop of steps: those of a call in all motions of a worker, every n-th of them stored.
+
+Worlds, batches of them, ``simulate``, rollouts and environments all come here. Stored are states
+and work, and where that is wanted energies, residuals and forces; contacts by the numbers of their
+shapes and features, in one list with an index, so that names are made only for those who ask.
+"""
+
+from kinetree.codegen.procedures import isfinite, procedure
+from kinetree.codegen.tied import Code, run
+from kinetree.contact.engine.arrivals import overlap_at_end
+from kinetree.contact.engine.carrying import (
+    ROOM,
+    carry,
+    copied,
+    inputs_of_call,
+    inputs_of_step,
+    own_numbers,
+)
+from kinetree.contact.engine.motions import Motions, Storage, WorkerState
+from kinetree.contact.engine.parts import FOUND_FULL, IN_FLIGHT, NO_INERTIA, Parts
+from kinetree.contact.engine.step import one_more
+from kinetree.contact.newton.problem import Problem
+
+NOT_FINITE, PAUSE, LIST_FULL = -10, -11, -12
+"""Codes of a state that has not stayed finite, of a worker that has taken the steps that it may
+take in one call, and of stored lists that are full."""
+
+
+@procedure
+def fly(a: Parts, flight: Code, length: "float[:]", flown: "float[:]") -> int:
+    """A step of the integrator, after which no contact continues and nothing is calm.
+
+    0, or ``FOUND_FULL``: then the state is as it was.
+    """
+    s = a.step
+    length[0] = s.h
+    run(flight)
+    s.overlap = overlap_at_end(a)
+    if s.overlap < 0.0:
+        return FOUND_FULL
+    s.q[: a.mechanism.nq] = s.q_e[: a.mechanism.nq]
+    s.v[: a.mechanism.nv] = s.v_e[: a.mechanism.nv]
+    s.change[: a.mechanism.nv] = s.last[: a.mechanism.nv] = 0.0
+    s.time[0] += s.h
+    a.total[10] += flown[0]
+    a.total[3] = max(a.total[3], s.overlap)
+    a.rows.follows = a.rows.contacts = a.balance.known = 0
+    a.sleep.calm[: a.sleep.trees] = 0
+    return 0
+
+
+@procedure
+def is_finite(a: Parts) -> bool:
+    """Whether the state is."""
+    s, m = a.step, a.mechanism
+    x = 0.0
+    for i in range(m.nq):
+        x += s.q[i] * s.q[i]
+    for i in range(m.nv):
+        x += s.v[i] * s.v[i]
+    return isfinite(x)
+
+
+@procedure
+def smallest_pivot(p: Problem, factors: "float[:]") -> float:
+    """Smallest pivot of the inertia matrix of a step, relative to its diagonal."""
+    least = 1.0
+    for i in range(p.nodes):
+        n = p.node_count[i]
+        at = p.block_at[p.node_blocks_first[i]]
+        for k in range(n):
+            c = factors[at + k * n + k]
+            least = min(least, c * c / p.M[at + k * n + k])
+    return least
+
+
+# --- what is stored ------------------------------------------------------------------------------
+
+
+@procedure
+def due_time(x: Storage, step: int) -> int:
+    """Number of the time at which the state after a number of steps is stored, or -1."""
+    if x.pending >= 0:
+        return x.pending
+    if x.every > 0 and step <= x.last and (step == x.last or step % x.every == 0):
+        return (step + x.every - 1) // x.every
+    return -1
+
+
+@procedure
+def store_forces(a: Parts, x: Storage, k: int):
+    """Forces of the contacts of the last step, where they are expected."""
+    rows = a.rows
+    f = a.found
+    for g in range(rows.contacts):
+        c = rows.contact[g]
+        pair = f.first[c] * a.shapes.count + f.second[c]
+        if x.column[pair] >= 0:
+            y = x.dense[k * x.columns + x.column[pair] + min(f.feature[c], x.points[pair] - 1)]
+            for r in range(3):
+                y[r] += rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+
+
+@procedure
+def store_record(a: Parts, b: Motions, w: int, k: int) -> int:
+    """Energies, residuals and forces of the last step as number ``k``; 0, or ``LIST_FULL``."""
+    s, m, rows, f, e, x = a.step, a.mechanism, a.rows, a.found, a.balance, b.storage
+    n = 0 if b.bare[w] == 1 else rows.contacts
+    at = x.first[k]
+    if at + n > x.most:
+        return LIST_FULL
+    x.residuals[k] = a.total[:10]
+    if x.pending < 0:
+        a.total[:10] = 0.0
+        run(a.kernels.energy_before)
+        x.kinetic[k] = x.potential[k] = 0.0
+        for i in range(e.bodies):
+            x.kinetic[k] += e.of_motion[i, 0]
+            x.potential[k] += e.of_place[i, 0]
+    x.joints[k * x.nj : (k + 1) * x.nj] = 0.0
+    if b.bare[w] == 0:
+        i = copied(rows.stop_kept, rows.stops, x.joints, k * x.nj, True)
+        i = copied(rows.dry_kept, rows.dry, x.joints, i, True)
+        copied(rows.loop_kept, rows.loops, x.joints, i, True)
+    for i in range(m.nv):
+        x.drive[k * m.nv + i] = s.drive[i] / s.h if b.bare[w] == 0 else 0.0
+    for g in range(n):
+        c = rows.contact[g]
+        y = x.key[w * x.most + at + g]
+        y[0] = f.first[c]
+        y[1] = f.second[c]
+        y[2] = f.feature[c]
+        z = x.force[w * x.most + at + g]
+        for j in range(3):
+            z[j] = rows.scale[g, j] * rows.force[g, j] if j < rows.dim[g] else 0.0
+    x.first[k + b.worlds] = at + n
+    return 0
+
+
+@procedure
+def store(a: Parts, b: Motions, w: int, time: int) -> int:
+    """Store the present state of a motion; 0, or ``LIST_FULL``."""
+    s, m, x = a.step, a.mechanism, b.storage
+    k = time * b.worlds + w
+    copied(s.q, m.nq, x.q, k * m.nq, True)
+    copied(s.v, m.nv, x.v, k * m.nv, True)
+    x.work[k] = a.total[10]
+    if x.columns > 0:
+        store_forces(a, x, k)
+    return store_record(a, b, w, k) if x.full == 1 else 0
+
+
+@procedure
+def list_contacts(a: Parts, b: Motions, w: int):
+    """Contacts that had rows in the last step of a motion."""
+    rows = a.rows
+    f = a.found
+    b.listed[w] = rows.contacts
+    for g in range(rows.contacts):
+        c = rows.contact[g]
+        x = b.place[w * b.room + g]
+        n = b.which[w * b.room + g]
+        n[0] = f.first[c]
+        n[1] = f.second[c]
+        n[2] = f.feature[c]
+        n[3] = f.bodies[c, 0]
+        n[4] = f.bodies[c, 1]
+        x[:3] = f.point[c]
+        x[3:6] = f.normal[c]
+        x[6] = f.gap[c]
+        x[7] = f.friction[c, 0]
+        x[8] = f.restitution[c]
+        for r in range(6):
+            x[9 + r] = rows.scale[g, r] * rows.force[g, r] if r < rows.dim[g] else 0.0
+        x[15:] = rows.slip[g]
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+@procedure
+def begin_motion(a: Parts, b: Motions, t: WorkerState) -> int:
+    """Have the motion of a worker in its engine, with its inputs and numbers; 0, or a code."""
+    w = t.world
+    if t.loaded == 0:
+        code = carry(a, b, w, False)
+        if code < 0:
+            return code
+    t.loaded = 1 if b.worlds == 1 else 0
+    own_numbers(a, b.samples, t, w)
+    inputs_of_call(a, b.inputs, w)
+    a.total[:11] = b.total[w]
+    a.since[:12] = 0.0
+    a.counts[:6] = 0
+    a.step.overlap = b.overlap[w]
+    a.step.time[0] = b.row[w * b.width + a.mechanism.nq + a.mechanism.nv]
+    b.ends[w, 3] = 0
+    t.step = 0
+    x = b.storage
+    t.due = 0 if b.done == 0 and x.full == 1 and x.every > 0 and x.pending < 0 else -1
+    return 0
+
+
+@procedure
+def stand_still(a: Parts, b: Motions, w: int):
+    """Go back to where the last step of a motion began, without memory of earlier ones."""
+    s, m = a.step, a.mechanism
+    at = copied(s.q, m.nq, b.row, w * b.width, False)
+    copied(s.v, m.nv, b.row, at, False)
+    s.change[: m.nv] = s.last[: m.nv] = 0.0
+    a.rows.follows = a.rows.known = a.rows.contacts = a.balance.known = 0
+    a.sleep.sleeps[: a.sleep.trees] = a.sleep.calm[: a.sleep.trees] = 0
+
+
+@procedure
+def step_motion(a: Parts, b: Motions, t: WorkerState) -> int:
+    """One step of the motion of a worker; 0, or the code of why there is none."""
+    s, m, w, i = a.step, a.mechanism, t.world, b.inputs
+    at = copied(s.q, m.nq, b.row, w * b.width, True)  # for one that fails
+    copied(s.v, m.nv, b.row, at, True)
+    if i.clocked == 1:
+        s.time[0] = i.start + (b.done + t.step - i.base) * s.h
+    if i.controlled == 1:
+        run(t.control)
+    else:
+        inputs_of_step(a, i, w, t.step)
+    t.flew = 0
+    code = one_more(a)
+    if code == IN_FLIGHT and t.flies == 1:
+        code = fly(a, t.flight, t.length, t.flown)
+        t.defect = max(t.defect, t.correction[0])
+        t.flew = 1
+    if code >= 0 and not is_finite(a):
+        code = NOT_FINITE
+    fails = code == NOT_FINITE
+    fails = fails or code == NO_INERTIA
+    if fails and b.raises == 0:
+        b.failed[w] = code
+        stand_still(a, b, w)
+        return 0
+    if code < 0:
+        return code
+    b.bare[w] = t.flew
+    b.ends[w, 3] += 1
+    if t.step == b.steps - 1:
+        copied(s.began, m.nv, b.last, w * m.nv, True)
+    if b.storage.full == 1:
+        t.pivot = min(t.pivot, smallest_pivot(a.problem, s.factors))
+    return 0
+
+
+@procedure
+def end_motion(a: Parts, b: Motions, t: WorkerState) -> int:
+    """Residuals, contacts, state and memory of a motion after its steps; 0, or ``ROOM``."""
+    rows, w = a.rows, t.world
+    b.total[w] = a.total[:11]
+    b.since[w] = a.since[:12]
+    b.counts[w] = a.counts[:6]
+    b.overlap[w] = a.step.overlap
+    asleep = a.sleep.asleep == a.sleep.trees and a.sleep.trees > 0
+    if not (asleep and b.ends[w, 2] == a.sleep.trees):  # else contacts are those of before
+        b.ends[w, 0] = 0
+        for g in range(rows.contacts):
+            if rows.force[g, 0] != 0.0:
+                b.ends[w, 0] += 1
+        b.ends[w, 1] = a.problem.islands if t.flew == 0 else 0
+        b.ends[w, 2] = a.sleep.asleep
+        b.errors[w, 0] = a.problem.error
+        b.errors[w, 1] = a.step.near
+        if rows.contacts > b.room:
+            return ROOM
+        if b.lists == 1:
+            list_contacts(a, b, w)
+    i = b.inputs
+    copied(a.drives.activation, i.states, i.activation, w * i.states, True)
+    if b.worlds > 1:
+        return carry(a, b, w, True)
+    at = copied(a.step.q, a.mechanism.nq, b.row, 0, True)  # the rest stays in the engine
+    at = copied(a.step.v, a.mechanism.nv, b.row, at, True)
+    copied(a.step.time, 1, b.row, at, True)
+    return 0
+
+
+@procedure
+def advance(a: Parts, b: Motions, t: WorkerState) -> int:
+    """All steps of the call in the motions of a worker; 0, or the code of why there are fewer."""
+    while t.world < t.end:
+        if t.step < 0:
+            code = begin_motion(a, b, t)
+            if code < 0:
+                return code
+        while True:
+            if t.due >= 0:
+                if store(a, b, t.world, t.due) < 0:
+                    return LIST_FULL
+                t.due = -1
+            if t.step == b.steps:
+                break
+            if t.left < 1:
+                return PAUSE
+            t.left -= 1
+            if b.failed[t.world] == 0:
+                code = step_motion(a, b, t)
+                if code < 0:
+                    return code
+            t.step += 1
+            t.due = due_time(b.storage, b.done + t.step)
+        if end_motion(a, b, t) < 0:
+            return ROOM
+        t.world += 1
+        t.step = -1
+    return 0
+
+
+@procedure
+def advance_at_once(
+    a: Parts, b: Motions, t: WorkerState, h: float, steps: int, first: int, end: int
+) -> int:
+    """Steps of a call by one worker alone; 0, 1 if something turns too far, or a code."""
+    b.inputs.h = h
+    b.steps = steps
+    t.world = first
+    t.end = end
+    t.step = -1
+    t.left = steps * (end - first)
+    code = advance(a, b, t)
+    if code < 0:
+        return code
+    b.done += steps
+    return 1 if a.step.turn > a.most_turn else 0
