@@ -11,9 +11,17 @@ import threading
 from time import perf_counter
 from typing import Any
 
+try:  # without Python's conversion to names, which takes 40 µs each time
+    from _signal import getsignal
+    from _signal import signal as handle
+except ImportError:  # another Python
+    from signal import getsignal
+    from signal import signal as handle
+
 BREATH = 0.05
 """About how long compiled code may run on [s]."""
 _MOST = 2**20
+_INTERRUPT = int(signal.SIGINT)
 
 
 class Interrupt:
@@ -32,10 +40,10 @@ class Interrupt:
 
     def __enter__(self):
         if self.active and threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
+            before = getsignal(_INTERRUPT)
             if callable(before):  # neither ignored nor handled outside of Python
                 self._before = before
-                signal.signal(signal.SIGINT, self._note)
+                handle(_INTERRUPT, self._note)
         return self
 
     def _note(self, number, frame):
@@ -49,7 +57,7 @@ class Interrupt:
 
     def __exit__(self, *_):
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+            handle(_INTERRUPT, self._before)
             self.look()
 
 
