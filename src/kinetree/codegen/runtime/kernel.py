@@ -83,6 +83,7 @@ class Kernel:
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.full
         self.lean: Callable[..., Any] = self.full
+        self._lean_of: tuple[Any, Any] = None, None  # machine code, and the lean path through it
         self._variants, self._entries, self._derived, self._ways = {}, {}, {}, {}
         self.plans = Plans()  # launches on a GPU that were prepared
         self.on_gpu: Any = None  # layout and options of the compiler; None for the usual ones
@@ -329,7 +330,10 @@ class Kernel:
             return
         left = tiers.samples_left(self)
         if codes != self._connected:
-            self.lean = single_call(self.name, "float64", self.full, alone, wide, self._most)
+            if codes != self._lean_of[0]:  # else a task has ended meanwhile
+                lean = single_call(self.name, "float64", self.full, alone, wide, self._most)
+                self._lean_of = codes, lean
+            self.lean = self._lean_of[1]
             if not self._ways:
                 self.call = self.lean
             self._connected, self._left = codes, left_of(*codes)
