@@ -19,6 +19,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from kinetree.errors import ArgumentError, KinetreeError, joined
+from kinetree.spelling import EXPLAINED, explain_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,31 +37,45 @@ _LIBRARIES = {"kinetree", "numpy", "scipy", "lxml", "mujoco", "pinocchio", "symp
 _MARK, _DOOR = "_is_guarded", "_guarded_by"
 _SPECIAL = ("__init__", "__call__", "__getitem__")
 """Methods that are public without being called so; operators check their operands themselves."""
-_UNGUARDED = {"World.step", "Worlds.step"}
-"""Methods that take microseconds and look at their arguments themselves."""
 
 
 def guarded(function: F) -> F:
-    """Let wrong arguments of a public function end in errors of kinetree."""
+    """Let wrong arguments of a public function end in errors of kinetree.
+
+    One that explains wrong arguments still does, without another call in between: a world takes a
+    step in microseconds.
+    """
     if hasattr(function, _MARK) or inspect.isgeneratorfunction(function):
         return function
     if (known := getattr(function, _DOOR, None)) is not None:  # under another name
         return known
+    inside = getattr(function, EXPLAINED, function)
 
     @wraps(function)
     def door(*args, **named):
         try:
-            return function(*args, **named)
+            return inside(*args, **named)
         except _PASS:
             raise
         except Exception as error:
             if not _is_of_libraries(error):
                 raise
-            raise _ours(function, args, named, error) from error
+            found = error if inside is function else _explained(inside, error)
+            raise _ours(function, args, named, found) from error
 
     setattr(door, _MARK, True)
     setattr(function, _DOOR, door)
     return door  # pyright: ignore[reportReturnType]
+
+
+def _explained(function, error):
+    """The error, with what may have been meant by a wrong argument."""
+    try:
+        if isinstance(error, TypeError):
+            explain_call(function, error)
+    except TypeError as better:
+        return better
+    return error
 
 
 def guard(found: Any) -> Any:
@@ -127,6 +142,9 @@ def _guard_class(kind):
         member, door = vars(kind)[name], guarded(function)
         is_bound = isinstance(member, (classmethod, staticmethod))
         setattr(kind, name, type(member)(door) if is_bound else door)
+    for name, member in list(vars(kind).items()):
+        if isinstance(member, property) and member.fset is not None and name[0] != "_":
+            setattr(kind, name, member.setter(guarded(member.fset)))
 
 
 def _methods(kind):
@@ -138,8 +156,7 @@ def _methods(kind):
             member = member.__func__
         if not inspect.isfunction(member) or inspect.isgeneratorfunction(member):
             continue
-        if f"{kind.__name__}.{name}" not in _UNGUARDED:
-            yield name, member
+        yield name, member
 
 
 # --- errors --------------------------------------------------------------------------------------

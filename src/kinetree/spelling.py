@@ -74,6 +74,10 @@ def module_of(package, name, renamed: Mapping[str, str] = MappingProxyType({})):
 # --- Calls with arguments that a function does not have ----------------------------------------
 
 
+EXPLAINED = "_explained"
+"""Attribute of what ``explains`` returns: the function inside, for a guard that explains itself."""
+
+
 def explains(function: F) -> F:
     """Let a public function, or method, say what may have been meant by a wrong argument."""
 
@@ -85,6 +89,7 @@ def explains(function: F) -> F:
             explain_call(function, error)
             raise
 
+    setattr(explained, EXPLAINED, function)
     return explained  # pyright: ignore[reportReturnType]
 
 

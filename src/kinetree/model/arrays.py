@@ -147,6 +147,13 @@ def whole_number(n, name, least=0):
     return n
 
 
+def as_reals(x, name) -> np.ndarray:
+    """``x`` as an array of floats; NumPy drops imaginary parts with no more than a warning."""
+    if np.asarray(x).dtype.kind == "c":
+        raise ShapeError(f"{name} must hold real numbers, got complex ones")
+    return np.asarray(x, dtype=float)
+
+
 def as_given(x, name) -> Any:
     """Arrays of other libraries as they are, for a kernel to check; else as ``as_numbers``."""
     return x if is_foreign(x) else as_numbers(x, name)

@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.contact.engine.engine import Engine
 from kinetree.errors import ShapeError
 from kinetree.model import Model
+from kinetree.model.arrays import as_reals
 from kinetree.simulation.forces.applied import ExternalForce
 from kinetree.simulation.setup import as_forces
 
@@ -71,7 +72,7 @@ class Forces:
 
 def _named(model, name, force, n):
     """A force along the axes of the world on a body or frame."""
-    f = np.asarray(force, dtype=float)
+    f = as_reals(force, f"the force on {name!r}")
     if f.shape not in ((3,), (6,), (n, 3), (n, 6)):
         rows = f", or ({n}, 3) and ({n}, 6)" if n else ""
         raise ShapeError(

@@ -7,6 +7,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.joints import Free
+from kinetree.model.arrays import as_reals
 from kinetree.model.parts import as_placement, is_identity
 from kinetree.quantities import kinematics
 
@@ -121,7 +122,7 @@ class Part:
         self._set("qd", qd, self._indices.v)
 
     def _set(self, what, values, at):
-        values = np.asarray(values, dtype=float)
+        values = as_reals(values, f"{what} of {self.name!r}")
         if values.shape not in ((at.size,), ()):
             raise ShapeError(
                 f"{what} of {self.name!r} must be {at.size} numbers, got shape {values.shape}"
@@ -183,7 +184,7 @@ class Part:
         """
         _, i = self._free("its velocity cannot be set by that of a body: set its qd")
         now = zip((spin, velocity), (self.spin, self.velocity), strict=True)
-        given = [old if x is None else np.asarray(x, dtype=float) for x, old in now]
+        given = [old if x is None else as_reals(x, "a velocity") for x, old in now]
         for x in given:
             if x.shape != (3,):
                 raise ShapeError(f"a velocity of {self.name!r} must be (3,), got {x.shape}")

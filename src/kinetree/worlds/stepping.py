@@ -15,6 +15,7 @@ from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import KinetreeError, ModelError, ShapeError, SimulationError
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.field import Field
+from kinetree.model.arrays import as_reals
 from kinetree.quantities.actuators import driving_force
 from kinetree.simulation.controllers import call_with_model, of_posture
 from kinetree.simulation.setup import effects_of, laws_of
@@ -189,7 +190,7 @@ class Steps:
     def _give(self, u) -> bool:
         """Give controls, or None, to the engine, if they have the form that it takes."""
         if u is not None:
-            if type(u) is not np.ndarray or u.shape != self.drives.shape:
+            if type(u) is not np.ndarray or u.shape != self.drives.shape or u.dtype != float:
                 return False
             self.engine.drives.u[:] = u
         if self.is_driven is not (u is not None):
@@ -339,7 +340,7 @@ def by_part(tau, world, n=None):
 
 
 def _checked(tau, model):
-    tau = np.asarray(tau, dtype=float)
+    tau = as_reals(tau, "tau")
     if tau.shape != (model.nv,) or not np.all(np.isfinite(tau)):
         raise ShapeError(
             f"tau must be {model.nv} finite numbers for world {model.name!r}, got shape {tau.shape}"
@@ -388,7 +389,7 @@ class Drives:
         if isinstance(control, dict):
             u = np.zeros((n, self.count))
             for name, values in control.items():
-                at, values = parts(name), np.asarray(values, dtype=float)
+                at, values = parts(name), as_reals(values, f"control of {name!r}")
                 if not len(at):
                     raise ModelError(
                         f"{name!r} of world {self.model.name!r} has no actuators to control; give "
@@ -401,7 +402,7 @@ class Drives:
                     )
                 u[:, at] = values
         else:
-            u = np.array(of_posture(self.model, control)[0], dtype=float)
+            u = as_reals(of_posture(self.model, control)[0], "control")
         worlds = f" of {n} worlds" if n > 1 else ""
         if u.shape not in ((self.count,), (n, self.count)) or not np.all(np.isfinite(u)):
             names = ", ".join(a.name for a in self.model.actuators[:4])

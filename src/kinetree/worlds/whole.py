@@ -16,6 +16,7 @@ from kinetree.errors import LoadError, ModelWarning, ShapeError, joined
 from kinetree.files import write_with
 from kinetree.loaders.load import announced, read
 from kinetree.model import Model
+from kinetree.model.arrays import as_reals
 from kinetree.simulation.results.archives import Archive
 from kinetree.simulation.results.state import State
 from kinetree.spatial import Plucker
@@ -183,7 +184,7 @@ class Whole:
     def set(self, q, qd, *, activation=None):
         """Set the state, checked; quaternions are made unit."""
         for what, x, size in (("q", q, self.model.nq), ("qd", qd, self.model.nv)):
-            x = np.asarray(x, dtype=float)
+            x = as_reals(x, what)
             if x.shape != (size,) or not np.all(np.isfinite(x)):
                 raise ShapeError(
                     f"{what} of world {self.model.name!r} must be {size} finite numbers, got shape "

@@ -12,11 +12,11 @@ from time import perf_counter
 from typing import Any
 
 try:  # without Python's conversion to names, which takes 40 µs each time
-    from _signal import getsignal
-    from _signal import signal as handle
+    import _signal  # pyright: ignore[reportMissingImports]
+
+    getsignal, handle = _signal.getsignal, _signal.signal
 except ImportError:  # another Python
-    from signal import getsignal
-    from signal import signal as handle
+    getsignal, handle = signal.getsignal, signal.signal
 
 BREATH = 0.05
 """About how long compiled code may run on [s]."""
