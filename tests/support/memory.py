@@ -4,12 +4,18 @@ import ctypes
 import gc
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
+
+from kinetree.model.model import Model
 
 STATUS = Path("/proc/self/status")
 """Where Linux says how much memory a process has; nothing is known elsewhere."""
 
-MUCH = 200e6
+FORGETFUL = type(lru_cache(lambda: None))
+"""What caches the results of functions, here and in libraries; those of limited size may forget."""
+
+MUCH = 150e6
 """Growth [bytes] after which it is worth a second to search everything."""
 
 
@@ -22,7 +28,11 @@ def used(name="VmRSS") -> float:
 
 
 def let_go() -> None:
-    """Free what nobody needs: cycles, frozen ones too, and what JAX and PyTorch compiled."""
+    """Free what nobody needs: cycles, frozen ones too, what JAX and PyTorch compiled, kernels.
+
+    Models of whole files of tests live as long as these, with all code that was ever made for
+    them; on disk it stays.
+    """
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     if "torch._dynamo" in sys.modules:
@@ -30,6 +40,12 @@ def let_go() -> None:
             warnings.simplefilter("ignore")  # of what PyTorch still imports
             sys.modules["torch._dynamo"].reset()
     gc.unfreeze()
+    for each in gc.get_objects():
+        if isinstance(each, Model):
+            for name in ("kernels", "memo"):  # made again when needed
+                vars(each).pop(name, None)
+        elif isinstance(each, FORGETFUL) and each.cache_parameters()["maxsize"] is not None:
+            each.cache_clear()
     gc.collect()
     gc.freeze()
     if STATUS.exists() and hasattr(library := ctypes.CDLL(None), "malloc_trim"):  # glibc
