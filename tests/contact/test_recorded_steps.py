@@ -1,6 +1,7 @@
 """Steps that ``simulate`` takes and stores in compiled code are those of ``World``."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,19 @@ def test_energies_and_the_pivot_of_steps_are_those_of_the_model():
     H = kt.mass_matrix(m, motion.q[-1])[-2:, -2:]
     expected = 1 - H[0, 1] ** 2 / (H[0, 0] * H[1, 1])  # of the arm, the only coupled joints
     assert motion.report.smallest_pivot == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize("options", [{}, {"conserving": False}, {"flight": True}], ids=str)
+def test_energies_of_steps_that_lose_some_are_those_of_their_states(options):
+    world = kt.World()
+    world.add_ground()
+    spin, at = (9.0, 4.0, -7.0), [(0, 0, 0.3), (0.02, 0.01, 0.6), (-0.03, 0.0, 0.9)]
+    world.add(kt.geometry.Box((0.2, 0.05, 0.1)), mass=1.0, at=at, spin=spin)
+    m, contact = world.model, replace(world.contact, **options)
+    motion = kt.simulate(world, duration=1.2, contact=contact)
+    assert motion.contact.residuals[..., 7].max() > 0 or not contact.conserving
+    energy = kt.kinetic_energy(m, motion.q, motion.qd) + kt.potential_energy(m, motion.q)
+    np.testing.assert_allclose(motion.energy, energy, rtol=1e-12)
 
 
 def test_stiff_limits_and_smooth_friction_act_in_tables_as_in_the_texts(rng):

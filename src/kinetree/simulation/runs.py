@@ -269,12 +269,13 @@ def _run_recorded(stepper, clock, motion, store_every, progress, record):
     progress(clock.start)
     most = -(-clock.count // _LOOKS) if motion.watched else clock.count
     k, many, since = 0, min(_FIRST, most), monotonic()
+    shorter = int(clock.count > 0 and clock.last != clock.dt)  # steps that are
     while k < clock.count:
         t = clock.time(k)
         held = held if together or not k else motion.tau(t)
         if not k or (k % store_every == 0 and not together):
             record.hold(held)
-        end = min(k + (many if together else 1), clock.count - (k < clock.count - 1))
+        end = min(k + (many if together else 1), max(clock.count - shorter, k + 1))
         h = clock.dt if end < clock.count else clock.last
         motion.q, motion.qd = stepper.record(t, h, held, end)
         k, now = end, monotonic()
@@ -293,7 +294,9 @@ def _pace(many, spent):
     """Steps of the next call, where ``many`` took so long [s]: about ``_BREATH``."""
     if spent > _BREATH:
         return 1 + many // 2
-    return 4 * many if spent < _BREATH / 8 else many
+    if spent < _BREATH / 8:
+        return int(many * min(_BREATH / (4 * spent), 64)) if spent > 0 else 64 * many
+    return many
 
 
 def _run_chunks(stepper, clock, motion, store_every, progress, record):

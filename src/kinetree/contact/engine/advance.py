@@ -112,7 +112,8 @@ def store_record(a: Parts, b: Motions, w: int, k: int) -> int:
     x.residuals[k] = a.total[:10]
     if x.pending < 0:
         a.total[:10] = 0.0
-        run(a.kernels.energy_before)
+        if e.fresh == 0 or b.bare[w] == 1 or a.sleep.asleep > 0:
+            run(a.kernels.energy_before)
         x.kinetic[k] = x.potential[k] = 0.0
         for i in range(e.bodies):
             x.kinetic[k] += e.of_motion[i, 0]

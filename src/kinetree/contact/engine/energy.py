@@ -38,7 +38,8 @@ class Balance:
 
     Attributes:
         bodies: number of them, without the base;  tree: of each, -1 for none.
-        of_motion, of_place: kinetic and potential, of bodies.
+        of_motion, of_place: kinetic and potential, of bodies;  fresh: 1 where they are those at the
+            end of the last step.
         energy: of trees at the end of the last step;  known: whether it is.
         total, kinetic: of trees at the end of the step;  unshifted: before positions were shifted;
             shifts: 1 where they were.
@@ -55,6 +56,7 @@ class Balance:
     tree: "int[:]"
     of_motion: "float[:, 1]"
     of_place: "float[:, 1]"
+    fresh: int
     known: int
     energy: "float[:]"
     total: "float[:]"

@@ -429,7 +429,7 @@ class Machine:
             if ROOM in codes:  # while no thread is at it
                 self._have_room(2 * b.room)
             if LIST_FULL in codes:
-                self.recorder.have_lists(2 * b.storage.most)
+                self.recorder.lengthen()
 
     def _help(self, engine, worker, code):
         """Let a worker go on: with code of an integrator, or with more room; or raise an error."""

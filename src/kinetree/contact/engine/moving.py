@@ -194,7 +194,11 @@ def keep_energy(a: Parts):
     energy_of_trees(b, p.trees, b.total)
     if a.rows.timed == 1:
         account_of_rest(s, p, a.rows, b)
+    b.fresh = 1
     if weighed(b, w, p, a.rows, a.found) and b.shifts == 0:
         keep_momentum(s, m, p, b, w, a.kernels)
+        b.fresh = 0
     s.residuals[7], s.residuals[8] = balanced(b, w, m, p, s.v_e)
+    if s.residuals[7] > 0.0:
+        b.fresh = 0
     s.work -= s.residuals[7]

@@ -51,6 +51,12 @@ class Recorder:
         new[: len(old)] = old
         setattr(self.storage, name, new)
 
+    def lengthen(self) -> None:
+        """Longer lists: as long as all states need that have as many contacts as those so far."""
+        x = self.storage
+        stored = max(np.count_nonzero(x.first) // self.n, 1)
+        self.have_lists(max(2 * x.most, 1 + 9 * x.most * self.times // (8 * stored)))
+
     def have_lists(self, most: int) -> None:
         """Lists for a number of contacts of every motion; what is stored stays."""
         x, old = self.storage, self.storage.most

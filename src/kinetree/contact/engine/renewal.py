@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 from kinetree.arrays.kinds import Array
+from kinetree.codegen.copying import Copies
 from kinetree.codegen.procedures.language import ArrayType, Record, is_record
 from kinetree.codegen.tied import Code
 
@@ -35,6 +36,7 @@ class AsMade:
         self._records: list[tuple[Record, bytes, dict[str, Any]]] = []
         self._arrays: dict[int, tuple[Array, Array]] = {}
         self._note(record, leave_out)
+        self._copies = Copies(list(self._arrays.values()))
 
     def _note(self, record, leave_out=()):
         self._records.append((record, bytes(record), dict(vars(record))))
@@ -51,8 +53,7 @@ class AsMade:
         for record, numbers, fields in self._records:
             ctypes.memmove(record.address, numbers, len(numbers))
             vars(record).update(fields)
-        for array, saved in self._arrays.values():
-            array[...] = saved
+        self._copies.make()
 
 
 def parts_as_made(parts: Record) -> AsMade:
