@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.contact.engine.engine import SLICE, Engine, Memory
-from kinetree.contact.engine.native import native_forces
-from kinetree.contact.engine.stepper import is_plain, smooth_laws
+from kinetree.contact.engine.making import engine_of, is_plain, native_forces, smooth_laws
 from kinetree.contact.history import Residuals
 from kinetree.contact.stepping.stepper import joint_rows
 from kinetree.errors import KinetreeError, ModelError, ShapeError, SimulationError
@@ -57,19 +56,15 @@ class Steps:
 
     def new_engine(self, own: bool = False) -> Engine:
         """Another engine, whose code may read its own tables."""
-        names = ("rest_velocity", "correction_speed", "conserving")
-        settings = {name: getattr(self.contact, name) for name in names}
-        rows = joint_rows(self.model, self.effects, np.ones(self.model.nv))
-        settings["actuated"] = self.drives.count > 0
-        settings["smooth"] = smooth_laws(self.field)
-        if self.model.nv and not (is_plain(self.field) and self._suits(own)):
-            settings |= native_forces(self.model, self.field, own=own)
-            settings |= {"springs": False, "smooth": (None, None)}
-        return Engine(self.model, self.scene, joints=rows, own=own, **self.solving, **settings)
-
-    def _suits(self, own):
-        """Whether tables of smooth laws are those of all worlds: they follow from inertias."""
-        return not own or smooth_laws(self.field) == (None, None)
+        model, field, native = self.model, self.field, {}
+        # Tables of smooth laws are those of all worlds, and the laws follow from inertias.
+        plain = is_plain(field) and not (own and smooth_laws(field) != (None, None))
+        if model.nv and not plain:
+            native = native_forces(model, field, own=own)
+        rows = joint_rows(model, self.effects, np.ones(model.nv))
+        given = model, self.contact, rows, None if native else field
+        actuated = self.drives.count > 0
+        return engine_of(*given, own=own, actuated=actuated, **self.solving, **native)
 
     def forget(self):
         """Start without memory."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.contact.engine.engine import Engine
 from kinetree.contact.engine.machine import DivergedError, Machine
-from kinetree.contact.engine.native import Idle, native_forces
+from kinetree.contact.engine.making import Idle, engine_of, is_plain, native_forces
 from kinetree.contact.engine.renewal import IdleMachines
 from kinetree.contact.history import RecordedHistory
 from kinetree.contact.scheme.constraints import StepConstraints
@@ -136,16 +136,9 @@ class EngineStepper(Stepper):
             field = replace(field, actuators=Idle(field.actuators))
         if self.compiled and not plain:
             native |= native_forces(model, field)
-        return engine_of(
-            model,
-            self.settings,
-            self.joints,
-            springs=plain,
-            flying=self.flies,
-            free=None if prescription is None else prescription.others(model),
-            smooth=smooth_laws(field) if plain else (None, None),
-            **native,
-        )
+        free = None if prescription is None else prescription.others(model)
+        given = model, self.settings, self.joints, field if plain else None
+        return engine_of(*given, free=free, flying=self.flies, **native)
 
     @property
     def _is_steady(self):
@@ -328,37 +321,6 @@ class EngineStepper(Stepper):
         if field.resists:
             engine.resist(self._resists, field.resistance(model, t, q, qd, tau))
         return field.joint_force(model, t, q, qd, tau)
-
-
-def engine_of(model, settings, joints, *, free=None, **options) -> Engine:
-    """An engine with the settings of a ``TimeStepping``; other options as of ``Engine``."""
-    return Engine(
-        model, settings.scene, joints=joints, tolerance=engine_tolerance(settings.tolerance),
-        rest_velocity=settings.rest_velocity, correction_speed=settings.correction_speed,
-        conserving=settings.conserving and free is None, stiffness=settings.stiffness,
-        damping=settings.damping, free=free, **options,
-    )  # fmt: skip
-
-
-def engine_tolerance(tolerance) -> float:
-    """Relative error of impulses at which velocities are as exact as ``tolerance`` asks for."""
-    return float(np.clip(1e3 * tolerance, 1e-12, 1e-3))
-
-
-def is_plain(field) -> bool:
-    """Whether tables have all that acts beside what is held.
-
-    Springs and dampers of the joints, their smooth friction and stiff limits.
-    """
-    passive = field.passive
-    parts = () if passive is None else (passive.loops, passive.tendons)
-    others = (field.drive, field.actuators, *parts)
-    return not field.forces and all(part is None for part in others)
-
-
-def smooth_laws(field) -> tuple:
-    """Smooth friction and stiff limits of a plain field, or None for each."""
-    return (None, None) if field.passive is None else (field.passive.friction, field.passive.limits)
 
 
 def _prescribed(prescription, model, t, h, q, qd):

@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from kinetree.contact.engine.machine import Machine
+from kinetree.contact.engine.making import (
+    Source,
+    compiled_forces,
+    engine_of,
+    is_plain,
+    smooth_laws,
+)
 from kinetree.contact.engine.parts import NO_INERTIA
 from kinetree.contact.engine.renewal import IdleMachines
-from kinetree.contact.engine.stepper import engine_of, is_plain, smooth_laws
 from kinetree.contact.stepping.stepper import joint_rows, tier_of_rollout
 from kinetree.errors import ModelError
-from kinetree.functional.kernel import kernel
 from kinetree.functional.parameters import with_parameters, with_some
 from kinetree.simulation.rollouts.inputs import FRICTION
 from kinetree.simulation.rollouts.run import Run, require_inertia
@@ -36,44 +41,22 @@ def run_by_engine(setup, arrays, controller, own, names, steps, dt, t0, give):
 
 
 @dataclass(frozen=True)
-class _Packed:
+class _Packed(Source):
     """What is given to a step, one after another: numbers and shapes of the arrays in ``order``."""
 
     transition: Any
     order: tuple
 
-    def __call__(self, t, q, qd, inputs):
-        """Field; its arguments, from the variables of all joints; and which these are."""
-        model, rest, at = self.transition.model, [None] * len(self.order), 0
-        of_q, of_v = model.independent_variables if model.couplings else (slice(None),) * 2
+    def at(self, t, q, qd, inputs):
+        """See ``Source``."""
+        rest, at = [None] * len(self.order), 0
         for k, shape in self.order:
             size = prod(shape)
             rest[k] = inputs[at : at + size].reshape(shape) if shape else inputs[at]
             at += size
         model, arrays = self.transition.changed(rest)
-        q, qd = q[of_q], qd[of_v]
         given = model, t, q, qd, self.transition.held(model, arrays, t, q, qd)
-        return self.transition.acting(model).for_steps, given, of_v
-
-
-@kernel
-def _joint_forces(model, t, q, qd, inputs, *, packed):
-    """Joint forces of all variables."""
-    field, given, of_v = packed(t, q, qd, inputs)
-    return _of_all(model, of_v, field.joint_force(*given))
-
-
-@kernel
-def _resistance(model, t, q, qd, inputs, *, packed):
-    """Stiffness and damping of servos and stiff limits."""
-    field, given, of_v = packed(t, q, qd, inputs)
-    return tuple(_of_all(model, of_v, x) for x in field.resistance(*given))
-
-
-def _of_all(model, of_v, values):
-    found = np.zeros(model.nv, dtype=np.asarray(values).dtype)
-    found[of_v] = values
-    return found
+        return self.transition.acting(model).for_steps, given
 
 
 class EngineRun(Run):
@@ -102,8 +85,7 @@ class EngineRun(Run):
         own = {name.partition(":")[0] for name in transition.parameters}
         bare = transition.controller is None and is_plain(replace(field, actuators=None))
         bare = bare and not own & {"damping", "stiffness"}  # of joints that may have none
-        self.smooth = smooth_laws(field) if bare else (None, None)
-        if self.smooth != (None, None) and len(kinds) < len({g.kind for g in given}):
+        if smooth_laws(field) != (None, None) and len(kinds) < len({g.kind for g in given}):
             bare = False  # their numbers may depend on parameters
         self.driven = bare and "controls" in kinds and kinds <= {"controls", "activation"}
         self.plain = self.driven or (bare and field.actuators is None and kinds <= {"tau"})
@@ -136,17 +118,12 @@ class EngineRun(Run):
         if not self.plain:
             numbers = {id(g): k for k, g in enumerate(self.arrays.given)}
             order = tuple((numbers[id(g)], g.shape) for g in (*self._timed, *self._rest))
-            full, size = self.model.uncoupled, sum(prod(shape) for _, shape in order)
-            start = 0.0, full.neutral(), np.zeros(full.nv), np.zeros(max(size, 1))
-            packed = _Packed(t, order)
-            native["forces"] = _joint_forces.compiled(full, *start, packed=packed)
-            if t.field.resists:
-                native["resistance"] = _resistance.compiled(full, *start, packed=packed)
-        smooth = self.smooth if self.plain else (None, None)
+            size = max(sum(prod(shape) for _, shape in order), 1)
+            packed = _Packed(t.model, t, order)
+            native = compiled_forces(packed, np.zeros(size), resists=t.field.resists)
         shown = with_some(self.model, "armature", t.parameters)
-        given = {"springs": self.plain, "own": self.own, "actuated": self.driven, **native}
-        given["smooth"] = smooth
-        return engine_of(shown, self.settings, self.joints, **given)
+        given = shown, self.settings, self.joints, t.field if self.plain else None
+        return engine_of(*given, own=self.own, actuated=self.driven, **native)
 
     @property
     def scene(self):
