@@ -34,8 +34,8 @@ from mutants.changes import edits
 from mutants.children import PACKAGES, ROOT, record_file, run_all, try_mutant, warm_up
 
 TESTS = (
-    "spatial", "joints", "algorithms", "textbook", "quantities", "loops", "contact", "functional",
-    "model", "simulation", "control", "ik", "identification", "symbolic", "diagnosis", "messages",
+    "spatial", "joints", "algorithms", "textbook", "quantities", "loops", "contact", "worlds",
+    "functional", "model", "simulation", "control", "ik", "identification", "symbolic", "diagnosis", "messages",
 )  # fmt: skip
 OUT = ROOT / "out" / "mutants"
 MOST_TESTS = 120

@@ -11,6 +11,7 @@ whoever asks, on disk, too; mutants write nothing.
 """
 
 import contextlib
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -280,6 +281,7 @@ class LineRecorder:
             with _recorded(lines):
                 reports = item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             del reports
+            _add_procedures(lines)
             passed = not item.session.testsfailed
             say({"passed": passed, "lines": {path: sorted(n) for path, n in lines.items()}})
 
@@ -312,6 +314,24 @@ def record_file(path, share, limit):
         pytest_in_child([path], LineRecorder(say, share, limit))
 
     return work
+
+
+def _add_procedures(lines):
+    """Add the lines of procedures that were loaded as machine code, with all that they can reach.
+
+    Which of them ran is not known: Python executes none of their lines.
+    """
+    from kinetree.codegen.procedures.native import Procedure
+
+    wanted, root = tuple(str(ROOT / package) + os.sep for package in PACKAGES), len(str(ROOT)) + 1
+    for loaded in gc.get_objects():
+        if not isinstance(loaded, Procedure) or "code" not in vars(loaded):
+            continue
+        for each in loaded.reached:
+            code = each.function.__code__
+            if code.co_filename.startswith(wanted):
+                numbers = {n for *_, n in code.co_lines() if n is not None}
+                lines.setdefault(code.co_filename[root:], set()).update(numbers)
 
 
 @contextlib.contextmanager
