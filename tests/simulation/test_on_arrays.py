@@ -26,6 +26,7 @@ WITH_ADJOINT = ("rk4", "dopri5", "semi_implicit_euler", "implicit_midpoint")
 def _small_ones_count(monkeypatch):
     monkeypatch.setattr(on_arrays, "LARGE", (1, 1))
     monkeypatch.setattr(on_arrays, "LARGE_BACK", (1, 1))
+    monkeypatch.setattr(on_arrays, "LARGE_LOOPS", 1)
 
 
 def flat():
@@ -139,6 +140,81 @@ def test_derivatives_of_the_end_are_those_of_compiled_steps():
     for name in ("q", "qd", "state", "tau"):
         general, specialised = (getattr(found[t], name) for t in ("general", "specialised"))
         assert np.allclose(general, specialised, rtol=1e-10, atol=1e-11)
+
+
+def closed_state(model, seed=0):
+    """A state that closes the loops, and joint forces for three steps."""
+    rng = np.random.default_rng(seed)
+    q = kt.loops.assemble(model)
+    qd = kt.loops.project_velocity(model, q, 0.5 * rng.standard_normal(model.nv))
+    return q, qd, rng.standard_normal((3, model.nv))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "slider_crank", "bennett"])
+def test_linkages_move_as_in_compiled_steps(name):
+    model = getattr(kt.samples, name)()
+    found, state = {}, (model, *closed_state(model))
+    for tier in ("general", "specialised"):
+        with kt.tier(tier):
+            run = kt.rollout(*state, steps=3, dt=2e-3, integrator="rk4")
+            gradient = kt.rollout_gradient(*state, steps=3, dt=2e-3, terminal=final)
+            found[tier] = [run.q, run.qd, run.work, gradient.q0, gradient.qd0, gradient.tau]
+    for general, specialised in zip(found["general"], found["specialised"], strict=True):
+        assert np.allclose(general, specialised, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_closed_chains_move_as_in_compiled_steps(seed):
+    model, q, qd = kt.samples.random_closed_mechanism(seed)
+    with kt.tier("general"):
+        found = kt.rollout(model, q, qd, steps=3, dt=1e-3, integrator="rk4")
+    with kt.tier("specialised"):
+        expected = kt.rollout(model, q, qd, steps=3, dt=1e-3, integrator="rk4")
+    for name in ("q", "qd", "work"):
+        assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["stewart", "delta"])
+def test_gradients_of_closed_chains_are_differences_of_costs(name):
+    model = getattr(kt.samples, name)()
+    q, qd, tau = closed_state(model, 3)
+
+    def cost(forces):
+        end = kt.rollout(model, q, qd, forces, steps=3, dt=5e-3, integrator="rk4")
+        return (end.q[-1] ** 2).sum() + 0.3 * (end.qd[-1] ** 2).sum()
+
+    with kt.tier("general"):
+        options = {"steps": 3, "dt": 5e-3, "integrator": "rk4"}
+        found = kt.rollout_gradient(model, q, qd, tau, terminal=final, **options)
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            e = rng.standard_normal(tau.shape)
+            slope = (cost(tau + 1e-4 * e) - cost(tau - 1e-4 * e)) / 2e-4
+            assert np.sum(np.asarray(found.tau) * e) == pytest.approx(slope, rel=1e-6, abs=1e-9)
+
+
+def test_gradients_by_the_start_of_a_closed_chain():
+    model = kt.samples.stewart()
+    q, qd, tau = closed_state(model, 4)
+    options = {"steps": 3, "dt": 5e-3, "integrator": "rk4"}
+
+    def cost(q, qd):
+        end = kt.rollout(model, q, qd, tau, **options)
+        return (end.q[-1] ** 2).sum() + 0.3 * (end.qd[-1] ** 2).sum()
+
+    def moved(e):
+        """A state next to the first one, on the loops: with the velocities of the same platform."""
+        there = kt.loops.project_configuration(model, model.integrate(q, e))
+        return there, kt.loops.project_velocity(model, there, qd)
+
+    with kt.tier("general"):
+        found = kt.rollout_gradient(model, q, qd, tau, terminal=final, **options)
+        direction = kt.loops.null_space(model, q, qd).G[:, 0]
+        ends = [moved(x * direction) for x in (1e-5, -1e-5)]
+        slope = (cost(*ends[0]) - cost(*ends[1])) / 2e-5
+        dq = model.difference(ends[1][0], ends[0][0]) / 2e-5
+        dqd = (ends[0][1] - ends[1][1]) / 2e-5
+        assert found.q0 @ dq + found.qd0 @ dqd == pytest.approx(slope, rel=1e-5)
 
 
 def test_work_that_repays_compiling_is_compiled(monkeypatch):

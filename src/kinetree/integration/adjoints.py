@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
-from kinetree.integration.field import times
 from kinetree.integration.implicit import ImplicitMidpoint
 from kinetree.integration.manifold import (
     bracket_matrix,
@@ -24,7 +23,14 @@ from kinetree.integration.manifold import (
     series,
     turns_over,
 )
-from kinetree.integration.on_arrays import motion_derivatives, moved, of_each, turning_joints
+from kinetree.integration.on_arrays import (
+    motion_derivatives,
+    moved,
+    of_each,
+    solved,
+    transposed_times,
+    turning_joints,
+)
 
 
 class Gradients(NamedTuple):
@@ -37,8 +43,9 @@ class Gradients(NamedTuple):
 
 def has_adjoint(model, method, field) -> bool:
     """Whether ``pulled_back`` knows the steps of a method."""
-    known = type(method) in _ADJOINTS and field.drive is None and field.actuators is None
-    return known and not turns_over(model)
+    known = type(method) in ADJOINTS and field.drive is None and field.actuators is None
+    inner = getattr(method, "inner", None)
+    return known and not turns_over(model) and (inner is None or has_adjoint(model, inner, field))
 
 
 def pulled_back(method, field, model, state, p_q, p_v) -> Gradients:
@@ -52,10 +59,10 @@ def pulled_back(method, field, model, state, p_q, p_v) -> Gradients:
         p_q: gradient with respect to the positions at its end, along tangents.
         p_v: gradient with respect to the velocities there.
     """
-    return _ADJOINTS[type(method)](method, field, model, state, p_q, p_v)
+    return ADJOINTS[type(method)](method, field, model, state, p_q, p_v)
 
 
-def _explicit(method, field, model, state, p_q, p_v):
+def _through_stages(method, field, model, state, p_q, p_v):
     """Runge–Kutta methods: stage by stage, from the last to the first."""
     (t, h, q, qd, tau), table, order = state, method.tableau, method.order
     k_u, k_v, _ = method._rates(field, model, t, h, q, qd, tau)
@@ -67,9 +74,8 @@ def _explicit(method, field, model, state, p_q, p_v):
         a = table.a[i]
         u, v = h * _sum(a, k_u[:i], 0 * qd), qd + h * _sum(a, k_v[:i], 0 * qd)
         at = _Moved(model, u)
-        w, at_q, at_v = _through_dynamics(
-            field, model, (t + table.c[i] * h, move(model, q, u), v, tau), k_v[i], b_v[i]
-        )
+        now = t + table.c[i] * h, move(model, q, u), v, tau
+        w, at_q, at_v = field.pulled_back(now, k_v[i], b_v[i])
         rate_u, rate_v = at.through_rate(v, b_u[i], order)
         at_v, at_u = at_v + rate_v, at.along(at_q) + rate_u
         by_q, by_v, by_tau = by_q + at.back(at_q), by_v + at_v, by_tau + w
@@ -78,17 +84,17 @@ def _explicit(method, field, model, state, p_q, p_v):
     return Gradients(by_q, by_v, by_tau)
 
 
-def _semi_implicit(method, field, model, state, p_q, p_v):
+def _through_euler(method, field, model, state, p_q, p_v):
     """Velocities first, then positions with the new velocities."""
     t, h, q, qd, tau = state
     qdd, _ = field(model, t, q, qd, tau)
     end = _Moved(model, h * (qd + h * qdd))
     by_v = p_v + h * end.along(p_q)
-    w, at_q, at_v = _through_dynamics(field, model, (t, q, qd, tau), qdd, h * by_v)
+    w, at_q, at_v = field.pulled_back((t, q, qd, tau), qdd, h * by_v)
     return Gradients(end.back(p_q) + at_q, by_v + at_v, w)
 
 
-def _midpoint(method, field, model, state, p_q, p_v):
+def _through_midpoint(method, field, model, state, p_q, p_v):
     """The equation in the middle of the step holds, whatever changes."""
     t, h, q, qd, tau = state
     after = method.step(field, model, *state)
@@ -99,34 +105,16 @@ def _midpoint(method, field, model, state, p_q, p_v):
     E = moved(model, h / 2 * v)
     A = h / 2 * ((F_q @ E if np.ndim(E) else F_q * E) * (h / 2) + F_v) + H
     y = solved(np.swapaxes(A, -1, -2), h * end.along(p_q) + 2 * p_v)
-    by_q = end.back(p_q) - h / 2 * half.back(_transposed_times(F_q, y))
-    return Gradients(by_q, _transposed_times(H, y) - p_v, h / 2 * y)
+    by_q = end.back(p_q) - h / 2 * half.back(transposed_times(F_q, y))
+    return Gradients(by_q, transposed_times(H, y) - p_v, h / 2 * y)
 
 
-_ADJOINTS = {
-    ExplicitRungeKutta: _explicit,
-    SemiImplicitEuler: _semi_implicit,
-    ImplicitMidpoint: _midpoint,
+ADJOINTS = {
+    ExplicitRungeKutta: _through_stages,
+    SemiImplicitEuler: _through_euler,
+    ImplicitMidpoint: _through_midpoint,
 }
-
-
-def _through_dynamics(field, model, state, qdd, weight):
-    """Gradients by the joint forces, positions and velocities for those by accelerations."""
-    t, q, v, tau = state
-    F_q, F_v, H, _ = motion_derivatives(field, model, t, q, v, qdd, tau)
-    w = solved(H, weight)
-    return w, -_transposed_times(F_q, w), -_transposed_times(F_v, w)
-
-
-def solved(A, b) -> Any:
-    """``x`` with ``A x = b`` for (..., n, n) and vectors with more axes before those of ``A``."""
-    more = b.ndim - A.ndim + 1
-    columns = b.reshape(-1, *b.shape[more:])
-    return np.moveaxis(np.linalg.solve(A, np.moveaxis(columns, 0, -1)), -1, 0).reshape(b.shape)
-
-
-def _transposed_times(A, x):
-    return times(np.swapaxes(A, -1, -2), x)
+"""By class of the integrator; those of steps with loops are added where these are."""
 
 
 def _sum(weights, terms, none=0.0):
@@ -164,13 +152,13 @@ class _Moved:
         ]
         by_u = np.zeros_like(p)
         for (_, at), both in zip(self.joints, pairs, strict=True):
-            by_u[..., at] = _transposed_times(both[..., 0, :, :], p[..., at])
+            by_u[..., at] = transposed_times(both[..., 0, :, :], p[..., at])
         return by_u, self._through(p, [both[..., 1, :, :] for both in pairs])
 
     def _through(self, p, matrices):
         p = p.copy()
         for (_, at), matrix in zip(self.joints, matrices, strict=True):
-            p[..., at] = _transposed_times(matrix, p[..., at])
+            p[..., at] = transposed_times(matrix, p[..., at])
         return p
 
 

@@ -128,6 +128,7 @@ class FieldAround:
     field: Any
 
     forces = _of_field("forces")
+    drive = _of_field("drive")
     prescription = _of_field("prescription")  # of a ``PrescribedField``
     actuators = _of_field("actuators")
     inputs = _of_field("inputs")

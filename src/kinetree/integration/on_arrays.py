@@ -16,7 +16,7 @@ from kinetree.algorithms import ltl
 from kinetree.codegen.tiers import Choice
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.integration.field import Field, too_stiff
+from kinetree.integration.field import Field, times, too_stiff
 from kinetree.integration.manifold import bracket_matrix, dexp, is_flat
 from kinetree.model.define import kept
 from kinetree.model.limits import has_passive_forces
@@ -27,6 +27,8 @@ LARGE = 24, 12
 explicit and of implicit methods."""
 LARGE_BACK = 12, 1
 """The same for the gradients of a step."""
+LARGE_LOOPS = 6
+"""The same for steps of mechanisms with loops; their gradients are always worth it."""
 REPAID = 100
 """Steps × worlds that repay it, for each velocity variable."""
 REPAID_BACK = 400
@@ -44,13 +46,27 @@ def chosen(model, method, field, samples: int = 0, *, back: bool = False) -> boo
         back: whether it is about gradients of a step.
     """
     large = (LARGE_BACK if back else LARGE)[method.differentiates]
-    if not (type(field) is Field and method.on_arrays and model.nv >= large):
+    if model.is_constrained:
+        large, known = 1 if back else LARGE_LOOPS, _constrained(model, field)
+    else:
+        known = type(field) is Field
+    if not known or not method.on_arrays or model.nv < large:
         return False
-    if model.is_constrained or model.scalar_type().kind != "f" or not _is_group(model):
+    if model.scalar_type().kind != "f" or not _is_group(model):
         return False
     many = (REPAID_BACK if back else REPAID) * model.nv
     choice = kept(model, ("steps on arrays", method, back), lambda: Choice(many))
     return choice.made(samples) == "general"
+
+
+def _constrained(model, field):
+    """Whether a field with constraints has its own way on arrays."""
+    return hasattr(field, "has_arrays") and field.has_arrays(model)
+
+
+def field_on_arrays(model, field) -> "FieldOnArrays":
+    """A field for which ``chosen`` holds, on arrays."""
+    return field.on_arrays(model) if _constrained(model, field) else FieldOnArrays(model, field)
 
 
 def _is_group(model):
@@ -96,6 +112,19 @@ class FieldOnArrays:
         force = self.joint_force(self._model, t, q, qd, tau)
         by_q, by_v = ((qd[..., None] * f).sum(-2) for f in (f_q, f_v))
         return by_q, by_v + force, (f_t * qd).sum(-1)
+
+    def pulled_back(self, state, qdd, weight) -> tuple[Any, Any, Any]:
+        """Gradients by joint forces, positions and velocities for those by accelerations.
+
+        Args:
+            state: ``t, q, qd, tau``.
+            qdd: accelerations there.
+            weight: gradients by these, with any axes before those of the state.
+        """
+        t, q, qd, tau = state
+        F_q, F_v, H, _ = motion_derivatives(self, self._model, t, q, qd, qdd, tau)
+        w = solved(H, weight)
+        return w, -transposed_times(F_q, w), -transposed_times(F_v, w)
 
     def response(self, model, q, M):
         """See ``Field``."""
@@ -181,6 +210,18 @@ def of_each(function, joint, *arrays, **options) -> Any:
     samples = zip(*(a.reshape(-1, a.shape[-1]) for a in arrays), strict=True)
     found = [np.asarray(function(joint, *x, **options), dtype=float) for x in samples]
     return np.array(found).reshape(*lead, *found[0].shape)
+
+
+def solved(A, b) -> Any:
+    """``x`` with ``A x = b`` for (..., n, n) and vectors with more axes before those of ``A``."""
+    more = b.ndim - A.ndim + 1
+    columns = b.reshape(-1, *b.shape[more:])
+    return np.moveaxis(np.linalg.solve(A, np.moveaxis(columns, 0, -1)), -1, 0).reshape(b.shape)
+
+
+def transposed_times(A, x) -> Any:
+    """``Aᵀ x``."""
+    return times(np.swapaxes(A, -1, -2), x)
 
 
 def model_shape(model, q) -> tuple:

@@ -55,7 +55,7 @@ def constraint(
             that carries all of it; ``"base"``, as in the book, which loses digits where the
             mechanism is far from the base.
     """
-    return Constraint(*compiled(_constraint, model, q, qd, coordinates=coordinates))
+    return Constraint(*compiled(equations, model, q, qd, coordinates=coordinates))
 
 
 def error(model: Model, q: ArrayLike) -> Array:
@@ -64,7 +64,8 @@ def error(model: Model, q: ArrayLike) -> Array:
 
 
 @kernel
-def _constraint(model, q, qd, *, coordinates):
+def equations(model, q, qd, *, coordinates):
+    """The values of a ``Constraint``."""
     return tuple(loop_constraints(model, q, qd, coordinates=coordinates))
 
 

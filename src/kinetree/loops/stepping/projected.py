@@ -13,9 +13,11 @@ import numpy as np
 
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel, select
-from kinetree.integration.field import FieldAround
+from kinetree.integration.adjoints import ADJOINTS, pulled_back
+from kinetree.integration.field import Field, FieldAround
 from kinetree.integration.integrator import Integrator
-from kinetree.loops.stepping import motion
+from kinetree.loops.stepping import motion, on_arrays
+from kinetree.loops.stepping.on_arrays import ConstrainedOnArrays
 from kinetree.quantities import dynamics
 
 
@@ -35,6 +37,17 @@ class Constrained(FieldAround):
     chosen: motion.Chosen
     time_constant: float | None = None
     regularization: motion.Regularization | None = None
+
+    def has_arrays(self, model) -> bool:
+        """Whether steps on arrays serve it: of trees with loops that time does not move."""
+        plain = type(self.field) is Field and self.time_constant is None
+        plain = plain and self.regularization is None
+        plain = plain and not (self.chosen.prescribed or self.chosen.weight)
+        return plain and not (model.is_rheonomic or model.couplings)
+
+    def on_arrays(self, model) -> ConstrainedOnArrays:
+        """The same on arrays."""
+        return ConstrainedOnArrays(model, self.field, self.chosen)
 
     def response(self, model, q, M):
         """See ``Field.response``; constraints and prescribed joints obey ``given``."""
@@ -111,7 +124,8 @@ class _Corrected(Integrator):
     """Which of the constraint equations are solved."""
 
     def __post_init__(self):
-        for name in ("name", "order", "error_order", "differentiates", "solves"):
+        names = ("name", "order", "error_order", "differentiates", "solves")
+        for name in (*names, *(["on_arrays"] if self.closes else [])):
             object.__setattr__(self, name, getattr(self.inner, name))
 
     def interpolation(self, theta):
@@ -133,12 +147,16 @@ class Projected(_Corrected):
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``; with ``checks``."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
-        found = motion.closed(
+        if isinstance(field, ConstrainedOnArrays):
+            closed, energy_of = field.closed, on_arrays.energies
+        else:
+            closed, energy_of = motion.closed, motion.constrained_energy
+        found = closed(
             model.at(t + h), after.q, after.qd, chosen=self.chosen, iterations=self.iterations
         )
         q1, qd1, position, velocity, kick, health = found
-        kinetic, before = motion.constrained_energy(model, q, qd)
-        kinetic, energy = motion.constrained_energy(model, q1, qd1)
+        kinetic, before = energy_of(model, q, qd)
+        kinetic, energy = energy_of(model, q1, qd1)
         lost = energy - before - after.work
         if self.energy:
             qd1 = _with_energy(qd1, lost, kinetic)
@@ -147,9 +165,19 @@ class Projected(_Corrected):
 
     def doubt(self, after):
         """Position error, or the part of the velocity that a kick took away, scaled."""
-        checks = Checks(*after.checks)
+        checks = Checks(*np.moveaxis(np.asarray(after.checks), -1, 0))
         kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
         return select(kick < checks.position, checks.position, kick)
+
+
+def _through_projection(method, field, model, state, p_q, p_v):
+    """Gradients at the start of a step; corrections are taken for as small as they are."""
+    after = method.step(field, model, *state)
+    p_q, p_v = field.through_projection(after.q, after.qd, p_q, p_v)
+    return pulled_back(method.inner, field, model, state, p_q, p_v)
+
+
+ADJOINTS[Projected] = _through_projection
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kinetree.codegen.program import Argument
 from kinetree.errors import KinetreeError
 from kinetree.integration.adjoints import has_adjoint, pulled_back
 from kinetree.integration.manifold import is_flat, settled
-from kinetree.integration.on_arrays import FieldOnArrays, chosen
+from kinetree.integration.on_arrays import chosen, field_on_arrays
 from kinetree.simulation.rollouts.inputs import names_of
 
 
@@ -58,7 +58,7 @@ class _OnArrays:
 
     def __init__(self, run):
         self.transition, self.model = run.transition, run.model
-        self.field = FieldOnArrays(run.model, run.transition.field)
+        self.field = field_on_arrays(run.model, run.transition.field)
         self.status = SimpleNamespace(value=0)
 
     def variant(self, dtype, wide, samples=0) -> "_OnArrays":

@@ -1,0 +1,203 @@
+"""Steps on arrays of mechanisms with loops, see ``kinetree.integration.on_arrays``.
+
+Constraint equations are one short kernel, the rest is general code of the spanning tree, and
+NumPy's linear algebra.
+
+With the chosen equations ``K qdd = k``, accelerations and forces of the loops are
+
+    [ H  Kᵀ ] [ qdd ]   [ tau - C ]
+    [ K  0  ] [ -λ  ] = [    k    ]
+
+whose matrix is symmetric, so that the same factors serve gradients.
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.functional.products import vjp
+from kinetree.integration.field import times
+from kinetree.integration.manifold import move
+from kinetree.integration.on_arrays import (
+    FieldOnArrays,
+    motion_derivatives,
+    solved,
+    transposed_times,
+)
+from kinetree.loops.kinematics.constraint import equations
+from kinetree.quantities import dynamics
+
+_pull = vjp(equations, wrt=("q", "qd"))
+
+
+class Equations(NamedTuple):
+    """The chosen equations in some states."""
+
+    K: Any
+    k: Any
+    error: Any
+    rate: Any
+    errors: Any
+    """Position errors of all equations, chosen or not."""
+    rates: Any
+
+
+class ConstrainedOnArrays(FieldOnArrays):
+    """A ``Constrained`` field on arrays with any batch axes.
+
+    Args:
+        model: the mechanism.
+        field: of the spanning tree.
+        chosen: which equations are solved.
+    """
+
+    def __init__(self, model, field, chosen):
+        super().__init__(model, field)
+        self.chosen, self.tree = chosen, model.spanning_tree
+        self.units, self.rows = np.array(chosen.units), list(chosen.rows)
+
+    def __call__(self, model, t, q, qd, tau):
+        """See ``Field``."""
+        total = self.joint_force(model, t, q, qd, tau)
+        return self._accelerated(q, qd, total)[0], (total * qd).sum(-1)
+
+    def _accelerated(self, q, qd, total):
+        """Accelerations, forces of the loops, and the matrix of both."""
+        found = self._equations_at(q, qd)
+        right = total - dynamics.bias_force(self.tree, q, qd), found.k
+        matrix = _matrix(dynamics.mass_matrix(self.tree, q), found.K)
+        both = solved(matrix, np.concatenate(right, axis=-1))
+        n = self.tree.nv
+        return both[..., :n], -both[..., n:], matrix
+
+    def _equations_at(self, q, qd):
+        K, k, error, rate = _by_sample(self._equations, q, qd)
+        at, units = self.rows, self.units
+        k, off, torn = (x[..., at] * units for x in (k, error, rate))
+        return Equations(K[..., at, :] * units[:, None], k, off, torn, error, rate)
+
+    def closed(self, model, q, qd, *, chosen, iterations):
+        """As ``motion.closed``: a state without errors next to one with small errors."""
+        H, n = dynamics.mass_matrix(self.tree, q), self.tree.nv
+        L, kick = np.linalg.cholesky(H), 0 * qd
+        position = velocity = health = 0.0
+        for _ in range(iterations):
+            found = self._equations_at(q, qd)
+            zero, matrix = 0 * qd, _matrix(H, found.K)
+            dq, dqd = (
+                -solved(matrix, np.concatenate([zero, x], axis=-1))[..., :n]
+                for x in (found.error, found.rate)
+            )
+            position, velocity = _largest(chosen, found.errors), _largest(chosen, found.rates)
+            health, kick = _health(L, found.K), kick + dqd
+            q, qd = move(model, q, dq), qd + dqd
+        energy = (kick * times(H, kick)).sum(-1) / 2
+        return q, qd, position, velocity, energy, health
+
+    # --- gradients ---------------------------------------------------------------------------
+
+    def pulled_back(self, state, qdd, weight):
+        """See ``FieldOnArrays``: equations of motion and constraints hold, whatever changes."""
+        t, q, qd, tau = state
+        total = self.joint_force(self._model, t, q, qd, tau)
+        qdd, forces, matrix = self._accelerated(q, qd, total)
+        n, rows = self.tree.nv, len(self.rows)
+        none = np.zeros((*weight.shape[:-1], rows))
+        both = solved(matrix, np.concatenate([weight, none], axis=-1))
+        w, m = both[..., :n], both[..., n:]
+        F_q, F_v, _, _ = motion_derivatives(self, self.tree, t, q, qd, qdd, tau)
+        by_K = forces[..., None] * w[..., None, :] - m[..., None] * qdd[..., None, :]
+        by_q, by_v = self._pulled(q, qd, by_K, m, 0 * m)
+        return w, by_q - transposed_times(F_q, w), by_v - transposed_times(F_v, w)
+
+    def through_projection(self, q, qd, p_q, p_v) -> tuple[Any, Any]:
+        """Gradients at a state before its errors were taken away.
+
+        Errors themselves, and so changes of the metric, are left out: they are those of a step.
+
+        Args:
+            q: positions without errors.
+            qd: velocities without errors.
+            p_q: gradients by these positions, along tangents.
+            p_v: gradients by these velocities.
+        """
+        found, n = self._equations_at(q, qd), self.tree.nv
+        matrix = _matrix(dynamics.mass_matrix(self.tree, q), found.K)
+
+        def forces(p):
+            none = np.zeros((*p.shape[:-1], len(self.rows)))
+            return solved(matrix, np.concatenate([p, none], axis=-1))[..., n:]
+
+        y = forces(p_v)
+        by_q, _ = self._pulled(q, qd, np.zeros((*y.shape, n)), 0 * y, y)
+        p_q = p_q - by_q
+        return p_q - transposed_times(found.K, forces(p_q)), p_v - transposed_times(found.K, y)
+
+    def _pulled(self, q, qd, by_K, by_k, by_rate):
+        """Gradients by positions and velocities for those by the chosen equations."""
+        every, at, units = len(self.chosen.every), self.rows, self.units
+        shape, n = by_k.shape[:-1], self.tree.nv
+        K, (k, rate, none) = np.zeros((*shape, every, n)), np.zeros((3, *shape, every))
+        K[..., at, :], k[..., at] = by_K * units[:, None], by_k * units
+        rate[..., at] = by_rate * units
+        state = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, qd))
+        return _by_sample(self._gradients, *state, K, k, none, rate)
+
+    # --- compiled, of the loops alone --------------------------------------------------------
+
+    @cached_property
+    def _equations(self):
+        return equations.compiled(*self._state(), coordinates="loop")
+
+    @cached_property
+    def _gradients(self):
+        every, n = len(self.chosen.every), self.tree.nv
+        zeros = [np.zeros(shape) for shape in ((every, n), every, every, every)]
+        call = _pull.bind(*self._state(), coordinates="loop", cotangent=tuple(zeros))
+        return _pull.prepared(call).kernel
+
+    def _state(self):
+        return self._model, self._model.neutral(), np.zeros(self._model.nv)
+
+
+def _matrix(H, K):
+    """The matrix of accelerations and forces."""
+    rows = K.shape[-2]
+    zero = np.zeros((*K.shape[:-2], rows, rows))
+    return np.block([[H, np.swapaxes(K, -1, -2)], [K, zero]])
+
+
+def _largest(chosen, errors):
+    """``Chosen.largest_error`` with batch axes."""
+    pure = np.abs(errors * np.array(chosen.every))
+    others = [k for k in range(len(chosen.every)) if k not in chosen.rows]
+    pure[..., others] = np.maximum(pure[..., others] - chosen.slack, 0.0)
+    return np.max(pure, axis=-1)
+
+
+def _health(L, K):
+    """``motion.Rows.health`` of the equation that says least."""
+    Y = np.linalg.solve(L, np.swapaxes(K, -1, -2))
+    R = np.linalg.qr(Y, mode="r")
+    new = np.diagonal(R, axis1=-2, axis2=-1) ** 2
+    return np.min(new, axis=-1) / ((Y * Y).sum((-2, -1)) / K.shape[-2] + 1e-200)
+
+
+def _by_sample(kernel, *arrays):
+    """A kernel by its code for single samples, which takes less time to compile than others."""
+    cores = [len(i.shape) for i in kernel.inputs]
+    lead = arrays[0].shape[: arrays[0].ndim - cores[0]]
+    flat = [
+        np.ascontiguousarray(a).reshape(-1, *i.shape)
+        for a, i in zip(arrays, kernel.inputs, strict=True)
+    ]
+    found = [kernel.call(*sample) for sample in zip(*flat, strict=True)]
+    parts = [np.array(part) for part in zip(*found, strict=True)]
+    return tuple(x.reshape(*lead, *x.shape[1:]) for x in parts)
+
+
+def energies(model, q, qd) -> tuple[Any, Any]:
+    """As ``motion.constrained_energy``, by general code."""
+    kinetic = np.asarray(dynamics.kinetic_energy(model, q, qd))
+    return kinetic, kinetic + np.asarray(dynamics.potential_energy(model, q))
